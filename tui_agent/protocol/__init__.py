@@ -1,0 +1,47 @@
+"""Every word the rooms of this house share; imports nothing of ours but itself."""
+
+from .bus import EventBus, EventScope, Publisher, Subscription
+from .cancellation import CancellationToken
+from .envelope import Envelope, Origin, read_envelope
+from .function_tool import function_tool
+from .messages import (
+    AssistantMessage,
+    ImageBlock,
+    JsonObject,
+    Message,
+    TextBlock,
+    ThinkingBlock,
+    ToolCall,
+    ToolResultMessage,
+    Usage,
+    UserMessage,
+    user_message,
+)
+from .tool import Tool, ToolContext, ToolResult, ToolSpec
+
+__all__ = [
+    "AssistantMessage",
+    "CancellationToken",
+    "Envelope",
+    "EventBus",
+    "EventScope",
+    "ImageBlock",
+    "JsonObject",
+    "Message",
+    "Origin",
+    "Publisher",
+    "Subscription",
+    "TextBlock",
+    "ThinkingBlock",
+    "Tool",
+    "ToolCall",
+    "ToolContext",
+    "ToolResult",
+    "ToolResultMessage",
+    "ToolSpec",
+    "Usage",
+    "UserMessage",
+    "function_tool",
+    "read_envelope",
+    "user_message",
+]

@@ -1,0 +1,198 @@
+"""The one way facts travel: from whoever tells them to whoever listens, in one total order.
+
+`publish` never waits and never raises because of a subscriber: each has its own queue, so nothing one of them does
+reaches another (engine §5.5, P89). Events a person only glances at (text as it streams, output, progress) are merged
+with their neighbours when a subscriber comes to fetch; lifecycle events never are, and never get lost.
+"""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from .envelope import Envelope, Origin
+from .events import AgentEvent, ContextUsage, MessageDelta, ToolOutput, ToolProgress, ToolUpdated
+from .messages import now_ms
+
+RING_SIZE = 5_000
+"""Events kept for subscribers that come late."""
+
+_MergeKey = tuple[Any, ...]
+
+
+class Publisher(Protocol):
+    """Something events can be told to."""
+
+    def publish(self, event: AgentEvent) -> None:
+        """Tells one event; never waits, never raises because of who listens."""
+        ...
+
+
+class EventBus:
+    """Gives each event its sequence number and hands it to every subscriber's queue. For one event loop."""
+
+    def __init__(self, origin: Origin | None = None, first_seq: int = 1) -> None:
+        self.origin = origin or Origin()
+        """Used for events that are told without one."""
+        self._seq = first_seq - 1
+        self._ring: deque[Envelope] = deque(maxlen=RING_SIZE)
+        self._subscriptions: list[Subscription] = []
+
+    @property
+    def last_seq(self) -> int:
+        """Sequence number of the newest event; one less than `first_seq` before the first."""
+        return self._seq
+
+    def publish(self, event: AgentEvent, origin: Origin | None = None) -> None:
+        """Tells one event; never waits."""
+        self._seq += 1
+        envelope = Envelope(event, self._seq, now_ms(), time.monotonic(), origin or self.origin)
+        self._ring.append(envelope)
+        for subscription in self._subscriptions:
+            subscription.put(envelope)
+
+    def subscribe(self, *, merge: bool = True, since: int | None = None) -> "Subscription":
+        """A new subscription, to be used as a context manager; subscribe first, then run.
+
+        Args:
+            merge: whether neighbouring deltas are merged; a subscriber that keeps everything says no.
+            since: also deliver events after this sequence number that are still in the ring.
+        """
+        subscription = Subscription(self, merge=merge)
+        if since is not None:
+            for envelope in self._ring:
+                if envelope.seq > since:
+                    subscription.put(envelope)
+        self._subscriptions.append(subscription)
+        return subscription
+
+    def unsubscribe(self, subscription: "Subscription") -> None:
+        """Forgets a subscription; unknown ones are ignored."""
+        if subscription in self._subscriptions:
+            self._subscriptions.remove(subscription)
+
+    def close(self) -> None:
+        """Ends every subscription after what it still holds."""
+        for subscription in list(self._subscriptions):
+            subscription.close()
+
+
+class Subscription:
+    """One listener's queue. A context manager; leaving it unsubscribes."""
+
+    def __init__(self, bus: EventBus, *, merge: bool) -> None:
+        self._bus = bus
+        self._merge = merge
+        self._waiting: list[Envelope] = []
+        self._arrived = asyncio.Event()
+        self._closed = False
+
+    def __enter__(self) -> "Subscription":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def put(self, envelope: Envelope) -> None:
+        """Takes one event; called by the bus."""
+        if not self._closed:
+            self._waiting.append(envelope)
+            self._arrived.set()
+
+    def close(self) -> None:
+        """Unsubscribes; `batches` ends after what is still waiting."""
+        self._closed = True
+        self._bus.unsubscribe(self)
+        self._arrived.set()
+
+    def drain(self) -> list[Envelope]:
+        """Everything since the last look, at once, without waiting."""
+        waiting, self._waiting = self._waiting, []
+        self._arrived.clear()
+        return merge_neighbours(waiting) if self._merge else waiting
+
+    async def batches(self) -> AsyncIterator[list[Envelope]]:
+        """Everything since the last look, again and again; ends once the subscription is closed and empty."""
+        while True:
+            await self._arrived.wait()
+            batch = self.drain()
+            if batch:
+                yield batch
+            if self._closed and not self._waiting:
+                return
+
+
+@dataclass(frozen=True, slots=True)
+class EventScope:
+    """A publisher that says where its events come from."""
+
+    bus: EventBus
+    origin: Origin = field(default_factory=Origin)
+
+    def publish(self, event: AgentEvent) -> None:
+        """Tells one event with this scope's origin."""
+        self.bus.publish(event, self.origin)
+
+    def at(self, **changes: Any) -> "EventScope":
+        """The same scope with some fields of its origin changed, such as `step=3`."""
+        return EventScope(self.bus, replace(self.origin, **changes))
+
+
+def merge_neighbours(envelopes: Iterable[Envelope]) -> list[Envelope]:
+    """Merges deltas of the same thing that no lifecycle event parts; keeps the place and number of the first.
+
+    Concatenates message deltas and output; of updates, progress and context usage the last counts (invariant 8).
+    """
+    merged: list[Envelope] = []
+    open_runs: dict[_MergeKey, tuple[int, list[Envelope]]] = {}
+
+    def close_runs() -> None:
+        for place, members in open_runs.values():
+            if len(members) > 1:
+                merged[place] = _merge(members)
+        open_runs.clear()
+
+    for envelope in envelopes:
+        key = _merge_key(envelope)
+        if key is None:
+            close_runs()
+            merged.append(envelope)
+        elif key in open_runs:
+            open_runs[key][1].append(envelope)
+        else:
+            open_runs[key] = (len(merged), [envelope])
+            merged.append(envelope)
+    close_runs()
+    return merged
+
+
+def _merge_key(envelope: Envelope) -> _MergeKey | None:
+    """What must be equal for two events to be merged; None for lifecycle events."""
+    origin = envelope.origin
+    match envelope.event:
+        case MessageDelta(message_id=message_id, kind=kind, call_id=call_id):
+            return ("message.delta", origin, message_id, kind, call_id)
+        case ToolOutput(call_id=call_id, stream=stream):
+            return ("tool.output", origin, call_id, stream)
+        case ToolUpdated(call_id=call_id):
+            return ("tool.update", origin, call_id)
+        case ToolProgress(call_id=call_id):
+            return ("tool.progress", origin, call_id)
+        case ContextUsage():
+            return ("context.usage", origin)
+        case _:
+            return None
+
+
+def _merge(members: list[Envelope]) -> Envelope:
+    """One envelope for neighbours with the same key."""
+    first, last = members[0], members[-1].event
+    if isinstance(last, MessageDelta):
+        text = "".join(member.event.delta for member in members if isinstance(member.event, MessageDelta))
+        return first.with_event(last.model_copy(update={"delta": text}))
+    if isinstance(last, ToolOutput):
+        text = "".join(member.event.chunk for member in members if isinstance(member.event, ToolOutput))
+        return first.with_event(last.model_copy(update={"chunk": text}))
+    return first.with_event(last)

@@ -1,0 +1,58 @@
+"""A tree of cancellation tokens: run → step → call → child run (P33).
+
+The token is for co-operative work (processes, threads); task cancellation is for everything else.
+"""
+
+import asyncio
+import weakref
+
+from .errors import OperationCancelledError
+
+
+class CancellationToken:
+    """Set once, with a reason; setting it sets every descendant and nothing else (S0-30).
+
+    Duck-compatible with `asyncio.Event`: `is_set()` and `await wait()` (C54).
+    """
+
+    def __init__(self, parent: "CancellationToken | None" = None) -> None:
+        self._event = asyncio.Event()
+        self._children: weakref.WeakSet[CancellationToken] = weakref.WeakSet()
+        self.parent = parent
+        """The token whose cancellation reaches this one."""
+        self.reason = ""
+        """Why it was cancelled; empty until then."""
+        if parent is not None:
+            parent.adopt(self)
+
+    def adopt(self, child: "CancellationToken") -> None:
+        """Links `child`: it is cancelled when this token is, at once if it already is."""
+        self._children.add(child)
+        if self.is_set():
+            child.cancel(self.reason)
+
+    def child(self) -> "CancellationToken":
+        """A fresh token below this one."""
+        return CancellationToken(self)
+
+    def cancel(self, reason: str = "cancelled") -> None:
+        """Sets this token and its descendants; later calls change nothing."""
+        if self.is_set():
+            return
+        self.reason = reason
+        self._event.set()
+        for child in list(self._children):
+            child.cancel(reason)
+
+    def is_set(self) -> bool:
+        """Whether it was cancelled."""
+        return self._event.is_set()
+
+    async def wait(self) -> None:
+        """Returns once it is cancelled."""
+        await self._event.wait()
+
+    def raise_if_set(self) -> None:
+        """Raises `OperationCancelledError` if it was cancelled."""
+        if self.is_set():
+            raise OperationCancelledError(self.reason)

@@ -1,0 +1,122 @@
+"""Makes a tool of an async function: the schema comes from its signature, the words from its docstring (§7)."""
+
+import inspect
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+
+from .errors import ConfigurationError
+from .messages import ImageBlock, JsonObject, TextBlock, UserBlock, is_array, is_object
+from .tool import Tool, ToolContext, ToolResult, ToolSpec
+
+_CONTEXT = "context"
+_BLOCKS: TypeAdapter[list[UserBlock]] = TypeAdapter(list[UserBlock], config={"defer_build": True})
+
+
+class FunctionTool(Tool):
+    """A tool made of a function by `function_tool`."""
+
+    def __init__(
+        self, function: Callable[..., Awaitable[object]], spec: ToolSpec, model: type[BaseModel], read_only: bool
+    ) -> None:
+        self.spec = spec
+        self.arguments_model = model
+        self.function = function
+        """The function as it was written."""
+        self._model = model
+        self._read_only = read_only
+        self._wants_context = _CONTEXT in inspect.signature(function).parameters
+
+    def is_read_only(self, arguments: JsonObject) -> bool:
+        return self._read_only
+
+    def summarise(self, arguments: JsonObject) -> str:
+        return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+
+    async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        values = self._model.model_validate(arguments)
+        named: dict[str, Any] = {name: getattr(values, name) for name in type(values).model_fields}
+        if self._wants_context:
+            named[_CONTEXT] = context
+        return as_tool_result(await self.function(**named))
+
+
+def function_tool(
+    *, name: str | None = None, description: str | None = None, read_only: bool = False
+) -> Callable[[Callable[..., Awaitable[object]]], FunctionTool]:
+    """Decorates an async function; a parameter named `context` gets the `ToolContext` and is not in the schema.
+
+    Raises:
+        ConfigurationError: a parameter has no annotation, or the function no description.
+    """
+
+    def decorate(function: Callable[..., Awaitable[object]]) -> FunctionTool:
+        tool_name = name or getattr(function, "__name__", "tool")
+        words = description or inspect.getdoc(function)
+        if not words:
+            raise ConfigurationError(f"tool {tool_name} needs a docstring: it is what the model is told")
+        hints = get_type_hints(function)
+        fields: dict[str, Any] = {}
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.name == _CONTEXT:
+                continue
+            if parameter.name not in hints:
+                raise ConfigurationError(f"tool {tool_name}: parameter {parameter.name} needs a type annotation")
+            required = parameter.default is inspect.Parameter.empty
+            fields[parameter.name] = (hints[parameter.name], ... if required else Field(default=parameter.default))
+        model = create_model(f"{tool_name}_arguments", __config__=ConfigDict(extra="forbid"), **fields)
+        spec = ToolSpec(name=tool_name, description=words, input_schema=schema_of(model))
+        return FunctionTool(function, spec, model, read_only)
+
+    return decorate
+
+
+def schema_of(model: type[BaseModel]) -> JsonObject:
+    """The JSON schema of an arguments model, without the titles that only cost tokens."""
+    schema = model.model_json_schema()
+    _drop_titles(schema)
+    schema.pop("description", None)
+    return schema
+
+
+def _drop_titles(node: Any) -> None:
+    if is_object(node):
+        if isinstance(node.get("title"), str):
+            del node["title"]
+        for value in list(node.values()):
+            _drop_titles(value)
+    elif is_array(node):
+        for value in node:
+            _drop_titles(value)
+
+
+def as_tool_result(value: object) -> ToolResult:
+    """Normalises what a tool returned: a result, text, blocks, or anything JSON can hold under `data` (C56)."""
+    if isinstance(value, ToolResult):
+        return value
+    if value is None:
+        return ToolResult()
+    if isinstance(value, str):
+        return ToolResult.of_text(value)
+    if isinstance(value, TextBlock | ImageBlock):
+        return ToolResult(content=(value,))
+    if is_object(value) and set(value) == {"data"}:
+        return as_tool_result(value["data"])
+    blocks = _as_blocks(value)
+    return ToolResult(content=blocks) if blocks else ToolResult.of_text(_as_json(value))
+
+
+def _as_blocks(value: object) -> tuple[UserBlock, ...]:
+    """The blocks of a list that holds nothing else, also as dicts with a `type` (S2-25); empty for anything else."""
+    if not is_array(value):
+        return ()
+    try:
+        return tuple(_BLOCKS.validate_python(value))
+    except ValidationError:
+        return ()
+
+
+def _as_json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)

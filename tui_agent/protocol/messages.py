@@ -1,0 +1,215 @@
+"""The words of a conversation: blocks, messages, usage.
+
+A conversation alternates user → assistant → [tool results] → assistant (S4-84). Tool results are held one message
+a call; a provider merges them as its API needs.
+"""
+
+import json
+import time
+import uuid
+from typing import Annotated, Any, Literal, TypeAlias, TypeGuard
+
+from pydantic import BaseModel, ConfigDict, Field
+
+JsonObject: TypeAlias = dict[str, Any]
+"""A JSON object as Python holds it."""
+
+StopReason = Literal[
+    "end_turn",
+    "max_tokens",
+    "stop_sequence",
+    "tool_use",
+    "pause_turn",
+    "refusal",
+    "model_context_window_exceeded",
+    "other",
+]
+"""Why the model stopped; `other` is a reason this version does not know."""
+
+
+def is_object(value: object) -> TypeGuard[JsonObject]:
+    """Whether a JSON value is an object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> TypeGuard[list[Any]]:
+    """Whether a JSON value is an array."""
+    return isinstance(value, list)
+
+
+def new_id(prefix: str) -> str:
+    """A fresh identifier such as `run_1f3c…`, unique across processes."""
+    return f"{prefix}_{uuid.uuid4().hex[:16]}"
+
+
+def now_ms() -> int:
+    """Wall-clock time in milliseconds; for records only, never for durations."""
+    return time.time_ns() // 1_000_000
+
+
+class Word(BaseModel):
+    """Base of everything that crosses a border: frozen, and readers ignore what they do not know."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
+
+
+class TextBlock(Word):
+    """Plain text."""
+
+    type: Literal["text"] = "text"
+    text: str
+
+
+class ImageBlock(Word):
+    """An image, base64-encoded."""
+
+    type: Literal["image"] = "image"
+    media_type: str
+    data: str
+
+
+class ThinkingBlock(Word):
+    """The model's reasoning, with the signature the API wants back unchanged."""
+
+    type: Literal["thinking"] = "thinking"
+    thinking: str
+    signature: str = ""
+    redacted: str | None = None
+    """Encrypted reasoning that must be sent back as it came; `thinking` is then empty."""
+
+
+class ToolCall(Word):
+    """One call the model asks for; `id` flows unchanged to its result (S4-87)."""
+
+    type: Literal["tool_call"] = "tool_call"
+    id: str
+    name: str
+    arguments: JsonObject = Field(default_factory=dict)
+    """Parsed arguments; empty when `malformed` is set."""
+    malformed: str | None = None
+    """Why the arguments could not be read as a JSON object, if they could not (C20)."""
+    cut: bool = False
+    """The message hit the output limit: the arguments may be incomplete and never run (C29)."""
+
+
+UserBlock = Annotated[TextBlock | ImageBlock, Field(discriminator="type")]
+AssistantBlock = Annotated[TextBlock | ThinkingBlock | ToolCall, Field(discriminator="type")]
+
+
+class Usage(Word):
+    """Tokens of one response, or a sum of several."""
+
+    input_tokens: int = 0
+    """Tokens read, without those from or into the cache."""
+    output_tokens: int = 0
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
+            cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+        )
+
+    @property
+    def context_tokens(self) -> int:
+        """Everything the model read for this response: what fills its window."""
+        return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
+
+
+UserKind = Literal["prompt", "steer", "follow_up", "notice"]
+"""How a user message came in; a `notice` is the system's own, never blamed on the person (C10)."""
+
+
+class UserMessage(Word):
+    """What a person (or, as `notice`, the system) says to the model."""
+
+    role: Literal["user"] = "user"
+    content: tuple[UserBlock, ...]
+    id: str = Field(default_factory=lambda: new_id("msg"))
+    kind: UserKind = "prompt"
+    timestamp: int = Field(default_factory=now_ms)
+    """Milliseconds since the epoch, at creation."""
+
+    @property
+    def text(self) -> str:
+        """All text blocks, joined by newlines."""
+        return joined_text(self.content)
+
+
+class AssistantMessage(Word):
+    """One complete model response."""
+
+    role: Literal["assistant"] = "assistant"
+    content: tuple[AssistantBlock, ...]
+    id: str = Field(default_factory=lambda: new_id("msg"))
+    model: str = ""
+    usage: Usage = Usage()
+    stop_reason: StopReason = "end_turn"
+    timestamp: int = Field(default_factory=now_ms)
+
+    @property
+    def text(self) -> str:
+        """All text blocks, joined by newlines."""
+        return joined_text(self.content)
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls in content order (S2-3)."""
+        return tuple(block for block in self.content if isinstance(block, ToolCall))
+
+
+class ToolResultMessage(Word):
+    """The one answer to one call (S0-41)."""
+
+    role: Literal["tool_result"] = "tool_result"
+    call_id: str
+    tool_name: str
+    content: tuple[UserBlock, ...]
+    is_error: bool = False
+    details: JsonObject | None = None
+    """Structured data for the screen, never sent to the model (S2-25)."""
+    id: str = Field(default_factory=lambda: new_id("msg"))
+    timestamp: int = Field(default_factory=now_ms)
+
+    @property
+    def text(self) -> str:
+        """All text blocks, joined by newlines."""
+        return joined_text(self.content)
+
+
+Message = Annotated[UserMessage | AssistantMessage | ToolResultMessage, Field(discriminator="role")]
+
+
+def user_message(text: str, kind: UserKind = "prompt") -> UserMessage:
+    """A user message with one text block."""
+    return UserMessage(content=(TextBlock(text=text),), kind=kind)
+
+
+def joined_text(content: tuple[Word, ...]) -> str:
+    """The text blocks of `content`, joined by newlines."""
+    return "\n".join(block.text for block in content if isinstance(block, TextBlock))
+
+
+def parse_tool_call(call_id: str, name: str, raw: str) -> ToolCall:
+    """Reads a call's argument text; never raises (C20, P08, P09).
+
+    Empty or blank text is a call without arguments; a JSON string that itself holds an object is unwrapped; anything
+    else that is no JSON object leaves `arguments` empty and says why in `malformed`.
+    """
+    if not raw.strip():
+        return ToolCall(id=call_id, name=name)
+    try:
+        value: object = json.loads(raw)
+        if isinstance(value, str):
+            value = json.loads(value) if value.strip() else {}
+    except (ValueError, RecursionError) as error:
+        return ToolCall(id=call_id, name=name, malformed=f"arguments are not valid JSON: {error}")
+    if value is None:
+        value = {}
+    if not is_object(value):
+        kind = type(value).__name__
+        return ToolCall(id=call_id, name=name, malformed=f"arguments must be a JSON object, got {kind}")
+    return ToolCall(id=call_id, name=name, arguments=value)

@@ -1,0 +1,119 @@
+"""Who may do what: modes, decisions, and the question put to a person.
+
+A policy decides, a gate waits for a human. Both speak in the plain data of this page; no Future crosses a border.
+"""
+
+from enum import StrEnum
+from typing import Literal, Protocol
+
+from pydantic import Field
+
+from .messages import JsonObject, Word, new_id
+from .tool import Preview, Tool, ToolResult
+
+Verdict = Literal["allow", "ask", "deny"]
+DecisionSource = Literal["floor", "rule", "read_only", "mode", "grant", "hook", "invalid"]
+GrantScope = Literal["once", "session", "project", "user"]
+
+
+class PermissionMode(StrEnum):
+    """What happens to a call that no rule decides (S1-15, S1-16)."""
+
+    ASK = "ask"
+    ALLOW = "allow"
+    DENY = "deny"
+    PLAN = "plan"
+    ACCEPT_EDITS = "accept_edits"
+
+
+class DecisionPart(Word):
+    """The verdict on one part of a call, such as one simple command of a pipeline."""
+
+    text: str
+    decision: Verdict
+    rule: str | None = None
+    """The rule that decided, as written with its origin."""
+    reason: str = ""
+
+
+class PermissionDecision(Word):
+    """A verdict with everything needed to explain it."""
+
+    decision: Verdict
+    source: DecisionSource
+    reason: str
+    """One line, for the dialog and for the model."""
+    rule: str | None = None
+    parts: tuple[DecisionPart, ...] = ()
+    trace: tuple[str, ...] = ()
+    """Every rule and check looked at, in order, a line each."""
+    targets: tuple[str, ...] = ()
+    """Resolved paths the call would touch; part of what an approval is bound to (P53)."""
+
+
+class ApprovalRequest(Word):
+    """A question to a person about one call; plain data, so that any front end can answer it."""
+
+    request_id: str = Field(default_factory=lambda: new_id("ask"))
+    call_id: str
+    digest: str
+    """Hash of tool name, canonical arguments and resolved targets: what the answer is bound to (C43, P52)."""
+    tool: str
+    args: JsonObject
+    summary: str = ""
+    reason: str = ""
+    preview: Preview | None = None
+    parts: tuple[DecisionPart, ...] = ()
+    trace: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    options: tuple[str, ...] = ("approve", "deny", "skip")
+    session_rule: str | None = None
+    """The rule that an approval for the session would store; None: not offered."""
+    agent: str = "main"
+    """Who asks: `main`, or the label of a sub-agent."""
+
+
+class ApprovalDecision(Word):
+    """An answer (C45). The default of everything is nothing: a decision is always made on purpose."""
+
+    decision: Literal["approve", "deny", "skip"]
+    scope: GrantScope = "once"
+    note: str = ""
+    """The person's words for the model, for example why not."""
+    input: JsonObject | None = None
+    """Changed arguments; validated and judged again before anything runs."""
+    override_result: ToolResult | None = None
+    """A result to use instead of running the tool (S4-73)."""
+
+
+class PermissionChecker(Protocol):
+    """Judges calls. Reads live state at the moment of decision (P56), starts nothing, never raises."""
+
+    @property
+    def mode(self) -> PermissionMode:
+        """The mode in force."""
+        ...
+
+    def set_mode(self, mode: PermissionMode) -> None:
+        """Changes the mode for every decision from now on."""
+        ...
+
+    def floor(self, tool: Tool, arguments: JsonObject) -> PermissionDecision | None:
+        """The part of a judgement nothing can override: a denial, or None (C14, C16)."""
+        ...
+
+    def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:
+        """The whole judgement: floor, rules, read-only relaxation, mode."""
+        ...
+
+    def grant_rule(self, tool: Tool, arguments: JsonObject) -> str | None:
+        """The narrowest rule that would let this call pass for the session; None where none should be stored."""
+        ...
+
+    def grant(self, rule: str, scope: GrantScope) -> None:
+        """Stores an allow rule a person gave. It answers an `ask`, never a `deny` (C17).
+
+        Raises:
+            ConfigurationError: the rule's text cannot be read or its scope cannot be stored.
+        """
+        ...

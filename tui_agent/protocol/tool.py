@@ -1,0 +1,244 @@
+"""What a tool is: it brings its own words, so that no central switch knows any tool by name (S1-26, S1-27).
+
+A tool works on `JsonObject` arguments; `tui_agent.tools.typed` adds a typed arguments model on top.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from pydantic import BaseModel, Field
+
+from .cancellation import CancellationToken
+from .messages import JsonObject, TextBlock, UserBlock, Word, joined_text
+from .reports import Metric, MetricValue
+
+ExecutionMode = Literal["shared", "sequential"]
+"""`sequential`: this tool's calls are a barrier; nothing of the same message runs beside them (C1)."""
+
+Timeout: TypeAlias = float | Literal["default", "none"]
+"""Seconds, or the engine's configured time, or no engine timeout because the tool keeps its own (C24)."""
+
+
+class ToolSpec(Word):
+    """What the model is shown of a tool."""
+
+    name: str
+    description: str
+    input_schema: JsonObject
+
+
+class ToolResult(Word):
+    """What a call gave: blocks for the model, details for the screen (C56)."""
+
+    content: tuple[UserBlock, ...] = ()
+    details: JsonObject | None = None
+    """Structured data for the screen; never sent to the model (S2-25)."""
+    is_error: bool = False
+    terminate: bool = False
+    """Asks to end the run after this step (C48)."""
+    child_run_id: str | None = None
+    """Set by a tool that ran a sub-agent (S0-39)."""
+
+    @classmethod
+    def of_text(cls, text: str, *, is_error: bool = False, details: JsonObject | None = None) -> "ToolResult":
+        """A result of one text block."""
+        return cls(content=(TextBlock(text=text),), is_error=is_error, details=details)
+
+    @property
+    def text(self) -> str:
+        """All text blocks, joined by newlines (S0-31)."""
+        return joined_text(self.content)
+
+
+class Preview(Word):
+    """What a call would do, shown before it is allowed."""
+
+    kind: Literal["diff", "command", "text"]
+    text: str
+    """A unified diff, a command, or plain words."""
+    path: str | None = None
+    """The resolved file a diff is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accesses:
+    """The resolved paths a call touches; two calls may overlap when no write of one meets an access of the other."""
+
+    reads: frozenset[Path] = frozenset()
+    writes: frozenset[Path] = frozenset()
+    searches: frozenset[Path] = frozenset()
+    """Directories read with everything below them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathSubject:
+    """A permission subject: a path as the call gave it."""
+
+    path: str
+    intent: Literal["read", "write", "search"]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSubject:
+    """A permission subject: a shell command, byte for byte as it would run."""
+
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class UrlSubject:
+    """A permission subject: an address to fetch."""
+
+    url: str
+
+
+Subject = PathSubject | CommandSubject | UrlSubject
+"""What a rule's pattern is compared with; a tool without one is matched by its name alone (P59)."""
+
+
+class ContentUpdate(Word):
+    """A partial result: `context.update`."""
+
+    partial: ToolResult
+
+
+class ProgressUpdate(Word):
+    """A line of progress: `context.progress`."""
+
+    text: str
+    fraction: float | None = Field(default=None, ge=0.0, le=1.0)
+
+
+class OutputUpdate(Word):
+    """Output as it comes: `context.output`."""
+
+    chunk: str
+    stream: Literal["stdout", "stderr"] = "stdout"
+    bytes_total: int = 0
+    """All bytes of this stream so far, also those not shown."""
+
+
+class DataUpdate(Word):
+    """Typed data: `context.emit` (S3-16)."""
+
+    kind: str
+    data: JsonObject
+
+
+ToolUpdate = ContentUpdate | ProgressUpdate | OutputUpdate | DataUpdate
+
+
+def _drop(update: ToolUpdate) -> None:
+    """Swallows updates of a call that nobody watches."""
+
+
+@dataclass(slots=True)
+class ToolContext:
+    """What a running call may know and tell (S0-29, S4-9).
+
+    All reporting is synchronous and may happen any number of times (S2-26).
+    """
+
+    call_id: str
+    tool_name: str
+    step: int = 0
+    cancellation: CancellationToken = field(default_factory=CancellationToken)
+    """A child of the run's token, also set when this call times out."""
+    report: Callable[[ToolUpdate], None] = _drop
+    """Where updates go; the engine keeps their order and ends before the call's own end is told."""
+    metrics: dict[str, Metric] = field(default_factory=dict[str, Metric])
+    """Values for the call's report (C57)."""
+
+    @property
+    def tool_call_id(self) -> str:
+        """The same as `call_id`, under the name S0-29 gives it."""
+        return self.call_id
+
+    def update(self, partial: ToolResult) -> None:
+        """Tells a partial result (S0-31, S2-6)."""
+        self.report(ContentUpdate(partial=partial))
+
+    def on_update(self, partial: ToolResult) -> None:
+        """The same as `update`, under the name S0 and S2 give it."""
+        self.update(partial)
+
+    def progress(self, text: str, fraction: float | None = None) -> None:
+        """Tells a line of progress (S0-35); `fraction` is 0.0 to 1.0."""
+        self.report(ProgressUpdate(text=text, fraction=fraction))
+
+    def on_progress(self, text: str) -> None:
+        """The same as `progress`, under the name S0-29 gives it."""
+        self.progress(text)
+
+    def output(self, chunk: str, stream: Literal["stdout", "stderr"] = "stdout", bytes_total: int = 0) -> None:
+        """Tells a piece of output."""
+        self.report(OutputUpdate(chunk=chunk, stream=stream, bytes_total=bytes_total))
+
+    def emit(self, kind: str, data: JsonObject) -> None:
+        """Tells typed data (S3-16)."""
+        self.report(DataUpdate(kind=kind, data=data))
+
+    def measure(self, name: str, value: MetricValue) -> None:
+        """Notes a value for the call's report."""
+        self.metrics[name] = Metric(value=value)
+
+
+class Tool(ABC):
+    """One tool. Predicates are asked for each call; one that raises counts as the careful answer (C3)."""
+
+    spec: ToolSpec
+    """Name, description and schema, as the model sees them."""
+
+    arguments_model: type[BaseModel] | None = None
+    """A pydantic model that validates arguments; None: `spec.input_schema` does."""
+
+    execution_mode: ExecutionMode = "shared"
+
+    @property
+    def name(self) -> str:
+        """The name calls use."""
+        return self.spec.name
+
+    @abstractmethod
+    async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        """Runs one call with validated arguments.
+
+        Raises:
+            ToolError: the call failed; the text goes to the model. Any other exception does, too, with a traceback
+                in the result's details.
+        """
+
+    def is_read_only(self, arguments: JsonObject) -> bool:
+        """Whether this call changes nothing (S1-6)."""
+        return False
+
+    def is_concurrency_safe(self, arguments: JsonObject) -> bool:
+        """Whether this call may run beside others (S1-6); the same as read-only unless a tool says otherwise."""
+        return self.is_read_only(arguments)
+
+    def accesses(self, arguments: JsonObject) -> Accesses | None:
+        """The resolved paths this call touches; None: unknown, so it conflicts with everything unless safe (C2)."""
+        return None
+
+    def subject(self, arguments: JsonObject) -> Subject | None:
+        """What permission rules compare their pattern with."""
+        return None
+
+    def timeout(self, arguments: JsonObject) -> Timeout:
+        """How long this call may execute; approval does not count (P40)."""
+        return "default"
+
+    def interruptible(self, arguments: JsonObject) -> bool:
+        """Whether steering mode `interrupt` may cancel this call while it runs."""
+        return False
+
+    def summarise(self, arguments: JsonObject) -> str:
+        """One line for a row or a dialog; also called with arguments that were never validated."""
+        return ""
+
+    async def preview(self, arguments: JsonObject) -> Preview | None:
+        """What the call would do, for the person who is asked."""
+        return None
