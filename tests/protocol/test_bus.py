@@ -1,0 +1,174 @@
+"""The bus: one order for all, nobody waits, nothing that matters is lost or merged."""
+
+import asyncio
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.protocol.bus import EventBus, EventScope, Subscription, merge_neighbours
+from tui_agent.protocol.envelope import Envelope, Origin
+from tui_agent.protocol.events import (
+    AgentEvent,
+    ContextUsage,
+    MessageDelta,
+    Noticed,
+    ToolOutput,
+    ToolProgress,
+    ToolUpdated,
+)
+from tui_agent.protocol.tool import ToolResult
+
+
+def delta(text: str, message: str = "m") -> MessageDelta:
+    return MessageDelta(message_id=message, kind="text", delta=text)
+
+
+def notice(text: str = "x") -> Noticed:
+    return Noticed(code="c", text=text)
+
+
+def output(text: str, call: str = "1") -> ToolOutput:
+    return ToolOutput(call_id=call, stream="stdout", chunk=text, bytes_total=len(text))
+
+
+def events_of(envelopes: list[Envelope]) -> list[AgentEvent]:
+    return [envelope.event for envelope in envelopes]
+
+
+async def test_every_subscriber_gets_every_event_in_order() -> None:
+    bus = EventBus()
+    with bus.subscribe(merge=False) as first, bus.subscribe(merge=False) as second:
+        for place in range(50):
+            bus.publish(notice(str(place)))
+
+        assert [envelope.seq for envelope in first.drain()] == list(range(1, 51))
+        assert len(second.drain()) == 50
+
+
+async def test_a_subscriber_that_raises_reaches_no_other() -> None:
+    bus = EventBus()
+    heard: list[Envelope] = []
+
+    async def break_down(subscription: Subscription) -> None:
+        async for _ in subscription.batches():
+            raise RuntimeError("broken subscriber")
+
+    async def listen(subscription: Subscription) -> None:
+        async for batch in subscription.batches():
+            heard.extend(batch)
+
+    broken, listening = bus.subscribe(), bus.subscribe()
+    async with asyncio.TaskGroup() as group:
+        listener = group.create_task(listen(listening))
+        bus.publish(notice("one"))
+        try:
+            with broken:
+                await break_down(broken)
+        except RuntimeError:
+            bus.publish(notice("two"))
+        bus.close()
+        await listener
+
+    assert [event.text for event in events_of(heard) if isinstance(event, Noticed)] == ["one", "two"]
+
+
+async def test_publishing_never_waits_for_a_slow_subscriber() -> None:
+    bus = EventBus()
+    with bus.subscribe() as slow:
+        for _ in range(20_000):
+            bus.publish(delta("x"))
+
+        assert events_of(slow.drain()) == [delta("x" * 20_000)]
+
+
+async def test_batches_end_when_the_subscription_is_closed_and_empty() -> None:
+    bus = EventBus()
+    subscription = bus.subscribe()
+    bus.publish(notice())
+    subscription.close()
+    bus.publish(notice("after"))
+
+    batches = [batch async for batch in subscription.batches()]
+
+    assert [events_of(batch) for batch in batches] == [[notice()]]
+
+
+async def test_a_late_subscriber_can_have_what_the_ring_still_holds() -> None:
+    bus = EventBus()
+    bus.publish(notice("one"))
+    bus.publish(notice("two"))
+
+    with bus.subscribe(since=1) as late:
+        assert events_of(late.drain()) == [notice("two")]
+
+
+async def test_a_scope_says_where_its_events_come_from() -> None:
+    bus = EventBus(Origin(session_id="s"))
+    with bus.subscribe() as subscription:
+        EventScope(bus, Origin(session_id="s", run_id="r")).at(step=3).publish(notice())
+        bus.publish(notice())
+
+        assert [envelope.origin for envelope in subscription.drain()] == [
+            Origin(session_id="s", run_id="r", step=3),
+            Origin(session_id="s"),
+        ]
+
+
+async def test_numbering_can_go_on_where_a_journal_ended() -> None:
+    bus = EventBus(first_seq=42)
+    with bus.subscribe() as subscription:
+        bus.publish(notice())
+
+        assert subscription.drain()[0].seq == 42
+        assert bus.last_seq == 42
+
+
+async def test_a_lifecycle_event_parts_the_deltas_around_it() -> None:
+    bus = EventBus()
+    with bus.subscribe() as subscription:
+        for event in (delta("a"), delta("b"), notice(), delta("c"), delta("d")):
+            bus.publish(event)
+
+        assert events_of(subscription.drain()) == [delta("ab"), notice(), delta("cd")]
+
+
+async def test_of_updates_progress_and_usage_the_last_counts() -> None:
+    updates = [ToolUpdated(call_id="1", partial=ToolResult.of_text(str(n)), n=n) for n in (1, 2)]
+    progress = [ToolProgress(call_id="1", text=text) for text in ("half", "done")]
+    usage = [ContextUsage(tokens=n, window=10, source="actual") for n in (1, 2)]
+    bus = EventBus()
+    with bus.subscribe() as subscription:
+        for event in (*updates, *progress, *usage):
+            bus.publish(event)
+
+        assert events_of(subscription.drain()) == [updates[1], progress[1], usage[1]]
+
+
+told = st.one_of(
+    st.builds(delta, st.text(max_size=3), st.sampled_from("mn")),
+    st.builds(output, st.text(max_size=3), st.sampled_from("12")),
+    st.builds(notice, st.text(max_size=3)),
+)
+
+
+@given(st.lists(told, max_size=40))
+def test_merging_keeps_text_order_and_lifecycle(events: list[AgentEvent]) -> None:
+    bus = EventBus()
+    subscription = bus.subscribe(merge=False)
+    for event in events:
+        bus.publish(event)
+    merged = merge_neighbours(subscription.drain())
+
+    assert [e for e in events_of(merged) if isinstance(e, Noticed)] == [e for e in events if isinstance(e, Noticed)]
+    assert all(left.seq < right.seq for left, right in pairwise(merged))
+    for message in "mn":
+        before = "".join(e.delta for e in events if isinstance(e, MessageDelta) and e.message_id == message)
+        after = "".join(
+            e.event.delta for e in merged if isinstance(e.event, MessageDelta) and e.event.message_id == message
+        )
+        assert before == after
+    for call in "12":
+        before = "".join(e.chunk for e in events if isinstance(e, ToolOutput) and e.call_id == call)
+        after = "".join(e.event.chunk for e in merged if isinstance(e.event, ToolOutput) and e.event.call_id == call)
+        assert before == after

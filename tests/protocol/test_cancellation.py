@@ -1,0 +1,57 @@
+"""Cancellation goes down the tree and nowhere else."""
+
+import asyncio
+import gc
+
+import pytest
+
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import OperationCancelledError
+
+
+async def test_s0_30_cancelling_a_parent_reaches_every_child_and_one_child_nobody_else() -> None:
+    run = CancellationToken()
+    first, second = run.child(), run.child()
+    grandchild = first.child()
+
+    second.cancel("timeout")
+    assert (run.is_set(), first.is_set(), second.is_set()) == (False, False, True)
+
+    run.cancel("user")
+    assert (first.reason, grandchild.reason, second.reason) == ("user", "user", "timeout")
+
+
+async def test_a_child_of_a_cancelled_token_is_born_cancelled() -> None:
+    run = CancellationToken()
+    run.cancel("gone")
+
+    assert run.child().is_set()
+
+
+async def test_waiting_ends_with_the_cancellation_and_raising_tells_why() -> None:
+    token = CancellationToken()
+    token.raise_if_set()
+    async with asyncio.TaskGroup() as group:
+        waiter = group.create_task(token.wait())
+        token.cancel("enough")
+        await waiter
+
+    with pytest.raises(OperationCancelledError, match="enough"):
+        token.raise_if_set()
+
+
+async def test_a_second_cancel_keeps_the_first_reason() -> None:
+    token = CancellationToken()
+    token.cancel("first")
+    token.cancel("second")
+
+    assert token.reason == "first"
+
+
+async def test_finished_children_are_not_kept() -> None:
+    run = CancellationToken()
+    for _ in range(100):
+        run.child()
+    gc.collect()
+
+    assert len(run._children) == 0

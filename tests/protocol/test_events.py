@@ -1,0 +1,122 @@
+"""Event names and fields are a contract: frozen here, whole in JSON, and readers ignore what they do not know."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from tests.support.words import of_model
+from tui_agent.protocol.envelope import Envelope, Origin, event_classes, read_envelope
+from tui_agent.protocol.events import MessageDelta, Noticed
+
+FROZEN = Path(__file__).with_name("frozen_events.txt")
+
+origins = st.builds(
+    Origin,
+    session_id=st.text(),
+    run_id=st.none() | st.text(),
+    agent_id=st.text(min_size=1),
+    parent_call_id=st.none() | st.text(),
+    depth=st.integers(0, 9),
+    turn=st.none() | st.integers(0, 99),
+    step=st.none() | st.integers(0, 99),
+)
+
+
+NOWHERE = Origin()
+
+
+def envelope_of(event: object, origin: Origin = NOWHERE) -> Envelope:
+    return Envelope(event, seq=1, ts=2, mono=3.0, origin=origin)
+
+
+def test_type_names_and_fields_are_frozen() -> None:
+    """A new event or field is added to the file on purpose; one that vanished breaks every journal out there."""
+    lines = [
+        f"{name}: {', '.join(field for field in cls.model_fields if field != 'type')}"
+        for name, cls in sorted(event_classes().items())
+    ]
+
+    assert lines == FROZEN.read_text("utf-8").splitlines()
+
+
+@pytest.mark.parametrize("name", sorted(event_classes()))
+def test_every_event_survives_the_way_through_json(name: str) -> None:
+    @settings(max_examples=15)
+    @given(of_model(event_classes()[name]), origins)
+    def survives(event: object, origin: Origin) -> None:
+        envelope = envelope_of(event, origin)
+        line = envelope.to_json()
+
+        assert "\n" not in line
+        assert read_envelope(line) == envelope
+        assert json.loads(line)["type"] == name
+
+    survives()
+
+
+def test_the_envelope_has_the_fields_of_the_contract() -> None:
+    record = json.loads(envelope_of(Noticed(code="x", text="y")).to_json())
+
+    assert list(record) == [
+        "v", "seq", "ts", "mono", "session_id", "run_id", "agent_id", "parent_call_id", "depth", "turn", "step", "type",
+        "data",
+    ]  # fmt: skip
+    assert record["data"] == {"code": "x", "text": "y", "context": {}}
+
+
+def test_readers_ignore_unknown_fields() -> None:
+    record = json.loads(envelope_of(Noticed(code="x", text="y")).to_json())
+    record["data"]["later"] = 1
+    record["later"] = 2
+
+    assert read_envelope(json.dumps(record)) == envelope_of(Noticed(code="x", text="y"))
+
+
+def test_readers_ignore_unknown_types() -> None:
+    assert read_envelope('{"v":9,"seq":1,"type":"later.invented","data":{}}') is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "null",
+        "[]",
+        "7",
+        '{"data":{}}',
+        '{"type":7}',
+        '{"type":"message.delta","data":{}}',
+        "{",
+        '{"type":"notice"}',
+    ],
+)
+def test_a_line_that_is_no_event_is_refused_by_name(line: str) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        read_envelope(line)
+
+
+def test_a_lone_surrogate_becomes_valid_utf8() -> None:
+    line = envelope_of(MessageDelta(message_id="m", kind="text", delta="a\ud800b")).to_json()
+
+    assert line.encode("utf-8")
+    assert read_envelope(line) is not None
+
+
+def test_line_separators_inside_text_stay_inside_their_line() -> None:
+    event = MessageDelta(message_id="m", kind="text", delta="a\u2028b\u0085c\nd")
+
+    line = envelope_of(event).to_json()
+
+    assert line.count("\n") == 0
+    assert read_envelope(line) == envelope_of(event)
+
+
+def test_events_cannot_be_changed() -> None:
+    event = Noticed(code="x", text="y")
+
+    with pytest.raises(ValidationError):
+        event.text = "z"

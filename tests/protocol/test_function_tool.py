@@ -1,0 +1,76 @@
+"""A function becomes a tool: schema from its signature, words from its docstring."""
+
+import pytest
+from pydantic import ValidationError
+
+from tui_agent.protocol import TextBlock, ToolContext, ToolResult, function_tool
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.function_tool import as_tool_result
+
+
+@function_tool(read_only=True)
+async def search_web(query: str, context: ToolContext, limit: int = 3) -> str:
+    """Searches the web."""
+    context.progress("searching")
+    return f"{query} x{limit}"
+
+
+async def test_the_schema_comes_from_the_signature_without_the_context() -> None:
+    assert search_web.spec.name == "search_web"
+    assert search_web.spec.description == "Searches the web."
+    assert search_web.spec.input_schema == {
+        "type": "object",
+        "properties": {"query": {"type": "string"}, "limit": {"type": "integer", "default": 3}},
+        "required": ["query"],
+        "additionalProperties": False,
+    }
+    assert search_web.is_read_only({})
+    assert search_web.is_concurrency_safe({})
+
+
+async def test_it_runs_with_defaults_and_tells_progress() -> None:
+    told: list[object] = []
+    context = ToolContext(call_id="1", tool_name="search_web", report=told.append)
+
+    result = await search_web.execute({"query": "a"}, context)
+
+    assert result.text == "a x3"
+    assert len(told) == 1
+
+
+async def test_unknown_arguments_are_refused() -> None:
+    with pytest.raises(ValidationError):
+        await search_web.execute({"query": "a", "extra": 1}, ToolContext(call_id="1", tool_name="search_web"))
+
+
+def test_a_tool_needs_words_and_types() -> None:
+    async def wordless(query: str) -> str:
+        return query
+
+    async def untyped(query) -> str:
+        """Does something."""
+        return query
+
+    with pytest.raises(ConfigurationError, match="docstring"):
+        function_tool()(wordless)
+    with pytest.raises(ConfigurationError, match="annotation"):
+        function_tool()(untyped)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("plain", "plain"),
+        (None, ""),
+        (ToolResult.of_text("x"), "x"),
+        (TextBlock(text="x"), "x"),
+        ([TextBlock(text="a"), TextBlock(text="b")], "a\nb"),
+        ([{"type": "text", "text": "a"}], "a"),
+        ({"data": "inner"}, "inner"),
+        ({"n": 1}, '{"n": 1}'),
+        ([1, 2], "[1, 2]"),
+        ([], "[]"),
+    ],
+)
+def test_whatever_a_tool_returns_becomes_a_result(value: object, text: str) -> None:
+    assert as_tool_result(value).text == text

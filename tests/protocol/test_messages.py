@@ -1,0 +1,56 @@
+"""Words of a conversation, and the careful reading of a call's arguments."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.words import json_objects
+from tui_agent.protocol import AssistantMessage, TextBlock, ThinkingBlock, ToolCall, Usage, user_message
+from tui_agent.protocol.messages import parse_tool_call
+
+
+@pytest.mark.parametrize("raw", ["", " ", "\n", "null", "{}", '""', '"{}"', '" "'])
+def test_p09_a_call_without_arguments_is_callable(raw: str) -> None:
+    call = parse_tool_call("1", "now", raw)
+
+    assert call.arguments == {}
+    assert call.malformed is None
+
+
+@pytest.mark.parametrize("raw", ["{", '{"a": 1', "[1]", "7", "true", '"text"', '"[1]"', "{'a': 1}", "[" * 100_000])
+def test_p08_malformed_arguments_are_told_never_guessed(raw: str) -> None:
+    call = parse_tool_call("1", "rm", raw)
+
+    assert call.arguments == {}
+    assert call.malformed
+
+
+@given(json_objects)
+def test_an_object_is_read_also_when_wrapped_into_a_string(value: dict[str, object]) -> None:
+    assert parse_tool_call("1", "t", json.dumps(value)).arguments == value
+    assert parse_tool_call("1", "t", json.dumps(json.dumps(value))).arguments == value
+
+
+@given(st.text())
+def test_any_text_gets_an_answer(raw: str) -> None:
+    call = parse_tool_call("1", "t", raw)
+
+    assert isinstance(call.arguments, dict)
+
+
+def test_calls_and_text_are_found_in_content_order() -> None:
+    first, second = ToolCall(id="1", name="a"), ToolCall(id="2", name="b")
+    message = AssistantMessage(content=(ThinkingBlock(thinking="hm"), first, TextBlock(text="x"), second))
+
+    assert message.tool_calls == (first, second)
+    assert message.text == "x"
+    assert user_message("hello").text == "hello"
+
+
+def test_usage_adds_up() -> None:
+    total = Usage(input_tokens=1, output_tokens=2, cache_read_tokens=3) + Usage(input_tokens=10, cache_write_tokens=4)
+
+    assert total == Usage(input_tokens=11, output_tokens=2, cache_read_tokens=3, cache_write_tokens=4)
+    assert total.context_tokens == 18

@@ -1,0 +1,188 @@
+"""The floor plan is a test: who may import whom, no circles, and what importing the engine costs."""
+
+import ast
+import subprocess
+import sys
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import tui_agent
+
+PACKAGE = Path(tui_agent.__file__).parent
+
+SAME_FLOOR = {"context", "execution", "permissions", "providers", "tools", "settings"}
+MAY_IMPORT: dict[str, set[str]] = {
+    "protocol": set(),
+    **{room: {"protocol"} for room in SAME_FLOOR},
+    "agent": {"protocol", "context", "execution"},
+    "session": {"protocol", "agent.snapshot"},
+    "ui.widgets": {"protocol", "ui"},
+    "ui.bridge": {"protocol", "agent"},
+    "ui.screens": {"protocol", "ui", "session.store"},
+    "ui": {"protocol", "agent", "session.store", "ui"},
+    "headless": {"protocol", "agent", "session"},
+    "cli": {"protocol", *SAME_FLOOR, "agent", "session", "ui", "headless"},
+    "__main__": {"cli"},
+}
+NEVER: dict[str, set[str]] = {
+    "ui.widgets": {"ui.bridge", "ui.screens", "ui.app"},
+    "ui.screens": {"ui.app"},
+    "ui.bridge": {"ui.widgets", "ui.screens", "ui.app"},
+}
+ONLY_IN = {"textual": "ui", "anthropic": "providers"}
+
+
+def modules() -> list[Path]:
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+@cache
+def imports_of(path: Path) -> frozenset[str]:
+    """Absolute names of everything a file imports, wherever in the file, `TYPE_CHECKING` blocks included."""
+    package = ["tui_agent", *path.relative_to(PACKAGE).parts[:-1]]
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = ".".join([*base, *(node.module or "").split(".")]).strip(".")
+            found |= {f"{module}.{alias.name}" for alias in node.names}
+    return frozenset(found)
+
+
+def room_of(name: str) -> str:
+    """The most specific room of the plan that holds a module."""
+    return max((room for room in MAY_IMPORT if name == room or name.startswith(f"{room}.")), key=len, default="")
+
+
+def ours(path: Path) -> set[str]:
+    return {name.removeprefix("tui_agent.") for name in imports_of(path) if name.startswith("tui_agent.")}
+
+
+def is_below(name: str, place: str) -> bool:
+    return name == place or name.startswith(f"{place}.")
+
+
+@pytest.mark.parametrize("path", modules(), ids=name_of)
+def test_a_room_imports_only_what_the_plan_allows(path: Path) -> None:
+    name = name_of(path)
+    room = room_of(name)
+    if not name:
+        assert not imports_of(path), "importing the package itself costs nothing"
+        return
+    assert room, f"{name} stands in no room of the plan"
+    for target in ours(path):
+        if target.startswith("__version__"):
+            continue
+        inside = is_below(target, room.split(".")[0]) and not any(is_below(target, bad) for bad in NEVER.get(room, ()))
+        allowed = any(is_below(target, place) for place in MAY_IMPORT[room])
+        forbidden = any(is_below(target, bad) for bad in NEVER.get(room, ()))
+        assert not forbidden, f"{name} may not import {target}"
+        assert inside or allowed, f"{name} may not import {target}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=name_of)
+def test_textual_and_the_sdk_stay_in_their_rooms(path: Path) -> None:
+    for library, room in ONLY_IN.items():
+        if any(is_below(target, library) for target in imports_of(path)):
+            assert name_of(path).split(".")[0] == room
+
+
+def test_no_file_imports_itself_round_a_circle() -> None:
+    names = {name_of(path): path for path in modules()}
+    graph: dict[str, set[str]] = {}
+    for name, path in names.items():
+        targets: set[str] = set()
+        for target in ours(path):
+            while target and target not in names:
+                target = target.rpartition(".")[0]
+            if target and target != name and not is_package_of(target, name, names):
+                targets.add(target)
+        graph[name] = targets
+    state: dict[str, int] = {}
+
+    def visit(name: str, trail: tuple[str, ...]) -> None:
+        state[name] = 1
+        for target in sorted(graph[name]):
+            assert state.get(target) != 1, f"circle: {' → '.join((*trail, name, target))}"
+            if target not in state:
+                visit(target, (*trail, name))
+        state[name] = 2
+
+    for name in names:
+        if name not in state:
+            visit(name, ())
+
+
+def is_package_of(target: str, name: str, names: dict[str, Path]) -> bool:
+    """Whether `target` is the doorplate of the room `name` stands in; a file never goes through its own door."""
+    return names[target].name == "__init__.py" and is_below(name, target)
+
+
+@pytest.mark.parametrize("path", modules(), ids=name_of)
+def test_nobody_walks_through_their_own_front_door(path: Path) -> None:
+    names = {name_of(other) for other in modules()}
+    rooms = {name_of(other) for other in modules() if other.name == "__init__.py"}
+    for target in imports_of(path):
+        holder = target.removeprefix("tui_agent.").rpartition(".")[0]
+        if path.name != "__init__.py" and target.startswith("tui_agent.") and holder in rooms and holder:
+            leaf = target.removeprefix("tui_agent.")
+            assert leaf in names or not is_below(name_of(path), holder), f"{name_of(path)} imports {holder} it is in"
+
+
+def test_file_names_are_unique_in_the_package() -> None:
+    counted = Counter(path.name for path in modules() if path.name != "__init__.py")
+
+    assert [name for name, count in counted.items() if count > 1] == []
+
+
+@pytest.mark.parametrize(
+    ("module", "unwanted"),
+    [
+        ("tui_agent", {"pydantic", "textual", "anthropic"}),
+        ("tui_agent.protocol", {"textual", "anthropic", "httpx2"}),
+        ("tui_agent.execution", {"textual", "anthropic", "httpx2"}),
+        ("tui_agent.permissions", {"textual", "anthropic", "httpx2"}),
+        ("tui_agent.context", {"textual", "anthropic", "httpx2"}),
+        ("tui_agent.agent", {"textual", "anthropic", "httpx2"}),
+        ("tui_agent.providers", {"textual", "anthropic", "httpx2"}),
+        ("tui_agent.tools", {"textual", "anthropic", "httpx2"}),
+        ("tui_agent.session", {"textual", "anthropic", "httpx2"}),
+        ("tui_agent.headless", {"textual", "anthropic", "httpx2"}),
+        ("tui_agent.cli", {"textual", "anthropic", "httpx2"}),
+    ],
+)
+def test_importing_the_engine_loads_neither_screen_nor_sdk(module: str, unwanted: set[str]) -> None:
+    script = f"import sys, {module}; print(*sorted(set({sorted(unwanted)!r}) & set(sys.modules)))"
+
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+
+    assert loaded == []
+
+
+def test_no_task_is_born_outside_a_group() -> None:
+    forbidden = {"create_task", "ensure_future", "gather"}
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in forbidden:
+                owner = ast.unparse(node.func.value)
+                allowed = node.func.attr == "create_task" and ("group" in owner or "tasks" in owner)
+                assert allowed, f"{name_of(path)}:{node.lineno}: {ast.unparse(node.func)}"
+
+
+def test_errors_are_caught_broadly_only_around_tools_and_hooks() -> None:
+    for path in modules():
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ExceptHandler):
+                caught = ast.unparse(node.type) if node.type else "everything"
+                if caught in ("everything", "Exception", "BaseException"):
+                    assert name_of(path).startswith("execution."), f"{name_of(path)}:{node.lineno}: catches {caught}"

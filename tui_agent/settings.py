@@ -1,0 +1,325 @@
+"""Options from files, environment and command line, each with the layer it came from.
+
+Layers, later ones over earlier: defaults < user < project < environment < options. Permission rules are not merged like
+that: every layer's rules are kept, each with its origin, because a later layer must not undo an earlier deny (C17).
+The settings library that could merge the scalars replaces lists and keeps no origins, so this page does it itself.
+"""
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, get_args
+
+import platformdirs
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.permissions import PermissionMode, Verdict
+
+APP_NAME = "tui-agent"
+ENVIRONMENT_PREFIX = "TUI_AGENT_"
+PROJECT_FILE = Path(".tui-agent") / "config.toml"
+
+LayerName = Literal["defaults", "user", "project", "environment", "options"]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class PermissionSettings(_Section):
+    """`[permissions]`"""
+
+    mode: PermissionMode = PermissionMode.ASK
+    """What happens to a call that no rule decides."""
+    rules: tuple[tuple[Verdict, str], ...] = ()
+    """Ordered rules such as `["allow", "bash(git status:*)"]`."""
+    rule_resolution: Literal["first_match", "severity"] = "first_match"
+    """How rules of one list are combined; lists of different layers always give the strictest verdict."""
+
+
+class UiSettings(_Section):
+    """`[ui]`"""
+
+    theme: str = "dark"
+    """Name of a theme file, without its ending."""
+    reduced_motion: bool = False
+    """No spinners and no animations; also `TUI_AGENT_REDUCED_MOTION=1`."""
+
+
+class Settings(_Section):
+    """Every setting there is, merged."""
+
+    model: str = "claude-sonnet-5-5"
+    """Name of the model; any name the endpoint knows."""
+    base_url: str | None = None
+    """Endpoint of a Messages API; `ANTHROPIC_BASE_URL` when not set. Never taken from a project."""
+    max_tokens: int | None = Field(default=None, gt=0)
+    """Longest answer in tokens; the model's own limit when not set."""
+    strategy: str = Field(default="auto", pattern=r"^(auto|sequential|parallel|batched:[1-9][0-9]*)$")
+    """When calls run: auto, sequential, parallel or batched:N."""
+    max_steps: int | None = Field(default=None, gt=0)
+    """Steps of one run; not limited on the screen, 16 headless, when not set."""
+    tool_timeout: float = Field(default=30.0, gt=0)
+    """Seconds for tools that do not keep their own time."""
+    append_system: str = ""
+    """Text put behind the system prompt."""
+    permissions: PermissionSettings = PermissionSettings()
+    ui: UiSettings = UiSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class Locations:
+    """Where our files are. Nothing else outside the workspace is ever written."""
+
+    config_dir: Path
+    """The user's settings, themes and instructions."""
+    state_dir: Path
+    """Sessions and logs; 0700."""
+
+    @property
+    def user_file(self) -> Path:
+        """The user's settings."""
+        return self.config_dir / "config.toml"
+
+    @property
+    def sessions_dir(self) -> Path:
+        """One journal a session; 0600."""
+        return self.state_dir / "sessions"
+
+    @property
+    def log_dir(self) -> Path:
+        """Log files."""
+        return self.state_dir / "log"
+
+    @property
+    def user_themes_dir(self) -> Path:
+        """The user's own themes."""
+        return self.config_dir / "themes"
+
+    @classmethod
+    def of_user(cls, environment: Mapping[str, str]) -> "Locations":
+        """The places of the person who runs this; `TUI_AGENT_HOME` puts them all into one directory."""
+        home = environment.get("TUI_AGENT_HOME")
+        if home:
+            return cls(Path(home) / "config", Path(home) / "state")
+        return cls(platformdirs.user_config_path(APP_NAME), platformdirs.user_state_path(APP_NAME))
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSetting:
+    """One permission rule as it was written."""
+
+    verdict: Verdict
+    text: str
+    origin: str
+    """`FILE:LINE`, or the option or variable it came from."""
+    layer: LayerName
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    """The merged settings, and where each value came from."""
+
+    settings: Settings
+    origins: Mapping[str, str]
+    """Dotted key → origin, for every key that is not a default."""
+    rules: tuple[RuleSetting, ...] = ()
+    """All layers' rules, in layer order, each list in its own order."""
+    files: tuple[Path, ...] = ()
+    """Files that were read."""
+    ignored: tuple[str, ...] = ()
+    """What was found and not applied, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    name: LayerName
+    values: JsonObject
+    source: str
+    """File, or words such as `environment`."""
+    lines: Mapping[str, int] = field(default_factory=dict[str, int])
+    """Dotted key → line."""
+
+    def origin_of(self, key: str) -> str:
+        line = self.lines.get(key)
+        return self.source if line is None else f"{self.source}:{line}"
+
+
+def load_settings(
+    locations: Locations,
+    *,
+    project: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    options: JsonObject | None = None,
+    option_rules: Sequence[tuple[Verdict, str]] = (),
+) -> LoadedSettings:
+    """Reads and merges all layers.
+
+    Args:
+        locations: where the user's file is.
+        project: the working directory; its settings are found but not applied, because no folder is trusted yet.
+        environment: variables; `TUI_AGENT_MODEL` sets `model`, `TUI_AGENT_UI__THEME` sets `ui.theme`.
+        options: values from the command line, nested like the file.
+        option_rules: rules from the command line, in order.
+
+    Raises:
+        ConfigurationError: an unknown key, a wrong type, a broken file; with file, line and the nearest key.
+    """
+    layers: list[_Layer] = []
+    ignored: list[str] = []
+    user = _file_layer("user", locations.user_file)
+    if user is not None:
+        layers.append(user)
+    if project is not None and (project / PROJECT_FILE).exists():
+        ignored.append(f"{project / PROJECT_FILE}: not applied, because this folder is not trusted")
+    layers.append(_environment_layer(os.environ if environment is None else environment))
+    layers.append(_Layer("options", options or {}, "command line"))
+
+    for layer in layers:
+        _check(layer)
+    merged: JsonObject = {}
+    origins: dict[str, str] = {}
+    for layer in layers:
+        _merge(merged, layer.values)
+        origins.update({key: layer.origin_of(key) for key in _leaves(layer.values)})
+    rules = [*_rules_of(layers), *(RuleSetting(v, text, f"--{v}", "options") for v, text in option_rules)]
+    files = (locations.user_file,) if user is not None else ()
+    return LoadedSettings(Settings.model_validate(merged), origins, tuple(rules), files, tuple(ignored))
+
+
+def key_names(model: type[BaseModel] = Settings, prefix: str = "") -> list[str]:
+    """Every dotted key there is, in order."""
+    names: list[str] = []
+    for name, info in model.model_fields.items():
+        section = info.annotation
+        if isinstance(section, type) and issubclass(section, BaseModel):
+            names += key_names(section, f"{prefix}{name}.")
+        else:
+            names.append(f"{prefix}{name}")
+    return names
+
+
+def value_of(settings: Settings, key: str) -> object:
+    """The value of a dotted key."""
+    value: object = settings
+    for name in key.split("."):
+        value = getattr(value, name)
+    return value
+
+
+def _file_layer(name: LayerName, path: Path) -> _Layer | None:
+    """The layer of one file; None where there is none."""
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        return _Layer(name, tomllib.loads(text), str(path), _key_lines(text))
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: cannot be read: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{path}: not valid TOML: {error}") from error
+
+
+def _environment_layer(environment: Mapping[str, str]) -> _Layer:
+    """`TUI_AGENT_*` variables that name a setting; others of that prefix are not settings and stay out."""
+    values: JsonObject = {}
+    known = {ENVIRONMENT_PREFIX + key.upper().replace(".", "__"): key for key in key_names()}
+    aliases = {
+        f"{ENVIRONMENT_PREFIX}THEME": "ui.theme",
+        f"{ENVIRONMENT_PREFIX}REDUCED_MOTION": "ui.reduced_motion",
+        f"{ENVIRONMENT_PREFIX}PERMISSION_MODE": "permissions.mode",
+    }
+    for variable, key in {**known, **aliases}.items():
+        if environment.get(variable) and key != "permissions.rules":
+            _put(values, key, environment[variable])
+    return _Layer("environment", values, "environment")
+
+
+def _check(layer: _Layer) -> None:
+    """Validates one layer alone, so that an error names the file it is in."""
+    try:
+        Settings.model_validate(layer.values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"] if isinstance(part, str) and part in _all_names())
+        wrong = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(wrong, [*key_names(), *_sections()], n=1)
+            hint = f"; did you mean `{near[0]}`?" if near else ""
+            raise ConfigurationError(f"{layer.origin_of(wrong)}: unknown key `{wrong}`{hint}") from error
+        raise ConfigurationError(f"{layer.origin_of(key)}: `{wrong}`: {first['msg']}") from error
+
+
+def _rules_of(layers: Sequence[_Layer]) -> list[RuleSetting]:
+    """The rules of every file layer, with their lines."""
+    found: list[RuleSetting] = []
+    for layer in layers:
+        section: object = layer.values.get("permissions")
+        if not is_object(section):
+            continue
+        start = layer.lines.get("permissions.rules")
+        for place, (verdict, text) in enumerate(PermissionSettings.model_validate(section).rules):
+            line = layer.lines.get(f"permissions.rules[{place}]", start)
+            origin = layer.source if line is None else f"{layer.source}:{line}"
+            found.append(RuleSetting(verdict, text, origin, layer.name))
+    return found
+
+
+def _key_lines(text: str) -> dict[str, int]:
+    """Line of each key of a TOML text, and of each rule: what an error message needs, no second parser."""
+    lines: dict[str, int] = {}
+    table = ""
+    rules = 0
+    for number, line in enumerate(text.splitlines(), 1):
+        header = re.match(r"\s*\[+\s*([\w.\-\"]+)\s*\]+", line)
+        if header and "=" not in line and "," not in line:
+            table = header.group(1).replace('"', "") + "."
+            lines.setdefault(table[:-1], number)
+            continue
+        pair = re.match(r"\s*([\w.\-\"]+)\s*=", line)
+        if pair:
+            lines.setdefault(table + pair.group(1).replace('"', ""), number)
+        for _ in re.finditer(rf"\[\s*[\"'](?:{'|'.join(get_args(Verdict))})[\"']\s*,", line):
+            lines[f"permissions.rules[{rules}]"] = number
+            rules += 1
+    return lines
+
+
+def _merge(into: JsonObject, values: JsonObject) -> None:
+    for key, value in values.items():
+        below: object = into.get(key)
+        if is_object(value) and is_object(below):
+            _merge(below, value)
+        elif is_object(value):
+            into[key] = {}
+            _merge(into[key], value)
+        else:
+            into[key] = value
+
+
+def _put(values: JsonObject, key: str, value: object) -> None:
+    *sections, name = key.split(".")
+    for section in sections:
+        values = values.setdefault(section, {})
+    values[name] = value
+
+
+def _leaves(values: JsonObject, prefix: str = "") -> list[str]:
+    found: list[str] = []
+    for key, value in values.items():
+        found += _leaves(value, f"{prefix}{key}.") if is_object(value) else [f"{prefix}{key}"]
+    return found
+
+
+def _sections() -> list[str]:
+    return sorted({key.split(".")[0] for key in key_names() if "." in key})
+
+
+def _all_names() -> set[str]:
+    return {part for key in key_names() for part in key.split(".")}
