@@ -1,0 +1,286 @@
+"""The one table of keys and commands: bindings, hints, the command palette and the help page are made from it.
+
+Nothing else in the screen compares or spells key names, so that what is shown and what works cannot differ.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, TypeAlias
+
+from textual.binding import Binding
+
+Where: TypeAlias = Literal["everywhere", "chat", "composer", "queue", "panel", "interrupt", "approval", "detail"]
+"""The part of the screen a key belongs to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One thing a person can ask for."""
+
+    id: str
+    """Unique, such as `composer.submit`; also the id under which a keymap finds its binding."""
+    keys: tuple[str, ...]
+    """Textual key names; the first one is shown. Empty: only in the palette or as a `/` command."""
+    text: str
+    """A word or two, for hints."""
+    help: str
+    """One line, for the help page and the palette."""
+    where: Where
+    action: str = ""
+    """Textual action; empty: the last part of the id."""
+    palette: bool = False
+    """Whether the command palette offers it."""
+    slash: str | None = None
+    """Its name as a `/` command, without the slash."""
+    argument: str = ""
+    """What may follow the `/` command, for help: `[NAME]`."""
+    priority: bool = False
+    """Whether it comes before what the focused widget would do with the key."""
+
+    @property
+    def action_name(self) -> str:
+        """The Textual action the keys run."""
+        return self.action or self.id.rpartition(".")[2]
+
+    @property
+    def key_text(self) -> str:
+        """Its first key in words for hints, such as `ctrl+y`; empty where it has none."""
+        return key_words(self.keys[0]) if self.keys else ""
+
+
+COMMANDS: tuple[Command, ...] = (
+    # everywhere
+    Command("app.quit", ("ctrl+q",), "quit", "Leave; the session is kept", "everywhere", palette=True, slash="quit"),
+    Command(
+        "app.escalate",
+        ("ctrl+c",),
+        "clear, interrupt, quit",
+        "Copy the selection, or clear the composer, or interrupt; twice when idle: quit",
+        "everywhere",
+        priority=True,
+    ),
+    Command(
+        "app.suspend_process",
+        ("ctrl+z",),
+        "suspend",
+        "Put the program to sleep; `fg` wakes it",
+        "everywhere",
+        priority=True,
+    ),
+    # chat
+    Command(
+        "chat.interrupt",
+        ("escape",),
+        "interrupt",
+        "Ask how to interrupt; a second time: cancel what runs and stop",
+        "chat",
+        palette=True,
+    ),
+    Command(
+        "chat.cycle_mode",
+        ("shift+tab",),
+        "mode",
+        "Next permission mode: ask, accept edits, plan",
+        "chat",
+        palette=True,
+        priority=True,
+    ),
+    Command(
+        "chat.next_approval",
+        ("ctrl+y",),
+        "answer",
+        "Open the question that waits for you",
+        "chat",
+        palette=True,
+        priority=True,
+    ),
+    Command(
+        "chat.send_now",
+        ("ctrl+s",),
+        "send now",
+        "Cancel what runs and send the waiting messages at once",
+        "chat",
+        palette=True,
+        priority=True,
+    ),
+    Command(
+        "chat.toggle_panel",
+        ("ctrl+t",),
+        "tools",
+        "Go to the tool panel and back; in a narrow window open and close it",
+        "chat",
+        palette=True,
+        slash="tools",
+        priority=True,
+    ),
+    Command("chat.page_up", ("pageup",), "scroll up", "Scroll the conversation one page up", "chat", priority=True),
+    Command(
+        "chat.page_down", ("pagedown",), "scroll down", "Scroll the conversation one page down", "chat", priority=True
+    ),
+    Command("chat.scroll_top", ("ctrl+home",), "first message", "Go to the first message", "chat", priority=True),
+    Command("chat.scroll_end", ("ctrl+end",), "newest message", "Go to the newest message", "chat", priority=True),
+    Command("chat.help", ("f1",), "help", "Every key and command", "chat", palette=True, slash="help"),
+    Command("chat.stop", (), "stop", "End the run after this step", "chat", palette=True, slash="stop"),
+    Command(
+        "chat.mode",
+        (),
+        "mode",
+        "Show or set the permission mode: ask, accept_edits, plan, allow, deny",
+        "chat",
+        slash="mode",
+        argument="[NAME]",
+    ),
+    Command("chat.theme", (), "theme", "Choose the colours", "chat", slash="theme", argument="[NAME]"),
+    Command("chat.cost", (), "cost", "Tokens and cost of this session", "chat", palette=True, slash="cost"),
+    # composer
+    Command("composer.submit", ("enter",), "send", "Send; while the agent works: steer it", "composer", priority=True),
+    Command(
+        "composer.follow_up",
+        ("alt+enter",),
+        "follow-up",
+        "Send once the agent is done with what it does now",
+        "composer",
+        priority=True,
+    ),
+    Command(
+        "composer.follow_up_or_leave",
+        ("tab",),
+        "follow-up",
+        "With text, while the agent works: the same as a follow-up; empty: go to the next part of the screen",
+        "composer",
+        priority=True,
+    ),
+    Command(
+        "composer.new_line",
+        ("shift+enter", "ctrl+j"),
+        "new line",
+        "New line; so does enter after a backslash",
+        "composer",
+        priority=True,
+    ),
+    Command(
+        "composer.earlier",
+        ("up",),
+        "earlier",
+        "On the first line: what was sent before; empty: take back the last waiting message",
+        "composer",
+        priority=True,
+    ),
+    Command("composer.later", ("down",), "later", "On the last line: what was sent after", "composer", priority=True),
+    Command("composer.undo", ("ctrl+underscore",), "undo", "Undo the last change of the text", "composer"),
+    Command(
+        "composer.unfold",
+        ("ctrl+o",),
+        "unfold",
+        "Show the text of the folded paste under the cursor",
+        "composer",
+        priority=True,
+    ),
+    # queue
+    Command(
+        "queue.drop", ("ctrl+x",), "drop", "Empty composer: throw the last waiting message away", "queue", priority=True
+    ),
+    # interrupt menu
+    Command("interrupt.cancel", ("escape",), "cancel", "Cancel what runs and stop", "interrupt"),
+    Command("interrupt.stop", ("s",), "stop after this step", "End the run after this step", "interrupt"),
+    Command("interrupt.now", ("n",), "send queued now", "Cancel and send what waits", "interrupt"),
+    # tool panel
+    Command("panel.cursor_up", ("up", "k"), "up", "Select the row above", "panel"),
+    Command("panel.cursor_down", ("down", "j"), "down", "Select the row below", "panel"),
+    Command("panel.page_up", ("pageup",), "page up", "One page up", "panel", priority=True),
+    Command("panel.page_down", ("pagedown",), "page down", "One page down", "panel", priority=True),
+    Command("panel.first", ("home", "g"), "first", "Select the first call", "panel"),
+    Command("panel.last", ("end", "G"), "newest", "Select the newest call and follow", "panel"),
+    Command("panel.open", ("enter", "space"), "open", "Everything about this call", "panel"),
+    Command("panel.cycle_filter", ("f",), "filter", "Show all, running, failed, or those that need you", "panel"),
+    # approval dialog
+    Command("approval.approve_once", ("y",), "yes, once", "Allow this call", "approval"),
+    Command("approval.approve_session", ("s",), "yes, this session", "Allow calls like this one", "approval"),
+    Command("approval.deny", ("n",), "no", "Deny this call", "approval"),
+    Command("approval.deny_with_reason", ("f",), "no, and say why", "Deny it and tell the agent why", "approval"),
+    Command("approval.skip", ("k",), "skip", "Skip this call; the run goes on", "approval"),
+    Command("approval.why", ("w",), "why", "Show every rule that was looked at", "approval"),
+    Command("approval.not_now", ("escape",), "not now", "Decide later; ctrl+y opens it again", "approval"),
+    Command("approval.line_up", ("up",), "up", "One line up", "approval"),
+    Command("approval.line_down", ("down",), "down", "One line down", "approval"),
+    Command("approval.page_up", ("pageup",), "page up", "One page up", "approval"),
+    Command("approval.page_down", ("pagedown", "space"), "more", "One page down", "approval"),
+    Command("approval.scroll_top", ("home",), "top", "To the top", "approval"),
+    Command("approval.scroll_end", ("end",), "end", "To the end", "approval"),
+    # call detail
+    Command("detail.close", ("escape", "q"), "close", "Back to the conversation", "detail"),
+    Command("detail.line_up", ("up", "k"), "up", "One line up", "detail"),
+    Command("detail.line_down", ("down", "j"), "down", "One line down", "detail"),
+    Command("detail.page_up", ("pageup",), "page up", "One page up", "detail"),
+    Command("detail.page_down", ("pagedown", "space"), "page down", "One page down", "detail"),
+    Command("detail.scroll_top", ("home", "g"), "top", "To the top", "detail"),
+    Command("detail.scroll_end", ("end", "G"), "end", "To the end", "detail"),
+    Command("detail.next_section", ("tab", "right"), "next part", "Input, output, decision, timing", "detail"),
+    Command("detail.previous_section", ("shift+tab", "left"), "part before", "The part before", "detail"),
+    Command("detail.copy", ("c",), "copy", "Copy what is shown", "detail"),
+)
+"""Every command, in the order of the help page."""
+
+
+def commands_for(where: Where) -> tuple[Command, ...]:
+    """The commands of one part of the screen, in table order."""
+    return tuple(command for command in COMMANDS if command.where == where)
+
+
+def bindings_for(where: Where, commands: Iterable[Command] = COMMANDS) -> list[Binding]:
+    """Textual bindings for one part of the screen; what has no key has no binding."""
+    return [
+        Binding(
+            ",".join(command.keys),
+            command.action_name,
+            command.text,
+            id=command.id,
+            priority=command.priority,
+            tooltip=command.help,
+        )
+        for command in commands
+        if command.where == where and command.keys
+    ]
+
+
+def command(command_id: str) -> Command:
+    """The command with this id.
+
+    Raises:
+        KeyError: there is none.
+    """
+    return _by_id()[command_id]
+
+
+def hint(command_id: str, text: str | None = None) -> str:
+    """Key and word for a hint line, such as `esc interrupt`; `text` replaces the word."""
+    found = command(command_id)
+    return f"{found.key_text} {text or found.text}"
+
+
+def slash_commands() -> tuple[Command, ...]:
+    """The commands that can be typed with a slash, by name."""
+    return tuple(sorted((entry for entry in COMMANDS if entry.slash), key=lambda entry: entry.slash or ""))
+
+
+def key_words(key: str) -> str:
+    """A Textual key name in the words of a person: `escape` is `esc`, `up` is an arrow."""
+    return "+".join(_KEY_WORDS.get(part, part) for part in key.split("+"))
+
+
+_KEY_WORDS = {
+    "escape": "esc",
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+    "pageup": "pgup",
+    "pagedown": "pgdn",
+    "underscore": "_",
+}
+
+
+@cache
+def _by_id() -> dict[str, Command]:
+    return {entry.id: entry for entry in COMMANDS}
