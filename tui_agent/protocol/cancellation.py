@@ -5,6 +5,7 @@ The token is for co-operative work (processes, threads); task cancellation is fo
 
 import asyncio
 import weakref
+from collections.abc import Callable
 
 from .errors import OperationCancelledError
 
@@ -18,6 +19,7 @@ class CancellationToken:
     def __init__(self, parent: "CancellationToken | None" = None) -> None:
         self._event = asyncio.Event()
         self._children: weakref.WeakSet[CancellationToken] = weakref.WeakSet()
+        self._callbacks: list[Callable[[], None]] = []
         self.parent = parent
         """The token whose cancellation reaches this one."""
         self.reason = ""
@@ -43,6 +45,26 @@ class CancellationToken:
         self._event.set()
         for child in list(self._children):
             child.cancel(reason)
+        callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
+
+    def on_cancel(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Calls `callback`, which must not raise, once this token is cancelled; at once if it already is.
+
+        Returns:
+            A function that forgets the callback again.
+        """
+        if self.is_set():
+            callback()
+            return _nothing_to_forget
+        self._callbacks.append(callback)
+
+        def forget() -> None:
+            if callback in self._callbacks:
+                self._callbacks.remove(callback)
+
+        return forget
 
     def is_set(self) -> bool:
         """Whether it was cancelled."""
@@ -56,3 +78,7 @@ class CancellationToken:
         """Raises `OperationCancelledError` if it was cancelled."""
         if self.is_set():
             raise OperationCancelledError(self.reason)
+
+
+def _nothing_to_forget() -> None:
+    """Stands for a callback that was already called."""

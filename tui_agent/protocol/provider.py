@@ -1,6 +1,6 @@
 """What a model is to the engine: a request goes in, a stream of small facts comes out."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
@@ -20,7 +20,8 @@ class SystemPart:
 class ModelRequest:
     """Everything one response is made from. Messages hold a valid conversation (S4-84)."""
 
-    messages: tuple[Message, ...]
+    messages: Sequence[Message]
+    """Never changes once the request is built; may be a view, so that a long conversation is not copied each step."""
     system: tuple[SystemPart, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
     max_tokens: int | None = None
