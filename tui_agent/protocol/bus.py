@@ -21,6 +21,9 @@ RING_SIZE = 5_000
 
 _MergeKey = tuple[Any, ...]
 
+_GLANCED_AT = (MessageDelta, ToolOutput, ToolUpdated, ToolProgress, ContextUsage)
+"""Events that may be merged, and so may wait a moment."""
+
 
 class Publisher(Protocol):
     """Something events can be told to."""
@@ -87,6 +90,7 @@ class Subscription:
         self._merge = merge
         self._waiting: list[Envelope] = []
         self._arrived = asyncio.Event()
+        self._urgent = asyncio.Event()
         self._closed = False
 
     def __enter__(self) -> "Subscription":
@@ -100,28 +104,49 @@ class Subscription:
         if not self._closed:
             self._waiting.append(envelope)
             self._arrived.set()
+            if not isinstance(envelope.event, _GLANCED_AT):
+                self._urgent.set()
 
     def close(self) -> None:
         """Unsubscribes; `batches` ends after what is still waiting."""
         self._closed = True
         self._bus.unsubscribe(self)
         self._arrived.set()
+        self._urgent.set()
 
     def drain(self) -> list[Envelope]:
         """Everything since the last look, at once, without waiting."""
         waiting, self._waiting = self._waiting, []
         self._arrived.clear()
+        self._urgent.clear()
         return merge_neighbours(waiting) if self._merge else waiting
 
-    async def batches(self) -> AsyncIterator[list[Envelope]]:
-        """Everything since the last look, again and again; ends once the subscription is closed and empty."""
+    async def batches(self, pace: float = 0.0) -> AsyncIterator[list[Envelope]]:
+        """Everything since the last look, again and again; ends once the subscription is closed and empty.
+
+        Args:
+            pace: seconds that a batch of nothing but deltas keeps from the batch before; lifecycle events never wait.
+        """
+        last = -pace
         while True:
             await self._arrived.wait()
+            await self._hold_deltas(last + pace - time.monotonic())
             batch = self.drain()
             if batch:
+                last = time.monotonic()
                 yield batch
             if self._closed and not self._waiting:
                 return
+
+    async def _hold_deltas(self, seconds: float) -> None:
+        """Waits until the time is over or something that is no delta has come."""
+        if seconds <= 0:
+            return
+        try:
+            async with asyncio.timeout(seconds):
+                await self._urgent.wait()
+        except TimeoutError:
+            pass
 
 
 @dataclass(frozen=True, slots=True)
