@@ -1,0 +1,59 @@
+"""Amounts in the few characters a row has: time, tokens, bytes, money. One spelling on the whole screen."""
+
+
+def seconds_text(seconds: float, *, tenths: bool = True) -> str:
+    """A duration: `0.04 s`, `12.3 s`, `2:05`, `1:02:05`.
+
+    Args:
+        seconds: The duration; negative ones count as none.
+        tenths: Whether parts of a second are shown; a clock that should not flicker says no.
+    """
+    seconds = max(0.0, seconds)
+    if seconds < 59.95:
+        if not tenths:
+            return f"{int(seconds)} s"
+        return f"{seconds:.2f} s" if seconds < 0.995 else f"{seconds:.1f} s"
+    whole = round(seconds)
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def tokens_text(tokens: int) -> str:
+    """A number of tokens: `980`, `12.3k`, `200k`, `1.2M`."""
+    return _scaled(tokens, 1000, ("", "k", "M", "G"))
+
+
+def bytes_text(size: int) -> str:
+    """A number of bytes: `812 B`, `1.2 kB`, `3.4 MB`."""
+    return _scaled(size, 1000, (" B", " kB", " MB", " GB", " TB"))
+
+
+def money_text(dollars: float | None) -> str:
+    """An estimated cost: `$0.04`; empty where it is not known."""
+    if dollars is None:
+        return ""
+    if 0 < dollars < 0.01:
+        return "<$0.01"
+    return f"${dollars:,.2f}"
+
+
+def share_text(part: float, whole: float) -> str:
+    """A share in percent: `6 %`; empty where the whole is nothing."""
+    return f"{round(100 * part / whole)} %" if whole > 0 else ""
+
+
+def count_text(count: int, one: str, many: str | None = None) -> str:
+    """A number with its word: `1 call`, `2 calls`."""
+    return f"{count} {one if count == 1 else many or f'{one}s'}"
+
+
+def _scaled(amount: int, base: int, units: tuple[str, ...]) -> str:
+    """Three or so digits and a unit; whole numbers where a tenth says nothing."""
+    value, unit = float(amount), 0
+    while round(value, 1) >= base and unit < len(units) - 1:
+        value /= base
+        unit += 1
+    if unit == 0 or value >= 99.95 or round(value, 1) == int(value):
+        return f"{round(value)}{units[unit]}"
+    return f"{value:.1f}{units[unit]}"

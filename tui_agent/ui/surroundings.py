@@ -1,0 +1,59 @@
+"""What the screen stands in: the terminal's wishes, the directory, and the time. Read once, handed down."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+Clock = Callable[[], float]
+"""Seconds on a clock that never goes back; tests bring their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """How to behave in this terminal."""
+
+    no_color: bool = False
+    """No colours at all (`NO_COLOR`, `TERM=dumb`)."""
+    reduced_motion: bool = False
+    """Nothing spins or slides (`TUI_AGENT_REDUCED_MOTION`, `TERM=dumb`)."""
+    clock: Clock = time.monotonic
+
+    @classmethod
+    def of_environment(cls, environment: Mapping[str, str], *, reduced_motion: bool = False) -> "Surroundings":
+        """What the environment asks for; `reduced_motion` is the setting of the same name."""
+        dumb = environment.get("TERM") == "dumb"
+        still = environment.get("TUI_AGENT_REDUCED_MOTION", "") not in ("", "0")
+        return cls(no_color=bool(environment.get("NO_COLOR")) or dumb, reduced_motion=still or reduced_motion or dumb)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the agent works, as the title bar shows it."""
+
+    directory: str = ""
+    """The working directory, with `~` for the home directory."""
+    branch: str = ""
+    """The checked-out branch; empty outside a repository."""
+
+    @classmethod
+    def of(cls, directory: Path, home: Path) -> "Place":
+        """The place of a directory; reads at most a few small files of its repository."""
+        text = str(directory)
+        if directory == home or home in directory.parents:
+            text = str(Path("~") / directory.relative_to(home))
+        return cls(text, _branch_of(directory))
+
+
+def _branch_of(directory: Path) -> str:
+    """Name of the branch, or the start of the commit's hash; empty where it cannot be told."""
+    for folder in (directory, *directory.parents):
+        pointer = folder / ".git"
+        try:
+            if pointer.is_file():
+                pointer = folder / pointer.read_text("utf-8").removeprefix("gitdir:").strip()
+            head = (pointer / "HEAD").read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            continue
+        return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:7]
+    return ""
