@@ -202,12 +202,7 @@ class Terminal:
         deadline = time.monotonic() + patience
         while not holds(self.screen):
             assert time.monotonic() < deadline, f"{wanted!r} never came; the screen is\n{self.screen.text}"
-            if (
-                not self._read(0.1)
-                and self.process.poll() is not None
-                and not self._read(0.1)
-                and not holds(self.screen)
-            ):
+            if not self.read(0.1) and self.process.poll() is not None and not self.read(0.1) and not holds(self.screen):
                 raise AssertionError(f"{wanted!r} never came, the program ended; the screen is\n{self.screen.text}")
         return self.screen.text
 
@@ -216,8 +211,8 @@ class Terminal:
         deadline = time.monotonic() + patience
         while self.process.poll() is None:
             assert time.monotonic() < deadline, f"the program did not end; the screen is\n{self.screen.text}"
-            self._read(0.1)
-        while self._read(0.05):
+            self.read(0.1)
+        while self.read(0.05):
             pass
         return self.process.returncode
 
@@ -229,9 +224,9 @@ class Terminal:
 
     def _write(self, text: str) -> None:
         os.write(self._master, text.encode())
-        self._read(0.0)
+        self.read(0.0)
 
-    def _read(self, seconds: float) -> bool:
+    def read(self, seconds: float) -> bool:
         """Takes what the program wrote within some seconds; whether there was anything."""
         ready, _, _ = select.select([self._master], [], [], seconds)
         if not ready:

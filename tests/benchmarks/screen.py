@@ -1,0 +1,168 @@
+"""How fast the screen is, measured from outside in a real pty.
+
+Run by hand: `python -m tests.benchmarks.screen [PART …]`. Parts: `start` (first output, a typed key painted, CPU until
+then), `echo` (keys while idle, idle CPU, memory), `stream` (20,000 tokens at once: CPU and time until the last text is
+painted), `typing` (a key every 250 ms while tokens come at 200 a second). Every figure is the median of several runs,
+beside a minimal Textual app with a text area where that can do the same.
+"""
+
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import psutil
+
+from tests.support.server_process import ServerProcess
+from tests.support.terminal import ScreenBuffer, Terminal
+
+RUNS = 5
+TOKENS = 20_000
+
+MINIMAL = """
+from textual.app import App
+from textual.widgets import Static, TextArea
+
+class Minimal(App):
+    def compose(self):
+        yield Static("ready")
+        yield TextArea()
+
+    def on_mount(self):
+        self.query_one(TextArea).focus()
+
+Minimal().run()
+"""
+
+
+def words(count: int) -> str:
+    """Markdown of so many tokens, with paragraphs, lists and code."""
+    block = (
+        "The parser reads one line and keeps *its place* in the file. " * 4 + "\n\n- first point\n- second `point`\n\n"
+    )
+    block += "```python\ndef area(width: int, height: int) -> int:\n    return width * height\n```\n\n"
+    tokens = block.split(" ")
+    return " ".join(tokens * (count // len(tokens) + 1))
+
+
+@contextmanager
+def running(program: str, script: list[object] | None = None) -> Iterator[Terminal]:
+    """The agent or the minimal app in a pty, with a home of its own."""
+    with ExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        work = home / "work"
+        work.mkdir()
+        environment = {"PATH": os.environ["PATH"], "HOME": str(home)}
+        command = [sys.executable, "-c", MINIMAL]
+        if program == "agent":
+            server = stack.enter_context(ServerProcess(script or [], home))
+            environment |= server.environment
+            command = [sys.executable, "-m", "tui_agent", "--permission-mode", "ask"]
+        yield stack.enter_context(Terminal(command, cwd=work, environment=environment))
+
+
+def until(terminal: Terminal, holds: Callable[[ScreenBuffer], bool]) -> float:
+    """Seconds until the screen holds something."""
+    begin = time.perf_counter()
+    terminal.wait_for(holds)
+    return time.perf_counter() - begin
+
+
+def cpu_of(terminal: Terminal) -> float:
+    """CPU seconds of the program so far."""
+    times = psutil.Process(terminal.process.pid).cpu_times()
+    return times.user + times.system
+
+
+def start(program: str) -> dict[str, float]:
+    """From process start to first output, and to a key that was typed at once."""
+    begin = time.perf_counter()
+    with running(program) as terminal:
+        begin = time.perf_counter() if not terminal.raw else begin
+        terminal.type("q")
+        terminal.wait_for(lambda _: bool(terminal.raw))
+        first = time.perf_counter() - begin
+        terminal.wait_for(lambda screen: any("q" in line[:6] for line in screen.lines))
+        return {"first output s": first, "key painted s": time.perf_counter() - begin, "CPU s": cpu_of(terminal)}
+
+
+def echo(program: str) -> dict[str, float]:
+    """Milliseconds from a key to its cell, idle."""
+    with running(program) as terminal:
+        terminal.wait_for(lambda screen: "│" in screen.text or "▊" in screen.text or "ready" in screen.text)
+        time.sleep(2.0)
+        times = [key_time(terminal, f"{place % 10}") for place in range(100)]
+        before = cpu_of(terminal)
+        time.sleep(5.0)
+        idle = (cpu_of(terminal) - before) / 5.0 * 100
+        memory = psutil.Process(terminal.process.pid).memory_info().rss / 1e6
+    return {**percentiles(times), "idle CPU %": idle, "memory MB": memory}
+
+
+def key_time(terminal: Terminal, key: str) -> float:
+    """Milliseconds until one more of this key stands on the screen."""
+    count = terminal.screen.text.count(key)
+    begin = time.perf_counter()
+    terminal.type(key)
+    terminal.wait_for(lambda screen: screen.text.count(key) > count)
+    return (time.perf_counter() - begin) * 1000
+
+
+def percentiles(times: list[float]) -> dict[str, float]:
+    """Median and 95th percentile, in the unit given."""
+    return {"echo p50 ms": statistics.median(times), "echo p95 ms": statistics.quantiles(times, n=20)[-1]}
+
+
+def stream(program: str) -> dict[str, float]:
+    """20,000 tokens as fast as they go."""
+    text = words(TOKENS) + "\n\nTHE-END"
+    with running(program, [{"blocks": [{"type": "text", "text": text}], "piece": 5}]) as terminal:
+        terminal.wait_for(lambda screen: "│" in screen.text)
+        time.sleep(3.0)
+        before, begin = cpu_of(terminal), time.perf_counter()
+        terminal.type("go\r")
+        terminal.wait_for("THE-END", patience=120)
+        seconds = time.perf_counter() - begin
+        memory = psutil.Process(terminal.process.pid).memory_info().rss / 1e6
+        return {"to the last text s": seconds, "CPU s": cpu_of(terminal) - before, "memory MB": memory}
+
+
+def typing(program: str) -> dict[str, float]:
+    """A key every 250 ms while tokens come at 200 a second, for a minute."""
+    script = [{"blocks": [{"type": "text", "text": words(TOKENS)}], "piece": 5, "pace": 0.005}]
+    times: list[float] = []
+    with running(program, script) as terminal:
+        terminal.wait_for(lambda screen: "│" in screen.text)
+        time.sleep(3.0)
+        terminal.type("go\r")
+        terminal.wait_for("parser")
+        before, begin = cpu_of(terminal), time.perf_counter()
+        while time.perf_counter() - begin < 30:
+            deadline = time.perf_counter() + 0.25
+            times.append(key_time(terminal, "Ω"))
+            while time.perf_counter() < deadline:
+                terminal.read(0.01)
+        share = (cpu_of(terminal) - before) / (time.perf_counter() - begin) * 100
+    return {**percentiles(times), "CPU %": share}
+
+
+PARTS = {"start": start, "echo": echo, "stream": stream, "typing": typing}
+COMPARED = {"start", "echo"}
+
+
+def main(names: list[str]) -> None:
+    """Runs the parts and prints one JSON line for each."""
+    for name in names or list(PARTS):
+        for program in ("agent", "minimal") if name in COMPARED else ("agent",):
+            runs = [PARTS[name](program) for _ in range(1 if name == "typing" else RUNS)]
+            medians = {figure: round(statistics.median(run[figure] for run in runs), 3) for figure in runs[0]}
+            print(json.dumps({"part": name, "program": program, **medians}), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,63 @@
+"""The scripted Messages API in a process of its own, for programs that run in a pty."""
+
+import json
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+
+
+class ServerProcess:
+    """Plays a script; a context manager that ends the process."""
+
+    def __init__(self, script: Sequence[Mapping[str, Any]], directory: Path) -> None:
+        file = directory / "script.json"
+        file.write_text(json.dumps(list(script)), "utf-8")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.messages_server", str(file)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        told = json.loads(self._process.stdout.readline())
+        self.base_url: str = told["base_url"]
+        self.token: str = told["token"]
+
+    def __enter__(self) -> "ServerProcess":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.terminate()
+        self._process.wait()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables that make a program ask this server."""
+        return {"ANTHROPIC_BASE_URL": self.base_url, "ANTHROPIC_AUTH_TOKEN": self.token}
+
+    def release(self, name: str) -> None:
+        """Lets what waits for `name` go on."""
+        self._control("POST", f"release/{name}")
+
+    def reached(self, name: str) -> None:
+        """Returns once something waits for `name`."""
+        self._control("GET", f"reached/{name}")
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        """Everything asked so far; `problems` of each holds what the real API would have refused."""
+        return self._control("GET", "requests")["requests"]
+
+    def _control(self, method: str, path: str) -> Any:
+        request = urllib.request.Request(
+            f"{self.base_url}/control/{path}", method=method, headers={"Authorization": f"Bearer {self.token}"}
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.loads(answer.read())
