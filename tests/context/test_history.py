@@ -1,0 +1,261 @@
+"""The conversation, its token estimate and its copies (S4-16 … S4-26)."""
+
+import sys
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from tests.support.transcripts import validate_history
+from tui_agent.context import (
+    ContextLayer,
+    ConversationHistory,
+    HistoryEntry,
+    HistorySnapshot,
+    LayerChange,
+    estimate_message,
+    estimate_text,
+)
+from tui_agent.protocol.messages import Message, Usage
+
+from .conversations import answered, result, said, sound_conversations
+
+
+class HistoryAgainstNaiveModel(RuleBasedStateMachine):
+    """Every way to change a history, beside a list and sums made afresh each time."""
+
+    @initialize(system=st.sampled_from(["", "you are an agent"]))
+    def begin(self, system: str) -> None:
+        self.history = ConversationHistory()
+        self.history.system = system
+        self.system = system
+        self.messages: list[Message] = []
+        self.anchor = (0, -1)
+
+    @rule(text=st.text(max_size=9))
+    def person_speaks(self, text: str) -> None:
+        self._append(said(text))
+
+    @rule(text=st.text(max_size=9), calls=st.lists(st.sampled_from("ab"), unique=True), read=st.integers(0, 90))
+    def model_answers(self, text: str, calls: list[str], read: int) -> None:
+        if read and self.messages:
+            self.anchor = (read, len(self.messages) - 1)
+        self._append(answered(text, *calls, read=read))
+
+    @rule(call_id=st.sampled_from("ab"))
+    def call_is_answered(self, call_id: str) -> None:
+        self._append(result(call_id))
+
+    @rule(tokens=st.integers(-1, 90))
+    def tokens_are_counted(self, tokens: int) -> None:
+        self.history.record_actual_usage(tokens)
+        if self.messages and tokens > 0:
+            self.anchor = (tokens, len(self.messages) - 1)
+
+    @rule(start=st.integers(-2, 9), end=st.integers(-2, 9))
+    def part_is_replaced(self, start: int, end: int) -> None:
+        replacement = said("summary")
+        view, before = self.history.messages(), list(self.messages)
+
+        removed = self.history.splice_range(start, end, replacement)
+
+        if 0 <= start < end <= len(self.messages):
+            assert [entry.message for entry in removed] == self.messages[start:end]
+            self.messages[start:end] = [replacement]
+            if start <= self.anchor[1]:
+                self.anchor = (0, -1)
+        else:
+            assert removed == ()
+        assert list(view) == before
+
+    @rule()
+    def it_is_kept_and_read_again(self) -> None:
+        text = self.history.export().model_dump_json()
+        self.history = ConversationHistory.restore(HistorySnapshot.model_validate_json(text))
+
+    @rule()
+    def it_goes_on_in_a_copy(self) -> None:
+        original, self.history = self.history, self.history.fork()
+        original.append(said("only in the original"))
+        original.system = "only in the original"
+
+    @rule()
+    def it_is_repaired(self) -> None:
+        if self.history.repair().changed:
+            self.messages = list(self.history.messages())
+            self.anchor = (0, -1)
+        validate_history(self.messages)
+
+    @invariant()
+    def holds_the_same_messages(self) -> None:
+        assert list(self.history.messages()) == self.messages
+        assert [entry.index for entry in self.history.entries] == list(range(len(self.messages)))
+        assert len(self.history) == self.history.length == len(self.messages)
+
+    @invariant()
+    def estimates_the_same_tokens(self) -> None:
+        tokens, index = self.anchor
+        guessed = sum(estimate_message(message) for message in self.messages[index + 1 :])
+        assert self.history.estimated_tokens() == tokens + guessed + (estimate_text(self.system) if index < 0 else 0)
+        assert self.history.is_anchored is (index >= 0)
+
+    @invariant()
+    def knows_its_calls(self) -> None:
+        ids = {call.id for message in self.messages if message.role == "assistant" for call in message.tool_calls}
+        assert {name for name in ("a", "b", "zz") if self.history.knows_call(name)} == ids
+
+    def _append(self, message: Message) -> None:
+        entry = self.history.append(message)
+        assert (entry.index, entry.message) == (len(self.messages), message)
+        self.messages.append(message)
+
+
+TestHistoryAgainstNaiveModel = HistoryAgainstNaiveModel.TestCase
+
+
+def test_appending_notes_model_usage_and_latency() -> None:
+    history = ConversationHistory([said("hi")])
+
+    entry = history.append(answered("hello"), model="m-1", usage=Usage(input_tokens=7), latency_ms=12.5)
+
+    assert (entry.model, entry.usage, entry.latency_ms) == ("m-1", Usage(input_tokens=7), 12.5)
+    assert history.export().entries[-1] == entry
+
+
+def test_an_answer_anchors_what_came_before_it_and_is_itself_guessed() -> None:
+    history = ConversationHistory([said("x" * 400)])
+
+    history.append(answered("y" * 40, read=1_000))
+
+    assert history.estimated_tokens() == 1_000 + 10
+
+
+def test_tokens_from_the_cache_count_as_read() -> None:
+    history = ConversationHistory([said("hi")])
+    usage = Usage(input_tokens=1, cache_read_tokens=20, cache_write_tokens=300)
+
+    history.append(answered("hello").model_copy(update={"usage": usage}))
+
+    assert history.estimated_tokens() == 321 + estimate_text("hello")
+
+
+@pytest.mark.parametrize(("start", "end", "anchored"), [(0, 1, False), (1, 2, False), (2, 3, True)])
+def test_a_splice_keeps_the_anchor_only_if_it_lies_behind_it(start: int, end: int, anchored: bool) -> None:
+    history = ConversationHistory([said("a"), answered("b"), said("c"), said("d")])
+    history.splice_range(3, 4, said("d"))
+    history.splice_range(2, 4, said("c"))
+    assert len(history) == 3
+    history = ConversationHistory([said("a"), said("b")])
+    history.record_actual_usage(50)
+    history.append(said("c"))
+
+    history.splice_range(start, end, said("new"))
+
+    assert history.is_anchored is anchored
+
+
+def test_a_fork_shares_nothing_that_changes() -> None:
+    history = ConversationHistory([said("hi")])
+    history.registry.set(ContextLayer(name="note", content="here"))
+    heard: list[LayerChange] = []
+    history.registry.listen(heard.append)
+
+    fork = history.fork("other")
+    fork.registry.set(ContextLayer(name="note", content="there"))
+    fork.append(answered("hello"))
+
+    assert (fork.id, history.registry.flat(), fork.registry.flat()) == ("other", "here", "there")
+    assert (len(history), len(fork), heard) == (1, 2, [])
+    assert history.fork().id == history.id
+
+
+def test_metadata_is_kept() -> None:
+    history = ConversationHistory()
+    history.metadata["title"] = "prices"
+
+    assert ConversationHistory.restore(history.export()).metadata == {"title": "prices"}
+
+
+def test_an_old_snapshot_with_a_plain_system_is_read() -> None:
+    entry = HistoryEntry(index=0, message=said("hi"), tokens=1).model_dump(mode="json")
+    old = {"id": "conversation_1", "entries": [entry], "system": "be brief"}
+
+    history = ConversationHistory.restore(HistorySnapshot.model_validate(old))
+
+    assert (history.id, history.system, history.length) == ("conversation_1", "be brief", 1)
+    assert history.registry.layers()[0].name == "_legacy_system"
+
+
+def test_writing_system_touches_only_its_own_layer() -> None:
+    history = ConversationHistory()
+    history.registry.set(ContextLayer(name="agentloop.system", content="first", priority=10))
+
+    history.system = "second"
+
+    assert history.system == "first\n\nsecond"
+    history.system = ""
+    assert history.system == "first"
+
+
+def test_a_view_can_be_indexed_and_sliced() -> None:
+    messages = [said("a"), answered("b"), said("c")]
+    history = ConversationHistory(messages)
+
+    view = history.messages()
+    history.append(answered("d"))
+
+    assert view[0] is messages[0]
+    assert view[-1] is messages[2]
+    assert view[1:] == (messages[1], messages[2])
+    assert "MessageView" in repr(view)
+    with pytest.raises(IndexError):
+        view[3]
+
+
+@given(sound_conversations())
+def test_a_conversation_that_ran_to_its_end_is_sound(messages: list[Message]) -> None:
+    history = ConversationHistory(messages)
+
+    assert history.sound
+    assert not history.open_calls
+    assert not history.repair().changed
+
+
+def test_a_step_does_no_more_work_in_a_long_conversation_than_in_a_short_one() -> None:
+    short = ConversationHistory([said("x")])
+    long = ConversationHistory([said("x") for _ in range(5_000)])
+
+    assert _calls_of_a_step(long) < _calls_of_a_step(short) + 20
+
+
+def test_a_view_copies_nothing() -> None:
+    history = ConversationHistory([said("x") for _ in range(5_000)])
+
+    tracemalloc.start()
+    view = history.messages()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert len(view) == 5_000
+    assert peak < 1_000
+
+
+def _calls_of_a_step(history: ConversationHistory) -> int:
+    """Function calls made for one step."""
+    calls = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    message = answered("y", "call", read=5)
+    sys.setprofile(count)
+    try:
+        history.messages()
+        history.append(message)
+        history.estimated_tokens()
+    finally:
+        sys.setprofile(None)
+    return calls

@@ -1,0 +1,125 @@
+"""AGENTS.md from everywhere it applies, the closest last (interface §4)."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tui_agent.context import ContextRegistry, load_instructions
+from tui_agent.context.instructions import SIZE_CAP
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository with a package in it, inside of a directory that has instructions of its own."""
+    (tmp_path / "AGENTS.md").write_text("outside")
+    root = tmp_path / "repo"
+    (root / ".git").mkdir(parents=True)
+    (root / "src" / "package").mkdir(parents=True)
+    return root
+
+
+def _texts(user_dir: Path | None, working_dir: Path) -> list[str]:
+    return [layer.text.split("\n\n", 1)[1] for layer in load_instructions(user_dir, working_dir)]
+
+
+def test_files_come_from_the_user_then_from_the_root_down(repository: Path, tmp_path: Path) -> None:
+    user_dir = tmp_path / "config"
+    user_dir.mkdir()
+    (user_dir / "AGENTS.md").write_text("user")
+    (repository / "AGENTS.md").write_text("root")
+    (repository / "src" / "package" / "AGENTS.md").write_text("package")
+
+    layers = load_instructions(user_dir, repository / "src" / "package")
+
+    assert _texts(user_dir, repository / "src" / "package") == ["user", "root", "package"]
+    assert ContextRegistry(layers).flat("system") == "\n\n".join(layer.text for layer in layers)
+    assert layers[1].name == f"instructions:{repository / 'AGENTS.md'}"
+    assert layers[1].text.startswith(f"Instructions from {repository / 'AGENTS.md'}:")
+    assert layers[1].metadata == {"path": str(repository / "AGENTS.md")}
+    assert layers[1].tags == ("system", "instructions")
+
+
+def test_nothing_above_the_repository_is_read(repository: Path) -> None:
+    assert _texts(None, repository / "src") == []
+
+
+def test_a_worktree_whose_git_is_a_file_is_a_repository_too(repository: Path) -> None:
+    inner = repository / "worktree"
+    (inner / "deep").mkdir(parents=True)
+    (inner / ".git").write_text("gitdir: elsewhere")
+    (repository / "AGENTS.md").write_text("root")
+    (inner / "AGENTS.md").write_text("worktree")
+
+    assert _texts(None, inner / "deep") == ["worktree"]
+
+
+def test_outside_of_a_repository_only_the_directory_itself_counts(tmp_path: Path) -> None:
+    (tmp_path / "AGENTS.md").write_text("above")
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "AGENTS.md").write_text("here")
+
+    assert _texts(None, tmp_path / "here") == ["here"]
+
+
+def test_claude_md_is_read_only_where_there_is_no_agents_md(repository: Path) -> None:
+    (repository / "CLAUDE.md").write_text("fallback")
+    (repository / "src" / "CLAUDE.md").write_text("not this")
+    (repository / "src" / "AGENTS.md").write_text("this")
+
+    assert _texts(None, repository / "src") == ["fallback", "this"]
+
+
+def test_a_byte_order_mark_and_bad_bytes_do_no_harm(repository: Path) -> None:
+    (repository / "AGENTS.md").write_bytes(b"\xef\xbb\xbfhello \xff world\n")
+
+    assert _texts(None, repository) == ["hello \ufffd world"]
+
+
+def test_a_long_file_is_cut_and_says_so(repository: Path) -> None:
+    (repository / "AGENTS.md").write_text("é" * SIZE_CAP)
+
+    (text,) = _texts(None, repository)
+
+    assert text.startswith("é" * (SIZE_CAP // 2))
+    assert text.endswith(f"(Cut here: only the first {SIZE_CAP} bytes are read.)")
+    assert "\ufffd" not in text
+
+
+def test_a_file_of_just_the_cap_is_whole(repository: Path) -> None:
+    (repository / "AGENTS.md").write_text("x" * SIZE_CAP)
+
+    assert _texts(None, repository) == ["x" * SIZE_CAP]
+
+
+def test_a_file_that_cannot_be_read_is_named(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (repository / "AGENTS.md").write_text("secret")
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+
+    assert _texts(None, repository) == ["(This file could not be read: Permission denied.)"]
+
+
+def test_what_is_no_file_is_passed_over(repository: Path) -> None:
+    (repository / "AGENTS.md").mkdir()
+    os.mkfifo(repository / "CLAUDE.md")
+    (repository / "src" / "AGENTS.md").symlink_to(repository / "nowhere")
+
+    assert load_instructions(repository / "absent", repository / "src") == ()
+
+
+def test_one_file_is_read_once_even_if_two_ways_lead_to_it(repository: Path) -> None:
+    (repository / "AGENTS.md").write_text("root")
+    (repository / "src" / "AGENTS.md").symlink_to(repository / "AGENTS.md")
+
+    assert _texts(repository, repository / "src") == ["root"]
+
+
+def test_a_loop_of_links_raises_nothing(repository: Path) -> None:
+    loop = repository / "loop"
+    loop.symlink_to(loop)
+
+    assert load_instructions(loop, loop / "deeper") == ()

@@ -1,0 +1,206 @@
+"""Layers of the system prompt: order, parents, changes, copies (S4-27 … S4-32)."""
+
+import gc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.context import (
+    CONTEXT_LAYER,
+    SYSTEM_LAYER,
+    ContextLayer,
+    ContextRegistry,
+    LayerChange,
+    RegistrySnapshot,
+    system_parts,
+    write_layer,
+)
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.messages import ImageBlock, TextBlock
+
+
+def _layer(name: str, content: str, priority: int = 50, *, merge: bool = False, tag: str = "system") -> ContextLayer:
+    return ContextLayer(name=name, content=content, priority=priority, merge_parent=merge, tags=(tag,))
+
+
+def test_layers_come_by_priority_then_by_change_then_by_name() -> None:
+    registry = ContextRegistry([_layer("z", "third", 50), _layer("a", "fourth", 50), _layer("m", "first", 10)])
+    registry.set(_layer("k", "second", 20))
+
+    assert registry.flat(separator=" ") == "first second third fourth"
+
+    registry.set(_layer("z", "changed", 50))
+
+    assert registry.flat(separator=" ") == "first second fourth changed"
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 2)), max_size=9))
+def test_priority_is_never_out_of_order(writes: list[tuple[str, int]]) -> None:
+    registry = ContextRegistry()
+    for name, priority in writes:
+        registry.set(_layer(name, f"{priority}", priority))
+
+    text = registry.flat(separator="")
+
+    assert text == "".join(sorted(text))
+    assert len(text) == len({name for name, _ in writes})
+
+
+def test_only_layers_with_the_tag_are_composed() -> None:
+    registry = ContextRegistry([_layer("a", "prompt"), _layer("b", "note", tag="other")])
+
+    assert registry.flat("system") == "prompt"
+    assert registry.flat() == "prompt\n\nnote"
+
+
+def test_empty_layers_leave_no_gap_and_blocks_give_their_text() -> None:
+    registry = ContextRegistry([_layer("a", "one"), _layer("b", ""), _layer("c", "two")])
+    registry.set(ContextLayer(name="d", content=(TextBlock(text="three"), ImageBlock(media_type="image/png", data=""))))
+
+    assert registry.flat(separator="|") == "one|two|three"
+
+
+def test_writing_the_same_again_is_no_change() -> None:
+    registry = ContextRegistry([_layer("a", "one"), _layer("b", "two")])
+    heard: list[LayerChange] = []
+    registry.listen(heard.append)
+
+    assert not registry.set(_layer("a", "one"))
+    assert registry.remove("unknown") is None
+
+    assert heard == []
+    assert registry.flat(separator=" ") == "one two"
+
+
+def test_children_show_their_parents_layers() -> None:
+    parent, child = ContextRegistry([_layer("p", "from above", 10)]), ContextRegistry([_layer("c", "own", 20)])
+    child.set_parent(parent)
+
+    assert child.parent is parent
+    assert child.flat(separator=" ") == "from above own"
+    assert child.flat(include_parent=False) == "own"
+    assert child.get("p") == parent.get("p")
+    assert child.get("nowhere") is None
+    assert parent.flat() == "from above"
+
+
+def test_a_childs_layer_replaces_its_parents_unless_it_merges() -> None:
+    grandparent = ContextRegistry([_layer("note", "oldest")])
+    parent, child = ContextRegistry([_layer("note", "old", merge=True)]), ContextRegistry([_layer("note", "new")])
+    parent.set_parent(grandparent)
+    child.set_parent(parent)
+
+    assert parent.flat() == "oldest\n\nold"
+    assert child.flat() == "new"
+
+    child.set(_layer("note", "new", merge=True))
+
+    assert child.flat() == "oldest\n\nold\n\nnew"
+
+
+def test_changes_are_told_down_the_chain_until_someone_stops_listening() -> None:
+    parent, child = ContextRegistry(), ContextRegistry()
+    child.set_parent(parent)
+    heard: list[LayerChange] = []
+    stop = child.listen(heard.append)
+
+    parent.set(_layer("p", "x"))
+    child.set(_layer("c", "y"))
+    parent.remove("p")
+
+    assert [(change.name, change.kind, change.registry) for change in heard] == [
+        ("p", "set", parent),
+        ("c", "set", child),
+        ("p", "removed", parent),
+    ]
+    stop()
+    stop()
+    child.set(_layer("c", "z"))
+    assert len(heard) == 3
+
+
+def test_a_child_that_was_taken_away_hears_nothing_more() -> None:
+    first, second, child = ContextRegistry(), ContextRegistry(), ContextRegistry()
+    heard: list[LayerChange] = []
+    child.listen(heard.append)
+    child.set_parent(first)
+    child.set_parent(second)
+
+    first.set(_layer("a", "x"))
+    child.set_parent(None)
+    second.set(_layer("b", "y"))
+
+    assert heard == []
+    assert child.parent is None
+
+
+def test_a_parent_keeps_no_child_alive() -> None:
+    parent = ContextRegistry()
+    ContextRegistry().set_parent(parent)
+    gc.collect()
+
+    assert parent.set(_layer("a", "x"))
+
+
+def test_a_cycle_is_refused_and_changes_nothing() -> None:
+    first, second, third = ContextRegistry(), ContextRegistry(), ContextRegistry()
+    second.set_parent(first)
+    third.set_parent(second)
+
+    with pytest.raises(ConfigurationError, match="own ancestor"):
+        first.set_parent(third)
+    with pytest.raises(ConfigurationError, match="own ancestor"):
+        first.set_parent(first)
+
+    assert first.parent is None
+
+
+def test_a_snapshot_keeps_fields_and_order() -> None:
+    registry = ContextRegistry([_layer("b", "one"), _layer("a", "two"), _layer("c", "three", 10)])
+    registry.set(
+        ContextLayer(name="d", content="four", tags=("system", "x"), owner="me", merge_parent=True, metadata={"n": 1})
+    )
+
+    text = registry.snapshot().model_dump_json()
+    again = ContextRegistry(RegistrySnapshot.model_validate_json(text).layers)
+
+    assert again.layers() == registry.layers()
+    assert again.flat() == registry.flat()
+
+
+def test_a_copy_goes_its_own_way_over_the_same_parent() -> None:
+    parent = ContextRegistry([_layer("p", "above", 10)])
+    registry = ContextRegistry([_layer("a", "one")])
+    registry.set_parent(parent)
+
+    copy = registry.copy()
+    copy.set(_layer("a", "two"))
+
+    assert registry.flat(separator=" ") == "above one"
+    assert copy.flat(separator=" ") == "above two"
+
+
+def test_stable_layers_come_before_those_that_change() -> None:
+    registry = ContextRegistry()
+    write_layer(registry, CONTEXT_LAYER, "today", "agent-loop")
+    write_layer(registry, SYSTEM_LAYER, "always", "agent-loop")
+    registry.set(_layer("instructions", "the rules", 60))
+    registry.set(_layer("aside", "not for the model", tag="other"))
+
+    stable, dynamic = system_parts(registry)
+
+    assert (stable.text, stable.stable) == ("always\n\nthe rules", True)
+    assert (dynamic.text, dynamic.stable) == ("today", False)
+    assert f"{stable.text}\n\n{dynamic.text}" == registry.flat("system")
+
+
+def test_a_reserved_layer_without_text_is_no_layer() -> None:
+    registry = ContextRegistry()
+
+    assert write_layer(registry, SYSTEM_LAYER, "text", "agent-loop")
+    assert not write_layer(registry, SYSTEM_LAYER, "text", "agent-loop")
+    assert write_layer(registry, SYSTEM_LAYER, "", "agent-loop")
+
+    assert registry.layers() == ()
+    assert system_parts(registry) == ()

@@ -1,0 +1,31 @@
+"""Four letters to a token, and something for each image (S4-19)."""
+
+import pytest
+
+from tui_agent.context import estimate_content, estimate_message, estimate_text
+from tui_agent.protocol.messages import ImageBlock, TextBlock, ThinkingBlock, ToolCall, ToolResultMessage
+
+
+@pytest.mark.parametrize(("letters", "tokens"), [(0, 0), (1, 1), (4, 1), (5, 2), (400, 100)])
+def test_text_is_a_token_for_four_letters_rounded_up(letters: int, tokens: int) -> None:
+    assert estimate_text("x" * letters) == tokens
+
+
+def test_every_block_counts_what_the_model_reads() -> None:
+    content = (
+        TextBlock(text="abcd"),
+        ImageBlock(media_type="image/png", data="AAAA" * 1_000),
+        ThinkingBlock(thinking="abcd"),
+        ThinkingBlock(thinking="", redacted="abcd"),
+        ToolCall(id="c", name="read", arguments={"path": "x"}),
+    )
+
+    assert estimate_content(content) == 250 + (4 + 4 + 4 + len("read") + len('{"path": "x"}') + 3) // 4
+
+
+def test_details_are_not_sent_and_count_nothing() -> None:
+    result = ToolResultMessage(
+        call_id="c", tool_name="t", content=(TextBlock(text="abcd"),), details={"much": "x" * 9_000}
+    )
+
+    assert estimate_message(result) == 1

@@ -1,0 +1,32 @@
+"""Remembers: the conversation, the layers of the system prompt, and the files people wrote for agents."""
+
+from .entries import HistoryEntry, HistorySnapshot, MessageView
+from .history import ConversationHistory
+from .instructions import load_instructions
+from .layers import CONTEXT_LAYER, LEGACY_LAYER, SYSTEM_LAYER, system_parts, write_layer
+from .registry import ContextLayer, ContextRegistry, LayerChange, RegistrySnapshot
+from .repair import PairingCheck, Repaired, repair_messages
+from .tokens import estimate_content, estimate_message, estimate_text
+
+__all__ = [
+    "CONTEXT_LAYER",
+    "LEGACY_LAYER",
+    "SYSTEM_LAYER",
+    "ContextLayer",
+    "ContextRegistry",
+    "ConversationHistory",
+    "HistoryEntry",
+    "HistorySnapshot",
+    "LayerChange",
+    "MessageView",
+    "PairingCheck",
+    "RegistrySnapshot",
+    "Repaired",
+    "estimate_content",
+    "estimate_message",
+    "estimate_text",
+    "load_instructions",
+    "repair_messages",
+    "system_parts",
+    "write_layer",
+]

@@ -1,0 +1,64 @@
+"""What a history holds, how it is kept, and how it is looked at without being copied."""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+from pydantic import Field
+
+from tui_agent.protocol.messages import JsonObject, Message, Usage, Word
+
+from .registry import RegistrySnapshot
+
+
+class HistoryEntry(Word):
+    """One message and what is known of how it came about (S4-17)."""
+
+    index: int
+    message: Message
+    tokens: int
+    """Estimated."""
+    model: str = ""
+    usage: Usage | None = None
+    latency_ms: float | None = None
+
+
+class HistorySnapshot(Word):
+    """A conversation to be kept (S4-25). `system` is only read: older snapshots had it in place of `registry`."""
+
+    id: str
+    entries: tuple[HistoryEntry, ...] = ()
+    registry: RegistrySnapshot | None = None
+    metadata: JsonObject = Field(default_factory=dict)
+    anchor_tokens: int = 0
+    anchor_index: int = -1
+    system: str | None = None
+
+
+class MessageView(Sequence[Message]):
+    """The messages of a history as they were when this was asked for; never changes, copies nothing.
+
+    Compare it as `tuple(view)`.
+    """
+
+    def __init__(self, messages: list[Message], length: int) -> None:
+        self._messages = messages
+        self._length = length
+
+    def __len__(self) -> int:
+        return self._length
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Message, ...]: ...
+    def __getitem__(self, index: int | slice) -> Message | tuple[Message, ...]:
+        if isinstance(index, slice):
+            return tuple(self._messages[place] for place in range(*index.indices(self._length)))
+        return self._messages[range(self._length)[index]]
+
+    def __iter__(self) -> Iterator[Message]:
+        return itertools.islice(self._messages, self._length)
+
+    def __repr__(self) -> str:
+        return f"MessageView({list(self)!r})"

@@ -1,0 +1,210 @@
+"""The conversation so far: messages, the layers above them, and a running guess of their tokens (S4-16 … S4-26).
+
+Appending is constant time, and so is reading: a step looks at the conversation through a view and copies nothing.
+"""
+
+from collections.abc import Iterable
+
+from tui_agent.protocol.messages import AssistantMessage, JsonObject, Message, ToolCall, Usage, new_id
+
+from .entries import HistoryEntry, HistorySnapshot, MessageView
+from .layers import LEGACY_LAYER, write_layer
+from .registry import ContextRegistry
+from .repair import PairingCheck, Repaired, repair_messages
+from .tokens import estimate_message, estimate_text
+
+
+class ConversationHistory:
+    """Messages in order, append-only but for `splice_range`. One agent's; its id is the agent's (S4-33)."""
+
+    def __init__(
+        self,
+        messages: Iterable[Message] = (),
+        *,
+        registry: ContextRegistry | None = None,
+        id: str | None = None,  # noqa: A002 - the name S4-16 gives it
+    ) -> None:
+        self.id = id or new_id("conversation")
+        self.registry = registry or ContextRegistry()
+        """The layers of the system prompt."""
+        self.metadata: JsonObject = {}
+        self._start_over([])
+        for message in messages:
+            self.append(message)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def length(self) -> int:
+        """Number of messages."""
+        return len(self._entries)
+
+    @property
+    def entries(self) -> tuple[HistoryEntry, ...]:
+        """A copy of all entries; not for use in each step."""
+        return tuple(self._entries)
+
+    @property
+    def system(self) -> str:
+        """The composed system prompt. Writing it writes the legacy layer and leaves the others (S4-16)."""
+        return self.registry.flat("system")
+
+    @system.setter
+    def system(self, text: str) -> None:
+        write_layer(self.registry, LEGACY_LAYER, text, "history")
+
+    @property
+    def sound(self) -> bool:
+        """Whether a model would accept it: every call has its one result in its place, and so on; constant time."""
+        return self._check.sound
+
+    @property
+    def open_calls(self) -> tuple[ToolCall, ...]:
+        """Calls of the last assistant message that have no result yet, in order."""
+        return self._check.open_calls
+
+    def append(
+        self,
+        message: Message,
+        *,
+        model: str | None = None,
+        usage: Usage | None = None,
+        latency_ms: float | None = None,
+    ) -> HistoryEntry:
+        """Adds one message at the end; constant time.
+
+        An assistant message's model and usage are its own unless given. If that usage counts what was read, the
+        estimate is anchored on it: what came before is known now, the message itself is still guessed (S4-21).
+        """
+        if isinstance(message, AssistantMessage):
+            model = message.model if model is None else model
+            usage = message.usage if usage is None else usage
+        entry = HistoryEntry(
+            index=len(self._entries),
+            message=message,
+            tokens=estimate_message(message),
+            model=model or "",
+            usage=usage,
+            latency_ms=latency_ms,
+        )
+        if isinstance(message, AssistantMessage) and usage is not None and usage.context_tokens > 0:
+            self.record_actual_usage(usage.context_tokens)
+        self._add(entry)
+        return entry
+
+    def messages(self) -> MessageView:
+        """All messages so far, as a view that later changes do not reach; constant time."""
+        return MessageView(self._messages, len(self._messages))
+
+    def knows_call(self, call_id: str) -> bool:
+        """Whether a call with this id was made in this conversation."""
+        return call_id in self._call_ids
+
+    def estimated_tokens(self) -> int:
+        """What the conversation fills of the model's window: counted up to the anchor, guessed after it (S4-18…20).
+
+        Without an anchor everything is guessed, the system prompt too.
+        """
+        if self._anchor_index < 0:
+            return self._since_anchor + estimate_text(self.system)
+        return self._anchor_tokens + self._since_anchor
+
+    @property
+    def is_anchored(self) -> bool:
+        """Whether the estimate rests on a provider's count."""
+        return self._anchor_index >= 0
+
+    def record_actual_usage(self, input_tokens: int) -> None:
+        """Anchors the estimate: the provider counted `input_tokens` for everything up to now (S4-22)."""
+        if not self._entries or input_tokens <= 0:
+            return
+        self._anchor_tokens = input_tokens
+        self._anchor_index = len(self._entries) - 1
+        self._since_anchor = 0
+
+    def splice_range(self, start: int, end: int, replacement: Message) -> tuple[HistoryEntry, ...]:
+        """Puts one message in place of those from `start` to before `end` and returns what was there (S4-23).
+
+        The anchor is given up if the range includes or precedes it. A range that does not exist changes nothing and
+        returns nothing. Views handed out before keep what they showed.
+        """
+        if not 0 <= start < end <= len(self._entries):
+            return ()
+        before, removed, after = self._entries[:start], self._entries[start:end], self._entries[end:]
+        anchor = (self._anchor_tokens, self._anchor_index) if start > self._anchor_index else (0, -1)
+        entry = HistoryEntry(index=start, message=replacement, tokens=estimate_message(replacement))
+        self._start_over([*before, entry, *after], *anchor)
+        return tuple(removed)
+
+    def repair(self) -> Repaired:
+        """Makes the conversation one that a model accepts; does nothing, and takes no time, if it already is."""
+        if self.sound:
+            return Repaired(())
+        repaired = repair_messages(self._messages)
+        known = {id(entry.message): entry for entry in self._entries}
+        entries = [known.get(id(message)) or _bare_entry(message) for message in repaired.messages]
+        self._start_over(entries)
+        return repaired
+
+    def fork(self, new_id: str | None = None) -> "ConversationHistory":
+        """An independent copy of messages and layers, without listeners (S4-24). Messages never change: it shares them.
+
+        Calls that are still open are part of it; `repair` answers them.
+        """
+        return ConversationHistory.restore(self.export(), id=new_id, registry=self.registry.copy())
+
+    def export(self) -> HistorySnapshot:
+        """Everything needed to have it again (S4-25)."""
+        return HistorySnapshot(
+            id=self.id,
+            entries=tuple(self._entries),
+            registry=self.registry.snapshot(),
+            metadata=dict(self.metadata),
+            anchor_tokens=self._anchor_tokens,
+            anchor_index=self._anchor_index,
+        )
+
+    @classmethod
+    def restore(
+        cls,
+        snapshot: HistorySnapshot,
+        *,
+        id: str | None = None,  # noqa: A002 - the name S4-16 gives it
+        registry: ContextRegistry | None = None,
+    ) -> "ConversationHistory":
+        """The `import` of S4-25, a word Python keeps for itself; reads snapshots with a plain `system`, too (S4-26)."""
+        if registry is None:
+            registry = ContextRegistry(snapshot.registry.layers if snapshot.registry else ())
+        history = cls(registry=registry, id=id or snapshot.id)
+        history.metadata = dict(snapshot.metadata)
+        history._start_over(list(snapshot.entries), snapshot.anchor_tokens, snapshot.anchor_index)
+        if snapshot.registry is None and snapshot.system:
+            history.system = snapshot.system
+        return history
+
+    def _start_over(self, entries: list[HistoryEntry], anchor_tokens: int = 0, anchor_index: int = -1) -> None:
+        """Makes these the entries: in new lists, so that views of the old ones stay what they were."""
+        self._entries: list[HistoryEntry] = []
+        self._messages: list[Message] = []
+        self._call_ids: set[str] = set()
+        self._check = PairingCheck()
+        self._anchor_tokens = anchor_tokens
+        self._anchor_index = anchor_index
+        self._since_anchor = 0
+        for index, entry in enumerate(entries):
+            self._add(entry if entry.index == index else entry.model_copy(update={"index": index}))
+        self._since_anchor = sum(entry.tokens for entry in self._entries[anchor_index + 1 :])
+
+    def _add(self, entry: HistoryEntry) -> None:
+        self._entries.append(entry)
+        self._messages.append(entry.message)
+        self._check.add(entry.message)
+        self._since_anchor += entry.tokens
+        if isinstance(entry.message, AssistantMessage):
+            self._call_ids.update(call.id for call in entry.message.tool_calls)
+
+
+def _bare_entry(message: Message) -> HistoryEntry:
+    """An entry for a message of which nothing else is known."""
+    return HistoryEntry(index=0, message=message, tokens=estimate_message(message))

@@ -1,0 +1,99 @@
+"""What people write down for agents: AGENTS.md from the user's directory and from the repository, as layers.
+
+The closest file comes last and so has the last word. `CLAUDE.md` is read where a directory has no `AGENTS.md`.
+"""
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from .registry import ContextLayer
+
+FILE_NAMES = ("AGENTS.md", "CLAUDE.md")
+"""The first of these that a directory has is its instructions."""
+
+SIZE_CAP = 32 * 1024
+"""Bytes read of each file."""
+
+INSTRUCTIONS_PRIORITY = 60
+
+_OWNER = "instructions"
+
+
+def load_instructions(user_dir: Path | None, working_dir: Path) -> tuple[ContextLayer, ...]:
+    """Reads the instruction files that apply in `working_dir`, one layer a file. Blocks: call it in a thread.
+
+    Order: `user_dir`, then each directory from the repository root down to `working_dir`; outside of a repository only
+    `working_dir`. A file that is there but cannot be read gives a layer that says so. Never raises.
+    """
+    layers: list[ContextLayer] = []
+    seen: set[Path] = set()
+    directories = [*([user_dir] if user_dir else []), *_down_to(working_dir)]
+    for directory in directories:
+        path = _instructions_in(directory)
+        if path is not None and _resolved(path) not in seen:
+            seen.add(_resolved(path))
+            layers.append(_layer_of(path))
+    return tuple(layers)
+
+
+def _down_to(working_dir: Path) -> Iterator[Path]:
+    """The directories from the root of the repository around `working_dir` down to itself."""
+    here = _resolved(working_dir)
+    for ancestor in (here, *here.parents):
+        if _exists(ancestor / ".git"):
+            root = ancestor
+            break
+    else:
+        root = here
+    yield from reversed([here, *(parent for parent in here.parents if parent.is_relative_to(root))])
+
+
+def _instructions_in(directory: Path) -> Path | None:
+    for name in FILE_NAMES:
+        if _is_file(directory / name):
+            return directory / name
+    return None
+
+
+def _layer_of(path: Path) -> ContextLayer:
+    return ContextLayer(
+        name=f"{_OWNER}:{path}",
+        content=f"Instructions from {path}:\n\n{_read(path)}",
+        priority=INSTRUCTIONS_PRIORITY,
+        tags=("system", _OWNER),
+        owner=_OWNER,
+        metadata={"path": str(path)},
+    )
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            head = file.read(SIZE_CAP + 1)
+    except OSError as error:
+        return f"(This file could not be read: {error.strerror or error}.)"
+    text = head[:SIZE_CAP].decode("utf-8-sig", "ignore" if len(head) > SIZE_CAP else "replace").strip()
+    return f"{text}\n\n(Cut here: only the first {SIZE_CAP} bytes are read.)" if len(head) > SIZE_CAP else text
+
+
+def _exists(path: Path) -> bool:
+    try:
+        path.lstat()
+    except OSError:
+        return False
+    return True
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.stat().st_mode)
+    except OSError:
+        return False
+
+
+def _resolved(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path.absolute()

@@ -1,0 +1,200 @@
+"""What makes a conversation acceptable to a model, and how one that is not becomes so (P01–P04).
+
+The rules: it begins with a user message; no message is empty; an assistant message follows another only where that one
+had paused; every call has exactly one result; the results of an assistant message follow it at once, in call order; no
+two messages share an id.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tui_agent.protocol.messages import (
+    AssistantBlock,
+    AssistantMessage,
+    Message,
+    TextBlock,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+
+UNANSWERED = (
+    "No result: the session ended before this call was answered. It was never run, or its outcome is not known; "
+    "look before you run it again."
+)
+"""What a call that was left without a result is answered with."""
+
+LOST = "(A part of this conversation is not available here.)"
+"""Stands where something must have been said before an answer."""
+
+
+class PairingCheck:
+    """Watches a conversation grow and says whether it still keeps the rules; constant time a message."""
+
+    def __init__(self, messages: Iterable[Message] = ()) -> None:
+        self._ids: set[str] = set()
+        self._may_answer = False
+        self._broken = False
+        self._open: list[ToolCall] = []
+        for message in messages:
+            self.add(message)
+
+    @property
+    def open_calls(self) -> tuple[ToolCall, ...]:
+        """The calls of the last assistant message that have no result yet, in order."""
+        return tuple(reversed(self._open))
+
+    @property
+    def sound(self) -> bool:
+        """Whether the conversation so far keeps every rule, the last one included: no call is open."""
+        return not self._broken and not self._open
+
+    def add(self, message: Message) -> None:
+        """Takes the next message."""
+        if message.id in self._ids:
+            self._broken = True
+        self._ids.add(message.id)
+        match message:
+            case ToolResultMessage():
+                if self._open and self._open[-1].id == message.call_id:
+                    self._open.pop()
+                else:
+                    self._broken = True
+            case AssistantMessage():
+                calls = message.tool_calls
+                distinct = len({call.id for call in calls}) == len(calls)
+                if self._open or not self._may_answer or not message.content or not distinct:
+                    self._broken = True
+                self._open = list(reversed(calls))
+            case UserMessage():
+                if self._open or not message.content:
+                    self._broken = True
+        self._may_answer = may_be_answered(message)
+
+
+def may_be_answered(message: Message) -> bool:
+    """Whether the model may speak next: after a person, a result, or its own pause."""
+    return not isinstance(message, AssistantMessage) or message.stop_reason == "pause_turn"
+
+
+@dataclass(frozen=True, slots=True)
+class Repaired:
+    """A conversation that keeps the rules, and what was done to make it so."""
+
+    messages: tuple[Message, ...]
+    changed: bool = False
+    orphans: int = 0
+    """Results of no call, or of a call that had its result, which were dropped."""
+    synthesised: tuple[ToolResultMessage, ...] = ()
+    """Results that were made up for calls without one."""
+    dropped: int = 0
+    """Empty or repeated messages, and second calls with an id of the same message, which were dropped."""
+    filled: int = 0
+    """User messages that had to be put in front of an answer to nothing."""
+
+    def __str__(self) -> str:
+        counts = {
+            "calls without a result were answered": len(self.synthesised),
+            "results without a call were dropped": self.orphans,
+            "empty or doubled parts were dropped": self.dropped,
+            "gaps were filled": self.filled,
+        }
+        done = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
+        return done or ("results were put in order" if self.changed else "nothing was to be done")
+
+
+def repair_messages(messages: Sequence[Message], *, unanswered: str = UNANSWERED) -> Repaired:
+    """Makes a conversation keep the rules; one that does is returned as it is, so that doing it twice does nothing.
+
+    Args:
+        messages: any messages in any order, as a damaged or unfinished session left them.
+        unanswered: what the model reads as the result of a call that has none.
+    """
+    if PairingCheck(messages).sound:
+        return Repaired(tuple(messages))
+    groups, orphans, dropped = _gather(messages)
+    repaired: list[Message] = []
+    synthesised: list[ToolResultMessage] = []
+    filled = 0
+    for group in groups:
+        if isinstance(group.message, AssistantMessage) and not (repaired and may_be_answered(repaired[-1])):
+            repaired.append(_filler_before(group.message))
+            filled += 1
+        repaired.append(group.message)
+        for call in group.calls:
+            result = group.results.get(call.id)
+            if result is None:
+                result = _made_up(call, group.message, unanswered)
+                synthesised.append(result)
+            repaired.append(result)
+    return Repaired(tuple(repaired), True, orphans, tuple(synthesised), dropped, filled)
+
+
+@dataclass(slots=True)
+class _Group:
+    """A user or assistant message with the results of its calls."""
+
+    message: UserMessage | AssistantMessage
+    calls: tuple[ToolCall, ...] = ()
+    results: dict[str, ToolResultMessage] = field(default_factory=dict[str, ToolResultMessage])
+
+
+def _gather(messages: Sequence[Message]) -> tuple[list[_Group], int, int]:
+    """Each message with the first result of each of its calls; also counts orphans and dropped parts."""
+    groups: list[_Group] = []
+    asked_by: dict[str, _Group] = {}
+    seen: set[str] = set()
+    orphans = dropped = 0
+    for message in messages:
+        if message.id in seen:
+            dropped += 1
+            continue
+        seen.add(message.id)
+        if isinstance(message, ToolResultMessage):
+            asker = asked_by.get(message.call_id)
+            if asker is None or message.call_id in asker.results:
+                orphans += 1
+            else:
+                asker.results[message.call_id] = message
+            continue
+        kept = _with_distinct_calls(message) if isinstance(message, AssistantMessage) else message
+        dropped += len(message.content) - len(kept.content) or int(not message.content)
+        if kept.content:
+            group = _Group(kept, kept.tool_calls if isinstance(kept, AssistantMessage) else ())
+            groups.append(group)
+            asked_by.update((call.id, group) for call in group.calls)
+    return groups, orphans, dropped
+
+
+def _with_distinct_calls(message: AssistantMessage) -> AssistantMessage:
+    """The message without calls whose id an earlier one of it has; itself where there are none."""
+    seen: set[str] = set()
+    kept: list[AssistantBlock] = []
+    for block in message.content:
+        if isinstance(block, ToolCall):
+            if block.id in seen:
+                continue
+            seen.add(block.id)
+        kept.append(block)
+    return message if len(kept) == len(message.content) else message.model_copy(update={"content": tuple(kept)})
+
+
+def _made_up(call: ToolCall, message: UserMessage | AssistantMessage, text: str) -> ToolResultMessage:
+    """A result for a call without one; its id follows from the call, so that repairing again makes the same."""
+    return ToolResultMessage(
+        id=f"repair_{message.id}_{call.id}",
+        call_id=call.id,
+        tool_name=call.name,
+        content=(TextBlock(text=text),),
+        is_error=True,
+        timestamp=message.timestamp,
+    )
+
+
+def _filler_before(message: AssistantMessage) -> UserMessage:
+    return UserMessage(
+        id=f"repair_{message.id}",
+        content=(TextBlock(text=LOST),),
+        kind="notice",
+        timestamp=message.timestamp,
+    )
