@@ -177,6 +177,14 @@ COMMANDS: tuple[Command, ...] = (
         "composer",
         priority=True,
     ),
+    Command(
+        "composer.close_suggestions",
+        ("escape",),
+        "close",
+        "Hide the commands that fit",
+        "composer",
+        priority=True,
+    ),
     # queue
     Command(
         "queue.drop", ("ctrl+x",), "drop", "Empty composer: throw the last waiting message away", "queue", priority=True
@@ -188,8 +196,8 @@ COMMANDS: tuple[Command, ...] = (
     # tool panel
     Command("panel.cursor_up", ("up", "k"), "up", "Select the row above", "panel"),
     Command("panel.cursor_down", ("down", "j"), "down", "Select the row below", "panel"),
-    Command("panel.page_up", ("pageup",), "page up", "One page up", "panel", priority=True),
-    Command("panel.page_down", ("pagedown",), "page down", "One page down", "panel", priority=True),
+    Command("panel.page_up", ("pageup",), "page up", "One page up", "panel"),
+    Command("panel.page_down", ("pagedown",), "page down", "One page down", "panel"),
     Command("panel.first", ("home", "g"), "first", "Select the first call", "panel"),
     Command("panel.last", ("end", "G"), "newest", "Select the newest call and follow", "panel"),
     Command("panel.open", ("enter", "space"), "open", "Everything about this call", "panel"),

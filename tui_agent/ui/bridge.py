@@ -1,0 +1,255 @@
+"""The one door between the screen and the engine: words go in through methods, events come out as one message.
+
+Nothing typed is ever lost: text that cannot be sent at once waits with the agent, where the screen shows it.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from textual.message import Message
+
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.errors import AlreadyRunningError, TuiAgentError
+from tui_agent.protocol.events import Failed, Warned
+from tui_agent.protocol.messages import UserMessage, user_message
+from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.protocol.provider import ModelProvider
+
+DELTA_PACE = 1 / 20
+"""Seconds between two looks at streaming text and output; everything else is shown at once."""
+
+CYCLED_MODES = (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN)
+"""The modes one key steps through; the others are only set by name."""
+
+
+@dataclass
+class AgentEvents(Message):
+    """Events since the last look; the only message that carries engine data."""
+
+    events: Sequence[Envelope]
+    applied: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by the screen once it shows them; until then the next events gather and are merged."""
+
+
+class Judge(Protocol):
+    """Who knows the permission mode in force."""
+
+    @property
+    def mode(self) -> PermissionMode:
+        """The mode."""
+        ...
+
+
+class Agent(Protocol):
+    """What the bridge asks of an agent loop."""
+
+    @property
+    def running(self) -> bool:
+        """Whether a run goes on."""
+        ...
+
+    @property
+    def waiting_messages(self) -> Sequence[UserMessage]:
+        """Messages that wait for delivery, in order."""
+        ...
+
+    @property
+    def provider(self) -> ModelProvider:
+        """The model it asks."""
+        ...
+
+    @property
+    def policy(self) -> Judge:
+        """What judges its calls."""
+        ...
+
+    async def run(self, user_input: str | UserMessage, /) -> object:
+        """Handles one input to its end."""
+        ...
+
+    def steer(self, text: str, /) -> UserMessage:
+        """Queues a message for the next boundary."""
+        ...
+
+    def follow_up(self, text: str, /) -> UserMessage:
+        """Queues a message for a turn of its own."""
+        ...
+
+    def drop_message(self, message_id: str, /) -> UserMessage | None:
+        """Takes a waiting message back."""
+        ...
+
+    def stop(self) -> None:
+        """Ends the run after this step."""
+        ...
+
+    def abort(self, reason: str, /) -> None:
+        """Ends the run now."""
+        ...
+
+    def set_mode(self, mode: PermissionMode, by: str) -> None:
+        """Changes the permission mode."""
+        ...
+
+    def resolve_approval(self, request_id: str, decision: ApprovalDecision, /) -> bool:
+        """Answers a waiting question."""
+        ...
+
+
+class AgentBridge:
+    """Everything the screen may ask of the agent. All methods return at once; what comes of them are events."""
+
+    def __init__(self, agent: Agent, bus: EventBus) -> None:
+        self._agent = agent
+        self._bus = bus
+        self._prompts: deque[str | UserMessage] = deque()
+        self._arrived = asyncio.Event()
+        self._send_when_over = False
+
+    # --- what is going on ---------------------------------------------------------------------------------------------
+
+    @property
+    def running(self) -> bool:
+        """Whether a run goes on or is about to start."""
+        return self._agent.running or bool(self._prompts)
+
+    @property
+    def waiting(self) -> tuple[UserMessage, ...]:
+        """Messages that wait for delivery, in order."""
+        return tuple(self._agent.waiting_messages)
+
+    @property
+    def mode(self) -> PermissionMode:
+        """The permission mode in force."""
+        return self._agent.policy.mode
+
+    # --- words --------------------------------------------------------------------------------------------------------
+
+    def submit(self, text: str) -> None:
+        """Starts a run with `text`; while one goes on, steers it."""
+        if self._agent.running:
+            self._agent.steer(text)
+        else:
+            self._enqueue(text)
+
+    def follow_up(self, text: str) -> None:
+        """Gives `text` a turn of its own once the agent is done; at once when it is."""
+        if self._agent.running:
+            self._agent.follow_up(text)
+        else:
+            self._enqueue(text)
+
+    def take_back(self, message_id: str) -> str | None:
+        """Takes a waiting message out of the queue and returns its text; None where it was delivered already."""
+        message = self._agent.drop_message(message_id)
+        return message.text if message is not None else None
+
+    def send_now(self) -> None:
+        """Delivers what waits without waiting for what runs: that is cancelled first, its partial output kept."""
+        if self._agent.running:
+            self._send_when_over = True
+            self._agent.abort("a person sent a message now")
+        else:
+            self._run_waiting()
+
+    # --- the brakes ---------------------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Ends the run after this step."""
+        self._agent.stop()
+
+    def cancel(self) -> None:
+        """Ends the run now; the conversation stays whole, and what waits keeps waiting."""
+        self._agent.abort("cancelled by a person")
+
+    # --- permissions --------------------------------------------------------------------------------------------------
+
+    def decide(self, request_id: str, decision: ApprovalDecision) -> bool:
+        """Answers the question with this id; False where it is no longer open."""
+        return self._agent.resolve_approval(request_id, decision)
+
+    def set_mode(self, mode: PermissionMode) -> None:
+        """Sets the permission mode, also for questions that wait."""
+        self._agent.set_mode(mode, "user")
+
+    def cycle_mode(self) -> PermissionMode:
+        """Steps to the next of `CYCLED_MODES`; from any other mode back to the first."""
+        place = CYCLED_MODES.index(self.mode) + 1 if self.mode in CYCLED_MODES else 0
+        mode = CYCLED_MODES[place % len(CYCLED_MODES)]
+        self.set_mode(mode)
+        return mode
+
+    # --- workers ------------------------------------------------------------------------------------------------------
+
+    async def serve(self) -> None:
+        """Runs prompts one after another, for ever; a run that fails is told and the next one is served."""
+        while True:
+            while not self._prompts:
+                self._arrived.clear()
+                await self._arrived.wait()
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._run(self._prompts.popleft()))
+            if self._send_when_over:
+                self._send_when_over = False
+                self._run_waiting()
+
+    async def relay(self, post: Callable[[AgentEvents], object], past: Sequence[Envelope] = ()) -> None:
+        """Hands over everything that is told, a batch at a time, until the bus closes.
+
+        Args:
+            post: takes one batch; the next one comes when its `applied` is set.
+            past: events of an earlier life of the session, handed over first.
+        """
+        with self._bus.subscribe(since=0) as subscription:
+            for start in range(0, len(past), _PAST_BATCH):
+                await _hand_over(post, past[start : start + _PAST_BATCH])
+            async for batch in subscription.batches(pace=DELTA_PACE):
+                await _hand_over(post, batch)
+
+    async def warm_up(self) -> None:
+        """Loads and connects what the model needs, so that the first prompt does not wait for it."""
+        try:
+            await self._agent.provider.prepare()
+        except TuiAgentError as error:
+            self._bus.publish(Warned(code="provider_not_ready", text=str(error)))
+
+    def report_crash(self, error: BaseException) -> None:
+        """Tells that a part of the program failed in a way nobody expected; the conversation goes on."""
+        text = f"internal error: {type(error).__name__}: {error}. The conversation was kept; send your message again."
+        self._bus.publish(Failed(code="internal_error", text=text))
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    def _enqueue(self, prompt: str | UserMessage) -> None:
+        self._prompts.append(prompt)
+        self._arrived.set()
+
+    async def _run(self, prompt: str | UserMessage) -> None:
+        """One run. In a task of its own: a cancelled run ends with it and not with who serves."""
+        try:
+            await self._agent.run(prompt)
+        except AlreadyRunningError:
+            self._agent.steer(prompt if isinstance(prompt, str) else prompt.text)
+        except TuiAgentError as error:
+            self._bus.publish(Failed(code="run_failed", text=str(error)))
+
+    def _run_waiting(self) -> None:
+        """Starts a run with a waiting message. The agent puts steering before its input, so the last of it is that."""
+        steering = [message for message in self.waiting if message.kind == "steer"]
+        chosen = steering[-1] if steering else next(iter(self.waiting), None)
+        if chosen is not None and (text := self.take_back(chosen.id)) is not None:
+            self._enqueue(user_message(text))
+
+
+_PAST_BATCH = 500
+"""Past events handed over at once: few enough that keys are answered in between."""
+
+
+async def _hand_over(post: Callable[[AgentEvents], object], events: Sequence[Envelope]) -> None:
+    message = AgentEvents(events)
+    post(message)
+    await message.applied.wait()

@@ -1,0 +1,49 @@
+"""Reads what was typed as a `/` command. A path or a sentence that begins with a slash is plain text."""
+
+import difflib
+import re
+from dataclasses import dataclass
+
+from .commands import Command, slash_commands
+
+_COMMAND_LINE = re.compile(r"/([a-z][a-z-]*)(?:[ \t]+(\S[^\n]*))?\s*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class SlashCall:
+    """A command with what follows it."""
+
+    command: Command
+    argument: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownSlash:
+    """A word that looks like a command and is none."""
+
+    name: str
+    nearest: str | None
+    """The nearest command's name."""
+
+
+def read_slash(text: str) -> SlashCall | UnknownSlash | None:
+    """The command a text asks for; None where it is a message."""
+    match = _COMMAND_LINE.match(text.strip())
+    if match is None:
+        return None
+    by_name = {command.slash: command for command in slash_commands() if command.slash}
+    name, argument = match[1], (match[2] or "").strip()
+    found = by_name.get(name)
+    if found is not None and (not argument or found.argument):
+        return SlashCall(found, argument)
+    if argument:
+        return None
+    near = difflib.get_close_matches(name, by_name, n=1)
+    return UnknownSlash(name, near[0] if near else None)
+
+
+def suggestions(draft: str) -> tuple[Command, ...]:
+    """The commands a draft such as `/he` may become; none once it is more than one word."""
+    if not re.fullmatch(r"/[a-z-]*", draft):
+        return ()
+    return tuple(command for command in slash_commands() if (command.slash or "").startswith(draft[1:]))

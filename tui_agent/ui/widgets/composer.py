@@ -1,0 +1,178 @@
+"""Where a person types. Always live: while text streams, while tools run, and its draft is never touched by others."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from textual import on
+from textual.binding import BindingType
+from textual.message import Message
+from textual.widgets import TextArea
+
+from tui_agent.ui.commands import Command, bindings_for
+from tui_agent.ui.prompt_history import PromptHistory
+from tui_agent.ui.slash_input import suggestions
+
+from .folding_area import FoldingArea
+
+SubmitKind = Literal["submit", "follow_up"]
+"""Now (steering a run, if one goes on), or as a turn of its own."""
+
+
+class Composer(FoldingArea):
+    """Sends with Enter, remembers what was sent, and offers the `/` commands that fit."""
+
+    DEFAULT_CSS = """
+    Composer {
+        height: auto;
+        min-height: 1;
+        max-height: 33vh;
+        border: none;
+        padding: 0;
+        background: transparent;
+        color: $text;
+        scrollbar-size-vertical: 1;
+
+        &:focus {
+            border: none;
+        }
+
+        & .text-area--placeholder {
+            color: $text-disabled;
+        }
+    }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("composer"), *bindings_for("queue")]
+
+    @dataclass
+    class Submitted(Message):
+        """A person sent a text."""
+
+        text: str
+        kind: SubmitKind
+
+    @dataclass
+    class EditRequested(Message):
+        """A person wants the last waiting message back."""
+
+    @dataclass
+    class DropRequested(Message):
+        """A person throws the last waiting message away."""
+
+    @dataclass
+    class Suggested(Message):
+        """Other commands fit what is typed; none: nothing to offer."""
+
+        commands: tuple[Command, ...]
+        chosen: int = 0
+
+    def __init__(self, placeholder: str, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(placeholder, id=id)
+        self.busy = False
+        """Whether the agent works, so that a text can follow it up."""
+        self.waiting = 0
+        """Messages that wait for delivery."""
+        self._history = PromptHistory()
+        self._suggested: tuple[Command, ...] = ()
+        self._chosen = 0
+
+    def remember(self, text: str) -> None:
+        """Notes a text that was sent in an earlier life of the session."""
+        self._history.add(text)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Whether a key is ours now; where it is not, the text area does with it what it always does."""
+        match action:
+            case "earlier":
+                return self.selection.is_empty and self._row() == 0
+            case "later":
+                last = self._row() >= self.wrapped_document.height - 1
+                return bool(self._suggested) or (self._history.browsing and last)
+            case "drop":
+                return not self.text and self.waiting > 0
+            case "close_suggestions":
+                return bool(self._suggested)
+            case _:
+                return super().check_action(action, parameters)
+
+    def action_submit(self) -> None:
+        """Sends the draft, or the command that is chosen; after a backslash begins a new line instead."""
+        if self._suggested:
+            self._send(f"/{self._suggested[self._chosen].slash}", "submit")
+        elif self._ends_in_backslash():
+            self.action_new_line()
+        else:
+            self._send(self.draft, "submit")
+
+    def action_follow_up(self) -> None:
+        """Sends the draft as a turn of its own."""
+        self._send(self.draft, "follow_up")
+
+    def action_follow_up_or_leave(self) -> None:
+        """Completes a command; follows up while the agent works; leaves an empty composer."""
+        if self._suggested:
+            self.show(f"/{self._suggested[self._chosen].slash} ")
+        elif not self.text.strip():
+            self.screen.focus_next()
+        elif self.busy:
+            self.action_follow_up()
+
+    def action_new_line(self) -> None:
+        """Begins a new line; a backslash in front of it asked for one and goes."""
+        start, end = sorted(self.selection)
+        if self._ends_in_backslash():
+            start = (start[0], start[1] - 1)
+        self._insert("\n", start, end)
+
+    def action_earlier(self) -> None:
+        """The suggestion above; else the last waiting message for an empty composer; else what was sent before."""
+        if self._suggested:
+            self._choose(self._chosen - 1)
+        elif not self.text and self.waiting:
+            self.post_message(self.EditRequested())
+        elif (text := self._history.earlier(self.text)) is not None:
+            self.show(text)
+
+    def action_later(self) -> None:
+        """The suggestion below, or what was sent after the text shown."""
+        if self._suggested:
+            self._choose(self._chosen + 1)
+        elif (text := self._history.later()) is not None:
+            self.show(text)
+
+    def action_drop(self) -> None:
+        """Throws the last waiting message away."""
+        self.post_message(self.DropRequested())
+
+    def action_close_suggestions(self) -> None:
+        """Hides the commands; the text stays."""
+        self._suggest(())
+
+    @on(TextArea.Changed)
+    def _text_changed(self) -> None:
+        self._suggest(suggestions(self.text))
+
+    def _send(self, text: str, kind: SubmitKind) -> None:
+        if text.strip():
+            self._history.add(text)
+            self.clear()
+            self.post_message(self.Submitted(text.strip("\n"), kind))
+
+    def _suggest(self, commands: tuple[Command, ...]) -> None:
+        if commands != self._suggested:
+            self._suggested, self._chosen = commands, 0
+            self.post_message(self.Suggested(commands))
+
+    def _choose(self, place: int) -> None:
+        self._chosen = place % len(self._suggested)
+        self.post_message(self.Suggested(self._suggested, self._chosen))
+
+    def _ends_in_backslash(self) -> bool:
+        """Whether the cursor stands behind a backslash at the end of its line."""
+        row, column = self.cursor_location
+        line = self.document.get_line(row)
+        return self.selection.is_empty and column == len(line) and line.endswith("\\")
+
+    def _row(self) -> int:
+        """The row of the cursor, wrapped lines counted as they are seen."""
+        return self.wrapped_document.location_to_offset(self.cursor_location).y

@@ -1,0 +1,126 @@
+"""The messages that wait for delivery: a line each, with when it lands."""
+
+from dataclasses import dataclass
+
+from textual.content import Content
+from textual.events import Click
+from textual.message import Message
+from textual.widget import Widget
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import Status
+from tui_agent.ui.commands import hint
+from tui_agent.ui.status_view import StatusView
+from tui_agent.ui.text import one_line
+from tui_agent.ui.waiting_messages import WaitingMessage, WaitingMessages
+
+MOST_ROWS = 4
+"""Messages shown; more are counted."""
+
+
+class QueueStrip(Widget):
+    """A rule and a line for each waiting message; nothing at all while none waits."""
+
+    DEFAULT_CSS = """
+    QueueStrip {
+        height: auto;
+        display: none;
+        color: $text-muted;
+    }
+    """
+
+    @dataclass
+    class Changed(Message):
+        """Another number of messages waits."""
+
+        count: int
+
+    @dataclass
+    class EditRequested(Message):
+        """A person pointed at a waiting message to take it back."""
+
+        message_id: str
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._queue = WaitingMessages()
+        self._view = StatusView()
+
+    @property
+    def last(self) -> WaitingMessage | None:
+        """The message sent last."""
+        return self._queue.all[-1] if self._queue.all else None
+
+    @property
+    def messages(self) -> tuple[WaitingMessage, ...]:
+        """Everything that waits, in the order of delivery."""
+        return self._queue.all
+
+    def find(self, message_id: str) -> WaitingMessage | None:
+        """A waiting message by id."""
+        return next((message for message in self._queue.all if message.message_id == message_id), None)
+
+    def forget(self, message_id: str) -> None:
+        """Takes a message off that the agent does not know any more."""
+        self._queue.forget(message_id)
+        self._show(changed=True)
+
+    def apply(self, envelope: Envelope) -> None:
+        """Takes one event."""
+        status = self._view.status
+        changed = self._queue.apply(envelope)
+        if self._view.apply(envelope) and self._queue.all and status != self._view.status:
+            self.refresh()
+        if changed:
+            self._show(changed=True)
+
+    def render(self) -> Content:
+        """The rule and the lines."""
+        width = self.size.width
+        rows = [_rule(width)]
+        waiting = self._queue.all
+        for number, message in enumerate(waiting[:MOST_ROWS], 1):
+            newest = message is waiting[-1]
+            rows.append(_row(number, message, _landing(message, self._view.status), width, with_keys=newest))
+        if len(waiting) > MOST_ROWS:
+            rows.append(Content(f"   … and {len(waiting) - MOST_ROWS} more"))
+        return Content("\n").join(rows)
+
+    def on_click(self, event: Click) -> None:
+        """A click takes the message back for editing."""
+        row = event.y - 1
+        if 0 <= row < min(MOST_ROWS, len(self._queue.all)):
+            self.post_message(self.EditRequested(self._queue.all[row].message_id))
+
+    def _show(self, *, changed: bool) -> None:
+        count = len(self._queue.all)
+        self.display = count > 0
+        self.refresh(layout=changed)
+        self.post_message(self.Changed(count))
+
+
+def _rule(width: int) -> Content:
+    return Content.assemble(("─ ", "$border-blurred"), "queue", (" " + "─" * max(0, width - 8), "$border-blurred"))
+
+
+def _landing(message: WaitingMessage, status: Status) -> str:
+    """When a message lands, in words."""
+    if status == "idle":
+        return "waits for you to send it"
+    if message.follows_up:
+        return "a turn of its own when this one is done"
+    running = status in ("running_tools", "waiting_approval")
+    return "lands after the running calls" if running else "lands after this step"
+
+
+def _row(number: int, message: WaitingMessage, landing: str, width: int, *, with_keys: bool) -> Content:
+    """One line: number, kind, text, when it lands, and for the newest the keys; what does not fit goes first."""
+    kind = "follow-up" if message.follows_up else "steer"
+    head = Content.assemble(f" {number} ", (kind, "$accent"), "  ")
+    keys = f"{hint('composer.earlier', 'edit')} · {hint('queue.drop')} " if with_keys else ""
+    room = width - head.cell_length
+    tail = next((text for text in (f"{landing}   {keys}", f"{landing} ", "") if len(text) + 16 <= room), "")
+    text = one_line(message.text, max(1, room - len(tail) - 5))
+    quoted = Content.assemble(("“" + text + "”", "$text"))
+    gap = max(1, room - quoted.cell_length - len(tail))
+    return Content("").join([head, quoted, Content(" " * gap), Content(tail)])
