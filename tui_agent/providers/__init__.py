@@ -1,1 +1,24 @@
-"""Models: the Messages API through its SDK, a scripted stand-in for tests, and the offline demo."""
+"""Models: the Messages API through its SDK, a scripted stand-in for tests, and the offline demo.
+
+The demo is imported from `tui_agent.providers.demo`, so that nobody pays for it who does not use it.
+"""
+
+from .anthropic_provider import AnthropicProvider
+from .model_table import DEMO_MODEL, model_info
+from .scripted_provider import Call, Fail, Reply, Say, ScriptedProvider, Think, Wait, call, fail, reply
+
+__all__ = [
+    "DEMO_MODEL",
+    "AnthropicProvider",
+    "Call",
+    "Fail",
+    "Reply",
+    "Say",
+    "ScriptedProvider",
+    "Think",
+    "Wait",
+    "call",
+    "fail",
+    "model_info",
+    "reply",
+]

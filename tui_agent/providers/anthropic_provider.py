@@ -1,0 +1,227 @@
+"""Models behind the Messages API: Anthropic's own, and every server that speaks it.
+
+Credentials live here and nowhere else (S4-7). One call of `stream` is one attempt: the loop retries, so that a person
+sees it. `prepare` loads the SDK in a thread; importing this module does not.
+"""
+
+import asyncio
+import json
+import os
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING
+
+from tui_agent.protocol.errors import ConfigurationError, ProviderError
+from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEnded, StreamEvent
+
+from .model_table import default_max_tokens, model_info, thinking_form
+from .provider_failures import ErrorWriter
+from .request_builder import RequestBuilder, RequestSettings, ThinkingMode
+from .response_reader import ResponseReader
+from .sse_reader import SseReader
+
+if TYPE_CHECKING:
+    from .anthropic_sdk import SdkClient
+
+_NO_KEY = "no key was found; set ANTHROPIC_API_KEY, or try `tui-agent --demo`, which needs none"
+_PLACEHOLDER_TOKEN = "none"
+"""Signs requests to an address of the person's own that asks for no key: the SDK sends nothing unsigned."""
+
+_DRAIN_SECONDS = 0.5
+"""How long to wait for the end of a complete answer, so that its connection can be used again."""
+
+_BUILD_OFF_LOOP = 400
+"""New messages from which a request is built in a thread: a long session was resumed."""
+
+
+class AnthropicProvider:
+    """Streams answers of one model. Implements `protocol.provider.ModelProvider`."""
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        api_key: str | None = None,
+        auth_token: str | None = None,
+        base_url: str | None = None,
+        max_tokens: int | None = None,
+        thinking: ThinkingMode = "default",
+        cache: bool = True,
+        headers: Mapping[str, str] | None = None,
+        connect_timeout: float = 10.0,
+        silence_timeout: float = 300.0,
+    ) -> None:
+        """Sends nothing and loads nothing.
+
+        Args:
+            model: any name the server knows.
+            api_key, auth_token: at most one; without both the SDK's own ways apply (environment, profiles), but an
+                address of one's own may also go without.
+            base_url: address without `/v1`; None: `ANTHROPIC_BASE_URL`, or the API's own.
+            max_tokens: longest answer where a request does not say.
+            thinking: what a request without a budget says of reasoning.
+            cache: whether to use the prompt cache; off for servers that do not know `cache_control`.
+            headers: sent along with each request, such as another `anthropic-version`.
+            connect_timeout: seconds until a connection stands.
+            silence_timeout: seconds without a single byte after which an answer is given up.
+
+        Raises:
+            ConfigurationError: no model, two credentials, or one that cannot be sent.
+        """
+        if not model.strip():
+            raise ConfigurationError("the model's name is empty")
+        if api_key and auth_token:
+            raise ConfigurationError("give an API key or an auth token, not both")
+        self.model: ModelInfo = model_info(model)
+        self._api_key = _sendable(api_key)
+        self._auth_token = _sendable(auth_token)
+        self._base_url = base_url
+        self._headers = dict(headers or {})
+        self._connect_timeout = connect_timeout
+        self._silence_timeout = silence_timeout
+        limit = max_tokens or default_max_tokens(self.model)
+        self._builder = RequestBuilder(RequestSettings(model, limit, thinking, thinking_form(model), cache))
+        self._client: SdkClient | None = None
+        self._closed = False
+        self._loading = asyncio.Lock()
+        self._building = asyncio.Lock()
+
+    def __repr__(self) -> str:
+        return f"AnthropicProvider({self.model.name!r})"
+
+    async def prepare(self) -> None:
+        """Loads the SDK and its certificates in a thread; connects nowhere. May be called any number of times.
+
+        Raises:
+            ProviderError: there is no key, or the SDK cannot be loaded.
+        """
+        await self._ready()
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        """One attempt at one answer; closing the iterator closes the connection.
+
+        Raises:
+            ProviderError: and nothing else but cancellation.
+        """
+        client = await self._ready()
+        body, is_taken = await self._build(request)
+        async with await client.open(body) as answer, aclosing(answer.chunks()) as chunks:
+            fold = _Fold(client.errors, answer.request_id, is_taken)
+            async for chunk in chunks:
+                for fact in fold.facts(chunk):
+                    if isinstance(fact, StreamEnded):
+                        await _drain(chunks)
+                    yield fact
+                if fold.complete:
+                    return
+            raise answer.failure("stream_cut", "it ended before the model was done")
+
+    async def aclose(self) -> None:
+        """Closes all connections; the provider cannot be used afterwards."""
+        async with self._loading:
+            self._closed = True
+            if self._client is not None:
+                await self._client.aclose()
+
+    async def _ready(self) -> "SdkClient":
+        async with self._loading:
+            if self._closed:
+                raise ErrorWriter().write("unavailable", "the provider was closed")
+            if self._client is None:
+                self._client = await asyncio.to_thread(self._load)
+            return self._client
+
+    def _load(self) -> "SdkClient":
+        """Runs in a thread: importing the SDK takes a second, reading the certificates a tenth."""
+        try:
+            from .anthropic_sdk import SdkClient
+        except ImportError as error:
+            reason = f"the anthropic package cannot be loaded ({error}); install tui-agent again"
+            raise ErrorWriter().write("unavailable", reason) from error
+        client = SdkClient(
+            api_key=self._api_key,
+            auth_token=self._auth_token or self._placeholder(),
+            base_url=self._base_url,
+            headers=self._headers,
+            connect_timeout=self._connect_timeout,
+            silence_timeout=self._silence_timeout,
+        )
+        if not client.has_credentials:
+            raise client.errors.write("authentication", _NO_KEY)
+        return client
+
+    def _placeholder(self) -> str | None:
+        """What signs requests when nobody gave a key: nothing, unless the address is the person's own.
+
+        Credentials that the SDK would find in its profiles belong to its own address and must not go elsewhere.
+        """
+        known = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+        if self._api_key or not self._base_url or any(os.environ.get(name) for name in known):
+            return None
+        return _PLACEHOLDER_TOKEN
+
+    async def _build(self, request: ModelRequest) -> tuple[bytes, Callable[[str], bool]]:
+        """The body of a request, and who knows its calls; off the loop where much is new."""
+        async with self._building:
+            if self._builder.unsent(request) > _BUILD_OFF_LOOP:
+                body = await asyncio.to_thread(self._builder.build, request)
+            else:
+                body = self._builder.build(request)
+            return body, self._builder.call_lookup(request.conversation_id)
+
+
+class _Fold:
+    """The facts of one answer, from its bytes."""
+
+    def __init__(self, errors: ErrorWriter, request_id: str | None, is_taken: Callable[[str], bool]) -> None:
+        self._errors = errors
+        self._request_id = request_id
+        self._events = SseReader()
+        self._reader = ResponseReader(is_taken)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the model said that it is done."""
+        return self._reader.complete
+
+    def facts(self, chunk: bytes) -> Iterator[StreamEvent]:
+        """What the next bytes tell.
+
+        Raises:
+            ProviderError: they are not of the Messages API, or tell of an error.
+        """
+        for event in self._parsed(chunk):
+            if event.get("type") == "error":
+                raise self._errors.of_event(event, self._request_id)
+            yield from self._reader.read(event)
+
+    def _parsed(self, chunk: bytes) -> Iterator[JsonObject]:
+        try:
+            for event in self._events.feed(chunk):
+                value: object = json.loads(event.data)
+                if is_object(value):
+                    yield value
+        except (ValueError, RecursionError) as error:
+            words = str(error)
+            raise self._errors.write("bad_response", words, status=200, request_id=self._request_id) from None
+
+
+async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:
+    """Reads what is left of a complete answer, which is nothing."""
+    with suppress(ProviderError, TimeoutError):
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            async for _ in chunks:
+                pass
+
+
+def _sendable(secret: str | None) -> str | None:
+    """A credential without blanks around it; None for an empty one.
+
+    Raises:
+        ConfigurationError: it holds what no header can; the text does not repeat it.
+    """
+    plain = (secret or "").strip()
+    if not plain.isascii() or not plain.isprintable() or " " in plain:
+        raise ConfigurationError("the key holds blanks, line ends or letters that cannot be sent; copy it again")
+    return plain or None

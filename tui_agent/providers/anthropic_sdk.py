@@ -1,0 +1,169 @@
+"""The one module that imports the SDK, which takes a second: it is loaded in a thread, never at start.
+
+It asks the SDK for the bytes of an answer rather than for its event objects: the SDK still does addresses,
+credentials, headers, proxies, certificates and errors, while reading the events costs half as much.
+"""
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from types import TracebackType
+from typing import Self
+
+import httpx2
+from anthropic import AnthropicError, APIConnectionError, APIStatusError, APITimeoutError, AsyncAnthropic, AsyncStream
+
+from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
+
+from .provider_failures import ErrorWriter
+
+_EVENT_STREAM = "text/event-stream"
+
+
+class SdkClient:
+    """One connection pool of the SDK. It does not retry: one call is one attempt."""
+
+    def __init__(
+        self,
+        *,
+        api_key: str | None,
+        auth_token: str | None,
+        base_url: str | None,
+        headers: Mapping[str, str],
+        connect_timeout: float,
+        silence_timeout: float,
+    ) -> None:
+        """Nothing is sent. Without `api_key` and `auth_token` the SDK looks for credentials where it always does.
+
+        Raises:
+            ProviderError: there are no credentials, or the address cannot be used.
+        """
+        failure: ProviderError | None = None
+        try:
+            self._client = AsyncAnthropic(
+                api_key=api_key,
+                auth_token=auth_token,
+                base_url=base_url,
+                default_headers=headers,
+                max_retries=0,
+                timeout=httpx2.Timeout(silence_timeout, connect=connect_timeout),
+            )
+        except (AnthropicError, httpx2.InvalidURL, ValueError, OSError) as error:
+            failure = ErrorWriter(_known(api_key, auth_token)).write("unavailable", _root_cause(error))
+        if failure is not None:
+            raise failure
+        self.errors = ErrorWriter(_known(self._client.api_key, self._client.auth_token), _address(self._client))
+        """Writes the errors of this client."""
+
+    @property
+    def has_credentials(self) -> bool:
+        """Whether requests can be signed."""
+        client = self._client
+        named = {name.lower() for name in client.default_headers}
+        return bool(client.api_key or client.auth_token or client.credentials or "authorization" in named)
+
+    async def open(self, body: bytes) -> "SdkAnswer":
+        """Sends one request and waits for the head of its answer.
+
+        Raises:
+            ProviderError: it failed, or what is answered is no stream of events.
+        """
+        try:
+            # At run time this is the response that `cast_to` asks for, which `stream_cls` does not tell the types.
+            response: object = await self._client.post(
+                "/v1/messages",
+                cast_to=httpx2.Response,
+                content=body,
+                stream=True,
+                stream_cls=AsyncStream[object],
+            )
+        except APIStatusError as error:
+            failure = self.errors.of_status(error.status_code, error.body, error.response.headers)
+        except APITimeoutError as error:
+            connecting = isinstance(error.__cause__, httpx2.ConnectTimeout | httpx2.PoolTimeout)
+            failure = self.errors.write("network" if connecting else "timeout", _root_cause(error))
+        except (APIConnectionError, httpx2.HTTPError, OSError) as error:
+            failure = self.errors.write("network", _root_cause(error))
+        except AnthropicError as error:
+            failure = self.errors.write("authentication", _root_cause(error))
+        else:
+            return await self._checked(response)
+        raise failure
+
+    async def aclose(self) -> None:
+        """Closes all connections."""
+        await self._client.close()
+
+    async def _checked(self, response: object) -> "SdkAnswer":
+        if not isinstance(response, httpx2.Response):
+            raise self.errors.write("bad_response", "the SDK gave no response")
+        answer = SdkAnswer(response, self.errors)
+        kind = str(response.headers.get("content-type", ""))
+        if not kind.startswith(_EVENT_STREAM):
+            await response.aclose()
+            words = f"its content type is {kind or 'missing'}, not {_EVENT_STREAM}"
+            raise answer.failure("bad_response", words)
+        return answer
+
+
+class SdkAnswer:
+    """The bytes of one answer. Leaving its context closes the connection, unless the answer was read to its end."""
+
+    def __init__(self, response: httpx2.Response, errors: ErrorWriter) -> None:
+        self._response = response
+        self._errors = errors
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._response.aclose()
+
+    @property
+    def request_id(self) -> str | None:
+        """What to name when one asks the server's owner about this answer."""
+        return self._response.headers.get("request-id")
+
+    def failure(self, kind: ProviderErrorKind, words: str) -> ProviderError:
+        """An error in the middle of this answer."""
+        return self._errors.write(kind, words, status=self._response.status_code, request_id=self.request_id)
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        """The bytes as they come.
+
+        Raises:
+            ProviderError: the answer broke off.
+        """
+        try:
+            async with aclosing(self._response.aiter_bytes()) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+        except httpx2.TimeoutException:
+            failure = self.failure("timeout", "nothing came for too long")
+        except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
+            failure = self.failure("stream_cut", _root_cause(error))
+        else:
+            return
+        raise failure
+
+
+def _known(*secrets: str | None) -> tuple[str, ...]:
+    return tuple(secret for secret in secrets if secret)
+
+
+def _address(client: AsyncAnthropic) -> str:
+    """Where the client sends its requests; user name and password left out."""
+    url = client.base_url
+    port = f":{url.port}" if url.port else ""
+    return f"{url.scheme}://{url.host}{port}"
+
+
+def _root_cause(error: BaseException) -> str:
+    """The innermost words of an error: outer ones only say that something failed."""
+    words = str(error) or type(error).__name__
+    inner = error.__cause__ or error.__context__
+    while inner is not None:
+        words = str(inner) or type(inner).__name__
+        inner = inner.__cause__ or inner.__context__
+    return words

@@ -1,0 +1,85 @@
+"""What is known of models without asking anybody: windows, limits, prices, and which form of thinking they take.
+
+Prices are dollars for a million tokens and only given where the published one is a single number.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tui_agent.protocol.provider import ModelInfo
+
+DEMO_MODEL = "offline-demo"
+"""Name of the scripted model behind `--demo`."""
+
+ThinkingForm: TypeAlias = Literal["budget", "adaptive", "always"]
+"""How a model is told to reason: by a budget of tokens, by an effort, or by an effort and never switched off."""
+
+_OWN_CEILING = 64_000
+"""Longest answer asked for by default; a limit of 128,000 serves batch work more than a conversation."""
+
+_UNKNOWN_WINDOW = 64_000
+"""Models of other makers: what local servers are advised to offer at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One model, or a family of them."""
+
+    window: int
+    output: int
+    prices: tuple[float, float] | None
+    thinking: ThinkingForm
+
+
+_LARGE = 1_000_000
+_TABLE: dict[str, _Row] = {
+    "claude-fable-5-2": _Row(_LARGE, 128_000, (8.0, 40.0), "always"),
+    "claude-fable-5-1": _Row(_LARGE, 128_000, (10.0, 50.0), "always"),
+    "claude-fable-5": _Row(_LARGE, 128_000, (10.0, 50.0), "always"),
+    "claude-mythos-5": _Row(_LARGE, 128_000, (10.0, 50.0), "always"),
+    "claude-opus-5-5": _Row(_LARGE, 128_000, (4.0, 20.0), "always"),
+    "claude-opus-5": _Row(_LARGE, 128_000, (5.0, 25.0), "adaptive"),
+    "claude-opus-4-8": _Row(_LARGE, 128_000, (5.0, 25.0), "adaptive"),
+    "claude-opus-4-7": _Row(_LARGE, 128_000, (5.0, 25.0), "adaptive"),
+    "claude-opus-4-6": _Row(_LARGE, 128_000, (5.0, 25.0), "adaptive"),
+    "claude-opus-4-5": _Row(200_000, 64_000, (5.0, 25.0), "budget"),
+    "claude-sonnet-5-5": _Row(_LARGE, 128_000, (2.0, 10.0), "adaptive"),
+    "claude-sonnet-5": _Row(_LARGE, 128_000, (2.0, 10.0), "adaptive"),
+    "claude-sonnet-4-6": _Row(_LARGE, 128_000, (3.0, 15.0), "adaptive"),
+    "claude-sonnet-4-5": _Row(200_000, 64_000, (3.0, 15.0), "budget"),
+    "claude-haiku-5-5": _Row(_LARGE, 128_000, None, "adaptive"),
+    "claude-haiku-4-5": _Row(200_000, 64_000, (1.0, 5.0), "budget"),
+}
+_FAMILY = _Row(200_000, 32_000, None, "adaptive")
+"""A model of the same maker that is younger than this table."""
+_STRANGER = _Row(_UNKNOWN_WINDOW, 8_192, None, "budget")
+
+_PREFIX = re.compile(r"^(?:[a-z]{2,6}\.)?anthropic[./]")
+_SUFFIX = re.compile(r"(?:[-@]\d{8})?(?:-v\d+(?::\d+)?)?$|-latest$")
+
+
+def model_info(name: str) -> ModelInfo:
+    """What is known of a model; any name is good, an unknown one gets careful values and no price."""
+    if name == DEMO_MODEL:
+        return ModelInfo(name, 200_000, 8_192, 0.0, 0.0, "offline_demo")
+    row = _row(name)
+    prices = row.prices or (None, None)
+    return ModelInfo(name, row.window, row.output, prices[0], prices[1])
+
+
+def default_max_tokens(info: ModelInfo) -> int:
+    """The longest answer to ask for when nobody said."""
+    return min(info.max_output_tokens, _OWN_CEILING)
+
+
+def thinking_form(name: str) -> ThinkingForm:
+    """How `name` is told to reason."""
+    return _row(name).thinking
+
+
+def _row(name: str) -> _Row:
+    plain = _SUFFIX.sub("", _PREFIX.sub("", name.strip().lower()))
+    if plain in _TABLE:
+        return _TABLE[plain]
+    return _FAMILY if plain.startswith("claude-") else _STRANGER

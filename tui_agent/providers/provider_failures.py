@@ -1,0 +1,202 @@
+"""Turns whatever goes wrong on the way to a model into a `ProviderError` with one clear sentence.
+
+The sentence says what happened, what was kept and what to do. No secret gets into it: the server's own words are
+searched for the credentials before they are repeated.
+"""
+
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+
+from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
+from tui_agent.protocol.messages import JsonObject, is_object
+
+HIDDEN = "[hidden]"
+"""Stands in place of a secret."""
+
+_LONGEST_QUOTE = 600
+_KEY_SHAPE = re.compile(r"\bsk-[A-Za-z0-9_-]{8,}|(?i:\bbearer\s+)[^\s'\",}]+")
+_TOO_LONG = re.compile(
+    r"prompt is too long|context[ _](?:window|length|limit|size)|maximum context|too many (?:input )?tokens"
+    r"|exceeds? (?:the )?(?:available |model'?s? )?(?:context|maximum (?:number of )?(?:input )?tokens)",
+    re.IGNORECASE,
+)
+_SPENT = re.compile(r"spend_limit_reached$|credit balance|billing", re.IGNORECASE)
+
+_BY_STATUS: dict[int, ProviderErrorKind] = {
+    400: "invalid_request",
+    401: "authentication",
+    402: "permission",
+    403: "permission",
+    404: "not_found",
+    405: "not_found",
+    408: "timeout",
+    409: "server",
+    413: "too_large",
+    422: "invalid_request",
+    425: "server",
+    429: "rate_limit",
+    504: "timeout",
+    529: "overloaded",
+}
+_BY_TYPE: dict[str, ProviderErrorKind] = {
+    "invalid_request_error": "invalid_request",
+    "authentication_error": "authentication",
+    "billing_error": "permission",
+    "permission_error": "permission",
+    "not_found_error": "not_found",
+    "request_too_large": "too_large",
+    "rate_limit_error": "rate_limit",
+    "timeout_error": "timeout",
+    "api_error": "server",
+    "overloaded_error": "overloaded",
+    "conflict_error": "server",
+}
+_WHAT: dict[ProviderErrorKind, str] = {
+    "authentication": "The model's server did not accept the key",
+    "permission": "The model's server does not allow this request",
+    "not_found": "The model's server does not know this model or address",
+    "invalid_request": "The model's server refused the request as invalid",
+    "too_large": "The request is larger than the model's server takes",
+    "context_exceeded": "The conversation is longer than the model's context window",
+    "rate_limit": "The model's server asks for fewer requests",
+    "overloaded": "The model's server is overloaded",
+    "server": "The model's server failed",
+    "network": "The model's server cannot be reached",
+    "timeout": "The model's server did not answer in time",
+    "stream_cut": "The model's answer broke off",
+    "bad_response": "The model's server answered with something that is not the Messages API",
+    "unavailable": "The model cannot be asked",
+}
+_ADVICE: dict[ProviderErrorKind, str] = {
+    "authentication": "check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN",
+    "permission": "use a key that may do this, or another model",
+    "not_found": "check the model's name and the base URL",
+    "invalid_request": "the same request would be refused again, so change the settings or the conversation",
+    "too_large": "take large files or images out, or compact the conversation",
+    "context_exceeded": "compact the conversation or start a new one",
+    "rate_limit": "wait a little and send again",
+    "overloaded": "wait a little and send again",
+    "server": "wait a little and send again",
+    "network": "check the network and the base URL, then send again",
+    "timeout": "send again",
+    "stream_cut": "send again",
+    "bad_response": "check the base URL",
+    "unavailable": "see the reason above",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorWriter:
+    """Writes the errors of one provider."""
+
+    secrets: tuple[str, ...] = ()
+    """Never repeated in any text."""
+    address: str = ""
+    """Where requests go, without user name and password."""
+
+    def of_status(self, status: int, body: object, headers: Mapping[str, str]) -> ProviderError:
+        """For an answer that is an error."""
+        told = _Told.of(body)
+        kind = _kind_of_status(status, told, headers)
+        return self.write(
+            kind,
+            told.words,
+            status=status,
+            retry_after=retry_after_seconds(headers),
+            request_id=headers.get("request-id") or told.request_id,
+        )
+
+    def of_event(self, body: JsonObject, request_id: str | None) -> ProviderError:
+        """For an error event in the middle of a good answer."""
+        told = _Told.of(body)
+        kind = _BY_TYPE.get(told.kind, "server")
+        if kind == "invalid_request" and _TOO_LONG.search(told.words):
+            kind = "context_exceeded"
+        return self.write(kind, told.words, status=200, request_id=request_id or told.request_id)
+
+    def write(
+        self,
+        kind: ProviderErrorKind,
+        words: str = "",
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        request_id: str | None = None,
+    ) -> ProviderError:
+        """An error of a kind; `words` are the server's or the system's own."""
+        code = f" ({status})" if status is not None and status != 200 else ""
+        place = f" at {self.address}" if kind in ("network", "bad_response", "not_found") and self.address else ""
+        quote = f": {self.redacted(words)}" if words else ""
+        sentence = f"{_WHAT[kind]}{place}{code}{quote}".rstrip(".")
+        text = f"{sentence}. The conversation is kept; {_ADVICE[kind]}."
+        return ProviderError(text, kind=kind, status=status, retry_after=retry_after, request_id=request_id)
+
+    def redacted(self, words: str) -> str:
+        """`words` in one line, of bearable length, without secrets."""
+        for secret in self.secrets:
+            words = words.replace(secret, HIDDEN)
+        line = " ".join(_KEY_SHAPE.sub(HIDDEN, words).split())
+        return line if len(line) <= _LONGEST_QUOTE else f"{line[:_LONGEST_QUOTE]}…"
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """What an error body says."""
+
+    kind: str = ""
+    words: str = ""
+    code: str = ""
+    request_id: str | None = None
+
+    @classmethod
+    def of(cls, body: object) -> "_Told":
+        """Reads the API's form, the forms of other servers, plain text, and the pages of proxies."""
+        if not is_object(body):
+            text = body.strip() if isinstance(body, str) else ""
+            return cls(words="" if text.startswith("<") else text)
+        error: object = body.get("error", body)
+        if not is_object(error):
+            return cls(words=str(error))
+        details: object = error.get("details")
+        code = details.get("error_code") if is_object(details) else None
+        request_id = body.get("request_id")
+        return cls(
+            kind=str(error.get("type") or ""),
+            words=str(error.get("message") or error.get("detail") or ""),
+            code=code if isinstance(code, str) else "",
+            request_id=request_id if isinstance(request_id, str) else None,
+        )
+
+
+def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
+    """How long the server asks us to wait; None where it does not say. A date counts from now."""
+    try:
+        if milliseconds := headers.get("retry-after-ms"):
+            return max(0.0, float(milliseconds) / 1000)
+        said = headers.get("retry-after", "")
+        if not said:
+            return None
+        if re.fullmatch(r"\s*[\d.]+\s*", said):
+            return float(said)
+        return max(0.0, parsedate_to_datetime(said).timestamp() - time.time())
+    except ValueError:
+        return None
+
+
+def _kind_of_status(status: int, told: _Told, headers: Mapping[str, str]) -> ProviderErrorKind:
+    kind = _BY_STATUS.get(status)
+    if kind is None:
+        kind = "server" if status >= 500 else "bad_response" if status < 400 else "invalid_request"
+    if told.kind == "overloaded_error":
+        kind = "overloaded"
+    if kind == "invalid_request" and _TOO_LONG.search(told.words):
+        kind = "context_exceeded"
+    if kind in ("rate_limit", "invalid_request") and (_SPENT.search(told.code) or _SPENT.search(told.words)):
+        # A spent budget looks like a rate limit, yet waiting does not help.
+        kind = "permission"
+    if kind in ("server", "rate_limit", "overloaded", "timeout") and headers.get("x-should-retry") == "false":
+        kind = "unavailable"
+    return kind

@@ -1,0 +1,137 @@
+"""Builds request bodies: what was sent before is joined, not built again.
+
+The order of a request is tools, stable system parts, the rest of the system prompt, conversation; cache marks stand
+after the first two and on the last two user turns, so that the next request finds the prefix of this one (S4-32).
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.provider import ModelRequest, SystemPart
+from tui_agent.protocol.tool import ToolSpec
+
+from .model_table import ThinkingForm
+from .wire_blocks import encode
+from .wire_conversation import WireConversation, with_mark
+
+ThinkingMode: TypeAlias = Literal["default", "adaptive", "disabled"]
+"""What a request without a budget says of reasoning; `default`: nothing, the model decides."""
+
+_LEAST_BUDGET = 1_024
+_EFFORTS = ((2_048, "low"), (8_192, "medium"), (24_576, "high"))
+"""Budgets up to so many tokens as the effort of models that take no budget; `max` beyond."""
+
+_CONVERSATIONS = 16
+"""Conversations remembered: the main one and its sub-agents'."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSettings:
+    """What all requests of one provider share."""
+
+    model: str
+    max_tokens: int
+    thinking: ThinkingMode = "default"
+    thinking_form: ThinkingForm = "adaptive"
+    cache: bool = True
+    """Whether to mark where the prompt cache may cut; servers that do not know the field want it off."""
+
+
+class RequestBuilder:
+    """Turns `ModelRequest`s into bodies; remembers what it already said of each conversation."""
+
+    def __init__(self, settings: RequestSettings) -> None:
+        self._settings = settings
+        self._conversations: OrderedDict[str, WireConversation] = OrderedDict()
+        self._tools: tuple[tuple[ToolSpec, ...], bytes] = ((), b"")
+        self._system: tuple[tuple[SystemPart, ...], bytes] = ((), b"")
+
+    def build(self, request: ModelRequest) -> bytes:
+        """The body of a streaming request, as UTF-8 JSON."""
+        limits = self._limits(request)
+        fields = [_field("model", self._settings.model), *(_field(name, value) for name, value in limits.items())]
+        if request.tools:
+            fields.append(b'"tools":[' + self._tools_json(request.tools) + b"]")
+        system = self._system_json(request.system)
+        if system:
+            fields.append(b'"system":[' + system + b"]")
+        conversation = self._conversation(request.conversation_id).to_json(request.messages)
+        fields.append(b'"messages":[' + conversation + b"]")
+        return b"{" + b",".join(fields) + b"}"
+
+    def unsent(self, request: ModelRequest) -> int:
+        """Messages that `build` would have to turn into JSON first."""
+        return self._conversation(request.conversation_id).unsent(request.messages)
+
+    def call_lookup(self, conversation_id: str) -> Callable[[str], bool]:
+        """A function that says whether a call of the conversation, as it was last built, already has an id."""
+        return self._conversation(conversation_id).call_lookup()
+
+    def _limits(self, request: ModelRequest) -> JsonObject:
+        """The fields that are neither prompt nor model."""
+        fields: JsonObject = {"max_tokens": request.max_tokens or self._settings.max_tokens, "stream": True}
+        if request.temperature is not None:
+            fields["temperature"] = request.temperature
+        budget = request.thinking_tokens
+        if budget is None:
+            if self._settings.thinking != "default":
+                fields["thinking"] = {"type": self._settings.thinking}
+        elif self._settings.thinking_form == "budget":
+            fields |= _budget_fields(budget, fields["max_tokens"])
+        else:
+            fields |= _effort_fields(budget, can_stop=self._settings.thinking_form == "adaptive")
+        return fields
+
+    def _tools_json(self, tools: tuple[ToolSpec, ...]) -> bytes:
+        if self._tools[0] != tools:
+            encoded = [encode(tool.model_dump(mode="json")) for tool in tools]
+            self._tools = (tools, b",".join(self._marked(encoded, len(encoded))))
+        return self._tools[1]
+
+    def _system_json(self, system: tuple[SystemPart, ...]) -> bytes:
+        if self._system[0] != system:
+            parts = sorted((part for part in system if part.text.strip()), key=lambda part: not part.stable)
+            encoded = [encode({"type": "text", "text": part.text}) for part in parts]
+            self._system = (system, b",".join(self._marked(encoded, sum(part.stable for part in parts))))
+        return self._system[1]
+
+    def _marked(self, blocks: list[bytes], count: int) -> list[bytes]:
+        """The same blocks, the last of the first `count` marked."""
+        if count and self._settings.cache:
+            blocks[count - 1] = with_mark(blocks[count - 1])
+        return blocks
+
+    def _conversation(self, conversation_id: str) -> WireConversation:
+        conversation = self._conversations.get(conversation_id)
+        if conversation is None:
+            conversation = self._conversations[conversation_id] = WireConversation(self._settings.cache)
+            if len(self._conversations) > _CONVERSATIONS:
+                self._conversations.popitem(last=False)
+        self._conversations.move_to_end(conversation_id)
+        return conversation
+
+
+def _budget_fields(budget: int, max_tokens: int) -> JsonObject:
+    """Reasoning by budget, which must be smaller than the whole answer."""
+    if budget <= 0:
+        return {"thinking": {"type": "disabled"}}
+    budget = max(budget, _LEAST_BUDGET)
+    return {
+        "thinking": {"type": "enabled", "budget_tokens": budget},
+        "max_tokens": max(max_tokens, budget + _LEAST_BUDGET),
+    }
+
+
+def _effort_fields(budget: int, *, can_stop: bool) -> JsonObject:
+    """The nearest thing to a budget for models that decide themselves how long to reason."""
+    if budget <= 0 and can_stop:
+        return {"thinking": {"type": "disabled"}}
+    effort = next((name for limit, name in _EFFORTS if budget <= limit), "max")
+    return {"thinking": {"type": "adaptive"}, "output_config": {"effort": effort}}
+
+
+def _field(name: str, value: object) -> bytes:
+    return encode({name: value})[1:-1]

@@ -1,0 +1,254 @@
+"""Folds the events of one streamed answer into the facts the engine knows.
+
+Guards (libraries.md §4, P08–P12): arguments are read once, when their block ends; a block that never ends is told as
+cut when the model stopped there, and not at all when the stream broke off; nothing is complete without `message_stop`.
+
+A call whose arguments can be read is told at once, so that a safe one can start while the model goes on. One whose
+arguments cannot be read waits for the next event: only that says whether the output limit cut it (`cut`) or the model
+wrote nonsense (`malformed`). Calls told before the limit was hit carry no mark; after `StreamEnded("max_tokens")` or
+`("model_context_window_exceeded")` the loop runs none of the message (C29).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+from tui_agent.protocol.messages import (
+    JsonObject,
+    StopReason,
+    ThinkingBlock,
+    ToolCall,
+    Usage,
+    is_object,
+    new_id,
+    parse_tool_call,
+)
+from tui_agent.protocol.provider import (
+    StreamEnded,
+    StreamEvent,
+    StreamStarted,
+    TextDelta,
+    ThinkingDelta,
+    ThinkingEnded,
+    ToolCallDelta,
+    ToolCallEnded,
+    ToolCallStarted,
+    UsageReported,
+)
+
+_STOP_REASONS: dict[str, StopReason] = {reason: reason for reason in get_args(StopReason)}
+_CUTTING: tuple[StopReason, ...] = ("max_tokens", "model_context_window_exceeded")
+
+
+@dataclass(slots=True)
+class _Block:
+    """A content block that is being streamed."""
+
+    kind: str
+    index: int
+    call_id: str = ""
+    name: str = ""
+    given: JsonObject = field(default_factory=dict[str, Any])
+    """Arguments that came with the block's start, as servers send them that do not stream arguments."""
+    pieces: list[str] = field(default_factory=list[str])
+    signature: str = ""
+    data: str = ""
+
+    def to_call(self) -> ToolCall:
+        """The call with its arguments read."""
+        if self.given and not any(self.pieces):
+            return ToolCall(id=self.call_id, name=self.name, arguments=self.given)
+        return parse_tool_call(self.call_id, self.name, "".join(self.pieces))
+
+
+class ResponseReader:
+    """Reads one answer. `is_taken` says whether a call of the conversation already has an id."""
+
+    def __init__(self, is_taken: Callable[[str], bool]) -> None:
+        self.complete = False
+        """Whether the model said that it is done; anything before is a cut stream."""
+        self._is_taken = is_taken
+        self._ids: set[str] = set()
+        self._usage = Usage()
+        self._open: dict[int, _Block] = {}
+        self._unread: list[_Block] = []
+        """Ended calls whose arguments could not be read."""
+        self._stop_reason: StopReason | None = None
+        self._detail = ""
+        self._handlers: dict[str, Callable[[JsonObject], list[StreamEvent]]] = {
+            "message_start": self._message_started,
+            "content_block_start": self._block_started,
+            "content_block_delta": self._block_delta,
+            "content_block_stop": self._block_stopped,
+            "message_delta": self._message_delta,
+            "message_stop": self._message_stopped,
+        }
+
+    def read(self, event: JsonObject) -> list[StreamEvent]:
+        """The facts one event tells; none for an event this version does not know."""
+        handler = self._handlers.get(_text(event, "type"))
+        return handler(event) if handler else []
+
+    def _message_started(self, event: JsonObject) -> list[StreamEvent]:
+        message = _object(event, "message")
+        self._usage = _usage(self._usage, message.get("usage"))
+        return [StreamStarted(_text(message, "model"), self._usage)]
+
+    def _block_started(self, event: JsonObject) -> list[StreamEvent]:
+        told = self._tell_unread(cut=False)
+        content = _object(event, "content_block")
+        block = _Block(_text(content, "type"), _index(event))
+        self._open[block.index] = block
+        match block.kind:
+            case "tool_use":
+                block.call_id = self._fresh_id(_text(content, "id"))
+                block.name = _text(content, "name")
+                block.given = _object(content, "input")
+                told.append(ToolCallStarted(block.call_id, block.name, block.index))
+            case "text" if _text(content, "text"):
+                told.append(TextDelta(content["text"], block.index))
+            case "thinking":
+                block.signature = _text(content, "signature")
+                if text := _text(content, "thinking"):
+                    told += self._more_thinking(block, text)
+            case "redacted_thinking":
+                block.data = _text(content, "data")
+            case _:
+                pass
+        return told
+
+    def _block_delta(self, event: JsonObject) -> list[StreamEvent]:
+        delta = _object(event, "delta")
+        index = _index(event)
+        match delta.get("type"):
+            case "text_delta":
+                text = _text(delta, "text")
+                return [TextDelta(text, index)] if text else []
+            case "input_json_delta":
+                return self._more_arguments(index, _text(delta, "partial_json"))
+            case "thinking_delta":
+                block = self._block_for(index, "thinking")
+                text = _text(delta, "thinking")
+                return self._more_thinking(block, text) if block and text else []
+            case "signature_delta":
+                if block := self._block_for(index, "thinking"):
+                    block.signature = _text(delta, "signature")
+            case _:
+                pass
+        return []
+
+    def _block_stopped(self, event: JsonObject) -> list[StreamEvent]:
+        block = self._open.pop(_index(event), None)
+        match block:
+            case _Block(kind="tool_use"):
+                call = block.to_call()
+                if call.malformed is None:
+                    return [ToolCallEnded(call, block.index)]
+                self._unread.append(block)
+            case _Block(kind="thinking"):
+                thinking = ThinkingBlock(thinking="".join(block.pieces), signature=block.signature)
+                return [ThinkingEnded(thinking, block.index)]
+            case _Block(kind="redacted_thinking"):
+                return [ThinkingEnded(ThinkingBlock(thinking="", redacted=block.data), block.index)]
+            case _:
+                pass
+        return []
+
+    def _message_delta(self, event: JsonObject) -> list[StreamEvent]:
+        delta = _object(event, "delta")
+        self._usage = _usage(self._usage, event.get("usage"))
+        told: list[StreamEvent] = []
+        if reason := _text(delta, "stop_reason"):
+            self._stop_reason = _STOP_REASONS.get(reason, "other")
+            self._detail = _detail(delta, reason)
+            told = self._tell_unread(cut=self._stop_reason in _CUTTING) + self._tell_unended()
+        return [*told, UsageReported(self._usage)]
+
+    def _message_stopped(self, _: JsonObject) -> list[StreamEvent]:
+        if self.complete:
+            return []
+        self.complete = True
+        told = self._tell_unread(cut=False) + self._tell_unended()
+        reason, detail = self._stop_reason, self._detail
+        if reason is None:
+            reason, detail = "other", "the model gave no reason for stopping"
+        return [*told, StreamEnded(reason, detail)]
+
+    def _more_thinking(self, block: _Block, text: str) -> list[StreamEvent]:
+        block.pieces.append(text)
+        return [ThinkingDelta(text, block.index)]
+
+    def _more_arguments(self, index: int, fragment: str) -> list[StreamEvent]:
+        block = self._block_for(index, "tool_use")
+        if block is None or not fragment:
+            return []
+        block.pieces.append(fragment)
+        return [ToolCallDelta(block.call_id, fragment, block.index)]
+
+    def _block_for(self, index: int, kind: str) -> _Block | None:
+        """The block a delta belongs to; the newest open one of its kind when the index is wrong (P10)."""
+        block = self._open.get(index)
+        if block is not None and block.kind == kind:
+            return block
+        return next((block for block in reversed(self._open.values()) if block.kind == kind), None)
+
+    def _tell_unread(self, *, cut: bool) -> list[StreamEvent]:
+        told: list[StreamEvent] = []
+        for block in self._unread:
+            call = ToolCall(id=block.call_id, name=block.name, cut=True) if cut else block.to_call()
+            told.append(ToolCallEnded(call, block.index))
+        self._unread.clear()
+        return told
+
+    def _tell_unended(self) -> list[StreamEvent]:
+        """Blocks the model stopped in the middle of."""
+        told: list[StreamEvent] = []
+        for block in self._open.values():
+            if block.kind == "tool_use":
+                call = ToolCall(id=block.call_id, name=block.name, cut=True)
+                told.append(ToolCallEnded(call, block.index))
+        self._open.clear()
+        return told
+
+    def _fresh_id(self, call_id: str) -> str:
+        """The call's id, or a new one where it is missing or already taken."""
+        if not call_id or call_id in self._ids or self._is_taken(call_id):
+            call_id = new_id("toolu")
+        self._ids.add(call_id)
+        return call_id
+
+
+def _detail(delta: JsonObject, reason: str) -> str:
+    """What the model says of a refusal; the reason itself where this version does not know it."""
+    details = _object(delta, "stop_details")
+    words = _text(details, "explanation") or _text(details, "category")
+    return words or (reason if reason not in _STOP_REASONS else "")
+
+
+def _usage(before: Usage, reported: object) -> Usage:
+    """The counts so far; what is not reported stays as it was (the API's counts are running totals)."""
+    if not is_object(reported):
+        return before
+    names = {
+        "input_tokens": "input_tokens",
+        "output_tokens": "output_tokens",
+        "cache_read_tokens": "cache_read_input_tokens",
+        "cache_write_tokens": "cache_creation_input_tokens",
+    }
+    counts = {ours: reported.get(theirs) for ours, theirs in names.items()}
+    return before.model_copy(update={name: count for name, count in counts.items() if isinstance(count, int)})
+
+
+def _object(holder: JsonObject, name: str) -> JsonObject:
+    value = holder.get(name)
+    return value if is_object(value) else {}
+
+
+def _text(holder: JsonObject, name: str) -> str:
+    value = holder.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _index(event: JsonObject) -> int:
+    index = event.get("index")
+    return index if isinstance(index, int) else 0

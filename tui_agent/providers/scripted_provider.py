@@ -1,0 +1,214 @@
+"""A model that says what it was told to: for tests, examples and trying out front ends.
+
+```python
+provider = ScriptedProvider(
+    [
+        reply("Let me look.", call("read", path="a.py")),
+        "It says hello.",
+    ]
+)
+```
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
+from tui_agent.protocol.messages import JsonObject, StopReason, ThinkingBlock, ToolCall, Usage, parse_tool_call
+from tui_agent.protocol.provider import (
+    ModelInfo,
+    ModelRequest,
+    StreamEnded,
+    StreamEvent,
+    StreamStarted,
+    TextDelta,
+    ThinkingDelta,
+    ThinkingEnded,
+    ToolCallDelta,
+    ToolCallEnded,
+    ToolCallStarted,
+    UsageReported,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """A block of text."""
+
+    text: str
+    piece: int | None = None
+    """Letters a delta carries; None: all at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Think:
+    """A block of reasoning."""
+
+    text: str
+    signature: str = "signature"
+    redacted: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call."""
+
+    name: str
+    arguments: JsonObject
+    call_id: str | None = None
+    """None: `call_1`, `call_2` and so on, counted in the provider."""
+    raw: str | None = None
+    """Argument text in place of `arguments`, such as broken JSON."""
+    cut: bool = False
+    """The output limit cut it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The stream stops here until the test lets it go on."""
+
+    gate: asyncio.Event
+    reached: asyncio.Event | None = None
+    """Set when the stream got here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """The stream breaks off here."""
+
+    error: ProviderError
+
+
+Part: TypeAlias = Say | Think | Call | Wait | Fail
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer."""
+
+    parts: tuple[Part, ...]
+    stop_reason: StopReason | None = None
+    """None: `tool_use` where there are calls, else `end_turn`."""
+    usage: Usage = field(default_factory=lambda: Usage(input_tokens=10, output_tokens=5))
+
+
+Step: TypeAlias = Reply | Part | str | Callable[[ModelRequest], "Reply | Part | str"]
+"""One answer, or a function that makes it from the request; text alone is an answer of one block."""
+
+
+def reply(*parts: Part | str, stop_reason: StopReason | None = None, usage: Usage | None = None) -> Reply:
+    """An answer of several blocks; plain text is a text block."""
+    blocks = tuple(Say(part) if isinstance(part, str) else part for part in parts)
+    return Reply(blocks, stop_reason, usage) if usage is not None else Reply(blocks, stop_reason)
+
+
+def call(name: str, /, **arguments: object) -> Call:
+    """A tool call with these arguments; use `Call` for an id of your own or broken argument text."""
+    return Call(name, arguments)
+
+
+def fail(
+    kind: ProviderErrorKind = "overloaded",
+    message: str = "the scripted model failed",
+    *,
+    status: int | None = None,
+    retry_after: float | None = None,
+) -> Fail:
+    """An error at this place of the stream."""
+    return Fail(ProviderError(message, kind=kind, status=status, retry_after=retry_after))
+
+
+class ScriptedProvider:
+    """Plays its steps, one a request. Implements `protocol.provider.ModelProvider`."""
+
+    def __init__(self, steps: Iterable[Step] = (), *, model: ModelInfo | None = None) -> None:
+        self.model: ModelInfo = model or ModelInfo("scripted-model")
+        self.requests: list[ModelRequest] = []
+        """Everything that was asked, in order."""
+        self.closed_early = 0
+        """Answers whose reader left before the end."""
+        self.prepared = 0
+        self.closed = False
+        self._steps = list(steps)
+        self._calls = 0
+
+    @property
+    def left(self) -> int:
+        """Steps nobody asked for yet."""
+        return len(self._steps)
+
+    def add(self, *steps: Step) -> None:
+        """Appends to the script."""
+        self._steps += steps
+
+    async def prepare(self) -> None:
+        """Only counts."""
+        self.prepared += 1
+
+    async def aclose(self) -> None:
+        """Only notes it."""
+        self.closed = True
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        """Plays the next step.
+
+        Raises:
+            ProviderError: the script says so, or is used up.
+        """
+        self.requests.append(request)
+        answer = self._next(request)
+        ended = False
+        try:
+            yield StreamStarted(self.model.name, Usage(input_tokens=answer.usage.input_tokens))
+            for block, part in enumerate(answer.parts):
+                if isinstance(part, Wait):
+                    if part.reached is not None:
+                        part.reached.set()
+                    await part.gate.wait()
+                elif isinstance(part, Fail):
+                    ended = True
+                    raise part.error
+                else:
+                    for event in self._events(block, part):
+                        yield event
+            ended = True
+            yield UsageReported(answer.usage)
+            yield StreamEnded(answer.stop_reason or _stop_reason(answer))
+        finally:
+            self.closed_early += not ended
+
+    def _next(self, request: ModelRequest) -> Reply:
+        if not self._steps:
+            raise ProviderError("the script has no answer left", kind="unavailable")
+        step = self._steps.pop(0)
+        answer = step(request) if callable(step) else step
+        return answer if isinstance(answer, Reply) else reply(answer)
+
+    def _events(self, block: int, part: Say | Think | Call) -> Iterator[StreamEvent]:
+        match part:
+            case Say(text, piece):
+                for start in range(0, len(text), piece or max(len(text), 1)):
+                    yield TextDelta(text[start : start + (piece or len(text))], block)
+            case Think(text, signature, redacted):
+                if text:
+                    yield ThinkingDelta(text, block)
+                thinking = ThinkingBlock(thinking=text, signature=signature, redacted=redacted)
+                yield ThinkingEnded(thinking, block)
+            case Call():
+                yield from self._call_events(block, part)
+
+    def _call_events(self, block: int, part: Call) -> Iterator[StreamEvent]:
+        self._calls += 1
+        call_id = part.call_id or f"call_{self._calls}"
+        raw = json.dumps(part.arguments) if part.raw is None else part.raw
+        yield ToolCallStarted(call_id, part.name, block)
+        yield ToolCallDelta(call_id, raw, block)
+        made = ToolCall(id=call_id, name=part.name, cut=True) if part.cut else parse_tool_call(call_id, part.name, raw)
+        yield ToolCallEnded(made, block)
+
+
+def _stop_reason(answer: Reply) -> StopReason:
+    return "tool_use" if any(isinstance(part, Call) for part in answer.parts) else "end_turn"

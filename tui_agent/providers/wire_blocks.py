@@ -1,0 +1,124 @@
+"""One message of ours as content blocks of the Messages API, cleaned of everything the API refuses.
+
+Only what goes over the wire is cleaned (P07): what runs and what is shown stays as it was.
+"""
+
+import hashlib
+import json
+import math
+import re
+
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    ImageBlock,
+    JsonObject,
+    Message,
+    TextBlock,
+    ThinkingBlock,
+    ToolCall,
+    ToolResultMessage,
+    UserBlock,
+    UserMessage,
+    is_array,
+    is_object,
+)
+
+EMPTY_MESSAGE = "(empty message)"
+EMPTY_RESULT = "(no output)"
+
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+_LONGEST_NAME = 128
+
+
+def blocks_of(message: Message) -> list[JsonObject]:
+    """The content blocks of a message; empty only for an assistant message that said nothing.
+
+    A `notice` is marked as the system's own words, so that the model does not blame the person for it (C10).
+    Reasoning without a signature is left out: nobody would accept it back.
+    """
+    match message:
+        case UserMessage():
+            return _user_blocks(message) or [_text(EMPTY_MESSAGE)]
+        case ToolResultMessage():
+            return [_result_block(message)]
+        case AssistantMessage():
+            return [wire for block in message.content if (wire := _assistant_block(block)) is not None]
+
+
+def encode(block: JsonObject) -> bytes:
+    """Compact JSON in valid UTF-8; lone surrogates become question marks, infinities and NaN become null."""
+    try:
+        text = json.dumps(block, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        text = json.dumps(_finite(block), ensure_ascii=False, separators=(",", ":"))
+    return text.encode("utf-8", "replace")
+
+
+def wire_call_id(call_id: str) -> str:
+    """The id as the API takes it; the same for a call and its result. Good ids stay as they are."""
+    if call_id and not _NOT_IN_NAMES.search(call_id):
+        return call_id
+    tail = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return f"{_NOT_IN_NAMES.sub('_', call_id)}_{tail}"
+
+
+def _user_blocks(message: UserMessage) -> list[JsonObject]:
+    if message.kind == "notice":
+        return [_text(f"<system-notice>\n{message.text}\n</system-notice>")]
+    return _content_blocks(message.content)
+
+
+def _content_blocks(content: tuple[UserBlock, ...]) -> list[JsonObject]:
+    """Text and images; blank text is left out because the API refuses it."""
+    blocks: list[JsonObject] = []
+    for block in content:
+        if isinstance(block, ImageBlock):
+            source = {"type": "base64", "media_type": block.media_type, "data": block.data}
+            blocks.append({"type": "image", "source": source})
+        elif block.text.strip():
+            blocks.append(_text(block.text))
+    return blocks
+
+
+def _result_block(message: ToolResultMessage) -> JsonObject:
+    block: JsonObject = {
+        "type": "tool_result",
+        "tool_use_id": wire_call_id(message.call_id),
+        "content": _content_blocks(message.content) or [_text(EMPTY_RESULT)],
+    }
+    if message.is_error:
+        block["is_error"] = True
+    return block
+
+
+def _assistant_block(block: TextBlock | ThinkingBlock | ToolCall) -> JsonObject | None:
+    match block:
+        case TextBlock(text=text):
+            return _text(text) if text.strip() else None
+        case ThinkingBlock(redacted=str(data)):
+            return {"type": "redacted_thinking", "data": data}
+        case ThinkingBlock(thinking=thinking, signature=signature):
+            return {"type": "thinking", "thinking": thinking, "signature": signature} if signature else None
+        case ToolCall(id=call_id, name=name, arguments=arguments):
+            wire_name = _NOT_IN_NAMES.sub("_", name)[:_LONGEST_NAME] or "unknown"
+            return {
+                "type": "tool_use",
+                "id": wire_call_id(call_id),
+                "name": wire_name,
+                "input": arguments if is_object(arguments) else {},
+            }
+
+
+def _text(text: str) -> JsonObject:
+    return {"type": "text", "text": text}
+
+
+def _finite(value: object) -> object:
+    """The same value with what JSON cannot say made null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if is_object(value):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if is_array(value):
+        return [_finite(inner) for inner in value]
+    return value

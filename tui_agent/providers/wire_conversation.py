@@ -1,0 +1,141 @@
+"""One conversation as the `messages` of requests: every message becomes JSON once, however many requests follow.
+
+What no later message can change is kept as bytes; only the last turns are put together anew, because cache marks
+move along with the end of the conversation.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from operator import is_
+from typing import Literal, TypeAlias
+
+from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage
+
+from .wire_blocks import blocks_of, encode
+
+CACHE_MARK = b',"cache_control":{"type":"ephemeral"}}'
+"""What stands in place of a block's closing brace to let the prompt cache cut after it."""
+
+_MARKED_TURNS = 2
+"""User turns that carry a mark: the newest, and the one that was newest in the request before."""
+
+_Role: TypeAlias = Literal["user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rendered:
+    """A message as JSON."""
+
+    message: Message
+    role: _Role
+    blocks: tuple[bytes, ...]
+
+    @property
+    def is_result(self) -> bool:
+        return isinstance(self.message, ToolResultMessage)
+
+
+@dataclass(slots=True)
+class _Turn:
+    """Adjacent messages of one role, which are one message of the API (C31, C32)."""
+
+    role: _Role
+    parts: list[_Rendered]
+    covers: list[Message]
+    """The messages it stands for, with those that left nothing to send."""
+
+    def to_json(self, *, marked: bool) -> bytes:
+        """The message; results stand first in it."""
+        parts = sorted(self.parts, key=lambda part: not part.is_result) if len(self.parts) > 1 else self.parts
+        blocks = [block for part in parts for block in part.blocks]
+        if marked:
+            blocks[-1] = with_mark(blocks[-1])
+        return b'{"role":"' + self.role.encode() + b'","content":[' + b",".join(blocks) + b"]}"
+
+
+@dataclass(slots=True)
+class WireConversation:
+    """The JSON of one growing conversation. Any change but growth makes it start over."""
+
+    marks: bool = True
+    _closed: bytearray = field(default_factory=bytearray)
+    """Whole turns, each followed by a comma."""
+    _covered: list[Message] = field(default_factory=list[Message])
+    """The messages in `_closed`."""
+    _call_ids: set[str] = field(default_factory=set[str])
+    """Calls of `_covered`."""
+    _open: dict[str, _Rendered] = field(default_factory=dict[str, _Rendered])
+    """Messages behind `_covered`, by id."""
+
+    def to_json(self, messages: Sequence[Message]) -> bytes:
+        """The elements of the `messages` array, separated by commas."""
+        if len(messages) < len(self._covered) or not all(map(is_, self._covered, messages)):
+            self._start_over()
+        turns = list(self._turns(messages[len(self._covered) :]))
+        users = [place for place, turn in enumerate(turns) if turn.role == "user"][-_MARKED_TURNS:]
+        closing = users[0] if len(users) == _MARKED_TURNS else 0
+        for turn in turns[:closing]:
+            self._close(turn)
+        marked = users if self.marks else []
+        tail = [turn.to_json(marked=place in marked) for place, turn in enumerate(turns[closing:], closing)]
+        return bytes(self._closed) + b",".join(tail)
+
+    def unsent(self, messages: Sequence[Message]) -> int:
+        """How many of `messages` are not kept as bytes yet."""
+        return len(messages) - len(self._covered)
+
+    def call_lookup(self) -> Callable[[str], bool]:
+        """A function that says whether a call of the messages last given already has an id."""
+        late = {call_id for part in self._open.values() for call_id in _call_ids(part.message)}
+        return lambda call_id: call_id in late or call_id in self._call_ids
+
+    def _turns(self, messages: Iterable[Message]) -> Iterator[_Turn]:
+        """Messages gathered by role; one that leaves nothing to send goes along with its neighbour."""
+        turn: _Turn | None = None
+        waiting: list[Message] = []
+        for message in messages:
+            part = self._render(message)
+            if turn is None and not part.blocks:
+                waiting.append(message)
+            elif turn is None or (part.blocks and part.role != turn.role):
+                if turn is not None:
+                    yield turn
+                turn = _Turn(part.role, [part], [*waiting, message])
+                waiting = []
+            else:
+                turn.covers.append(message)
+                if part.blocks:
+                    turn.parts.append(part)
+        if turn is not None:
+            yield turn
+
+    def _render(self, message: Message) -> _Rendered:
+        known = self._open.get(message.id)
+        if known is not None and known.message is message:
+            return known
+        role: _Role = "assistant" if isinstance(message, AssistantMessage) else "user"
+        rendered = _Rendered(message, role, tuple(encode(block) for block in blocks_of(message)))
+        self._open[message.id] = rendered
+        return rendered
+
+    def _close(self, turn: _Turn) -> None:
+        self._closed += turn.to_json(marked=False) + b","
+        for message in turn.covers:
+            self._covered.append(message)
+            self._open.pop(message.id, None)
+            self._call_ids.update(_call_ids(message))
+
+    def _start_over(self) -> None:
+        self._closed.clear()
+        self._covered.clear()
+        self._call_ids.clear()
+        self._open.clear()
+
+
+def with_mark(block: bytes) -> bytes:
+    """The JSON of a block with a cache mark."""
+    return block[:-1] + CACHE_MARK
+
+
+def _call_ids(message: Message) -> list[str]:
+    return [call.id for call in message.tool_calls] if isinstance(message, AssistantMessage) else []
