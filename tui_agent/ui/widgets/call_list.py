@@ -1,0 +1,247 @@
+"""The rows of the tool panel, drawn line by line: 10,000 calls cost what the visible ones cost."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.binding import BindingType
+from textual.events import Click, Resize
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import var
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.timer import Timer
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.ui.call_ledger import FILTERS, CallFilter, CallLedger, LedgerCall
+from tui_agent.ui.call_rows import CLOCK_ROOM, RowContext
+from tui_agent.ui.call_view import CallView
+from tui_agent.ui.commands import bindings_for
+from tui_agent.ui.panel_rows import PanelRows
+from tui_agent.ui.surroundings import Surroundings
+
+TICK = 0.2
+"""Seconds between two looks at the clocks."""
+STILL_TICK = 1.0
+"""The same where nothing should move."""
+SIGN_ROOM = 12
+"""Cells at the left end of a row that hold the spinner, however deep its agent."""
+
+STYLES = (
+    *("waiting", "asking", "running", "ok", "failed", "stopped"),
+    *("number", "name", "summary", "amount", "tail", "step", "rule", "cursor"),
+)
+
+
+class CallList(ScrollView, can_focus=True):
+    """One row a call, live output under those that run, a line where a step begins."""
+
+    DEFAULT_CSS = """
+    CallList {
+        scrollbar-size-vertical: 1;
+        scrollbar-size-horizontal: 0;
+        overflow-x: hidden;
+        & > .call--waiting { color: $text-muted; }
+        & > .call--asking { color: $warning; text-style: bold; }
+        & > .call--running { color: $primary; }
+        & > .call--ok { color: $success; }
+        & > .call--failed { color: $error; }
+        & > .call--stopped { color: $text-muted; }
+        & > .call--number { color: $text-disabled; }
+        & > .call--name { color: $text; text-style: bold; }
+        & > .call--summary { color: $text; }
+        & > .call--amount { color: $text-muted; }
+        & > .call--tail { color: $text-muted; }
+        & > .call--step { color: $text-disabled; }
+        & > .call--rule { color: $border-blurred; }
+        & > .call--cursor { background: $block-cursor-blurred-background; }
+        &:focus > .call--cursor { background: $block-cursor-background; }
+    }
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"call--{name}" for name in STYLES}
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("panel")]
+
+    chosen: var[CallFilter] = var("all")
+    """Which calls are shown."""
+
+    @dataclass
+    class Opened(Message):
+        """A person wants to see the whole of a call."""
+
+        view: CallView
+
+    @dataclass
+    class Filtered(Message):
+        """Another filter is chosen."""
+
+        chosen: CallFilter
+
+    def __init__(self, surroundings: Surroundings, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._surroundings = surroundings
+        self._rows = PanelRows()
+        self._cursor: int | None = None
+        self._follows = True
+        self._frame = 0
+        self._timer: Timer | None = None
+        self._styles: dict[str, Style] = {}
+
+    @property
+    def ledger(self) -> CallLedger:
+        """All calls."""
+        return self._rows.ledger
+
+    @property
+    def selected(self) -> LedgerCall | None:
+        """The call under the cursor."""
+        return self._rows.call(self._cursor) if self._cursor is not None and self._cursor < len(self._rows) else None
+
+    def on_mount(self) -> None:
+        """Makes the clock, standing."""
+        pace = STILL_TICK if self._surroundings.reduced_motion else TICK
+        self._timer = self.set_interval(pace, self._tick, pause=True)
+
+    def apply(self, envelope: Envelope) -> bool:
+        """Takes one event; False where it changed no call."""
+        selected = self.selected
+        change = self._rows.apply(envelope)
+        if change is None:
+            return False
+        if change.moved:
+            self._cursor = self._rows.index_of(selected) if self.chosen != "all" else self._cursor
+            self._lay_out()
+        for index in change.blocks:
+            start, height = self._rows.block(index)
+            self.refresh(Region(0, start - self.scroll_offset.y, self.size.width, height))
+        if self._timer is not None:
+            moving = self.ledger.places["running"] or self.ledger.places["needs_you"]
+            (self._timer.resume if moving else self._timer.pause)()
+        return True
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the widget."""
+        row, width = y + self.scroll_offset.y, self.size.width
+        still = self._surroundings.reduced_motion
+        context = RowContext(
+            width, self._surroundings.clock(), 0 if still else self._frame, not still, self.ledger.find
+        )
+        base = self.rich_style
+        if self._cursor is not None and self._rows.find(row) == self._cursor:
+            base += self._style("cursor")
+        segments = [
+            Segment(text, base + self._style(name) if name else base)
+            for text, name in self._rows.runs(row, context)
+            if text
+        ]
+        return Strip(segments).adjust_cell_length(width, base)
+
+    def notify_style_update(self) -> None:
+        """Forgets colours after a change of theme or focus."""
+        super().notify_style_update()
+        self._styles.clear()
+
+    def on_resize(self, event: Resize) -> None:
+        """Fits the rows to another width."""
+        self._show(event.size.width)
+
+    def watch_chosen(self, chosen: CallFilter) -> None:
+        """Shows what the filter lets through."""
+        self._show(self.size.width)
+        self.post_message(self.Filtered(chosen))
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Follows the newest call only while it is in sight."""
+        super().watch_scroll_y(old_value, new_value)
+        if new_value < old_value:
+            self._follows = False
+        elif new_value >= self.max_scroll_y:
+            self._follows = True
+
+    def on_click(self, event: Click) -> None:
+        """A click selects a row, another one opens it."""
+        index = self._rows.find(event.y + self.scroll_offset.y)
+        if index is not None:
+            again = index == self._cursor
+            self._move_to(index)
+            if again:
+                self.action_open()
+
+    def action_cursor_up(self) -> None:
+        """Selects the row above."""
+        self._move_to((len(self._rows) if self._cursor is None else self._cursor) - 1)
+
+    def action_cursor_down(self) -> None:
+        """Selects the row below."""
+        self._move_to(len(self._rows) - 1 if self._cursor is None else self._cursor + 1)
+
+    def action_page_up(self) -> None:
+        """Selects the row a page above."""
+        self._move_by_page(-1)
+
+    def action_page_down(self) -> None:
+        """Selects the row a page below."""
+        self._move_by_page(1)
+
+    def action_first(self) -> None:
+        """Selects the first row."""
+        self._move_to(0)
+
+    def action_last(self) -> None:
+        """Selects the newest row and follows."""
+        self._move_to(len(self._rows) - 1)
+
+    def action_open(self) -> None:
+        """Opens the selected call; without one, the newest."""
+        if self.selected is None:
+            self.action_last()
+        if (call := self.selected) is not None:
+            self.post_message(self.Opened(call.view))
+
+    def action_cycle_filter(self) -> None:
+        """Steps to the next filter."""
+        self.chosen = FILTERS[(FILTERS.index(self.chosen) + 1) % len(FILTERS)]
+
+    def _show(self, width: int) -> None:
+        selected = self.selected
+        self._rows.rebuild(self.chosen, width)
+        self._cursor = self._rows.index_of(selected)
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        self.virtual_size = Size(self.size.width, self._rows.total)
+        if self._follows:
+            self.scroll_end(animate=False, immediate=True, x_axis=False)
+        self.refresh()
+
+    def _move_by_page(self, pages: int) -> None:
+        if len(self._rows):
+            current = self._cursor if self._cursor is not None else len(self._rows) - 1
+            row = self._rows.own_row(current) + pages * max(1, self.size.height - 1)
+            found = self._rows.find(max(0, row))
+            self._move_to(len(self._rows) - 1 if found is None else found)
+
+    def _move_to(self, index: int) -> None:
+        if len(self._rows):
+            self._cursor = max(0, min(index, len(self._rows) - 1))
+            self._follows = self._cursor == len(self._rows) - 1
+            start, height = self._rows.block(self._cursor)
+            region = Region(0, start, self.size.width, height)
+            self.scroll_to_region(region, animate=False, force=True, immediate=True)
+            self.refresh()
+
+    def _tick(self) -> None:
+        """Moves clocks and spinners: only their own cells are drawn."""
+        self._frame += 1
+        top, size = self.scroll_offset.y, self.size
+        left = max(0, size.width - CLOCK_ROOM)
+        for row in self._rows.moving(top, top + size.height - 1):
+            self.refresh(Region(0, row - top, SIGN_ROOM, 1), Region(left, row - top, CLOCK_ROOM, 1))
+
+    def _style(self, name: str) -> Style:
+        found = self._styles.get(name)
+        if found is None:
+            found = self._styles[name] = self.get_component_rich_style(f"call--{name}", partial=True)
+        return found

@@ -1,0 +1,99 @@
+"""Every call of the session, live: a heading with the counts, and the rows."""
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.ui.call_ledger import CallFilter, CallLedger
+from tui_agent.ui.surroundings import Surroundings
+
+from .call_list import CallList
+
+
+class PanelHeading(Widget):
+    """`TOOLS`, the filter where one is chosen, and how many run, wait, failed or need a person."""
+
+    DEFAULT_CSS = """
+    PanelHeading {
+        height: 1;
+        color: $text-muted;
+    }
+    """
+
+    chosen: reactive[CallFilter] = reactive("all")
+    """The filter."""
+
+    def __init__(self, ledger: CallLedger) -> None:
+        super().__init__()
+        self._ledger = ledger
+
+    def render(self) -> Content:
+        """The whole line."""
+        title = Content.assemble((" TOOLS", "$text bold"))
+        if self.chosen != "all":
+            title = Content("").join([title, Content.styled(f" · only {self.chosen.replace('_', ' ')}", "$accent")])
+        right = counts(self._ledger)
+        gap = self.size.width - title.cell_length - right.cell_length - 1
+        return Content("").join([title, Content(" " * max(1, gap)), right])
+
+
+class ToolPanel(Vertical):
+    """The panel."""
+
+    DEFAULT_CSS = """
+    ToolPanel {
+        & > CallList { height: 1fr; }
+    }
+    """
+
+    def __init__(self, surroundings: Surroundings, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._list = CallList(surroundings)
+        self._heading = PanelHeading(self._list.ledger)
+
+    def compose(self) -> ComposeResult:
+        """Heading and rows."""
+        yield self._heading
+        yield self._list
+
+    @property
+    def ledger(self) -> CallLedger:
+        """All calls."""
+        return self._list.ledger
+
+    def apply(self, envelope: Envelope) -> None:
+        """Takes one event."""
+        if self._list.apply(envelope):
+            self._heading.refresh()
+
+    def focus_list(self) -> None:
+        """Puts the keyboard into the rows."""
+        self._list.focus()
+
+    @on(CallList.Filtered)
+    def _filter_changed(self, event: CallList.Filtered) -> None:
+        self._heading.chosen = event.chosen
+
+
+def counts(ledger: CallLedger) -> Content:
+    """How many calls run, wait, failed or need a person; once all is quiet, how many there were."""
+    numbers = {kind: len(places) for kind, places in ledger.places.items()}
+    parts = [
+        (f"{numbers['running']} running", "$primary", numbers["running"]),
+        (f"{numbers['waiting']} waiting", "$text-muted", numbers["waiting"]),
+        (
+            f"{numbers['needs_you']} needs you" if numbers["needs_you"] == 1 else f"{numbers['needs_you']} need you",
+            "$warning bold",
+            numbers["needs_you"],
+        ),
+        (f"{numbers['failed']} failed", "$error", numbers["failed"]),
+    ]
+    shown = [Content.styled(text, style) for text, style, number in parts if number]
+    if not any(numbers[kind] for kind in ("running", "waiting", "needs_you")):
+        total = len(ledger.calls)
+        shown.insert(0, Content.styled(f"{total} done" if total else "none yet", "$text-muted"))
+    return Content.styled(" · ", "$text-muted").join(shown)
