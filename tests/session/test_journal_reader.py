@@ -1,0 +1,149 @@
+"""A journal is readable whatever happened to it."""
+
+import gc
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.session.played_sessions import FULL_SESSION, play
+from tests.support.transcripts import validate_history
+from tui_agent.protocol.errors import SessionError
+from tui_agent.session.journal_reader import BYTE_ORDER_MARK, parse_journal, read_journal
+from tui_agent.session.replay import messages_of
+
+EVENTS = play(FULL_SESSION)
+LINES = [f"{envelope.to_json()}\n".encode() for envelope in EVENTS]
+JOURNAL = b"".join(LINES)
+
+
+def test_a_whole_journal_comes_back_as_it_was() -> None:
+    contents = parse_journal(JOURNAL)
+
+    assert [envelope.event for envelope in contents.envelopes] == [envelope.event for envelope in EVENTS]
+    assert contents.problems == ()
+    assert contents.last_seq == EVENTS[-1].seq
+    assert contents.size == len(JOURNAL)
+
+
+def test_only_a_line_feed_ends_a_line() -> None:
+    assert "\u2028".encode() in JOURNAL
+    assert "\u0085".encode() in JOURNAL
+
+    assert messages_of(parse_journal(JOURNAL).envelopes) == messages_of(EVENTS)
+
+
+def test_a_journal_cut_at_any_byte_loads_up_to_there() -> None:
+    lines = LINES[:12]
+    journal = b"".join(lines)
+    end = whole = 0
+    for size in range(len(journal) + 1):
+        if whole < len(lines) and size >= end + len(lines[whole]):
+            end += len(lines[whole])
+            whole += 1
+        contents = parse_journal(journal[:size])
+        complete_but_for_its_end = whole < len(lines) and size == end + len(lines[whole]) - 1
+        assert len(contents.envelopes) == whole + complete_but_for_its_end, size
+        assert bool(contents.problems) == (size > end and not complete_but_for_its_end), size
+    assert whole == len(lines)
+
+
+def test_a_journal_cut_anywhere_is_a_valid_conversation() -> None:
+    for size in range(0, len(JOURNAL), 101):
+        validate_history(messages_of(parse_journal(JOURNAL[:size]).envelopes))
+
+
+@given(st.lists(st.tuples(st.integers(0, len(JOURNAL) - 1), st.binary(min_size=1, max_size=40)), max_size=5))
+def test_random_damage_costs_only_the_lines_it_hit(damage: list[tuple[int, bytes]]) -> None:
+    data = bytearray(JOURNAL)
+    hit: set[int] = set()
+    for place, noise in damage:
+        data[place : place + len(noise)] = noise
+        first, last = (JOURNAL.count(b"\n", 0, byte) for byte in (place, place + len(noise) - 1))
+        hit.update(range(first, last + 2))
+
+    contents = parse_journal(bytes(data))
+
+    validate_history(messages_of(contents.envelopes))
+    assert len(contents.envelopes) >= len(LINES) - len(hit)
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_can_be_read(data: bytes) -> None:
+    validate_history(messages_of(parse_journal(data).envelopes))
+
+
+def test_a_torn_last_line_is_named() -> None:
+    contents = parse_journal(JOURNAL[:-5])
+
+    assert [(problem.kind, problem.line) for problem in contents.problems] == [("torn", len(LINES))]
+    assert len(contents.envelopes) == len(LINES) - 1
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "words"),
+    [
+        (b"not json", "unreadable", "Line 2 is no event"),
+        (b"\xff\xfe\xfd", "unreadable", "Line 2 is no event"),
+        (b"[1, 2]", "unreadable", "an object with a `type` was expected"),
+        (b'{"type":"run.started","data":{}}', "unreadable", "event run.started cannot be read"),
+        (b'{"type":"tool.data","data":' + b"[" * 5_000, "unreadable", "Line 2 is no event"),
+        (b'{"n":' + b"9" * 5_000 + b"}", "unreadable", "Line 2 is no event"),
+        (b"\0" * 512, "unreadable", "nothing but zero bytes"),
+        (b'{"type":"from.tomorrow","data":{}}', "unknown", "1 event has a type this version does not know"),
+    ],
+)
+def test_a_bad_line_is_named_and_skipped(line: bytes, kind: str, words: str) -> None:
+    contents = parse_journal(LINES[0] + line + b"\n" + LINES[1])
+
+    assert len(contents.envelopes) == 2
+    assert [(problem.kind, problem.line) for problem in contents.problems] == [(kind, 2)]
+    assert words in contents.problems[0].text
+
+
+def test_many_unknown_events_are_one_problem() -> None:
+    contents = parse_journal(b'{"type":"from.tomorrow"}\n' * 3)
+
+    assert [problem.text for problem in contents.problems] == ["3 events have types this version does not know."]
+
+
+def test_marks_blank_lines_and_other_line_ends_are_no_problem() -> None:
+    contents = parse_journal(BYTE_ORDER_MARK + LINES[0].replace(b"\n", b"\r\n") + b"\n \r\n" + LINES[1])
+
+    assert (len(contents.envelopes), contents.problems) == (2, ())
+
+
+def test_zero_bytes_before_a_line_cost_nothing() -> None:
+    contents = parse_journal(LINES[0] + b"\0" * 100 + LINES[1])
+
+    assert (len(contents.envelopes), contents.problems) == (2, ())
+
+
+def test_numbers_that_do_not_grow_are_told_and_kept() -> None:
+    contents = parse_journal(LINES[1] + LINES[0] + LINES[2])
+
+    assert [(problem.kind, problem.line) for problem in contents.problems] == [("order", 2)]
+    assert (len(contents.envelopes), contents.last_seq) == (3, 3)
+
+
+def test_an_empty_journal_is_empty() -> None:
+    contents = parse_journal(b"")
+
+    assert (contents.envelopes, contents.problems, contents.last_seq) == ((), (), 0)
+
+
+def test_a_file_that_cannot_be_read_at_all_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(SessionError, match="Session gone cannot be read"):
+        read_journal(tmp_path / "gone.jsonl")
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_reading_leaves_the_collector_as_it_was(tmp_path: Path, on: bool) -> None:
+    (tmp_path / "one.jsonl").write_bytes(JOURNAL)
+    gc.enable() if on else gc.disable()
+    try:
+        assert len(read_journal(tmp_path / "one.jsonl").envelopes) == len(EVENTS)
+        assert gc.isenabled() is on
+    finally:
+        gc.enable()

@@ -1,0 +1,309 @@
+"""Where sessions are: made, listed, found, read and removed, for their owner only."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.session.played_sessions import FULL_SESSION, SESSION, PlayedRun, play
+from tui_agent.protocol.envelope import Envelope, Origin
+from tui_agent.protocol.errors import ConfigurationError, SessionError
+from tui_agent.protocol.events import SessionCreated, SessionLoaded, SessionRenamed
+from tui_agent.session.journal import JournalFile
+from tui_agent.session.store import SessionStore, make_private_directory
+from tui_agent.session.summary import LONGEST_LINE, SessionSummary, summarise
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SessionStore:
+    return SessionStore(tmp_path / "state" / "sessions")
+
+
+def keep(store: SessionStore, session_id: str, envelopes: list[Envelope], end: str = "") -> Path:
+    """Puts a journal into the store."""
+    path = store.create(Path("/somewhere"), session_id).path
+    assert path is not None
+    path.write_text("".join(f"{envelope.to_json()}\n" for envelope in envelopes) + end, "utf-8")
+    return path
+
+
+def told(event: SessionCreated | SessionLoaded | SessionRenamed, ts: int, seq: int = 1) -> Envelope:
+    return Envelope(event, seq, ts, 0.0, Origin(session_id=SESSION))
+
+
+def test_a_new_session_is_an_empty_file_of_its_own(store: SessionStore, tmp_path: Path) -> None:
+    session = store.create(tmp_path)
+
+    assert session.path is not None
+    assert session.path.read_bytes() == b""
+    assert (session.path.parent, session.path.stem) == (store.root, session.id)
+    assert (session.cwd, session.resumed, session.next_seq, session.size) == (tmp_path, False, 1, 0)
+    assert store.create(tmp_path).id != session.id
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077, 0o777])
+def test_everything_is_its_owners_only_under_any_umask(store: SessionStore, tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        session = store.create(tmp_path, "mine")
+        files = store.files_dir("mine")
+    finally:
+        os.umask(before)
+
+    assert session.path is not None
+    assert session.path.stat().st_mode & 0o777 == 0o600
+    for directory in (store.root, store.root.parent, files):
+        assert directory.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_directory_that_was_wider_is_narrowed_and_its_parent_left(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    (tmp_path / "sessions").mkdir(0o755)
+    make_private_directory(tmp_path / "sessions")
+
+    assert (tmp_path / "sessions").stat().st_mode & 0o777 == 0o700
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
+
+
+def test_a_name_that_is_taken_is_refused_and_the_session_kept(store: SessionStore, tmp_path: Path) -> None:
+    path = keep(store, "taken", play(FULL_SESSION))
+    content = path.read_bytes()
+
+    with pytest.raises(ConfigurationError, match="There is a session named taken already"):
+        store.create(tmp_path, "taken")
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "a/b", "../a", "-a", ".a", "a b", "a\n", "a\0b", "x" * 65, "ä", "a\\b"]
+)
+def test_names_that_are_no_plain_file_names_are_refused(store: SessionStore, tmp_path: Path, name: str) -> None:
+    for action in (lambda: store.create(tmp_path, name), lambda: store.load(name), lambda: store.delete(name)):
+        with pytest.raises(ConfigurationError, match="cannot name a session"):
+            action()
+    assert not store.root.exists()
+
+
+@pytest.mark.parametrize("name", ["a", "A1", "my-session_2.b", "x" * 64])
+def test_plain_names_are_taken_as_they_are(store: SessionStore, tmp_path: Path, name: str) -> None:
+    assert store.create(tmp_path, name).id == name
+
+
+def test_a_random_name_that_is_taken_is_drawn_again(
+    store: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class _Drawn:
+        def __init__(self, name: str) -> None:
+            self.hex = name
+
+    drawn = iter([_Drawn("aaaaaaaaaaaaaaaa"), _Drawn("aaaaaaaaaaaaaaaa"), _Drawn("bbbbbbbbbbbbbbbb")])
+    monkeypatch.setattr("uuid.uuid4", lambda: next(drawn))
+
+    assert [store.create(tmp_path).id, store.create(tmp_path).id] == ["aaaaaaaaaaaa", "bbbbbbbbbbbb"]
+
+
+def test_a_place_nothing_can_be_written_to_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    with pytest.raises(SessionError, match=r"No session can be kept in .*file.*--no-session"):
+        SessionStore(tmp_path / "file").create(tmp_path)
+    with pytest.raises(SessionError, match="cannot be made"):
+        SessionStore(tmp_path / "file").files_dir("one")
+    with pytest.raises(SessionError, match="cannot be listed"):
+        SessionStore(tmp_path / "file").list()
+
+
+def test_a_stored_session_comes_back_whole(store: SessionStore) -> None:
+    envelopes = play(FULL_SESSION)
+    path = keep(store, "kept", envelopes)
+
+    session = store.load("kept")
+
+    assert [envelope.event for envelope in session.envelopes] == [envelope.event for envelope in envelopes]
+    assert (session.cwd, session.resumed) == (Path("/somewhere"), True)
+    assert (session.next_seq, session.size) == (envelopes[-1].seq + 1, path.stat().st_size)
+    assert (session.problems, session.new_problems) == ((), ())
+
+
+def test_loading_a_damaged_session_names_the_damage_and_changes_nothing(store: SessionStore) -> None:
+    path = keep(store, "torn", play(FULL_SESSION), end='{"v":1,"se')
+    before = path.read_bytes()
+
+    session = store.load("torn")
+
+    assert [problem.kind for problem in session.problems] == ["torn"]
+    assert session.new_problems == session.problems
+    assert path.read_bytes() == before
+
+
+def test_damage_that_was_told_is_not_told_again(store: SessionStore) -> None:
+    envelopes = play((PlayedRun(),))
+    path = keep(store, "mended", envelopes, end='{"v":1,"se\n')
+    loaded = told(SessionLoaded(id="mended", cwd="/elsewhere"), 5, envelopes[-1].seq + 1)
+    with path.open("a") as file:
+        file.write(f"{loaded.to_json()}\nnew damage\n")
+
+    session = store.load("mended")
+
+    assert (len(session.problems), len(session.new_problems)) == (2, 1)
+    assert session.new_problems[0].line > session.problems[0].line
+    assert session.cwd == Path("/elsewhere")
+
+
+def test_a_session_without_a_readable_event_begins_here(store: SessionStore) -> None:
+    keep(store, "empty", [])
+
+    session = store.load("empty")
+
+    assert (session.envelopes, session.messages, session.cwd, session.next_seq) == ((), (), Path(), 1)
+
+
+def test_a_session_that_is_not_there_is_named(store: SessionStore) -> None:
+    for action in (lambda: store.load("gone"), lambda: store.delete("gone"), lambda: store.find("gone")):
+        with pytest.raises(SessionError, match="There is no session 'gone'"):
+            action()
+
+
+def test_a_list_tells_of_each_session_the_newest_first(store: SessionStore) -> None:
+    envelopes = play(FULL_SESSION)
+    path = keep(store, "talk", envelopes)
+    renamed = told(SessionRenamed(id="other", title="A  better\nname"), 1)
+    keep(store, "other", [told(SessionCreated(id="other", cwd="/other"), 1), renamed])
+
+    first, second = store.list()
+
+    assert (first.id, first.title) == ("talk", "fix the test please now !")
+    assert (first.cwd, first.size, first.said) == ("/somewhere", path.stat().st_size, True)
+    assert (first.started, first.updated) == (envelopes[0].ts, envelopes[-1].ts)
+    assert (second.id, second.title, second.cwd, second.started, second.said) == (
+        "other",
+        "A better name",
+        "/other",
+        1,
+        False,
+    )
+
+
+def test_a_long_prompt_is_cut_and_an_endless_one_does_not_hide_the_session(store: SessionStore) -> None:
+    keep(store, "long", play((PlayedRun("word " * 100),)))
+    keep(store, "endless", play((PlayedRun("x" * (2 * LONGEST_LINE)),)))
+
+    titles = {summary.id: summary.title for summary in store.list()}
+
+    assert len(titles["long"]) == 100
+    assert titles["long"].endswith("…")
+    assert titles["endless"] == ""
+
+
+def test_bad_files_do_not_break_the_list(store: SessionStore) -> None:
+    keep(store, "good", play((PlayedRun("hello"),)))
+    (store.root / "noise.jsonl").write_bytes(b"\0\xff\n[1]\n" + b"{" * 100_000)
+    (store.root / "empty.jsonl").write_bytes(b"")
+    (store.root / "wrong.jsonl").write_bytes(b'{"type":"session.created","ts":"soon","data":{"cwd":7}}\n')
+    (store.root / "bad name!.jsonl").write_bytes(b"")
+    (store.root / "notes.txt").write_bytes(b"")
+    (store.root / "folder.jsonl").mkdir()
+    (store.root / "gone.jsonl").symlink_to(store.root / "nowhere")
+    os.mkfifo(store.root / "pipe.jsonl")
+
+    assert {summary.id: summary.title for summary in store.list()} == {
+        "good": "hello",
+        "noise": "",
+        "empty": "",
+        "wrong": "",
+    }
+
+
+def test_a_file_that_vanishes_while_it_is_listed_is_left_out(
+    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(store, "stays", play((PlayedRun(),)))
+    vanishing = keep(store, "vanishes", play((PlayedRun(),)))
+    monkeypatch.setattr("tui_agent.session.store.summarise", _removing(vanishing))
+
+    assert [summary.id for summary in store.list()] == ["stays"]
+
+
+def _removing(path: Path) -> Callable[[Path], SessionSummary | None]:
+    def summarise_after_removal(other: Path) -> SessionSummary | None:
+        path.unlink(missing_ok=True)
+        return summarise(other)
+
+    return summarise_after_removal
+
+
+def test_there_are_no_sessions_before_the_first(store: SessionStore, tmp_path: Path) -> None:
+    assert store.list() == ()
+    assert store.latest(tmp_path) is None
+    assert not store.root.exists()
+
+
+def test_the_latest_of_a_directory_is_the_one_written_to_last_with_a_conversation(
+    store: SessionStore, tmp_path: Path
+) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path)
+
+    def journal(session_id: str, cwd: Path, ts: int, *, said: bool = True) -> None:
+        rest = play((PlayedRun(session_id),))[1:] if said else []
+        keep(store, session_id, [told(SessionCreated(id=session_id, cwd=str(cwd)), 1)])
+        with (store.root / f"{session_id}.jsonl").open("a") as file:
+            file.writelines(f"{Envelope(e.event, e.seq, ts, 0.0, e.origin).to_json()}\n" for e in rest)
+
+    journal("older", tmp_path, 10)
+    journal("newer", link, 20)
+    journal("elsewhere", tmp_path / "sub", 30)
+    journal("silent", tmp_path, 40, said=False)
+
+    latest = store.latest(tmp_path)
+
+    assert latest is not None
+    assert latest.id == "newer"
+
+
+def test_an_id_is_found_by_its_beginning(store: SessionStore) -> None:
+    for name in ("abc", "abcdef", "abx", "zz"):
+        keep(store, name, [])
+
+    assert [store.find(text) for text in ("abcd", "abc", "z", "abx")] == ["abcdef", "abc", "zz", "abx"]
+    with pytest.raises(SessionError, match="3 sessions begin with 'ab': abc, abcdef, abx"):
+        store.find("ab")
+    for text in ("", "q", "../abc", "*"):
+        with pytest.raises(SessionError, match="There is no session"):
+            store.find(text)
+
+
+def test_a_deleted_session_is_gone_with_its_files(store: SessionStore) -> None:
+    path = keep(store, "old", play((PlayedRun(),)))
+    (store.files_dir("old") / "result.txt").write_text("large")
+    keep(store, "other", [])
+
+    store.delete("old")
+
+    assert not path.exists()
+    assert not store.files_path("old").exists()
+    assert [summary.id for summary in store.list()] == ["other"]
+
+
+def test_an_open_session_is_not_deleted(store: SessionStore) -> None:
+    path = keep(store, "open", play((PlayedRun(),)))
+    journal = JournalFile(path)
+
+    with pytest.raises(SessionError, match="already open in another tui-agent"):
+        store.delete("open")
+    journal.close()
+
+    assert path.stat().st_size > 0
+
+
+def test_a_session_that_cannot_be_removed_is_named(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(store, "stuck", [])
+    monkeypatch.setattr("os.unlink", _refuse)
+
+    with pytest.raises(SessionError, match="Session stuck cannot be removed: Operation not permitted"):
+        store.delete("stuck")
+
+
+def _refuse(*_: object, **__: object) -> None:
+    raise PermissionError(1, "Operation not permitted")

@@ -1,0 +1,97 @@
+"""A session's first events: that it is new, or that it goes on, what was mended and what was left open."""
+
+from pathlib import Path
+
+from tests.session.played_sessions import FULL_SESSION, PlayedRun, play
+from tests.session.test_replay import until
+from tests.session.test_store import keep
+from tests.support.transcripts import validate_history
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import (
+    RunEnded,
+    SessionCreated,
+    SessionLoaded,
+    SessionRepaired,
+    SteeringQueued,
+    ToolEnded,
+    ToolStarted,
+)
+from tui_agent.session.store import SessionStore
+from tui_agent.session.stored_session import StoredSession
+
+
+def announced(session: StoredSession) -> list[Envelope]:
+    bus = EventBus(session.origin(), first_seq=session.next_seq)
+    with bus.subscribe(merge=False) as subscription:
+        session.announce(bus, "1.2")
+        return subscription.drain()
+
+
+def test_a_new_session_is_told_as_created(tmp_path: Path) -> None:
+    session = SessionStore(tmp_path).create(Path("/here"), "new")
+
+    (first,) = announced(session)
+
+    assert first.event == SessionCreated(id="new", path=str(tmp_path / "new.jsonl"), cwd="/here", version="1.2")
+    assert (first.seq, first.origin.session_id) == (1, "new")
+
+
+def test_a_session_that_is_not_kept_has_an_id_and_no_path() -> None:
+    session = StoredSession.unkept(Path("/here"))
+
+    (first,) = announced(session)
+
+    assert first.event == SessionCreated(id=session.id, path=None, cwd="/here", version="1.2")
+    assert StoredSession.unkept(Path("/here"), "named").id == "named"
+    assert session.id != StoredSession.unkept(Path("/here")).id
+
+
+def test_a_session_that_ended_well_is_told_as_loaded(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path)
+    envelopes = play((PlayedRun(),))
+    keep(store, "old", envelopes)
+
+    (first,) = announced(store.load("old"))
+
+    assert isinstance(first.event, SessionLoaded)
+    assert (first.seq, first.event.events, first.event.cwd) == (envelopes[-1].seq + 1, len(envelopes), "/somewhere")
+
+
+def test_what_was_open_is_told_as_closed_where_it_happened(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path)
+    envelopes = until(play(FULL_SESSION), ToolStarted, 2)
+    keep(store, "broken", envelopes)
+
+    told = announced(store.load("broken"))
+
+    assert isinstance(told[0].event, SessionLoaded)
+    assert isinstance(told[1].event, SessionRepaired)
+    assert told[1].event.what == (
+        "The last run broke off (work outcome unknown, work not started, work not started, work finished)."
+    )
+    ended = [envelope for envelope in told if isinstance(envelope.event, ToolEnded | RunEnded)]
+    assert len(ended) == 4
+    assert {envelope.origin.run_id for envelope in ended} == {"run_1"}
+
+
+def test_damage_is_told_in_a_few_words(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path)
+    keep(store, "damaged", play((PlayedRun(),)), end="noise\n" * 7)
+
+    repaired = announced(store.load("damaged"))[1].event
+
+    assert isinstance(repaired, SessionRepaired)
+    assert repaired.what.count("is no event") == 5
+    assert repaired.what.endswith("2 more lines could not be read.")
+
+
+def test_the_conversation_and_the_waiting_messages_come_with_it(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path)
+    keep(store, "waiting", until(play(FULL_SESSION), SteeringQueued))
+
+    session = store.load("waiting")
+
+    validate_history(session.messages)
+    assert [message.text for message in session.waiting] == ["also the changelog"]
+    assert session.unfinished.calls

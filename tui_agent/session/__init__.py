@@ -1,0 +1,33 @@
+"""Keeps: sessions on the disk, the journal writer, and what a stored session was."""
+
+from .journal import Disk, JournalFile
+from .journal_reader import JournalContents, Problem, parse_journal, read_journal
+from .recorder import Recorder
+from .replay import Fate, UnansweredCall, messages_of, unanswered_calls, waiting_messages
+from .store import SessionStore, make_private_directory
+from .stored_session import StoredSession
+from .summary import SessionSummary
+from .unfinished import ClosingEvent, Unfinished, UnfinishedCall, unfinished
+
+__all__ = [
+    "ClosingEvent",
+    "Disk",
+    "Fate",
+    "JournalContents",
+    "JournalFile",
+    "Problem",
+    "Recorder",
+    "SessionStore",
+    "SessionSummary",
+    "StoredSession",
+    "UnansweredCall",
+    "Unfinished",
+    "UnfinishedCall",
+    "make_private_directory",
+    "messages_of",
+    "parse_journal",
+    "read_journal",
+    "unanswered_calls",
+    "unfinished",
+    "waiting_messages",
+]

@@ -1,0 +1,116 @@
+"""Reads a journal whatever happened to it: every whole event comes back, everything else is named, nothing is changed.
+
+Only a line feed ends a line: U+2028, U+0085 and other ends of lines may stand inside a text.
+"""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tui_agent.protocol.envelope import Envelope, read_envelope
+from tui_agent.protocol.errors import SessionError
+from tui_agent.protocol.events import SessionLoaded
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+ProblemKind = Literal["torn", "unreadable", "unknown", "order"]
+"""`torn`: the last line has no end; `unknown`: events of a later version; `order`: numbers that do not grow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in a journal that could not be used."""
+
+    kind: ProblemKind
+    line: int
+    """Where it is first met, from 1."""
+    text: str
+    """One sentence for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalContents:
+    """What a journal holds."""
+
+    envelopes: tuple[Envelope, ...]
+    """Every readable event, in the file's order."""
+    problems: tuple[Problem, ...]
+    size: int
+    """Bytes that were read."""
+    told_until: int = 0
+    """Line of the newest `session.loaded`: the problems before it were told when that was written."""
+
+    @property
+    def last_seq(self) -> int:
+        """The highest number in use; 0 where there is none."""
+        return max((envelope.seq for envelope in self.envelopes), default=0)
+
+
+def read_journal(path: Path) -> JournalContents:
+    """Reads the whole file at `path`; blocks.
+
+    Raises:
+        SessionError: the file cannot be read at all.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise SessionError(f"Session {path.stem} cannot be read: {error.strerror or error}.") from error
+    with _collector_at_rest():
+        return parse_journal(data)
+
+
+def parse_journal(data: bytes) -> JournalContents:
+    """Reads a journal's bytes; never raises."""
+    envelopes: list[Envelope] = []
+    problems: list[Problem] = []
+    unknown: list[int] = []
+    lines = data.removeprefix(BYTE_ORDER_MARK).split(b"\n")
+    newest = told_until = 0
+    for number, line in enumerate(lines, start=1):
+        content = line.strip(b"\0 \t\r")
+        if not content:
+            if b"\0" in line:
+                problems.append(Problem("unreadable", number, f"Line {number} holds nothing but zero bytes."))
+            continue
+        try:
+            envelope = read_envelope(content.decode("utf-8"))
+        except (ValueError, RecursionError) as error:
+            problems.append(_bad_line(number, error, is_last=number == len(lines)))
+            continue
+        if envelope is None:
+            unknown.append(number)
+            continue
+        if envelope.seq <= newest:
+            problems.append(Problem("order", number, f"Line {number} is numbered {envelope.seq}, after {newest}."))
+        newest = max(newest, envelope.seq)
+        if isinstance(envelope.event, SessionLoaded):
+            told_until = number
+        envelopes.append(envelope)
+    if unknown:
+        words = "1 event has a type" if len(unknown) == 1 else f"{len(unknown)} events have types"
+        problems.append(Problem("unknown", unknown[0], f"{words} this version does not know."))
+    return JournalContents(tuple(envelopes), tuple(problems), len(data), told_until)
+
+
+@contextmanager
+def _collector_at_rest() -> Iterator[None]:
+    """Every event that is read is kept: looking for garbage among them finds none and doubles the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _bad_line(number: int, error: Exception, *, is_last: bool) -> Problem:
+    """What to say of a line that is no event; the last one has no line feed and so was never finished."""
+    if is_last:
+        return Problem("torn", number, f"Line {number}, the last, is incomplete.")
+    reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return Problem("unreadable", number, f"Line {number} is no event ({reason[:120]}).")

@@ -1,0 +1,255 @@
+"""Folds a session's events back into its conversation; whatever is missing, the result is a valid history.
+
+Pure: the same events give the same messages, made-up ones included. Live and stored events give equal conversations.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal, assert_never
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import (
+    AgentEvent,
+    MessageDiscarded,
+    MessageEnded,
+    MessageStarted,
+    SteeringDropped,
+    SteeringQueued,
+    SteeringRequeued,
+    ToolEnded,
+    ToolQueued,
+    ToolStarted,
+)
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    Message,
+    TextBlock,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+
+ROOT_AGENT = "main"
+
+Fate = Literal["not_started", "outcome_unknown", "finished"]
+"""What is known of a call whose run broke off."""
+
+NOT_STARTED = "Not run: the program ended before this call started."
+OUTCOME_UNKNOWN = (
+    "Outcome unknown: the program ended while this call was running. It may have had its effect; "
+    "look at the present state before doing it again."
+)
+LOST_MESSAGE = "[A part of this conversation could not be read.]"
+
+
+def messages_of(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> tuple[Message, ...]:
+    """The conversation of one agent, in order.
+
+    Every call has exactly one result, in call order behind its message: a call that was never answered gets an error
+    result that says what is known of it (S0-3, P01). Discarded messages, results of no call and repeated messages are
+    left out (P04).
+    """
+    return _fold(envelopes, agent_id).messages()
+
+
+def unanswered_calls(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> tuple["UnansweredCall", ...]:
+    """The calls at the very end whose results `messages_of` had to make up: those a resumed session still must tell."""
+    return _fold(envelopes, agent_id).unanswered()
+
+
+def waiting_messages(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> tuple[UserMessage, ...]:
+    """Messages that were queued and never became part of the conversation, first in, first out (P22)."""
+    queued: dict[str, UserMessage] = {}
+    done: set[str] = set()
+    for envelope in envelopes:
+        if envelope.origin.agent_id != agent_id:
+            continue
+        match envelope.event:
+            case SteeringQueued() as event:
+                queued.setdefault(event.message_id, event.message or _queued_message(event, envelope.ts))
+                done.discard(event.message_id)
+            case SteeringDropped(message_id=message_id) | MessageEnded(message_id=message_id):
+                done.add(message_id)
+            case SteeringRequeued(message_id=message_id):
+                done.discard(message_id)
+            case _:
+                pass
+    return tuple(message for message_id, message in queued.items() if message_id not in done)
+
+
+@dataclass(frozen=True, slots=True)
+class UnansweredCall:
+    """A call of the last message that has no result in the journal."""
+
+    call: ToolCall
+    index: int
+    """Place in its message, from 0."""
+    fate: Fate
+    result: ToolResultMessage
+    """What it gave, where that is known, or an error that says what is known of it."""
+    queued: bool = True
+    """Whether the call was ever told."""
+    begun: bool = False
+    """Whether the result's message was begun."""
+
+
+def text_of(fate: Fate) -> str:
+    """What the model is told of a call; nothing for a finished one, whose result says it."""
+    match fate:
+        case "not_started":
+            return NOT_STARTED
+        case "outcome_unknown":
+            return OUTCOME_UNKNOWN
+        case "finished":
+            return ""
+        case _:
+            assert_never(fate)
+
+
+@dataclass(slots=True)
+class CallRecord:
+    """What the events say of one call."""
+
+    queued: bool = False
+    started: bool = False
+    ended: ToolEnded | None = None
+    result_id: str | None = None
+    """Id of the result's message, once it began."""
+
+    def note(self, event: AgentEvent) -> None:
+        """Takes the next event about this call."""
+        match event:
+            case ToolQueued():
+                self.queued, self.started, self.ended, self.result_id = True, False, None, None
+            case MessageStarted():
+                self.result_id = event.message_id
+            case ToolStarted():
+                self.started = True
+            case ToolEnded():
+                self.ended = event
+            case _:
+                pass
+
+    @property
+    def fate(self) -> Fate:
+        """What is known once nothing more comes."""
+        if self.ended is not None:
+            return "finished"
+        return "outcome_unknown" if self.started else "not_started"
+
+
+@dataclass(slots=True)
+class _Asked:
+    """An assistant message whose calls wait for their results, one slot a call."""
+
+    calls: tuple[ToolCall, ...]
+    timestamp: int
+    slots: list[ToolResultMessage | None]
+
+    def take(self, result: ToolResultMessage) -> None:
+        """Puts a result into the first free slot of its call; drops it where there is none."""
+        for place, call in enumerate(self.calls):
+            if call.id == result.call_id and self.slots[place] is None:
+                self.slots[place] = result
+                return
+
+
+@dataclass(slots=True)
+class _HistoryFold:
+    """The conversation as far as it was folded."""
+
+    done: list[Message] = field(default_factory=list[Message])
+    records: dict[str, CallRecord] = field(default_factory=dict[str, CallRecord])
+    seen: set[str] = field(default_factory=set[str])
+    asked: _Asked | None = None
+
+    def apply(self, event: AgentEvent) -> None:
+        """Takes the next event that is not about a discarded message."""
+        match event:
+            case ToolQueued() | ToolStarted() | ToolEnded():
+                self.records.setdefault(event.call_id, CallRecord()).note(event)
+            case MessageStarted(role="tool_result", call_id=str() as call_id):
+                self.records.setdefault(call_id, CallRecord()).note(event)
+            case MessageEnded(message=message) if message.id not in self.seen:
+                self.seen.add(message.id)
+                self._add(message)
+            case _:
+                pass
+
+    def _add(self, message: Message) -> None:
+        if isinstance(message, ToolResultMessage):
+            if self.asked is not None:
+                self.asked.take(message)
+            return
+        if not message.content:
+            return
+        if self.asked is not None:
+            self.done.extend(self._answers(self.asked, at_end=False))
+            for call in self.asked.calls:
+                self.records.pop(call.id, None)
+            self.asked = None
+        if isinstance(message, AssistantMessage):
+            if not self.done or isinstance(self.done[-1], AssistantMessage):
+                self.done.append(_lost_message(message))
+            if calls := message.tool_calls:
+                self.asked = _Asked(calls, message.timestamp, [None] * len(calls))
+        self.done.append(message)
+
+    def messages(self) -> tuple[Message, ...]:
+        """Everything, with the last calls answered."""
+        return (*self.done, *self._answers(self.asked, at_end=True))
+
+    def unanswered(self) -> tuple[UnansweredCall, ...]:
+        """The last calls that have no result."""
+        if self.asked is None:
+            return ()
+        slots = enumerate(self.asked.slots)
+        return tuple(self._made_up(self.asked, place, at_end=True) for place, slot in slots if slot is None)
+
+    def _answers(self, asked: _Asked | None, *, at_end: bool) -> list[ToolResultMessage]:
+        """One result a call."""
+        if asked is None:
+            return []
+        slots = enumerate(asked.slots)
+        return [slot or self._made_up(asked, place, at_end=at_end).result for place, slot in slots]
+
+    def _made_up(self, asked: _Asked, place: int, *, at_end: bool) -> UnansweredCall:
+        """The answer to a call that has none. Amid a conversation a missing start proves nothing: lines are missing."""
+        call = asked.calls[place]
+        record = self.records.get(call.id, CallRecord())
+        fate = record.fate if at_end or record.ended else "outcome_unknown"
+        ended = record.ended
+        result = ToolResultMessage(
+            call_id=call.id,
+            tool_name=call.name,
+            content=(TextBlock(text=text_of(fate)),) if ended is None else ended.content,
+            is_error=ended is None or ended.is_error,
+            details=None if ended is None else ended.details,
+            id=record.result_id or f"msg_of_{call.id}",
+            timestamp=asked.timestamp,
+        )
+        return UnansweredCall(call, place, fate, result, record.queued, record.result_id is not None)
+
+
+def _fold(envelopes: Iterable[Envelope], agent_id: str) -> _HistoryFold:
+    events = [envelope.event for envelope in envelopes if envelope.origin.agent_id == agent_id]
+    discarded = {event.message_id for event in events if isinstance(event, MessageDiscarded)}
+    fold = _HistoryFold()
+    for event in events:
+        if not (isinstance(event, MessageEnded) and event.message_id in discarded):
+            fold.apply(event)
+    return fold
+
+
+def _lost_message(message: AssistantMessage) -> UserMessage:
+    """Stands for the user message, in a line that could not be read, that an answer must have had before it."""
+    return UserMessage(
+        content=(TextBlock(text=LOST_MESSAGE),),
+        id=f"msg_before_{message.id}",
+        kind="notice",
+        timestamp=message.timestamp,
+    )
+
+
+def _queued_message(event: SteeringQueued, timestamp: int) -> UserMessage:
+    return UserMessage(content=(TextBlock(text=event.text),), id=event.message_id, kind=event.kind, timestamp=timestamp)

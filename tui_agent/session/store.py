@@ -1,0 +1,217 @@
+"""Where sessions are: one journal each in one directory, for their owner only. Everything here blocks."""
+
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from tui_agent.protocol.errors import ConfigurationError, SessionError
+from tui_agent.protocol.events import SessionCreated, SessionLoaded
+
+from .journal import FILE_MODE, with_lease
+from .journal_reader import JournalContents, read_journal
+from .stored_session import StoredSession
+from .summary import SessionSummary, summarise
+
+JOURNAL_SUFFIX = ".jsonl"
+FILES_SUFFIX = ".files"
+DIRECTORY_MODE = 0o700
+
+_VALID_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+class SessionStore:
+    """The sessions below one directory. Its methods block: off the event loop call them in a thread."""
+
+    def __init__(self, root: Path) -> None:
+        """Does nothing yet; `root` is made, 0700, when the first session is."""
+        self.root = root
+
+    def create(self, cwd: Path, session_id: str | None = None) -> StoredSession:
+        """Makes a new, empty session.
+
+        Args:
+            cwd: directory it is about; `latest` finds it by that.
+            session_id: its name; a random one where None.
+
+        Raises:
+            ConfigurationError: the name is not valid or taken.
+            SessionError: nothing can be written below `root`.
+        """
+        _check(session_id)
+        try:
+            make_private_directory(self.root)
+            while True:
+                name = session_id or uuid.uuid4().hex[:12]
+                try:
+                    self._reserve(name)
+                except FileExistsError:
+                    if session_id is None:
+                        continue
+                    raise ConfigurationError(
+                        f"There is a session named {name} already. Go on with it by --resume {name}, "
+                        "or choose another name."
+                    ) from None
+                return StoredSession(name, self._path(name), cwd)
+        except OSError as error:
+            raise SessionError(
+                f"No session can be kept in {self.root}: {error.strerror or error}. "
+                "Make room for it there, or start with --no-session."
+            ) from error
+
+    def list(self) -> tuple[SessionSummary, ...]:
+        """Every session, the one written to last first; reads only the beginning and end of each file.
+
+        Raises:
+            SessionError: `root` cannot be looked into. A file that cannot be read is left out.
+        """
+        found = [summarise(self._path(session_id)) for session_id in self._ids()]
+        known = [summary for summary in found if summary is not None]
+        return tuple(sorted(known, key=lambda summary: (summary.updated, summary.id), reverse=True))
+
+    def latest(self, cwd: Path) -> SessionSummary | None:
+        """The session of this directory that was written to last, of those in which something was said; or None."""
+        here = os.path.realpath(cwd)
+        return next((found for found in self.list() if found.said and os.path.realpath(found.cwd) == here), None)
+
+    def find(self, text: str) -> str:
+        """The id that `text` is, or the only one that begins with it.
+
+        Raises:
+            SessionError: no session or more than one begins with it.
+        """
+        ids = self._ids()
+        if text in ids:
+            return text
+        matches = [session_id for session_id in ids if text and session_id.startswith(text)]
+        if len(matches) == 1:
+            return matches[0]
+        if not matches:
+            raise SessionError(f"There is no session {text!r}. `tui-agent sessions list` shows what there is.")
+        raise SessionError(
+            f"{len(matches)} sessions begin with {text!r}: {', '.join(matches[:8])}. Give more of the id."
+        )
+
+    def load(self, session_id: str) -> StoredSession:
+        """Reads a session, however damaged: what is readable, and what was not. Changes nothing.
+
+        Raises:
+            SessionError: there is none, or its file cannot be read at all.
+        """
+        path = self._existing(session_id)
+        contents = read_journal(path)
+        problems = contents.problems
+        return StoredSession(
+            id=session_id,
+            path=path,
+            cwd=_cwd_of(contents),
+            envelopes=contents.envelopes,
+            problems=problems,
+            new_problems=tuple(problem for problem in problems if problem.line > contents.told_until),
+            size=contents.size,
+            next_seq=contents.last_seq + 1,
+            resumed=True,
+        )
+
+    def delete(self, session_id: str) -> None:
+        """Removes a session with everything kept for it.
+
+        Raises:
+            SessionError: there is none, it is open somewhere, or it cannot be removed.
+        """
+        path = self._existing(session_id)
+        try:
+            with_lease(path, path.unlink)
+            shutil.rmtree(self.files_path(session_id), ignore_errors=True)
+        except OSError as error:
+            raise SessionError(f"Session {session_id} cannot be removed: {error.strerror or error}.") from error
+
+    def files_path(self, session_id: str) -> Path:
+        """Where a session's large results are kept; may not exist."""
+        _check(session_id)
+        return self.root / f"{session_id}{FILES_SUFFIX}"
+
+    def files_dir(self, session_id: str) -> Path:
+        """`files_path`, made if it is missing, 0700.
+
+        Raises:
+            SessionError: it cannot be made.
+        """
+        path = self.files_path(session_id)
+        try:
+            make_private_directory(path)
+        except OSError as error:
+            raise SessionError(f"{path} cannot be made: {error.strerror or error}.") from error
+        return path
+
+    def _ids(self) -> Sequence[str]:
+        try:
+            with os.scandir(self.root) as entries:
+                names = sorted(entry.name for entry in entries if entry.is_file())
+        except FileNotFoundError:
+            return ()
+        except OSError as error:
+            raise SessionError(f"Sessions in {self.root} cannot be listed: {error.strerror or error}.") from error
+        ids = (name.removesuffix(JOURNAL_SUFFIX) for name in names if name.endswith(JOURNAL_SUFFIX))
+        return tuple(session_id for session_id in ids if _VALID_ID.fullmatch(session_id))
+
+    def _path(self, session_id: str) -> Path:
+        return self.root / f"{session_id}{JOURNAL_SUFFIX}"
+
+    def _existing(self, session_id: str) -> Path:
+        _check(session_id)
+        path = self._path(session_id)
+        if not path.is_file():
+            raise SessionError(f"There is no session {session_id!r}. `tui-agent sessions list` shows what there is.")
+        return path
+
+    def _reserve(self, name: str) -> None:
+        """Makes the empty journal, for its owner only under any umask, and the name itself durable."""
+        descriptor = os.open(self._path(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
+        try:
+            os.fchmod(descriptor, FILE_MODE)
+        finally:
+            os.close(descriptor)
+        directory = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+def make_private_directory(path: Path) -> None:
+    """Makes a directory and its missing parents, 0700 under any umask; narrows the directory itself if it was wider.
+
+    Raises:
+        OSError: it cannot be made, or something else has the name.
+    """
+    missing = [path]
+    while not missing[-1].parent.exists():
+        missing.append(missing[-1].parent)
+    for directory in reversed(missing):
+        try:
+            directory.mkdir(DIRECTORY_MODE)
+        except FileExistsError:
+            if not directory.is_dir():
+                raise
+        if directory.stat().st_mode & 0o777 != DIRECTORY_MODE:
+            directory.chmod(DIRECTORY_MODE)
+
+
+def _check(session_id: str | None) -> None:
+    """Refuses a name that is no plain file name."""
+    if session_id is not None and not _VALID_ID.fullmatch(session_id):
+        raise ConfigurationError(
+            f"{session_id!r} cannot name a session: 1 to 64 letters, digits, dots, hyphens and underscores, "
+            "the first a letter or digit."
+        )
+
+
+def _cwd_of(contents: JournalContents) -> Path:
+    """Where the session was begun, or went on last; the present directory where no readable event says it."""
+    for envelope in reversed(contents.envelopes):
+        if isinstance(envelope.event, SessionCreated | SessionLoaded) and envelope.event.cwd:
+            return Path(envelope.event.cwd)
+    return Path()

@@ -1,0 +1,87 @@
+"""One session as it was when it was opened, new or old, and the first events that are told of it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.envelope import Envelope, Origin
+from tui_agent.protocol.events import SessionCreated, SessionLoaded, SessionRepaired
+from tui_agent.protocol.messages import Message, UserMessage, new_id
+
+from .journal_reader import Problem
+from .replay import messages_of, waiting_messages
+from .unfinished import Unfinished, unfinished
+
+
+@dataclass(frozen=True)
+class StoredSession:
+    """What a program needs to begin or go on with a session."""
+
+    id: str
+    path: Path | None
+    """The journal; None where nothing is kept."""
+    cwd: Path
+    """Directory it was begun in."""
+    envelopes: tuple[Envelope, ...] = ()
+    """Everything told so far, in order; empty for a new one."""
+    problems: tuple[Problem, ...] = ()
+    """What could not be read, told or not."""
+    new_problems: tuple[Problem, ...] = ()
+    """Those that no earlier resume told."""
+    size: int = 0
+    """Bytes of the journal that were read; the recorder's `expected_size`."""
+    next_seq: int = 1
+    """The bus's `first_seq`, so that numbers go on."""
+    resumed: bool = False
+    """Whether there was a journal before."""
+
+    @classmethod
+    def unkept(cls, cwd: Path, session_id: str | None = None) -> "StoredSession":
+        """A session that leaves nothing on the disk."""
+        return cls(session_id or new_id("session"), None, cwd)
+
+    @cached_property
+    def messages(self) -> tuple[Message, ...]:
+        """The conversation so far, valid whatever happened."""
+        return messages_of(self.envelopes)
+
+    @cached_property
+    def waiting(self) -> tuple[UserMessage, ...]:
+        """Messages that were typed and never delivered."""
+        return waiting_messages(self.envelopes)
+
+    @cached_property
+    def unfinished(self) -> Unfinished:
+        """What the last run left open."""
+        return unfinished(self.envelopes)
+
+    def origin(self) -> Origin:
+        """Where its events come from."""
+        return Origin(session_id=self.id)
+
+    def announce(self, bus: EventBus, version: str) -> None:
+        """Tells the session's first events: that it is new, or that it goes on, what was mended, what was left open.
+
+        To be called once, when the recorder listens and before anything else is told.
+        """
+        path = None if self.path is None else str(self.path)
+        if not self.resumed:
+            bus.publish(SessionCreated(id=self.id, path=path, cwd=str(self.cwd), version=version))
+            return
+        bus.publish(
+            SessionLoaded(id=self.id, path=path, cwd=str(self.cwd), version=version, events=len(self.envelopes))
+        )
+        if what := self._repairs():
+            bus.publish(SessionRepaired(id=self.id, path=path, what=what))
+        for closing in self.unfinished.closing:
+            bus.publish(closing.event, closing.origin)
+
+    def _repairs(self) -> str:
+        """What was wrong, in one line; empty where all was well."""
+        found = [problem.text for problem in self.new_problems[:5]]
+        if len(self.new_problems) > len(found):
+            found.append(f"{len(self.new_problems) - len(found)} more lines could not be read.")
+        if self.unfinished.closing:
+            found.append(f"{str(self.unfinished).capitalize()}.")
+        return " ".join(found)
