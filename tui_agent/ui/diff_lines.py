@@ -1,0 +1,146 @@
+"""Unified diffs, read: which lines went and came, with what changed inside of them."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from difflib import SequenceMatcher
+from itertools import islice
+from typing import Literal
+
+from .text import sanitise
+
+DiffKind = Literal["same", "added", "removed", "hunk", "file", "note"]
+"""`hunk` begins another part of a file, `file` another file; a `note` is about the line above."""
+
+Span = tuple[int, int]
+
+MOST_LINES = 20_000
+"""Lines read of a diff; a note tells how many more there are."""
+LONGEST_COMPARED = 600
+"""Characters of a line in which changes are looked for."""
+MOST_COMPARED = 60
+"""Changed lines in a row of which each is compared with its counterpart."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """One line of a diff, without its sign."""
+
+    kind: DiffKind
+    text: str
+    """Made safe; a hunk's is what the diff says of where it is."""
+    old: int | None = None
+    """Its number before, from 1."""
+    new: int | None = None
+    """Its number afterwards."""
+    changes: tuple[Span, ...] = ()
+    """Characters that differ from the line's counterpart; empty where all of it counts."""
+
+
+def read_diff(text: str, clean: Callable[[str], str] = sanitise) -> list[DiffLine]:
+    """The lines of a unified diff. Anything that is none becomes notes, so that nothing shown is lost.
+
+    Args:
+        text: The diff as it came.
+        clean: Makes one line safe to show.
+    """
+    raw = text.split("\n")
+    if raw and not raw[-1]:
+        raw.pop()
+    lines = list(_with_changes(list(_read(islice(raw, MOST_LINES), clean))))
+    if len(raw) > MOST_LINES:
+        lines.append(DiffLine("note", f"… {len(raw) - MOST_LINES:,} more lines"))
+    return lines
+
+
+def diff_counts(lines: Sequence[DiffLine]) -> tuple[int, int]:
+    """How many lines came and went."""
+    return sum(line.kind == "added" for line in lines), sum(line.kind == "removed" for line in lines)
+
+
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)", re.DOTALL)
+_TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
+_LEAST_ALIKE = 0.4
+"""Lines less alike than this are simply other lines."""
+
+
+def _read(raw: Iterator[str], clean: Callable[[str], str]) -> Iterator[DiffLine]:
+    old = new = old_left = new_left = 0
+    for line in raw:
+        sign, text = line[:1], clean(line[1:])
+        if sign == "\\":
+            yield DiffLine("note", text.strip())
+        elif old_left > 0 and new_left > 0 and sign in ("", " "):
+            yield DiffLine("same", text, old, new)
+            old, new, old_left, new_left = old + 1, new + 1, old_left - 1, new_left - 1
+        elif old_left > 0 and sign == "-":
+            yield DiffLine("removed", text, old=old)
+            old, old_left = old + 1, old_left - 1
+        elif new_left > 0 and sign == "+":
+            yield DiffLine("added", text, new=new)
+            new, new_left = new + 1, new_left - 1
+        elif (hunk := _HUNK.match(line)) is not None:
+            old, new = int(hunk[1]), int(hunk[3])
+            old_left, new_left = int(hunk[2] or 1), int(hunk[4] or 1)
+            yield DiffLine("hunk", clean(hunk[5]), old, new)
+        elif line.startswith("+++ "):
+            yield DiffLine("file", _path(clean(line[4:])))
+        elif not line.startswith("--- ") and line:
+            yield DiffLine("note", clean(line))
+
+
+def _path(name: str) -> str:
+    return name.removeprefix("b/").removesuffix("\t")
+
+
+def _with_changes(lines: list[DiffLine]) -> Iterator[DiffLine]:
+    """Lines in which each that went is compared with the one that came in its place."""
+    place = 0
+    while place < len(lines):
+        removed = _run(lines, place, "removed")
+        added = _run(lines, place + len(removed), "added")
+        if not removed or not added or len(removed) > MOST_COMPARED or len(added) > MOST_COMPARED:
+            yield from (*removed, *added)
+            place += len(removed) + len(added)
+            if not removed and not added:
+                yield lines[place]
+                place += 1
+            continue
+        pairs = [_changes(before.text, after.text) for before, after in zip(removed, added, strict=False)]
+        for line, (spans, _) in zip(removed, pairs, strict=False):
+            yield replace(line, changes=spans)
+        yield from removed[len(pairs) :]
+        for line, (_, spans) in zip(added, pairs, strict=False):
+            yield replace(line, changes=spans)
+        yield from added[len(pairs) :]
+        place += len(removed) + len(added)
+
+
+def _run(lines: Sequence[DiffLine], place: int, kind: DiffKind) -> list[DiffLine]:
+    end = place
+    while end < len(lines) and lines[end].kind == kind:
+        end += 1
+    return list(lines[place:end])
+
+
+def _changes(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
+    """What differs in two lines; nothing where they are too long or too different to say."""
+    if max(len(before), len(after)) > LONGEST_COMPARED:
+        return (), ()
+    old, new = _TOKEN.findall(before), _TOKEN.findall(after)
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    if matcher.ratio() < _LEAST_ALIKE:
+        return (), ()
+    removed: list[Span] = []
+    added: list[Span] = []
+    for tag, old_from, old_to, new_from, new_to in matcher.get_opcodes():
+        if tag != "equal":
+            removed.append(_span(old, old_from, old_to))
+            added.append(_span(new, new_from, new_to))
+    return tuple(span for span in removed if span[0] < span[1]), tuple(span for span in added if span[0] < span[1])
+
+
+def _span(tokens: Sequence[str], start: int, end: int) -> Span:
+    """Characters of some tokens."""
+    first = sum(map(len, tokens[:start]))
+    return first, first + sum(map(len, tokens[start:end]))
