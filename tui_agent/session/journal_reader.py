@@ -4,7 +4,7 @@ Only a line feed ends a line: U+2028, U+0085 and other ends of lines may stand i
 """
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,7 +97,7 @@ def parse_journal(data: bytes) -> JournalContents:
 
 
 @contextmanager
-def _collector_at_rest() -> Iterator[None]:
+def _collector_at_rest() -> Generator[None, None, None]:
     """Every event that is read is kept: looking for garbage among them finds none and doubles the time."""
     was_on = gc.isenabled()
     gc.disable()
