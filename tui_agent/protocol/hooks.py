@@ -43,7 +43,14 @@ class ModifyArguments:
     arguments: JsonObject
 
 
-BeforeToolAnswer: TypeAlias = Continue | DenyCall | SkipCall | OverrideResult | ModifyArguments
+@dataclass(frozen=True, slots=True)
+class ApproveCall:
+    """The call goes on and, where hooks are trusted with that, needs no person's answer; never lifts a denial (C14)."""
+
+    reason: str = ""
+
+
+BeforeToolAnswer: TypeAlias = Continue | DenyCall | SkipCall | OverrideResult | ModifyArguments | ApproveCall
 
 
 @dataclass(frozen=True, slots=True)

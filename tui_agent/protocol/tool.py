@@ -211,6 +211,10 @@ class Tool(ABC):
                 in the result's details.
         """
 
+    def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
+        """The arguments with aliases and the like put right, before they are validated; changes nothing it is given."""
+        return arguments
+
     def is_read_only(self, arguments: JsonObject) -> bool:
         """Whether this call changes nothing (S1-6)."""
         return False

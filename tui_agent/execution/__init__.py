@@ -1,0 +1,49 @@
+"""Runs tool calls: HOW one call runs (executor), WHEN calls run (scheduler), and everything one may choose about it."""
+
+from .approvals import ApprovalAnswer, ApprovalGate, Approver
+from .batch import ToolExecutionResult
+from .digest import call_digest
+from .engine import GuardrailTrip, ToolGuardrails
+from .entry_points import execute_tool_calls, skip_tool_call
+from .executor import ToolExecutor
+from .hook_bus import HookBus
+from .options import ExecutionOptions, Grouping, SteeringMode
+from .outcomes import SkipReason
+from .scheduler import ToolScheduler
+from .steering_poll import SteeringGetter
+from .strategy import Auto, Batched, Parallel, Sequential, Strategy, parse_strategy, strategy_name
+from .tool_adapters import ForeignTool, as_tool, from_function
+from .tool_registry import ToolRegistry
+from .validation import validate_tool_arguments
+
+__all__ = [
+    "ApprovalAnswer",
+    "ApprovalGate",
+    "Approver",
+    "Auto",
+    "Batched",
+    "ExecutionOptions",
+    "ForeignTool",
+    "Grouping",
+    "GuardrailTrip",
+    "HookBus",
+    "Parallel",
+    "Sequential",
+    "SkipReason",
+    "SteeringGetter",
+    "SteeringMode",
+    "Strategy",
+    "ToolExecutionResult",
+    "ToolExecutor",
+    "ToolGuardrails",
+    "ToolRegistry",
+    "ToolScheduler",
+    "as_tool",
+    "call_digest",
+    "execute_tool_calls",
+    "from_function",
+    "parse_strategy",
+    "skip_tool_call",
+    "strategy_name",
+    "validate_tool_arguments",
+]

@@ -1,0 +1,59 @@
+"""Stages 12 to 14 of a call that ran: what everybody sees of its result: model, screen and journal alike."""
+
+from dataclasses import replace
+
+from tui_agent.protocol.messages import TextBlock
+
+from .admission import halting, tell_trip, trip_of
+from .call_state import CallState
+from .engine import Engine
+from .fitting import fit, reads_archive
+from .foreign_code import contained
+from .hook_questions import ask_about_failure, ask_after_tool
+from .outcomes import Outcome, failure
+
+
+async def ask_failure_hooks(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:
+    """Before stage 12: a call that failed may get a result from a hook, or end the run (S4-64, C27)."""
+    if outcome.status not in ("error", "timeout", "not_found") or not engine.hooks.has("on_tool_error"):
+        return outcome
+    answer = await ask_about_failure(engine.hooks, state.call, outcome.result.text, engine.tell)
+    if answer.fallback is not None:
+        outcome = replace(outcome, status="overridden", result=answer.fallback)
+    return outcome if answer.continue_on_error else replace(outcome, halts="error")
+
+
+async def mutate(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:
+    """Stage 12: hooks may replace the result before anybody sees it (C39)."""
+    if not engine.hooks.has("after_tool"):
+        return outcome
+    answer = await ask_after_tool(engine.hooks, state.call, state.arguments, outcome.result, engine.tell)
+    if isinstance(answer, str):
+        text = f"The call ran (status {outcome.status}), and its result cannot be shown. {answer}."
+        return replace(failure("error", text, "hook_failed"), halts=outcome.halts)
+    return outcome.with_result(answer)
+
+
+async def guard_output(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:
+    """Stage 13: a result that trips a guardrail is withheld everywhere (P72)."""
+    if engine.guardrails is None:
+        return outcome
+    trip = trip_of(await contained(engine.guardrails.check_output(state.call, outcome.result)))
+    if trip is None:
+        return outcome
+    tell_trip(engine, trip, "tool_output")
+    withheld = failure("withheld", f"The result was withheld by guardrail {trip.name}: {trip.reason}", "guardrail")
+    return halting(withheld) if trip.halts else replace(withheld, halts=outcome.halts)
+
+
+async def make_fit(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:
+    """Stage 14: adds what the model must know beside the result, and makes it fit (S3-20, S3-21)."""
+    options = engine.options
+    if state.notes:
+        notes = tuple(TextBlock(text=f"[{note}]") for note in state.notes)
+        result = outcome.result.model_copy(update={"content": (*notes, *outcome.result.content)})
+        outcome = replace(outcome, result=result)
+    archive = options.archive_dir
+    if state.tool is not None and archive is not None and reads_archive(state.tool, state.arguments, archive):
+        archive = None
+    return await fit(outcome, call_id=state.call.id, limit=options.result_limit, archive_dir=archive, tell=engine.tell)

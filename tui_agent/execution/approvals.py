@@ -1,0 +1,170 @@
+"""The gate: where a call waits for a person, as plain data by id (P51, P55).
+
+A question is answered exactly once, by whoever is first: a decision given beforehand, an approver, a front end, the
+policy after a rule or the mode changed, or the end of the call. Where nobody can answer, the answer is no (C19, P50).
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tui_agent.protocol.bus import Publisher
+from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, Warned
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
+
+from .foreign_code import Crash, asked
+
+AnsweredBy: TypeAlias = Literal["user", "policy", "resume", "timeout", "cancel", "nobody"]
+Approver = Callable[[ApprovalRequest], ApprovalDecision | Awaitable[ApprovalDecision]]
+Judge = Callable[[], PermissionDecision]
+
+NOBODY_TEXT = (
+    "no approver is available: nobody can answer here, so the call was denied. A rule or another permission mode can "
+    "allow it."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalAnswer:
+    """A decision and who made it."""
+
+    decision: ApprovalDecision
+    by: AnsweredBy
+
+
+class ApprovalGate:
+    """Holds the questions that wait. One gate serves an agent and all its sub-agents (P55)."""
+
+    def __init__(
+        self, *, interactive: bool = False, approver: Approver | None = None, timeout: float | None = None
+    ) -> None:
+        self.interactive = interactive
+        """Whether a front end answers through `resolve`."""
+        self.approver = approver
+        """Asked for each question nobody decided beforehand; one that raises denies."""
+        self.timeout = timeout
+        """Seconds after which a question is answered with no; None: it waits."""
+        self.on_request: Callable[[ApprovalRequest], Awaitable[None] | None] | None = None
+        """Called once a question was told and before anything answers it: the moment for a checkpoint (S4-71)."""
+        self._waiting: dict[str, _Question] = {}
+        self._prefed: dict[str, tuple[ApprovalDecision, str | None]] = {}
+
+    @property
+    def pending(self) -> tuple[ApprovalRequest, ...]:
+        """The questions that wait, oldest first."""
+        return tuple(question.request for question in self._waiting.values())
+
+    def prefeed(self, call_id: str, decision: ApprovalDecision, digest: str | None = None) -> None:
+        """Decides a question before it is asked; used up by the first question about that call (S4-72).
+
+        Args:
+            call_id: the call.
+            decision: what is decided.
+            digest: what the decision was made about; a question about anything else is asked all the same (C43).
+        """
+        self._prefed[call_id] = (decision, digest)
+
+    def resolve(self, request_id: str, decision: ApprovalDecision) -> bool:
+        """A person's answer. True only for the first answer to a question that waits; all others change nothing."""
+        question = self._waiting.get(request_id)
+        return question is not None and question.answer(decision, "user")
+
+    def reconsider(self) -> None:
+        """Judges every waiting call again; to be called after a rule, a grant or the mode changed (C46, P56)."""
+        for question in tuple(self._waiting.values()):
+            judgement = question.judge() if question.judge else None
+            if judgement is None or judgement.decision == "ask":
+                continue
+            verdict = "approve" if judgement.decision == "allow" else "deny"
+            question.answer(ApprovalDecision(decision=verdict, note=judgement.reason), "policy")
+
+    async def ask(self, request: ApprovalRequest, tell: Publisher, judge: Judge | None = None) -> ApprovalAnswer:
+        """Asks one question and waits for its answer.
+
+        The order is that of S4-71: pending < `approval.requested` < `on_request` < answer < no longer pending <
+        `approval.resolved`. Cancelled while it waits, it is settled as denied and the cancellation goes on.
+
+        Args:
+            request: the question.
+            tell: where its events go.
+            judge: judges the call anew, for `reconsider`.
+        """
+        question = _Question(request, judge)
+        self._waiting[request.request_id] = question
+        tell.publish(ApprovalRequested(**dict(request)))
+        try:
+            await self._checkpoint(request, tell)
+            await self._find_answer(question)
+        finally:
+            del self._waiting[request.request_id]
+            answer = question.given or ApprovalAnswer(ApprovalDecision(decision="deny", note="cancelled"), "cancel")
+            decision = answer.decision
+            resolved = ApprovalResolved(
+                request_id=request.request_id,
+                call_id=request.call_id,
+                decision=decision.decision,
+                scope=decision.scope,
+                by=answer.by,
+                note=decision.note,
+            )
+            tell.publish(resolved)
+        return answer
+
+    async def _checkpoint(self, request: ApprovalRequest, tell: Publisher) -> None:
+        if self.on_request is None:
+            return
+        crash = await asked(self.on_request, request, None)
+        if isinstance(crash, Crash):
+            text = (
+                f"The state before this question could not be stored ({crash.text}). The question waits all the same."
+            )
+            tell.publish(Warned(code="checkpoint_failed", text=text, context={"request_id": request.request_id}))
+
+    async def _find_answer(self, question: "_Question") -> None:
+        decision, digest = self._prefed.pop(question.request.call_id, (None, None))
+        if decision is not None and digest in (None, question.request.digest):
+            question.answer(decision, "resume")
+        elif self.approver is None and not self.interactive:
+            question.answer(ApprovalDecision(decision="deny", note=NOBODY_TEXT), "nobody")
+        try:
+            async with asyncio.timeout(self.timeout):
+                await self._wait(question)
+        except TimeoutError:
+            note = f"nobody answered within {self.timeout:g} s"
+            question.answer(ApprovalDecision(decision="deny", note=note), "timeout")
+
+    async def _wait(self, question: "_Question") -> None:
+        if self.approver is None or question.given:
+            await question.answered.wait()
+            return
+        async with asyncio.TaskGroup() as group:
+            asking = group.create_task(self._ask_approver(question, self.approver))
+            await question.answered.wait()
+            asking.cancel()
+
+    async def _ask_approver(self, question: "_Question", approver: Approver) -> None:
+        answer = await asked(approver, question.request, None)
+        if isinstance(answer, ApprovalDecision):
+            question.answer(answer, "user")
+        elif not self.interactive:
+            why = answer.text if isinstance(answer, Crash) else f"it answered {answer!r}"
+            note = f"no approver is available: the one there is failed ({why}), so the call was denied"
+            question.answer(ApprovalDecision(decision="deny", note=note), "nobody")
+
+
+class _Question:
+    """A question that waits, and its one answer."""
+
+    def __init__(self, request: ApprovalRequest, judge: Judge | None) -> None:
+        self.request = request
+        self.judge = judge
+        self.given: ApprovalAnswer | None = None
+        self.answered = asyncio.Event()
+
+    def answer(self, decision: ApprovalDecision, by: AnsweredBy) -> bool:
+        if self.given is not None:
+            return False
+        self.given = ApprovalAnswer(decision, by)
+        self.answered.set()
+        return True

@@ -1,0 +1,99 @@
+"""Where steering is looked for, and which calls give way to it: one mode of C7 each, one place for all of them."""
+
+from collections.abc import Sequence
+
+from .call_state import CallState
+from .foreign_code import careful
+from .options import ExecutionOptions
+from .outcomes import Outcome, interrupted_by_steering, skipped
+from .steering_poll import SteeringPoll
+
+
+class Boundaries:
+    """The boundaries of one message's calls.
+
+    Nobody looks before the last call is known and the first one has begun: until then a message waits for the loop, or
+    for the end of the model's answer.
+    """
+
+    def __init__(
+        self, options: ExecutionOptions, poll: SteeringPoll, states: Sequence[CallState], *, has_waves: bool
+    ) -> None:
+        self.all_known = False
+        """Whether no further call will come."""
+        self.begun = False
+        """Whether a call has begun to run."""
+        self._mode = options.steering
+        self._poll = poll
+        self._states = states
+        self._has_waves = has_waves
+
+    @property
+    def may_look(self) -> bool:
+        """Whether steering may be looked for."""
+        return self.all_known and self.begun
+
+    @property
+    def looks_while_running(self) -> bool:
+        """Whether this mode looks at any time (`interrupt`)."""
+        return self._mode == "interrupt"
+
+    async def look(self) -> None:
+        """Looks now; if a message waits, the calls that give way to it are taken back."""
+        if self.may_look and await self._poll.poll():
+            self._make_way()
+
+    async def look_when_told(self) -> None:
+        """The same where somebody says that a message came, in modes that need not wait for a boundary."""
+        if self._mode in ("before_effects", "interrupt"):
+            await self.look()
+
+    async def before_call(self, state: CallState) -> Outcome | None:
+        """Before a call runs: why it gives way, or None (`before_effects`)."""
+        if not state.read_only and self._mode in ("before_effects", "interrupt") and self.may_look:
+            state.stale = True
+            await self.look()
+            if self._poll.found and state.stopping is None:
+                return skipped(self._poll.reason)
+        return state.stopping
+
+    async def after_call(self, state: CallState) -> None:
+        """After a call's end, where it is a boundary of its own; waves of one call look after their commit (S0-14)."""
+        match self._mode:
+            case "between_calls":
+                is_boundary = not self._has_waves or any(
+                    other.group == state.group and other is not state for other in self._states
+                )
+            case "between_batches":
+                is_boundary = not self._has_waves and not any(other.phase == "running" for other in self._states)
+            case "interrupt":
+                is_boundary = True
+            case _:
+                is_boundary = False
+        if is_boundary:
+            await self.look()
+
+    async def after_wave(self, size: int) -> None:
+        """After the results of a wave were committed (S0-8, S0-14)."""
+        if self._mode == "between_batches" or (self._mode == "between_calls" and size == 1):
+            await self.look()
+
+    async def at_the_end(self) -> None:
+        """After all results were committed (S0-19, S2-9)."""
+        if self._mode in ("after_batch", "before_effects", "interrupt"):
+            await self._poll.poll()
+
+    def _make_way(self) -> None:
+        for state in self._states:
+            if state.phase == "waiting" and not self._may_still_run(state):
+                state.stop(skipped(self._poll.reason))
+            elif state.phase == "running" and self._mode == "interrupt" and _is_interruptible(state):
+                state.stop(interrupted_by_steering())
+
+    def _may_still_run(self, state: CallState) -> bool:
+        """In `before_effects` reads still run: their work is useful whatever the message says (P18)."""
+        return self._mode == "before_effects" and (state.read_only or state.unfit is not None)
+
+
+def _is_interruptible(state: CallState) -> bool:
+    return careful(state.known_tool.interruptible, state.arguments, otherwise=False)

@@ -1,0 +1,167 @@
+"""What the engine knows of one call while it has it in hand: one state a call, filled stage by stage, ended once."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, TypeAlias
+
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.events import ToolEnded
+from tui_agent.protocol.messages import JsonObject, ToolCall, ToolResultMessage
+from tui_agent.protocol.permissions import PermissionDecision
+from tui_agent.protocol.reports import Metric, ToolCallReport
+from tui_agent.protocol.tool import Accesses, Preview, Tool
+
+from .conflict_order import Place
+from .foreign_code import careful
+from .outcomes import Outcome, cancelled
+
+Phase: TypeAlias = Literal["waiting", "running", "ran", "over"]
+
+
+def now() -> float:
+    """Seconds on the event loop's clock; every time and duration of the engine is measured with it."""
+    return asyncio.get_running_loop().time()
+
+
+class Turns(Protocol):
+    """How a call's pipeline asks for its turn: stage 10, where HOW (the executor) meets WHEN (the scheduler)."""
+
+    def settle(self, state: "CallState") -> None:
+        """The call's effective arguments are known."""
+        ...
+
+    def change(self, state: "CallState") -> None:
+        """They were changed once more, by a person."""
+        ...
+
+    async def take(self, state: "CallState") -> Outcome | None:
+        """Waits for the call's turn and a permit, and notes in `state.stale` whether it had to.
+
+        Returns:
+            Why the call is not to run after all; None: it may run now.
+        """
+        ...
+
+    def give_back(self, state: "CallState") -> None:
+        """Gives the permit back, because a person must be asked once more."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class CallState:
+    """One call in hand."""
+
+    call: ToolCall
+    index: int
+    """Place in its message, from 0; its result's place, too (P05)."""
+    step: int
+    token: CancellationToken
+    """The call's own; the tool sees it."""
+    turns: Turns
+    queued_at: float
+    """Time of the event loop, in seconds, as all times here."""
+    grace: float
+    group: int | None = None
+    """Its wave, where there are waves."""
+    place: Place | None = None
+    """Its place in the conflict order, where there is one."""
+
+    tool: Tool | None = None
+    arguments: JsonObject = field(default_factory=dict[str, object])
+    """Arguments in effect."""
+    unfit: Outcome | None = None
+    """What stages 1 to 3 found wrong when the call was received."""
+    read_only: bool = False
+    safe: bool = False
+
+    decision: PermissionDecision | None = None
+    """The judgement in force."""
+    stale: bool = False
+    """Something was awaited since the call was judged: nothing is taken for granted any more (stage 9)."""
+    approved: str | None = None
+    """Digest of what a person approved."""
+    hook_approved: str | None = None
+    """Reason of a hook that approved, where hooks may."""
+    questions: int = 0
+    asked: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
+    """When a person was asked, and answered."""
+    preview: Preview | None = None
+    notes: list[str] = field(default_factory=list[str])
+    """What the model must be told beside the result: a person's words, changed arguments."""
+
+    begun: bool = False
+    """Its pipeline has begun."""
+    phase: Phase = "waiting"
+    start_told: bool = False
+    holds_permit: bool = False
+    stopping: Outcome | None = None
+    """Why the call was taken back; how it ends unless it ended by itself before."""
+    leash: asyncio.Timeout | None = None
+    """Ends what the call awaits right now."""
+    kill: asyncio.Timeout | None = None
+    """Ends a tool that swallowed its cancellation."""
+    started_at: float | None = None
+    finished_at: float | None = None
+    metrics: dict[str, Metric] = field(default_factory=dict[str, Metric])
+    late_updates: int = 0
+
+    outcome: Outcome | None = None
+    ended: ToolEnded | None = None
+    end_told: bool = False
+    message: ToolResultMessage | None = None
+    message_told: bool = False
+    committed: bool = False
+    report: ToolCallReport | None = None
+
+    def __post_init__(self) -> None:
+        self.token.on_cancel(self._token_was_cancelled)
+
+    @property
+    def alone(self) -> bool:
+        """Whether nothing of the message may run beside it (C1)."""
+        return self.tool is not None and self.tool.execution_mode == "sequential"
+
+    @property
+    def started(self) -> bool:
+        """Whether the tool was really called."""
+        return self.started_at is not None
+
+    @property
+    def known_tool(self) -> Tool:
+        """The tool, in stages that come after it was found."""
+        assert self.tool is not None
+        return self.tool
+
+    @property
+    def latency_s(self) -> float:
+        """Seconds of execution."""
+        return 0.0 if self.started_at is None or self.finished_at is None else self.finished_at - self.started_at
+
+    @property
+    def approval_s(self) -> float:
+        """Seconds for which a person was asked."""
+        return sum(end - begin for begin, end in self.asked)
+
+    def accesses(self) -> Accesses | None:
+        """The resolved paths of the call; None where they are not known or cannot be told (C3)."""
+        if self.tool is None or self.unfit is not None:
+            return Accesses()
+        return careful(self.tool.accesses, self.arguments, otherwise=None)
+
+    def stop(self, outcome: Outcome) -> None:
+        """Takes the call back: the first reason counts, and none once the tool has ended.
+
+        A call that waits ends at once. A running tool sees its token, is cancelled after `grace` seconds, and given up
+        after as many again (C24).
+        """
+        if self.stopping is not None or self.phase in ("ran", "over"):
+            return
+        self.stopping = outcome
+        self.token.cancel(outcome.result.text)
+        if self.leash is not None:
+            self.leash.reschedule(now() + (self.grace if self.phase == "running" else 0.0))
+        if self.kill is not None:
+            self.kill.reschedule(now() + 2 * self.grace)
+
+    def _token_was_cancelled(self) -> None:
+        self.stop(cancelled(self.token.reason))

@@ -1,0 +1,168 @@
+"""Stages 8 and 9 of a call: a person's answer, and whether what was decided still holds after every wait."""
+
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import ToolBlockedOn, Warned
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
+from tui_agent.protocol.tool import Preview
+
+from .admission import guard_input, judge_now, prepare
+from .approvals import AnsweredBy
+from .call_state import CallState, now
+from .digest import call_digest
+from .engine import Engine
+from .foreign_code import asked, careful, copy_of
+from .outcomes import Outcome, failure, invalid, skipped_on_request
+
+MOST_QUESTIONS = 5
+"""Times a person is asked about one call whose targets keep changing; then the answer is no."""
+
+PREVIEW_SECONDS = 5.0
+"""How long a tool may take to say what a call would do."""
+
+
+async def ask_person(engine: Engine, state: CallState) -> Outcome | None:
+    """Stage 8: asks a person where the judgement says so, unless exactly this was approved already (C43–C46)."""
+    if not needs_answer(engine, state):
+        return None
+    if state.questions >= MOST_QUESTIONS:
+        return failure("denied_policy", "Permission denied: what this call would touch kept changing.", "unstable")
+    state.questions += 1
+    request = await _request(engine, state)
+    engine.tell.publish(ToolBlockedOn(call_id=state.call.id, what="approval"))
+    began = now()
+    try:
+        answer = await engine.gate.ask(request, engine.tell, lambda: _judged(engine, state))
+    finally:
+        state.asked.append((began, now()))
+        state.stale = True
+    return await _take_answer(engine, state, request, answer.decision, answer.by)
+
+
+def needs_answer(engine: Engine, state: CallState) -> bool:
+    """Whether a person must be asked about the call as it is now: an approval counts for what was shown, no more."""
+    decision = state.decision
+    if engine.policy is None or decision is None or decision.decision != "ask":
+        return False
+    return _digest(state) != state.approved
+
+
+def still_stands(engine: Engine, state: CallState) -> Outcome | None:
+    """Stage 9: after a wait the call is judged anew, and the tool must still be the one that was judged (P51, P53)."""
+    if engine.registry.find(state.call.name) is not state.tool:
+        text = f"Tool {state.call.name} not found: it was removed or replaced while the call waited. Not run."
+        return failure("not_found", text, "tool_removed")
+    return judge_now(engine, state)
+
+
+async def _take_answer(
+    engine: Engine, state: CallState, request: ApprovalRequest, decision: ApprovalDecision, by: AnsweredBy
+) -> Outcome | None:
+    match decision.decision:
+        case "deny":
+            return _denied(engine, decision, by)
+        case "skip":
+            text = f"Skipped by the user.{_said(decision)}"
+            is_error = engine.options.skip_is_error
+            return skipped_on_request("skipped_user", text, decision.override_result, is_error=is_error)
+        case "approve":
+            if decision.note and by != "policy":
+                state.notes.append(f"The user said: {decision.note}")
+            if decision.override_result is not None:
+                return Outcome("overridden", decision.override_result)
+            if by == "policy":
+                return None
+            return await _take_approval(engine, state, request, decision)
+
+
+async def _take_approval(
+    engine: Engine, state: CallState, request: ApprovalRequest, decision: ApprovalDecision
+) -> Outcome | None:
+    edited = decision.input is not None and decision.input != state.arguments
+    if decision.input is not None and edited:
+        refusal = await _edit(engine, state, decision.input)
+        if refusal is not None:
+            return refusal
+    state.approved = _digest(state) if edited else request.digest
+    if decision.scope != "once":
+        _grant(engine, state, request, decision, edited=edited)
+    return None
+
+
+async def _edit(engine: Engine, state: CallState, arguments: JsonObject) -> Outcome | None:
+    """Takes a person's arguments: validated, guarded and judged as if the model had sent them."""
+    before = state.arguments
+    state.arguments = copy_of(arguments)
+    refusal = prepare(engine, state)
+    if refusal is not None:
+        return invalid(f"The user changed the arguments before approving, and they do not fit. {refusal.result.text}")
+    state.turns.change(state)
+    refusal = await guard_input(engine, state) or judge_now(engine, state)
+    changed = sorted(name for name in {*before, *state.arguments} if before.get(name) != state.arguments.get(name))
+    state.notes.append(
+        f"The user changed the arguments before approving: {', '.join(changed)}. The call ran with them."
+    )
+    return refusal
+
+
+def _denied(engine: Engine, decision: ApprovalDecision, by: AnsweredBy) -> Outcome:
+    if by == "user" or by == "resume":
+        outcome = failure("denied_user", f"The user denied this call.{_said(decision)}", "denied_user")
+        if engine.options.on_reject == "stop_turn" and not decision.note:
+            return Outcome(outcome.status, outcome.result, outcome.error_kind, halts="stopped")
+        return outcome
+    return failure("denied_policy", f"Permission denied: {decision.note or by}", f"denied_by_{by}")
+
+
+def _said(decision: ApprovalDecision) -> str:
+    return f" The user said: {decision.note}" if decision.note else ""
+
+
+def _grant(
+    engine: Engine, state: CallState, request: ApprovalRequest, decision: ApprovalDecision, *, edited: bool
+) -> None:
+    """Stores the rule that was offered, and lets every other waiting question profit from it at once (P55)."""
+    assert engine.policy is not None
+    rule = engine.policy.grant_rule(state.known_tool, state.arguments) if edited else request.session_rule
+    try:
+        if rule is None:
+            raise ConfigurationError("no rule is narrow enough to be stored for this call")
+        engine.policy.grant(rule, decision.scope)
+    except ConfigurationError as error:
+        text = f"The call was approved, once only: {error}."
+        engine.tell.publish(Warned(code="grant_failed", text=text, context={"call_id": state.call.id}))
+    else:
+        engine.gate.reconsider()
+
+
+async def _request(engine: Engine, state: CallState) -> ApprovalRequest:
+    tool, decision = state.known_tool, state.decision
+    assert decision is not None
+    assert engine.policy is not None
+    digest = _digest(state)
+    preview = await asked(tool.preview, copy_of(state.arguments), PREVIEW_SECONDS)
+    state.preview = preview if isinstance(preview, Preview) else None
+    return ApprovalRequest(
+        call_id=state.call.id,
+        digest=digest,
+        tool=tool.name,
+        args=copy_of(state.arguments),
+        summary=careful(tool.summarise, state.arguments, otherwise=""),
+        reason=decision.reason,
+        preview=state.preview,
+        parts=decision.parts,
+        trace=decision.trace,
+        targets=decision.targets,
+        session_rule=engine.policy.grant_rule(tool, state.arguments),
+        agent=engine.agent,
+    )
+
+
+def _judged(engine: Engine, state: CallState) -> PermissionDecision:
+    assert engine.policy is not None
+    return engine.policy.check(state.known_tool, state.arguments)
+
+
+def _digest(state: CallState) -> str:
+    targets = state.decision.targets if state.decision is not None else ()
+    return call_digest(state.call.name, state.arguments, targets)

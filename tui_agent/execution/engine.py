@@ -1,0 +1,58 @@
+"""Everything the pipeline of a call works with, complete and the same for every path a call may come by (P14, P15)."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from tui_agent.protocol.bus import Publisher
+from tui_agent.protocol.messages import JsonObject, ToolCall
+from tui_agent.protocol.permissions import PermissionChecker
+from tui_agent.protocol.tool import Tool, ToolResult
+
+from .approvals import ApprovalGate
+from .hook_bus import HookBus
+from .options import ExecutionOptions
+from .tool_registry import ToolRegistry
+
+
+@dataclass(frozen=True, slots=True)
+class GuardrailTrip:
+    """A guardrail did not pass."""
+
+    name: str
+    reason: str
+    severity: Literal["low", "medium", "high", "critical"] = "medium"
+    halts: bool = False
+    """Whether the whole run ends with reason `guardrail`."""
+
+
+class ToolGuardrails(Protocol):
+    """Guardrails over calls and results (C38); a check that raises counts as tripped."""
+
+    async def check_input(self, call: ToolCall, tool: Tool, arguments: JsonObject) -> GuardrailTrip | None:
+        """Looks at a call before it is judged; None: it passes."""
+        ...
+
+    async def check_output(self, call: ToolCall, result: ToolResult) -> GuardrailTrip | None:
+        """Looks at a result before anybody sees it; None: it passes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What is needed to run calls."""
+
+    registry: ToolRegistry
+    tell: Publisher
+    options: ExecutionOptions
+    hooks: HookBus
+    policy: PermissionChecker | None
+    """None: this caller has no permission system, and every call counts as allowed."""
+    gate: ApprovalGate
+    guardrails: ToolGuardrails | None
+    agent: str
+    """Who asks, in approval dialogs."""
+
+    @property
+    def looks_before_judging(self) -> bool:
+        """Whether anything that sees a call stands between the floor and the whole judgement."""
+        return self.guardrails is not None or self.hooks.has("before_tool")

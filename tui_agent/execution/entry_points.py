@@ -1,0 +1,92 @@
+"""The library's front door: run calls, skip a call, check a call's arguments (interface §7)."""
+
+from collections.abc import Iterable, Sequence
+
+from tui_agent.protocol.bus import Publisher
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.events import MessageEnded, MessageStarted, ToolEnded, ToolQueued
+from tui_agent.protocol.messages import AssistantMessage, ToolCall, ToolResultMessage
+from tui_agent.protocol.permissions import PermissionChecker
+from tui_agent.protocol.tool import Tool
+
+from .approvals import ApprovalGate
+from .batch import ToolExecutionResult
+from .executor import ToolExecutor
+from .hook_bus import HookBus
+from .options import ExecutionOptions
+from .outcomes import SkipReason, skipped
+from .scheduler import ToolScheduler
+from .steering_poll import SteeringGetter
+from .tool_adapters import ForeignTool
+from .tool_registry import ToolRegistry
+
+
+async def execute_tool_calls(
+    tools: ToolRegistry | Iterable[Tool | ForeignTool] | None,
+    calls: Sequence[ToolCall] | AssistantMessage,
+    *,
+    bus: Publisher,
+    cancellation: CancellationToken | None = None,
+    get_steering: SteeringGetter | None = None,
+    options: ExecutionOptions | None = None,
+    hooks: HookBus | None = None,
+    policy: PermissionChecker | None = None,
+    gate: ApprovalGate | None = None,
+    step: int = 0,
+) -> ToolExecutionResult:
+    """Runs all calls of one message and waits for all of them (S0-1, S2-1).
+
+    Args:
+        tools: the tools there are; None: none, so that every call is answered as not found (S2-16).
+        calls: the calls, or the message that holds them (S2-3).
+        bus: hears every event.
+        cancellation: token of the run; set, it stops every call, and the calls are answered as cancelled.
+        get_steering: hands over waiting messages; asked at the boundaries of the steering mode and nowhere else.
+        options: how calls run.
+        hooks: asked about every call.
+        policy: judges every call; None: there is no permission system here, and every call counts as allowed.
+        gate: where questions wait; None: nobody can answer, so a call that needs an answer is denied (C19).
+        step: number of the step, for tools.
+
+    Returns:
+        One result for each call, in call order, whatever happened (S0-3); empty for no calls (S0-2). A tool's failure
+        never propagates (S0-37). If the task is cancelled, every call is answered and told before `CancelledError`
+        goes on.
+
+    Raises:
+        ConfigurationError: two tools have the same name.
+    """
+    executor = ToolExecutor(tools, bus=bus, options=options, hooks=hooks, policy=policy, gate=gate)
+    async with ToolScheduler(executor, cancellation=cancellation, get_steering=get_steering, step=step) as scheduler:
+        scheduler.submit_all(calls.tool_calls if isinstance(calls, AssistantMessage) else calls)
+        return await scheduler.finish()
+
+
+def skip_tool_call(
+    call: ToolCall, bus: Publisher, *, reason: SkipReason = "steering", index: int = 0
+) -> ToolResultMessage:
+    """Answers one call without running it (S0-21, S2-13): an error result whose text says why; no tool and no hook is
+    asked (S0-22).
+
+    Tells `tool.queued` < `tool.ended` < `message.started` < `message.ended`. For calls that no `execute_tool_calls`
+    has in hand; that one skips by itself.
+    """
+    outcome = skipped(reason)
+    message = ToolResultMessage(
+        call_id=call.id, tool_name=call.name, content=outcome.result.content, is_error=outcome.result.is_error
+    )
+    bus.publish(ToolQueued(call_id=call.id, name=call.name, args_raw=call.arguments, index=index))
+    bus.publish(
+        ToolEnded(
+            call_id=call.id,
+            name=call.name,
+            index=index,
+            status=outcome.status,
+            is_error=message.is_error,
+            content=message.content,
+            error_kind=outcome.error_kind,
+        )
+    )
+    bus.publish(MessageStarted(message_id=message.id, role="tool_result", call_id=call.id))
+    bus.publish(MessageEnded(message_id=message.id, message=message))
+    return message

@@ -1,0 +1,197 @@
+"""HOW one call runs: its whole life, from received to ended, one function a stage (engine §2).
+
+The same for every path a call may come by. WHEN it runs is the scheduler's, which the pipeline meets in stage 10.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+
+from tui_agent.protocol.bus import Publisher
+from tui_agent.protocol.events import MessageEnded, MessageStarted, ToolEnded
+from tui_agent.protocol.messages import ToolResultMessage
+from tui_agent.protocol.permissions import PermissionChecker
+from tui_agent.protocol.reports import ToolCallReport
+from tui_agent.protocol.tool import Tool
+
+from .admission import ask_hooks, check_floor, guard_input, judge, refuse_unfit, settle
+from .aftermath import ask_failure_hooks, guard_output, make_fit, mutate
+from .approvals import ApprovalGate
+from .call_state import CallState, now
+from .consent import ask_person, needs_answer, still_stands
+from .engine import Engine, ToolGuardrails
+from .foreign_code import is_being_cancelled
+from .hook_bus import HookBus
+from .hook_questions import observe_end
+from .options import ExecutionOptions, PreHookPosition
+from .outcomes import Outcome, cancelled, interrupted
+from .running import run_tool, tell_start
+from .tool_adapters import ForeignTool
+from .tool_registry import ToolRegistry
+
+Stage = Callable[[Engine, CallState], Awaitable[Outcome | None]]
+
+ADMISSION: dict[PreHookPosition, tuple[Stage, ...]] = {
+    "before_permission": (refuse_unfit, check_floor, guard_input, ask_hooks, settle, judge, ask_person),
+    "after_permission": (refuse_unfit, check_floor, guard_input, judge, ask_person, ask_hooks, settle),
+    "before_lookup": (ask_hooks, refuse_unfit, check_floor, guard_input, settle, judge, ask_person),
+}
+"""Stages 1 to 8 in their order, for each place where hooks may be asked (C13)."""
+
+
+class ToolExecutor:
+    """Runs calls one at a time or many at once; holds nothing of any of them."""
+
+    def __init__(
+        self,
+        tools: ToolRegistry | Iterable[Tool | ForeignTool] | None,
+        *,
+        bus: Publisher,
+        options: ExecutionOptions | None = None,
+        hooks: HookBus | None = None,
+        policy: PermissionChecker | None = None,
+        gate: ApprovalGate | None = None,
+        guardrails: ToolGuardrails | None = None,
+        agent: str = "main",
+    ) -> None:
+        self.engine = Engine(
+            registry=tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools),
+            tell=bus,
+            options=options or ExecutionOptions(),
+            hooks=hooks or HookBus(),
+            policy=policy,
+            gate=gate or ApprovalGate(),
+            guardrails=guardrails,
+            agent=agent,
+        )
+
+    async def execute(self, state: CallState) -> None:
+        """Takes one call to its end: whatever happens, exactly once; only a real cancellation passes through."""
+        outcome = None
+        try:
+            outcome = await self._admit(state) or await self._run(state)
+            outcome = await make_fit(self.engine, state, outcome)
+        finally:
+            self.end(state, outcome or cut_off(state))
+
+    async def _admit(self, state: CallState) -> Outcome | None:
+        """Stages 1 to 10: why the call will not run; None: it runs now. A call that is taken back stops waiting."""
+        if state.stopping is not None:
+            return state.stopping
+        try:
+            async with asyncio.timeout(None) as state.leash:
+                for stage in ADMISSION[self.engine.options.pre_hook_position]:
+                    refusal = await stage(self.engine, state)
+                    if refusal is not None:
+                        return await ask_failure_hooks(self.engine, state, refusal)
+                return await take_slot(self.engine, state) or state.stopping
+        except TimeoutError:
+            # Nothing but the leash may end the wait, or a call that was never judged would go on.
+            if state.stopping is None:
+                raise
+            return state.stopping
+        finally:
+            state.leash = None
+
+    async def _run(self, state: CallState) -> Outcome:
+        """Stages 11 to 13."""
+        outcome = await run_tool(self.engine, state)
+        outcome = await ask_failure_hooks(self.engine, state, outcome)
+        outcome = await mutate(self.engine, state, outcome)
+        return await guard_output(self.engine, state, outcome)
+
+    def end(self, state: CallState, outcome: Outcome) -> None:
+        """Stage 15: the call is over. Its end is told now, or at the commit where ends come in call order (C5)."""
+        options = self.engine.options
+        state.phase, state.outcome = "over", outcome
+        if options.balanced_start or (options.start_unknown and outcome.status == "not_found"):
+            tell_start(self.engine, state)
+        state.ended = _ended_event(state, outcome)
+        state.message = ToolResultMessage(
+            call_id=state.call.id,
+            tool_name=state.call.name,
+            content=outcome.result.content,
+            is_error=outcome.result.is_error,
+            details=outcome.result.details,
+        )
+        state.report = _report(state, outcome)
+        if options.end_events == "completion":
+            self.tell_end(state)
+
+    def tell_end(self, state: CallState) -> None:
+        """Tells the end of a call, once."""
+        if state.ended is not None and not state.end_told:
+            state.end_told = True
+            self.engine.tell.publish(state.ended)
+
+    async def observe(self, state: CallState) -> None:
+        """After stage 15: observers hear of every call that ran, and of unknown tools (S0-40)."""
+        if state.ended is not None and (state.started or state.ended.status == "not_found"):
+            await observe_end(self.engine.hooks, state.ended, self.engine.tell)
+
+    def tell_message(self, state: CallState) -> None:
+        """Part of stage 16: tells a call's result message, once, after its end (S0-42)."""
+        if state.message is not None and not state.message_told:
+            state.message_told = True
+            message = state.message
+            tell = self.engine.tell
+            tell.publish(MessageStarted(message_id=message.id, role="tool_result", call_id=message.call_id))
+            tell.publish(MessageEnded(message_id=message.id, message=message))
+
+
+async def take_slot(engine: Engine, state: CallState) -> Outcome | None:
+    """Stages 9 and 10: waits for the call's turn; what was decided before any wait is decided again after it."""
+    refusal = await state.turns.take(state)
+    while refusal is None and state.stale:
+        refusal = still_stands(engine, state)
+        if refusal is None and needs_answer(engine, state):
+            state.turns.give_back(state)
+            refusal = await ask_person(engine, state) or await state.turns.take(state)
+    return refusal
+
+
+def cut_off(state: CallState) -> Outcome:
+    """The end of a call whose own task is cancelled or broke: nothing of its result can be shown any more."""
+    if not is_being_cancelled():
+        return interrupted("The engine failed while it handled this call. Whether the call did its work is not known.")
+    if state.phase == "ran":
+        return interrupted("The call ran to its end, but the run was cancelled before its result could be handed over.")
+    return state.stopping or cancelled("")
+
+
+def _ended_event(state: CallState, outcome: Outcome) -> ToolEnded:
+    end = state.started_at if state.started_at is not None else now()
+    result = outcome.result
+    return ToolEnded(
+        call_id=state.call.id,
+        name=state.call.name,
+        index=state.index,
+        status=outcome.status,
+        is_error=result.is_error,
+        content=result.content,
+        details=result.details,
+        latency_ms=state.latency_s * 1000,
+        queued_ms=max(end - state.queued_at - state.approval_s, 0.0) * 1000,
+        approval_ms=state.approval_s * 1000,
+        size_bytes=outcome.size_bytes,
+        truncated=outcome.truncated,
+        persisted_path=outcome.persisted_path,
+        child_run_id=result.child_run_id,
+        terminate=result.terminate,
+        metrics=state.metrics,
+        error_kind=outcome.error_kind,
+        traceback=outcome.traceback,
+    )
+
+
+def _report(state: CallState, outcome: Outcome) -> ToolCallReport:
+    return ToolCallReport(
+        call_id=state.call.id,
+        tool_name=state.call.name,
+        arguments=state.arguments or state.call.arguments,
+        status=outcome.status,
+        result_size_bytes=outcome.size_bytes,
+        latency_ms=state.latency_s * 1000,
+        skipped=outcome.status.startswith("skipped"),
+        error=outcome.result.text if outcome.result.is_error else None,
+        metrics=state.metrics,
+    )

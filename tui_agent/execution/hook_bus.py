@@ -1,0 +1,139 @@
+"""Where hooks are kept and asked: in the order they were added, each within its time.
+
+| hook | asked | its answer |
+|---|---|---|
+| `before_tool` | before a call is judged | goes on, denied, skipped, another result, other arguments |
+| `before_update` | before a partial result is told | `False` keeps it back |
+| `after_update` | after one was told | none |
+| `on_tool_error` | when a call raised, timed out or is unknown | a result to use instead; whether the run goes on |
+| `after_tool` | when a call ran, before its end is told | the result everybody sees |
+| `after_tool_observer` | after the end was told | none |
+
+A `before_tool` hook that raises or does not answer denies its call, unless it was added with `fail_open` (C47).
+"""
+
+import difflib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
+
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import ToolEnded
+from tui_agent.protocol.hooks import AfterTool, BeforeTool, BeforeToolAnswer, BeforeUpdate, FailureAnswer, ToolFailed
+from tui_agent.protocol.tool import ToolResult
+
+from .foreign_code import asked
+
+HookEvent: TypeAlias = Literal[
+    "before_tool", "before_update", "after_update", "on_tool_error", "after_tool", "after_tool_observer"
+]
+
+BeforeToolHook = Callable[[BeforeTool], BeforeToolAnswer | bool | Awaitable[BeforeToolAnswer | bool | None] | None]
+BeforeUpdateHook = Callable[[BeforeUpdate], bool | Awaitable[bool | None] | None]
+AfterUpdateHook = Callable[[BeforeUpdate], Awaitable[None] | None]
+ToolErrorHook = Callable[[ToolFailed], FailureAnswer | Awaitable[FailureAnswer | None] | None]
+AfterToolHook = Callable[[AfterTool], ToolResult | Awaitable[ToolResult | None] | None]
+ToolObserver = Callable[[ToolEnded], Awaitable[None] | None]
+
+H = TypeVar("H", bound=Callable[..., Any])
+
+_EVENTS: tuple[str, ...] = get_args(HookEvent)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hook:
+    """One hook as it was added."""
+
+    name: str
+    function: Callable[[Any], object]
+    timeout: float | None
+    """Seconds until it counts as failed; None: no limit."""
+    fail_open: bool
+
+    async def ask(self, question: object) -> object:
+        """Its answer, or a `Crash`."""
+        return await asked(self.function, question, self.timeout)
+
+
+class HookBus:
+    """In-process hooks, by the name of what they are asked. The methods named like a hook also work as decorators."""
+
+    def __init__(self, *, timeout: float | None = 30.0) -> None:
+        self.timeout = timeout
+        """Seconds a hook may take where it was added without a time of its own (P44)."""
+        self._hooks: dict[str, list[Hook]] = {event: [] for event in _EVENTS}
+
+    def add(
+        self,
+        event: str,
+        function: Callable[[Any], object],
+        *,
+        name: str | None = None,
+        timeout: float | None = None,
+        fail_open: bool = False,
+    ) -> Callable[[], None]:
+        """Adds a hook behind those there are.
+
+        Args:
+            event: one of `HookEvent`.
+            function: plain or async; gets the question, gives the answer.
+            name: shown in events; the function's own name where none is given.
+            timeout: seconds; None: the bus's own.
+            fail_open: whether the call goes on if the hook fails.
+
+        Returns:
+            A function that removes the hook again.
+
+        Raises:
+            ConfigurationError: there is no such event; a misspelt hook would never be asked (P47).
+        """
+        if event not in self._hooks:
+            near = difflib.get_close_matches(event, _EVENTS, 1) or _EVENTS
+            raise ConfigurationError(f"no hook named {event!r}; did you mean {' or '.join(near)}?")
+        own_name = name or getattr(function, "__name__", type(function).__name__)
+        hook = Hook(own_name, function, self.timeout if timeout is None else timeout, fail_open)
+        self._hooks[event].append(hook)
+
+        def remove() -> None:
+            if hook in self._hooks[event]:
+                self._hooks[event].remove(hook)
+
+        return remove
+
+    def before_tool(self, function: H) -> H:
+        """Adds a `before_tool` hook."""
+        self.add("before_tool", function)
+        return function
+
+    def before_update(self, function: H) -> H:
+        """Adds a `before_update` hook (S0-32)."""
+        self.add("before_update", function)
+        return function
+
+    def after_update(self, function: H) -> H:
+        """Adds an `after_update` hook (S0-34)."""
+        self.add("after_update", function)
+        return function
+
+    def on_tool_error(self, function: H) -> H:
+        """Adds an `on_tool_error` hook (S4-64)."""
+        self.add("on_tool_error", function)
+        return function
+
+    def after_tool(self, function: H) -> H:
+        """Adds an `after_tool` hook (C39)."""
+        self.add("after_tool", function)
+        return function
+
+    def after_tool_observer(self, function: H) -> H:
+        """Adds an `after_tool_observer` (S0-40)."""
+        self.add("after_tool_observer", function)
+        return function
+
+    def hooks(self, event: HookEvent) -> tuple[Hook, ...]:
+        """The hooks for an event, in order."""
+        return tuple(self._hooks[event])
+
+    def has(self, *events: HookEvent) -> bool:
+        """Whether there is a hook for one of these events."""
+        return any(self._hooks[event] for event in events)

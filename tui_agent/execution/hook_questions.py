@@ -1,0 +1,215 @@
+"""How a call's hooks are asked and what their answers come to; each question is told as `hook.*` events.
+
+A decision is made before anything is told about it, so that nothing that happens to an event can change it (P46).
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tui_agent.protocol.bus import Publisher
+from tui_agent.protocol.events import HookEnded, HookFailed, HookStarted, ToolEnded, Warned
+from tui_agent.protocol.hooks import (
+    AfterTool,
+    ApproveCall,
+    BeforeTool,
+    BeforeToolAnswer,
+    BeforeUpdate,
+    Continue,
+    DenyCall,
+    FailureAnswer,
+    ModifyArguments,
+    OverrideResult,
+    SkipCall,
+    ToolFailed,
+)
+from tui_agent.protocol.messages import JsonObject, ToolCall
+from tui_agent.protocol.tool import Tool, ToolResult
+
+from .foreign_code import Crash, copy_of
+from .hook_bus import Hook, HookBus, HookEvent
+
+Action: TypeAlias = Literal["allow", "deny", "skip", "modify", "override"]
+
+
+@dataclass(frozen=True, slots=True)
+class HookVerdict:
+    """What all `before_tool` hooks of a call come to."""
+
+    answer: Continue | ApproveCall | DenyCall | SkipCall | OverrideResult
+    arguments: JsonObject
+    """Arguments after every rewriting."""
+    rewritten: bool = False
+    failed: bool = False
+    """Whether the denial is not an answer but comes of a hook that failed (P45)."""
+
+
+async def ask_before_tool(
+    hooks: HookBus, call: ToolCall, tool: Tool | None, arguments: JsonObject, tell: Publisher
+) -> HookVerdict:
+    """Asks every hook in order, the next one with what the one before made of the arguments; the first no ends it."""
+    verdict: Continue | ApproveCall = Continue()
+    rewritten = False
+    for hook in hooks.hooks("before_tool"):
+        # Hooks get copies: what they write into one never reaches the call unjudged (P48).
+        seen = call.model_copy(update={"arguments": copy_of(call.arguments)})
+        question = BeforeTool(seen, tool, copy_of(arguments))
+        answer = await _ask(hook, "before_tool", question, call.id, tell)
+        if isinstance(answer, Crash):
+            if hook.fail_open:
+                continue
+            return HookVerdict(DenyCall(_failure_words(hook, answer)), arguments, rewritten, failed=True)
+        match answer:
+            case ApproveCall():
+                verdict = answer
+            case ModifyArguments(arguments=changed):
+                arguments, rewritten = copy_of(changed), True
+            case DenyCall() | SkipCall() | OverrideResult():
+                return HookVerdict(answer, arguments, rewritten)
+            case _:
+                pass
+    return HookVerdict(verdict, arguments, rewritten)
+
+
+async def ask_after_tool(
+    hooks: HookBus, call: ToolCall, arguments: JsonObject, result: ToolResult, tell: Publisher
+) -> ToolResult | str:
+    """The result after every `after_tool` hook, or why one of them failed: then nobody knows what it would have made
+    of the result, and nobody must see it as it is (P43, P72)."""
+    for hook in hooks.hooks("after_tool"):
+        answer = await _ask(hook, "after_tool", AfterTool(call, copy_of(arguments), result), call.id, tell)
+        if isinstance(answer, Crash):
+            if not hook.fail_open:
+                return _failure_words(hook, answer)
+        elif answer is not None:
+            result = answer if isinstance(answer, ToolResult) else ToolResult.of_text(str(answer))
+    return result
+
+
+async def ask_about_failure(hooks: HookBus, call: ToolCall, error: str, tell: Publisher) -> FailureAnswer:
+    """The first fallback any hook gives; the run goes on unless one of them says no (S4-64)."""
+    fallback: ToolResult | None = None
+    goes_on = True
+    for hook in hooks.hooks("on_tool_error"):
+        answer = await _ask(hook, "on_tool_error", ToolFailed(call, error), call.id, tell)
+        if isinstance(answer, FailureAnswer):
+            fallback = fallback or answer.fallback
+            goes_on = goes_on and answer.continue_on_error
+    return FailureAnswer(fallback, goes_on)
+
+
+async def allows_update(hooks: HookBus, call: ToolCall, text: str, tell: Publisher) -> bool:
+    """Whether a partial result may be told (S0-32); a hook that fails keeps it back."""
+    for hook in hooks.hooks("before_update"):
+        answer = await hook.ask(BeforeUpdate(call, text))
+        if isinstance(answer, Crash):
+            _warn(hook, "before_update", call.id, answer, tell)
+        if answer is False or (isinstance(answer, Crash) and not hook.fail_open):
+            return False
+    return True
+
+
+async def observe_update(hooks: HookBus, call: ToolCall, text: str, tell: Publisher) -> None:
+    """Lets the hooks know that a partial result was told (S0-34)."""
+    for hook in hooks.hooks("after_update"):
+        answer = await hook.ask(BeforeUpdate(call, text))
+        if isinstance(answer, Crash):
+            _warn(hook, "after_update", call.id, answer, tell)
+
+
+async def observe_end(hooks: HookBus, ended: ToolEnded, tell: Publisher) -> None:
+    """Lets the observers know that a call is over (S0-40)."""
+    for hook in hooks.hooks("after_tool_observer"):
+        await _ask(hook, "after_tool_observer", ended, ended.call_id, tell)
+
+
+async def _ask(hook: Hook, event: HookEvent, question: object, call_id: str, tell: Publisher) -> object:
+    clock = asyncio.get_running_loop().time
+    began = clock()
+    tell.publish(HookStarted(event=event, name=hook.name, call_id=call_id))
+    answered = False
+    try:
+        answer = await hook.ask(question)
+        if not isinstance(answer, Crash):
+            answer = _checked_answer(event, answer)
+        answered = True
+    finally:
+        if not answered:
+            tell.publish(HookFailed(event=event, name=hook.name, call_id=call_id, error="cancelled while it was asked"))
+    if isinstance(answer, Crash):
+        failed = HookFailed(
+            event=event,
+            name=hook.name,
+            call_id=call_id,
+            error=_failure_words(hook, answer),
+            timed_out=answer.timed_out,
+            fail_open=hook.fail_open or event in ("on_tool_error", "after_tool_observer"),
+        )
+        tell.publish(failed)
+        return answer
+    action, reason = _action_of(answer)
+    ms = (clock() - began) * 1000
+    tell.publish(HookEnded(event=event, name=hook.name, call_id=call_id, action=action, reason=reason, ms=ms))
+    return answer
+
+
+def _checked_answer(event: HookEvent, answer: object) -> object:
+    """The answer, or a `Crash` where it is none that this hook can give."""
+    match event:
+        case "before_tool":
+            return _before_tool_answer(answer)
+        case "after_tool":
+            fits = answer is None or isinstance(answer, ToolResult | str)
+        case "on_tool_error":
+            fits = answer is None or isinstance(answer, FailureAnswer)
+        case _:
+            fits = True
+    return answer if fits else _no_answer(event, answer)
+
+
+def _no_answer(event: HookEvent, answer: object) -> Crash:
+    return Crash(TypeError(f"it answered {answer!r}, which is no answer to {event}"))
+
+
+def _before_tool_answer(answer: object) -> BeforeToolAnswer | Crash:
+    """The answer as one of ours; `False` skips as in S0-26, `True` and nothing go on."""
+    match answer:
+        case None | True:
+            return Continue()
+        case False:
+            return SkipCall()
+        case Continue() | ApproveCall() | DenyCall() | SkipCall() | OverrideResult() | ModifyArguments():
+            return answer
+        case _:
+            return _no_answer("before_tool", answer)
+
+
+def _action_of(answer: object) -> tuple[Action, str]:
+    match answer:
+        case DenyCall(reason=reason):
+            return "deny", reason
+        case SkipCall():
+            return "skip", ""
+        case OverrideResult():
+            return "override", ""
+        case ToolResult() | str():
+            return "modify", ""
+        case FailureAnswer(fallback=fallback, continue_on_error=goes_on):
+            return ("override" if fallback else "allow"), ("" if goes_on else "the run ends")
+        case ModifyArguments():
+            return "modify", ""
+        case ApproveCall(reason=reason):
+            return "allow", reason
+        case _:
+            return "allow", ""
+
+
+def _failure_words(hook: Hook, crash: Crash) -> str:
+    if crash.timed_out:
+        return f"Hook {hook.name} did not answer within {hook.timeout:g} s"
+    return f"Hook {hook.name} failed: {crash.text}"
+
+
+def _warn(hook: Hook, event: str, call_id: str, crash: Crash, tell: Publisher) -> None:
+    context = {"event": event, "hook": hook.name, "call_id": call_id}
+    tell.publish(Warned(code="hook_failed", text=_failure_words(hook, crash), context=context))

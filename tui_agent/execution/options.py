@@ -1,0 +1,171 @@
+"""Every choice there is in running calls, and the presets that restore each seed's literal behaviour (§1, §3)."""
+
+import difflib
+import math
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from tui_agent.protocol.errors import ConfigurationError
+
+from .strategy import Auto, Batched, Parallel, Sequential, Strategy
+
+Grouping: TypeAlias = Literal["conflicts", "consecutive", "safe_first"]
+SteeringMode: TypeAlias = Literal[
+    "between_calls", "between_batches", "after_batch", "before_effects", "interrupt", "off"
+]
+PreHookPosition: TypeAlias = Literal["before_lookup", "before_permission", "after_permission"]
+
+MINIMAL_RESULT_LIMIT = 400
+"""Characters; less would not hold the note that says what was left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionOptions:
+    """How calls run. The defaults are the engine's; `preset` restores a seed's.
+
+    Raises:
+        ConfigurationError: a number is out of range (C1, P39).
+    """
+
+    strategy: Strategy = field(default_factory=Auto)
+    grouping: Grouping = "conflicts"
+    """How `Auto` orders calls (C2)."""
+    stream_tools: Literal["safe_only", "off"] = "safe_only"
+    """Whether `Auto` starts read-only calls while the model still streams (C28)."""
+    steering_mode: SteeringMode | None = None
+    """Where steering is looked for (C7); None: as the strategy implies, see `steering`."""
+    interrupt_interval: float = 0.1
+    """Seconds between two looks for steering while calls run, in mode `interrupt`."""
+    max_concurrency: int | None = 10
+    """Most calls that run at the same time; None: no limit."""
+    start_events: Literal["as_started", "upfront"] = "as_started"
+    """When `tool.started` is told: when a call really starts, or for all before any (C4)."""
+    end_events: Literal["completion", "source_order"] = "completion"
+    """When `tool.ended` is told: when a call is over, or for all in call order after all (C5)."""
+    message_events: Literal["ordered", "completion"] = "ordered"
+    """When result messages are told: per wave in call order, or right after each call's end (C6)."""
+    tool_timeout: float | None = 30.0
+    """Seconds a call may execute where its tool says nothing; None: without limit (C24)."""
+    grace: float = 2.0
+    """Seconds between telling a call to stop and cancelling it, and again before it is given up (C24)."""
+    validate_arguments: bool = True
+    """Whether arguments are checked against the tool's schema before anything else (C15)."""
+    malformed_args: Literal["error", "empty_object"] = "error"
+    """What arguments that are no JSON object count as (C20)."""
+    unknown_tool: Literal["explain", "plain"] = "explain"
+    """Whether an unknown name is answered with the names there are (C21)."""
+    start_unknown: bool = False
+    """Whether a call of an unknown tool is told as started, as S0-28 has it."""
+    balanced_start: bool = False
+    """Whether calls that never run are told as started, too (C12)."""
+    error_traceback: Literal["details", "model", "none"] = "details"
+    """Who sees the traceback of a tool that raised (C23)."""
+    skip_is_error: bool = True
+    """Whether a call skipped without a result is an error for the model (C11)."""
+    pre_hook_position: PreHookPosition = "before_permission"
+    """Where `before_tool` hooks are asked (C13)."""
+    hook_may_approve: bool = False
+    """Whether a hook's `ApproveCall` answers a question instead of a person (C14)."""
+    on_reject: Literal["continue", "stop_turn"] = "continue"
+    """What a person's denial without words does to the run (C44)."""
+    terminate_policy: Literal["all", "any"] = "all"
+    """How many results must ask for the end of the run (C48)."""
+    sibling_abort: frozenset[str] = frozenset()
+    """Names of tools whose failure stops the other calls of the message (C26)."""
+    result_limit: int | None = 100_000
+    """Characters of text a result may have before its middle is left out; None: no limit (S3-20)."""
+    archive_dir: Path | None = None
+    """Where results that were too long are kept whole; None: nowhere (S3-21)."""
+
+    def __post_init__(self) -> None:
+        if self.max_concurrency is not None and self.max_concurrency < 1:
+            raise ConfigurationError(f"max_concurrency must be at least 1 or None, got {self.max_concurrency}")
+        if self.tool_timeout is not None and not is_duration(self.tool_timeout):
+            raise ConfigurationError(f"tool_timeout must be more than 0 seconds or None, got {self.tool_timeout}")
+        if self.grace != 0 and not is_duration(self.grace):
+            raise ConfigurationError(f"grace must be 0 seconds or more, got {self.grace}")
+        if not is_duration(self.interrupt_interval):
+            raise ConfigurationError(f"interrupt_interval must be more than 0 seconds, got {self.interrupt_interval}")
+        if self.result_limit is not None and self.result_limit < MINIMAL_RESULT_LIMIT:
+            raise ConfigurationError(f"result_limit must be at least {MINIMAL_RESULT_LIMIT}, got {self.result_limit}")
+
+    @property
+    def steering(self) -> SteeringMode:
+        """The steering mode in force: the one chosen, or the one the strategy implies (C7)."""
+        if self.steering_mode is not None:
+            return self.steering_mode
+        match self.strategy:
+            case Sequential():
+                return "between_calls"
+            case Batched():
+                return "between_batches"
+            case Parallel():
+                return "after_batch"
+            case Auto():
+                return "before_effects"
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> "ExecutionOptions":
+        """The literal behaviour of one seed: `rust_loop` (S0), `permissioned` (S1), `ordered_parallel` (S2),
+        `streaming` (S3) or `sdk_loop` (S4), with `changes` on top, such as another strategy.
+
+        Raises:
+            ConfigurationError: there is no preset or no option of that name.
+        """
+        if name not in _PRESETS:
+            near = difflib.get_close_matches(name, _PRESETS, 1) or sorted(_PRESETS)
+            raise ConfigurationError(f"no preset {name!r}; did you mean {' or '.join(near)}?")
+        unknown = set(changes) - set(cls.__dataclass_fields__)
+        if unknown:
+            raise ConfigurationError(f"no execution option named {', '.join(sorted(unknown))}")
+        return replace(cls(**_PRESETS[name]), **changes)
+
+
+def is_duration(seconds: float) -> bool:
+    """Whether a number is a usable number of seconds: finite and more than 0."""
+    return math.isfinite(seconds) and seconds > 0
+
+
+_LITERAL: dict[str, Any] = {
+    "validate_arguments": False,
+    "unknown_tool": "plain",
+    "stream_tools": "off",
+    "max_concurrency": None,
+    "tool_timeout": None,
+    "result_limit": None,
+}
+
+_PRESETS: dict[str, dict[str, Any]] = {
+    "rust_loop": {
+        **_LITERAL,
+        "strategy": Parallel(),
+        "message_events": "completion",
+        "pre_hook_position": "before_lookup",
+        "start_unknown": True,
+    },
+    "permissioned": {"grouping": "safe_first", "steering_mode": "after_batch"},
+    "ordered_parallel": {
+        **_LITERAL,
+        "strategy": Parallel(),
+        "start_events": "upfront",
+        "end_events": "source_order",
+        "steering_mode": "after_batch",
+    },
+    "streaming": {
+        "grouping": "safe_first",
+        "steering_mode": "after_batch",
+        "pre_hook_position": "after_permission",
+        "error_traceback": "model",
+    },
+    "sdk_loop": {
+        **_LITERAL,
+        "strategy": Parallel(),
+        "unknown_tool": "explain",
+        "malformed_args": "empty_object",
+        "steering_mode": "off",
+        "pre_hook_position": "before_lookup",
+        "skip_is_error": False,
+        "tool_timeout": 30.0,
+    },
+}

@@ -1,0 +1,162 @@
+"""How a call can end, as values, and every word the model reads about a call that gave no result of its own.
+
+A refusal is an outcome of a call that never ran. No stage of the pipeline raises to say no.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from tui_agent.protocol.events import ToolStatus
+from tui_agent.protocol.messages import TextBlock
+from tui_agent.protocol.permissions import PermissionDecision
+from tui_agent.protocol.reports import RunReason
+from tui_agent.protocol.tool import ToolResult
+
+SkipReason: TypeAlias = Literal["steering", "notice", "cancelled", "stopped", "budget", "rejected", "failed", "sibling"]
+"""Why a call is not run although nothing is wrong with it (C9, C10)."""
+
+HOOK_SKIP_TEXT = "Tool call skipped by before_tool_execution hook"
+"""Literal text of S0-26."""
+
+LISTED_TOOLS = 40
+"""Most tools whose names are listed for an unknown one (C21)."""
+
+_SKIP_WORDS: dict[SkipReason, tuple[ToolStatus, str]] = {
+    "steering": (
+        "skipped_steering",
+        "Skipped due to queued user message. Not run: the user sent a message first; read it, then decide whether this "
+        "call is still wanted.",
+    ),
+    "notice": (
+        "skipped_steering",
+        "Skipped due to a system notice. Not run: the notice came first and is not from the user; read it, then decide "
+        "whether this call is still wanted.",
+    ),
+    "cancelled": ("cancelled", "Cancelled before it started: the call was not run."),
+    "stopped": ("cancelled", "Not run: the run was stopped first."),
+    "budget": ("cancelled", "Not run: the budget of this run is used up."),
+    "rejected": ("skipped_user", "Not run: the user rejected another call of the same message."),
+    "failed": ("cancelled", "Not run: another call of the same message failed and the run ends."),
+    "sibling": ("cancelled", "Cancelled: another call of the same message failed."),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one call ended."""
+
+    status: ToolStatus
+    result: ToolResult
+    error_kind: str | None = None
+    traceback: str | None = None
+    halts: RunReason | None = None
+    """Reason for which the whole run ends after this message's calls were answered."""
+    size_bytes: int = 0
+    """Size of the whole result, before it was fitted."""
+    truncated: bool = False
+    persisted_path: str | None = None
+
+    def with_result(self, result: ToolResult) -> "Outcome":
+        """The same outcome with another result; `ok` and `error` follow its error flag."""
+        status = self.status
+        if status in ("ok", "error"):
+            status = "error" if result.is_error else "ok"
+        return replace(self, status=status, result=result)
+
+
+def failure(status: ToolStatus, text: str, error_kind: str | None = None) -> Outcome:
+    """An outcome that tells the model one error text."""
+    return Outcome(status, ToolResult.of_text(text, is_error=True), error_kind)
+
+
+def answered(result: ToolResult) -> Outcome:
+    """The outcome of a tool that returned."""
+    return Outcome("error" if result.is_error else "ok", result, "tool_error" if result.is_error else None)
+
+
+def skipped(reason: SkipReason) -> Outcome:
+    """A call that is not run for a reason that has nothing to do with it (S0-21, C11)."""
+    status, text = _SKIP_WORDS[reason]
+    return failure(status, text, f"skipped_{reason}")
+
+
+def skipped_on_request(status: ToolStatus, text: str, result: ToolResult | None, *, is_error: bool) -> Outcome:
+    """A call that a hook or a person skipped; with a result that is its answer, and no error (S4-58, C11)."""
+    if result is not None:
+        return Outcome(status, result)
+    return Outcome(status, ToolResult.of_text(text, is_error=is_error))
+
+
+def not_found(name: str, known: tuple[str, ...], nearest: tuple[str, ...], *, explain: bool) -> Outcome:
+    """An unknown tool; the text begins as S0-38 has it and helps the model to the right name (C21)."""
+    text = f"Tool {name} not found"
+    if explain and not known:
+        text += ". There are no tools."
+    elif explain and len(known) <= LISTED_TOOLS:
+        text += f". Available tools: {', '.join(known)}."
+    elif explain and nearest:
+        text += f". Closest names: {', '.join(nearest)}."
+    return failure("not_found", text, "not_found")
+
+
+def invalid(text: str) -> Outcome:
+    """Arguments that do not fit (S1-25, S3-23)."""
+    return failure("invalid", text, "invalid_arguments")
+
+
+def output_limit() -> Outcome:
+    """A call of a message that was cut off (C29)."""
+    return failure(
+        "output_limit",
+        "Not run: the response hit the output token limit, so the arguments of this call may be incomplete. Make the "
+        "call again, with shorter arguments or in several steps.",
+        "output_limit",
+    )
+
+
+def denied_by_policy(decision: PermissionDecision) -> Outcome:
+    """A call that the permission policy refuses (S1-22)."""
+    return failure("denied_policy", f"Permission denied: {decision.reason}", f"denied_{decision.source}")
+
+
+def denied_by_hook(reason: str, error_kind: str = "denied_hook") -> Outcome:
+    """A call that a hook refuses, in the hook's own words (S3-27)."""
+    return failure("denied_hook", reason, error_kind)
+
+
+def timed_out(name: str, seconds: float) -> Outcome:
+    """A call that ran too long (S1-24, S3-25)."""
+    return failure(
+        "timeout", f"Tool {name} timed out after {seconds:g} s. It may have done a part of its work.", "timeout"
+    )
+
+
+def cancelled(reason: str) -> Outcome:
+    """A call that was taken back while it waited or ran."""
+    words = f" ({reason})" if reason and reason != "cancelled" else ""
+    return failure(
+        "cancelled", f"Cancelled{words}. If the call had started, a part of its work may be done.", "cancelled"
+    )
+
+
+def interrupted_by_steering() -> Outcome:
+    """A running call that gave way to a message (`interrupt` mode)."""
+    return failure(
+        "interrupted",
+        "Interrupted: the user sent a message while this call ran. A part of its work may be done.",
+        "interrupted_steering",
+    )
+
+
+def interrupted(text: str) -> Outcome:
+    """A call of which nobody can say what it did."""
+    return failure("interrupted", text, "interrupted")
+
+
+def with_partial(outcome: Outcome, partial: ToolResult) -> Outcome:
+    """The outcome of a call that was told to stop and then still returned something, which the model also sees."""
+    if not partial.content and partial.details is None:
+        return outcome
+    head = outcome.result.text + ("\nUntil then it gave:" if partial.content else "")
+    content = (TextBlock(text=head), *partial.content)
+    return replace(outcome, result=partial.model_copy(update={"content": content, "is_error": True}))

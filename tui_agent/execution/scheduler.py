@@ -1,0 +1,316 @@
+"""WHEN calls run: together or one by one, and while the model still talks or after it.
+
+Sequential, Parallel and Batched cut calls into waves: run a wave, commit its results, look for steering, run the next
+or skip what is left. Auto hands every call to the conflict order. Either way each call goes through the same pipeline
+of the executor, and each gets exactly one result, in call order.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable, Sequence
+from itertools import groupby
+from types import TracebackType
+from typing import Any, Literal, TypeAlias
+
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.events import ToolQueued
+from tui_agent.protocol.messages import ToolCall, ToolResultMessage, UserMessage
+from tui_agent.protocol.reports import ToolCallReport
+
+from .admission import receive
+from .batch import Batch, ToolExecutionResult
+from .boundaries import Boundaries
+from .call_state import CallState, now
+from .conflict_order import ConflictOrder
+from .executor import ToolExecutor
+from .foreign_code import careful
+from .outcomes import Outcome, cancelled, output_limit, skipped
+from .running import tell_start
+from .steering_poll import SteeringGetter, SteeringPoll
+from .strategy import Auto, WaveCutter
+from .turn_keeper import TurnKeeper
+
+BatchPhase: TypeAlias = Literal["open", "finishing", "finished", "discarding", "discarded"]
+
+
+class ToolScheduler:
+    """The calls of one message. An async context manager: nothing it began outlives it.
+
+    ```python
+    async with ToolScheduler(executor, cancellation=token) as scheduler:
+        scheduler.submit(call)  # as often as calls come; safe ones begin at once
+        result = await scheduler.finish()  # or: await scheduler.discard("the stream broke")
+    ```
+    Cancelled in `finish`, it answers every call, tells every event, and lets the cancellation go on; `tool_results`
+    and `steering_messages` then hold what would otherwise be lost. Left without `finish`, it discards.
+    """
+
+    def __init__(
+        self,
+        executor: ToolExecutor,
+        *,
+        cancellation: CancellationToken | None = None,
+        get_steering: SteeringGetter | None = None,
+        step: int = 0,
+        on_result: Callable[[ToolResultMessage], None] | None = None,
+    ) -> None:
+        """
+        Args:
+            executor: runs each call.
+            cancellation: token of the run or step; each call gets a child of it.
+            get_steering: hands over waiting messages; polled here and nowhere else until `finish` returned (C8).
+            step: number of the step, for tools.
+            on_result: takes each result message as it is committed, in call order; must not raise.
+        """
+        engine = executor.engine
+        strategy = engine.options.strategy
+        self._executor = executor
+        self._engine = engine
+        self._options = engine.options
+        self._token = cancellation or CancellationToken()
+        self._step = step
+        self._batch = Batch(executor, on_result)
+        self._cutter = None if isinstance(strategy, Auto) else WaveCutter(strategy)
+        self._poll = SteeringPoll(get_steering, engine.tell)
+        self._boundaries = Boundaries(
+            engine.options, self._poll, self._batch.states, has_waves=self._cutter is not None
+        )
+        order = ConflictOrder(engine.options.grouping) if self._cutter is None else None
+        self._turns = TurnKeeper(order, self._boundaries, engine.options.max_concurrency, engine.tell)
+        self._phase: BatchPhase = "open"
+        self._group = asyncio.TaskGroup()
+        self._live = 0
+        """Tasks that run."""
+        self._quiet = asyncio.Event()
+        """Set when the last of them ends."""
+
+    async def __aenter__(self) -> "ToolScheduler":
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._phase not in ("finished", "discarded"):
+            self._stop_all(self._token.reason)
+        try:
+            if isinstance(error, asyncio.CancelledError):
+                await self._group.__aexit__(kind, error, trace)
+            else:
+                # Another error of the body goes on as it is, and the calls get their grace.
+                await self._group.__aexit__(None, None, None)
+        finally:
+            self._close()
+
+    @property
+    def tool_results(self) -> tuple[ToolResultMessage, ...]:
+        """Result messages committed so far, in call order."""
+        return tuple(self._batch.results)
+
+    @property
+    def steering_messages(self) -> tuple[UserMessage, ...]:
+        """Messages taken over so far; whoever is cancelled must give them back to their queue (P22)."""
+        return self._poll.found
+
+    def submit(self, call: ToolCall) -> None:
+        """Takes a call while the model still talks; under `stream_tools=safe_only` it begins at once if it is valid,
+        read-only, safe beside others and allowed without a question (C28). All others wait for `finish`.
+        """
+        state = self._receive(call, (call.id,))
+        if self._may_start_early(state):
+            self._start(state)
+
+    def submit_all(self, calls: Sequence[ToolCall]) -> None:
+        """Takes all calls of a message that is complete; none begins before `finish`."""
+        known_ids = [call.id for call in calls]
+        for call in calls:
+            self._receive(call, known_ids)
+
+    async def finish(self, *, cut: bool = False) -> ToolExecutionResult:
+        """Runs what was submitted and waits for all of it.
+
+        Args:
+            cut: the message hit the output limit: whatever has not ended by now does not run (C29).
+
+        Returns:
+            One result for each call, in call order; an empty result, and no event, where there was no call (S0-2).
+        """
+        self._expect_open()
+        self._phase = "finishing"
+        states = self._batch.states
+        if states:
+            if cut or any(state.call.cut for state in states):
+                _stop_each(states, output_limit())
+            if self._options.start_events == "upfront":
+                for state in states:
+                    tell_start(self._engine, state)
+            self._turns.close()
+            for wave in self._waves():
+                await self._run(wave)
+            await self._boundaries.at_the_end()
+        if self._token.is_set():
+            self._batch.halted = self._batch.halted or "aborted"
+        self._phase = "finished"
+        self._close()
+        return self._batch.result(self._poll.found)
+
+    async def discard(self, reason: str) -> tuple[ToolCallReport, ...]:
+        """Cancels and ends what was submitted, because its message is thrown away; there are no result messages.
+
+        Returns:
+            One report for each call, in call order.
+        """
+        self._expect_open()
+        self._phase = "discarding"
+        self._stop_all(reason)
+        await self._until_quiet()
+        self._phase = "discarded"
+        self._close()
+        return self._batch.result(()).reports
+
+    def cancel_call(self, call_id: str, reason: str) -> bool:
+        """Takes one call back; the others go on, and the model is told the reason. False: it is over, or unknown."""
+        for state in self._batch.states:
+            if state.call.id == call_id and state.phase in ("waiting", "running") and state.stopping is None:
+                state.stop(cancelled(reason))
+                return True
+        return False
+
+    def notice_steering(self) -> None:
+        """A message waits: modes `before_effects` and `interrupt` look for it now instead of at the next boundary."""
+        if self._phase == "finishing" and self._live:
+            self._spawn(self._boundaries.look_when_told())
+
+    def _receive(self, call: ToolCall, known_ids: Sequence[str]) -> CallState:
+        """Stage 0, with stages 1 to 3 to know what may be said of the call."""
+        self._expect_open()
+        state = CallState(
+            call=call,
+            index=len(self._batch.states),
+            step=self._step,
+            token=self._token.child(),
+            turns=self._turns,
+            queued_at=now(),
+            grace=self._options.grace,
+        )
+        receive(self._engine, state)
+        if self._cutter is not None:
+            state.group = self._cutter.place(alone=state.alone)
+        self._batch.begin(known_ids)
+        self._batch.states.append(state)
+        self._tell_queued(state)
+        self._turns.add(state, settled=not self._engine.hooks.has("before_tool"))
+        return state
+
+    def _tell_queued(self, state: CallState) -> None:
+        tool, call = state.tool, state.call
+        queued = ToolQueued(
+            call_id=call.id,
+            name=call.name,
+            args_raw=call.arguments,
+            index=state.index,
+            group=state.group,
+            safe=state.safe,
+            summary=careful(tool.summarise, call.arguments, otherwise="") if tool else "",
+        )
+        self._engine.tell.publish(queued)
+
+    def _may_start_early(self, state: CallState) -> bool:
+        if self._options.stream_tools == "off" or self._cutter is not None:
+            return False
+        if state.unfit is not None or not (state.read_only and state.safe) or state.alone:
+            return False
+        policy = self._engine.policy
+        return policy is None or policy.check(state.known_tool, state.arguments).decision == "allow"
+
+    def _waves(self) -> list[list[CallState]]:
+        """Calls that are let go together; Auto lets all go at once, and the conflict order says who waits for whom."""
+        if self._cutter is None:
+            return [self._batch.states]
+        waves = [list(wave) for _, wave in groupby(self._batch.states, key=lambda state: state.group)]
+        self._turns.tell_waves(waves)
+        return waves
+
+    async def _run(self, wave: Sequence[CallState]) -> None:
+        """Runs a wave, commits its results and looks for steering; found, it leaves later waves nothing but skips."""
+        for state in wave:
+            self._start(state)
+        await self._until_quiet()
+        await self._batch.commit(wave)
+        if self._cutter is not None:
+            await self._boundaries.after_wave(len(wave))
+
+    def _start(self, state: CallState) -> None:
+        if not state.begun:
+            state.begun = True
+            self._spawn(self._carry_out(state))
+
+    async def _carry_out(self, state: CallState) -> None:
+        """A call's own task."""
+        try:
+            await self._executor.execute(state)
+        finally:
+            self._turns.leave(state)
+            self._draw_conclusions(state)
+        if state.end_told:
+            await self._executor.observe(state)
+        if self._options.message_events == "completion":
+            self._executor.tell_message(state)
+        await self._boundaries.after_call(state)
+
+    def _draw_conclusions(self, state: CallState) -> None:
+        """What one call's end means for the others (C26, C27, C44)."""
+        outcome = state.outcome
+        if outcome is None:
+            return
+        if outcome.status in ("error", "timeout") and state.call.name in self._options.sibling_abort:
+            _stop_each(self._batch.states, skipped("sibling"))
+        if outcome.halts is not None:
+            self._batch.halted = self._batch.halted or outcome.halts
+            waiting = [other for other in self._batch.states if other.phase == "waiting"]
+            _stop_each(waiting, skipped("rejected" if outcome.halts == "stopped" else "failed"))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        self._live += 1
+        self._quiet.clear()
+        self._group.create_task(self._counted(work))
+
+    async def _counted(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        finally:
+            self._live -= 1
+            if self._live == 0:
+                self._quiet.set()
+
+    async def _until_quiet(self) -> None:
+        """Waits for every task; in mode `interrupt` it looks for steering meanwhile."""
+        pause = self._options.interrupt_interval if self._boundaries.looks_while_running else None
+        while self._live:
+            try:
+                async with asyncio.timeout(pause):
+                    await self._quiet.wait()
+            except TimeoutError:
+                await self._boundaries.look()
+
+    def _stop_all(self, reason: str) -> None:
+        _stop_each(self._batch.states, cancelled(reason))
+
+    def _close(self) -> None:
+        """Answers what has no answer yet, commits what is to be committed, and tells the end of the batch; once."""
+        for state in self._batch.states:
+            if state.ended is None:
+                self._executor.end(state, state.stopping or cancelled(""))
+        if self._phase in ("finishing", "finished"):
+            self._batch.commit_now()
+        else:
+            self._batch.give_up()
+        self._batch.end(len(self._poll.found))
+
+    def _expect_open(self) -> None:
+        if self._phase != "open":
+            raise RuntimeError(f"this message's calls are {self._phase}; a new message needs a new scheduler")
+
+
+def _stop_each(states: Iterable[CallState], outcome: Outcome) -> None:
+    for state in states:
+        state.stop(outcome)

@@ -1,0 +1,117 @@
+"""Makes a `Tool` of what is none: functions and objects of the four-argument and the two-argument kind (C55)."""
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol, TypeGuard, runtime_checkable
+
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import ConfigurationError, ToolError
+from tui_agent.protocol.function_tool import as_tool_result
+from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.tool import Tool, ToolContext, ToolResult, ToolSpec
+
+FourArguments = Callable[[str, JsonObject, CancellationToken, Callable[[object], None]], Awaitable[object]]
+"""`execute(tool_call_id, args, signal, on_update)` of S2-24; the signal answers `is_set()` and `wait()`."""
+
+TwoArguments = Callable[[JsonObject, ToolContext], Awaitable[object]]
+"""`execute(args, context)` of S0-36 and S4-8."""
+
+
+@runtime_checkable
+class ForeignTool(Protocol):
+    """A tool that knows nothing of ours: a name, what it is for, a JSON schema, and perhaps `execute`."""
+
+    name: str
+    description: str
+    parameters: JsonObject
+
+
+class AdaptedTool(Tool):
+    """A tool made of a function or a foreign object."""
+
+    def __init__(self, spec: ToolSpec, execute: FourArguments | TwoArguments | None, *, read_only: bool) -> None:
+        self.spec = spec
+        self._execute = execute
+        self._takes_four = execute is not None and takes_four_arguments(execute)
+        self._read_only = read_only
+
+    def is_read_only(self, arguments: JsonObject) -> bool:
+        return self._read_only
+
+    def summarise(self, arguments: JsonObject) -> str:
+        return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+
+    async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        run: Callable[..., Awaitable[object]] | None = self._execute
+        if run is None:
+            raise ToolError(f"Tool {self.name} has no execute function")
+        if not self._takes_four:
+            return foreign_result(await run(arguments, context))
+
+        def on_update(partial: object) -> None:
+            context.update(foreign_result(partial))
+
+        return foreign_result(await run(context.call_id, arguments, context.cancellation, on_update))
+
+
+def as_tool(thing: Tool | ForeignTool) -> Tool:
+    """The thing itself where it is a `Tool`, else a tool around it; `execute` may be missing (S2-19).
+
+    Raises:
+        ConfigurationError: it has no name, description or schema.
+    """
+    if isinstance(thing, Tool):
+        return thing
+    if not isinstance(thing, ForeignTool):  # pyright: ignore[reportUnnecessaryIsInstance] — callers may be untyped
+        raise ConfigurationError(f"{thing!r} is no tool: it needs name, description, parameters and execute")
+    return from_function(
+        getattr(thing, "execute", None),
+        name=thing.name,
+        description=thing.description,
+        input_schema=thing.parameters,
+        read_only=bool(getattr(thing, "read_only", False)),
+    )
+
+
+def from_function(
+    execute: FourArguments | TwoArguments | None,
+    *,
+    name: str,
+    description: str,
+    input_schema: JsonObject | None = None,
+    read_only: bool = False,
+) -> Tool:
+    """A tool around a function of `(args, context)` or of `(tool_call_id, args, signal, on_update)`.
+
+    What it returns may be a `ToolResult`, text, blocks, `{"content": …, "details": …}`, `{"data": …}`, an object with
+    those attributes, or anything JSON can hold (C56).
+    """
+    schema = input_schema if input_schema is not None else {"type": "object"}
+    return AdaptedTool(ToolSpec(name=name, description=description, input_schema=schema), execute, read_only=read_only)
+
+
+def takes_four_arguments(function: Callable[..., object]) -> bool:
+    """Whether a function has the four positional parameters of S2-24."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(function).parameters.values()
+    return sum(parameter.kind in kinds and parameter.default is parameter.empty for parameter in parameters) >= 4
+
+
+def foreign_result(value: object) -> ToolResult:
+    """Normalises what a foreign tool returned, also a record of `content` and optional `details` (S2-25)."""
+    record: Mapping[str, Any] | None = None
+    if is_object(value) and "content" in value:
+        record = value
+    elif not isinstance(value, ToolResult) and hasattr(value, "content"):
+        record = {"content": getattr(value, "content", None), "details": getattr(value, "details", None)}
+    if record is None:
+        return as_tool_result(value)
+    content: object = record["content"]
+    result = as_tool_result([*content] if _is_tuple(content) else content)
+    details: object = record.get("details")
+    is_error = bool(record.get("is_error", False))
+    return result.model_copy(update={"details": details if is_object(details) else None, "is_error": is_error})
+
+
+def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
+    return isinstance(value, tuple)

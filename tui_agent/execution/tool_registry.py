@@ -1,0 +1,62 @@
+"""The tools there are, by name (S1-27); adding one changes nothing else."""
+
+import difflib
+from collections.abc import Iterable, Iterator
+
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.tool import Tool, ToolSpec
+
+from .tool_adapters import ForeignTool, as_tool
+
+
+class ToolRegistry:
+    """Tools by their exact name, in the order they were added."""
+
+    def __init__(self, tools: Iterable[Tool | ForeignTool] | None = None) -> None:
+        self._tools: dict[str, Tool] = {}
+        for tool in tools or ():
+            self.add(tool)
+
+    def add(self, tool: Tool | ForeignTool) -> None:
+        """Adds a tool, at any time (S4-82).
+
+        Raises:
+            ConfigurationError: its name is taken; two tools of one name make every request fail (P16).
+        """
+        added = as_tool(tool)
+        if added.name in self._tools:
+            raise ConfigurationError(f"there is a tool named {added.name} already; rename or remove one of them")
+        self._tools[added.name] = added
+
+    def remove(self, name: str) -> None:
+        """Forgets a tool; calls of it that still wait are refused. An unknown name is ignored."""
+        self._tools.pop(name, None)
+
+    def find(self, name: str) -> Tool | None:
+        """The tool of exactly that name (S2-16)."""
+        return self._tools.get(name)
+
+    def nearest(self, name: str, count: int = 3) -> tuple[str, ...]:
+        """At most `count` names that look like `name`, nearest first; upper and lower case count as the same."""
+        folded = {known.casefold(): known for known in self._tools}
+        close = difflib.get_close_matches(name.casefold(), folded, n=count, cutoff=0.4)
+        return tuple(folded[known] for known in close)
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What the model is shown, in order."""
+        return tuple(tool.spec for tool in self._tools.values())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names, in order."""
+        return tuple(self._tools)
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(tuple(self._tools.values()))
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools

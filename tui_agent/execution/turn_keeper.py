@@ -1,0 +1,95 @@
+"""Stage 10: a call's turn, in its order and within the permits, and whether steering came before it (C2, C7)."""
+
+import asyncio
+from collections.abc import Sequence
+from itertools import pairwise
+
+from tui_agent.protocol.bus import Publisher
+from tui_agent.protocol.events import ToolBlockedOn
+
+from .boundaries import Boundaries
+from .call_state import CallState
+from .conflict_order import ConflictOrder
+from .outcomes import Outcome
+
+_NO_LIMIT = 1 << 62
+
+
+class TurnKeeper:
+    """Gives turns to the calls of one message."""
+
+    def __init__(
+        self, order: ConflictOrder | None, boundaries: Boundaries, max_concurrency: int | None, tell: Publisher
+    ) -> None:
+        self._order = order
+        self._boundaries = boundaries
+        self._permits = asyncio.Semaphore(max_concurrency or _NO_LIMIT)
+        self._tell = tell
+        self._ids: list[str] = []
+
+    def add(self, state: CallState, *, settled: bool) -> None:
+        """Notes a call, in call order.
+
+        Args:
+            state: the call.
+            settled: whether its arguments are those that will run; nobody can rewrite them any more but a person.
+        """
+        self._ids.append(state.call.id)
+        if self._order is None or (settled and state.unfit is not None):
+            return
+        state.place = self._order.add(state)
+        if settled:
+            self._order.settle(state.place)
+
+    def close(self) -> None:
+        """No further call will come."""
+        self._boundaries.all_known = True
+        if self._order is not None:
+            self._order.close()
+
+    def settle(self, state: CallState) -> None:
+        """The call's effective arguments are known."""
+        if self._order is not None and state.place is not None:
+            self._order.settle(state.place)
+
+    def change(self, state: CallState) -> None:
+        """They were changed once more, by a person."""
+        if self._order is not None and state.place is not None:
+            self._order.change(state.place)
+
+    async def take(self, state: CallState) -> Outcome | None:
+        """Waits for the call's turn and a permit; gives why it is not to run after all, or None."""
+        if self._order is not None and state.place is not None and not state.place.is_free:
+            self._tell_wait(state, [self._ids[index] for index in self._order.blockers(state.place)])
+            state.stale = True
+            await self._order.wait(state.place)
+        if self._permits.locked():
+            self._tell.publish(ToolBlockedOn(call_id=state.call.id, what="slot"))
+            state.stale = True
+        await self._permits.acquire()
+        state.holds_permit = True
+        refusal = await self._boundaries.before_call(state)
+        if refusal is None:
+            self._boundaries.begun = True
+        return refusal
+
+    def give_back(self, state: CallState) -> None:
+        """Gives the permit back; the call's turn stays its own."""
+        if state.holds_permit:
+            state.holds_permit = False
+            self._permits.release()
+
+    def leave(self, state: CallState) -> None:
+        """The call is over: whoever waited for it may go on."""
+        self.give_back(state)
+        if self._order is not None and state.place is not None:
+            self._order.leave(state.place)
+
+    def tell_waves(self, waves: Sequence[Sequence[CallState]]) -> None:
+        """Tells of every call of a later wave for whom it waits."""
+        for before, wave in pairwise(waves):
+            for state in wave:
+                self._tell_wait(state, [other.call.id for other in before])
+
+    def _tell_wait(self, state: CallState, ids: list[str]) -> None:
+        self._tell.publish(ToolBlockedOn(call_id=state.call.id, what="group", on=tuple(ids)))

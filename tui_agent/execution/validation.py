@@ -1,0 +1,167 @@
+"""Checks a call's arguments before anything else looks at them (C15, S1-25, S3-9).
+
+Our own tools bring a pydantic model; foreign ones a JSON schema, whose remote references are never fetched.
+"""
+
+import difflib
+import importlib
+import json
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from tui_agent.protocol.errors import InvalidArgumentsError
+from tui_agent.protocol.messages import JsonObject, ToolCall, is_array, is_object
+from tui_agent.protocol.tool import Tool
+
+from .foreign_code import careful
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
+
+SHOWN_ERRORS = 5
+"""Most errors told at once; a model mends the first ones anyway."""
+
+_CACHED_SCHEMAS = 256
+_validators: OrderedDict[int, tuple[JsonObject, "Validator"]] = OrderedDict()
+
+
+def validate_tool_arguments(tool: Tool, call: ToolCall) -> JsonObject:
+    """The arguments of `call`, prepared by the tool and checked against its model or schema (S2-15).
+
+    Raises:
+        InvalidArgumentsError: they do not fit; the text names each path and what was expected there.
+    """
+    if call.malformed is not None:
+        raise InvalidArgumentsError(f"Invalid arguments for {call.name}: {call.malformed}")
+    return checked_arguments(tool, call.arguments)
+
+
+def checked_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
+    """The same for arguments that come from elsewhere, such as a hook or a person.
+
+    Raises:
+        InvalidArgumentsError: they do not fit.
+    """
+    prepared = careful(tool.prepare_arguments, arguments, otherwise=arguments)
+    complaints = complaints_about(tool, prepared)
+    if complaints:
+        lines = "\n".join(f"- {line}" for line in complaints[:SHOWN_ERRORS])
+        more = len(complaints) - SHOWN_ERRORS
+        rest = f"\n- and {more} more" if more > 0 else ""
+        raise InvalidArgumentsError(f"Invalid arguments for {tool.name}:\n{lines}{rest}\n{_expected(tool)}")
+    return prepared
+
+
+def complaints_about(tool: Tool, arguments: JsonObject) -> list[str]:
+    """One line for each thing that does not fit: its path and what was expected; empty where all is well."""
+    if tool.arguments_model is not None:
+        try:
+            tool.arguments_model.model_validate(arguments)
+        except ValidationError as error:
+            known = _properties(tool)
+            return [_pydantic_line(dict(detail), known) for detail in error.errors(include_url=False)]
+        return []
+    return _schema_complaints(tool.spec.input_schema, arguments)
+
+
+def _pydantic_line(detail: dict[str, Any], known: JsonObject) -> str:
+    path = _path(detail["loc"])
+    message = str(detail["msg"])
+    if detail["type"] == "missing":
+        return f"{path}: is required{_wanted(known.get(path))}"
+    if detail["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(path, known, 1)
+        return f"{path}: there is no such argument" + (f"; did you mean {near[0]}?" if near else "")
+    return f"{path}: {message}, got {_shown(detail.get('input'))}"
+
+
+def _schema_complaints(schema: JsonObject, arguments: JsonObject) -> list[str]:
+    broken = _schema_faults()
+    try:
+        validator = _validator(schema)
+        errors = sorted(validator.iter_errors(arguments), key=lambda error: [str(part) for part in error.absolute_path])
+    except (*broken, re.error, RecursionError) as error:
+        reason = str(error).partition("\n")[0]
+        return [f"the tool's own schema cannot be used, so no call of it can be checked: {reason}"]
+    return [f"{_path(error.absolute_path)}: {_clipped(error.message)}" for error in errors]
+
+
+def _validator(schema: JsonObject) -> "Validator":
+    """A compiled schema; the cache keeps the schema itself alive, so that its id stays its own."""
+    known = _validators.get(id(schema))
+    if known is not None:
+        return known[1]
+    validator = _builder()(schema)
+    _validators[id(schema)] = (schema, validator)
+    if len(_validators) > _CACHED_SCHEMAS:
+        _validators.popitem(last=False)
+    return validator
+
+
+@cache
+def _builder() -> Callable[[JsonObject], "Validator"]:
+    # Loaded late: it costs 80 ms, and only foreign tools need it.
+    validators = importlib.import_module("jsonschema.validators")
+    no_remote_documents = importlib.import_module("referencing.jsonschema").EMPTY_REGISTRY
+
+    def build(schema: JsonObject) -> "Validator":
+        kind = validators.validator_for(schema, default=validators.Draft202012Validator)
+        kind.check_schema(schema)
+        return kind(schema, registry=no_remote_documents)
+
+    return build
+
+
+@cache
+def _schema_faults() -> tuple[type[Exception], ...]:
+    faults = importlib.import_module("jsonschema.exceptions")
+    return (faults.SchemaError, faults.UnknownType, importlib.import_module("referencing.exceptions").Unresolvable)
+
+
+def _expected(tool: Tool) -> str:
+    """One line that shows what would fit, such as `Expected: path: string, limit?: integer`."""
+    required: object = tool.spec.input_schema.get("required")
+    needed = required if is_array(required) else []
+    words = [f"{name}{'' if name in needed else '?'}: {_type_of(schema)}" for name, schema in _properties(tool).items()]
+    return f"Expected: {', '.join(words)}" if words else "Expected: no arguments"
+
+
+def _properties(tool: Tool) -> JsonObject:
+    properties: object = tool.spec.input_schema.get("properties")
+    return properties if is_object(properties) else {}
+
+
+def _wanted(schema: object) -> str:
+    return f" ({_type_of(schema)})" if schema is not None else ""
+
+
+def _type_of(schema: object) -> str:
+    if not is_object(schema):
+        return "any"
+    if "enum" in schema:
+        return " | ".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
+    if is_array(schema.get("anyOf")):
+        return " | ".join(_type_of(part) for part in schema["anyOf"])
+    kind: object = schema.get("type", "any")
+    return " | ".join(map(str, kind)) if is_array(kind) else str(kind)
+
+
+def _path(parts: Iterable[object]) -> str:
+    """`items[0].text`; the whole object is `arguments`."""
+    path = ""
+    for part in parts:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return path.removeprefix(".") or "arguments"
+
+
+def _shown(value: object) -> str:
+    return _clipped(json.dumps(value, ensure_ascii=False, default=str))
+
+
+def _clipped(text: str, limit: int = 160) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}…"
