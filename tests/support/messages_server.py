@@ -152,6 +152,8 @@ class RecordedRequest:
     headers: Mapping[str, str]
     at: float
     """Seconds on the monotonic clock."""
+    peer: int = 0
+    """The client's port: the same for requests on one connection."""
     problems: list[str] = field(default_factory=list)
     """What the API would refuse."""
     gone: asyncio.Event = field(default_factory=asyncio.Event)
@@ -257,7 +259,7 @@ class ScriptedMessagesServer:
             raise
 
     async def _record(self, request: HttpRequest) -> RecordedRequest:
-        record = RecordedRequest(None, request.headers, time.monotonic())
+        record = RecordedRequest(None, request.headers, time.monotonic(), request.peer)
         try:
             record.body = read_body(request.body)
             record.problems = problems_of(record.body, resuming=self._resuming)

@@ -5,21 +5,19 @@ sees it. `prepare` loads the SDK in a thread; importing this module does not.
 """
 
 import asyncio
-import json
 import os
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
-from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEnded, StreamEvent
 
+from .answer_fold import AnswerFold
 from .model_table import default_max_tokens, model_info, thinking_form
 from .provider_failures import ErrorWriter
 from .request_builder import RequestBuilder, RequestSettings, ThinkingMode
-from .response_reader import ResponseReader
-from .sse_reader import SseReader
 
 if TYPE_CHECKING:
     from .anthropic_sdk import SdkClient
@@ -67,7 +65,7 @@ class AnthropicProvider:
             silence_timeout: seconds without a single byte after which an answer is given up.
 
         Raises:
-            ConfigurationError: no model, two credentials, or one that cannot be sent.
+            ConfigurationError: no model, two credentials or one that cannot be sent, or a password in the address.
         """
         if not model.strip():
             raise ConfigurationError("the model's name is empty")
@@ -76,7 +74,7 @@ class AnthropicProvider:
         self.model: ModelInfo = model_info(model)
         self._api_key = _sendable(api_key)
         self._auth_token = _sendable(auth_token)
-        self._base_url = base_url
+        self._base_url = _plain_address(base_url)
         self._headers = dict(headers or {})
         self._connect_timeout = connect_timeout
         self._silence_timeout = silence_timeout
@@ -107,7 +105,7 @@ class AnthropicProvider:
         client = await self._ready()
         body, is_taken = await self._build(request)
         async with await client.open(body) as answer, aclosing(answer.chunks()) as chunks:
-            fold = _Fold(client.errors, answer.request_id, is_taken)
+            fold = AnswerFold(client.errors, answer.request_id, is_taken)
             async for chunk in chunks:
                 for fact in fold.facts(chunk):
                     if isinstance(fact, StreamEnded):
@@ -171,48 +169,27 @@ class AnthropicProvider:
             return body, self._builder.call_lookup(request.conversation_id)
 
 
-class _Fold:
-    """The facts of one answer, from its bytes."""
-
-    def __init__(self, errors: ErrorWriter, request_id: str | None, is_taken: Callable[[str], bool]) -> None:
-        self._errors = errors
-        self._request_id = request_id
-        self._events = SseReader()
-        self._reader = ResponseReader(is_taken)
-
-    @property
-    def complete(self) -> bool:
-        """Whether the model said that it is done."""
-        return self._reader.complete
-
-    def facts(self, chunk: bytes) -> Iterator[StreamEvent]:
-        """What the next bytes tell.
-
-        Raises:
-            ProviderError: they are not of the Messages API, or tell of an error.
-        """
-        for event in self._parsed(chunk):
-            if event.get("type") == "error":
-                raise self._errors.of_event(event, self._request_id)
-            yield from self._reader.read(event)
-
-    def _parsed(self, chunk: bytes) -> Iterator[JsonObject]:
-        try:
-            for event in self._events.feed(chunk):
-                value: object = json.loads(event.data)
-                if is_object(value):
-                    yield value
-        except (ValueError, RecursionError) as error:
-            words = str(error)
-            raise self._errors.write("bad_response", words, status=200, request_id=self._request_id) from None
-
-
 async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:
     """Reads what is left of a complete answer, which is nothing."""
     with suppress(ProviderError, TimeoutError):
         async with asyncio.timeout(_DRAIN_SECONDS):
             async for _ in chunks:
                 pass
+
+
+def _plain_address(address: str | None) -> str | None:
+    """The address, unless it holds a password, which logs and errors would repeat.
+
+    Raises:
+        ConfigurationError: it does, or is no address.
+    """
+    try:
+        known_user = urlsplit(address or "").username
+    except ValueError as error:
+        raise ConfigurationError(f"the base URL is not valid: {error}") from error
+    if known_user is not None:
+        raise ConfigurationError("the base URL holds a user name or password; give a key or an auth token instead")
+    return address
 
 
 def _sendable(secret: str | None) -> str | None:

@@ -69,9 +69,7 @@ class WireConversation:
 
     def to_json(self, messages: Sequence[Message]) -> bytes:
         """The elements of the `messages` array, separated by commas."""
-        if len(messages) < len(self._covered) or not all(map(is_, self._covered, messages)):
-            self._start_over()
-        turns = list(self._turns(messages[len(self._covered) :]))
+        turns = self._open_turns(messages)
         users = [place for place, turn in enumerate(turns) if turn.role == "user"][-_MARKED_TURNS:]
         closing = users[0] if len(users) == _MARKED_TURNS else 0
         for turn in turns[:closing]:
@@ -88,6 +86,16 @@ class WireConversation:
         """A function that says whether a call of the messages last given already has an id."""
         late = {call_id for part in self._open.values() for call_id in _call_ids(part.message)}
         return lambda call_id: call_id in late or call_id in self._call_ids
+
+    def _open_turns(self, messages: Sequence[Message]) -> list[_Turn]:
+        """The turns behind those kept as bytes; all turns where what is kept is no longer what would be built."""
+        if len(messages) >= len(self._covered) and all(map(is_, self._covered, messages)):
+            turns = list(self._turns(messages[len(self._covered) :]))
+            fits = sum(turn.role == "user" for turn in turns) >= _MARKED_TURNS and turns[0].role == "user"
+            if fits or not self._covered:
+                return turns
+        self._start_over()
+        return list(self._turns(messages))
 
     def _turns(self, messages: Iterable[Message]) -> Iterator[_Turn]:
         """Messages gathered by role; one that leaves nothing to send goes along with its neighbour."""

@@ -1,1 +1,6 @@
 """The offline model: a scripted policy behind a real Messages API on the loopback interface (interface.md §5)."""
+
+from .demo_server import DEMO_PACE, DemoServer
+from .sample_project import copy_sample_project
+
+__all__ = ["DEMO_PACE", "DemoServer", "copy_sample_project"]

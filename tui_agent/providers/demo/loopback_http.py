@@ -32,6 +32,8 @@ class HttpRequest:
     headers: Mapping[str, str]
     """Names in lower case."""
     body: bytes
+    peer: int = 0
+    """The client's port; the same for all requests of a connection."""
 
 
 @dataclass(slots=True)
@@ -157,10 +159,10 @@ class LoopbackServer:
     async def _serve_one(
         self, connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        """Answers one request; whether the connection can take another."""
+        """Answers one request; tells whether the connection can take another."""
         reply = HttpReply(connection, writer)
         try:
-            request = await self._read_request(connection, reader)
+            request = await self._read_request(connection, reader, writer.get_extra_info("peername")[1])
         except h11.RemoteProtocolError as error:
             if connection.our_state in (h11.IDLE, h11.SEND_RESPONSE):
                 await _refuse(reply, error.error_status_hint, str(error))
@@ -173,7 +175,9 @@ class LoopbackServer:
         await self._answer(request, reply, reader)
         return connection.our_state is h11.DONE and connection.their_state is h11.DONE and not writer.is_closing()
 
-    async def _read_request(self, connection: h11.Connection, reader: asyncio.StreamReader) -> HttpRequest | None:
+    async def _read_request(
+        self, connection: h11.Connection, reader: asyncio.StreamReader, peer: int
+    ) -> HttpRequest | None:
         """The next request; None when the peer closed the connection instead.
 
         Raises:
@@ -193,7 +197,8 @@ class LoopbackServer:
                     raise h11.RemoteProtocolError("the request is too large", error_status_hint=413)
             elif isinstance(event, h11.EndOfMessage) and head is not None:
                 headers = {name.decode("ascii").lower(): value.decode("latin-1") for name, value in head.headers}
-                return HttpRequest(head.method.decode("ascii"), head.target.decode("ascii"), headers, bytes(body))
+                method, target = head.method.decode("ascii"), head.target.decode("ascii")
+                return HttpRequest(method, target, headers, bytes(body), peer)
             else:
                 return None
 

@@ -1,0 +1,282 @@
+"""Everything that can go wrong between us and a model, through the real SDK, is one clear `ProviderError`."""
+
+import logging
+import traceback
+from contextlib import AbstractAsyncContextManager, aclosing
+from typing import Any
+
+import pytest
+
+from tests.support.messages_server import ScriptedMessagesServer
+from tests.support.streams import HELLO, asking, calls_of, heard, text_of
+from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
+from tui_agent.protocol.messages import StopReason, ToolCall
+from tui_agent.protocol.provider import StreamEnded, StreamEvent
+from tui_agent.providers import AnthropicProvider
+
+TEXT = {"type": "text", "text": "begun"}
+SECRET = "sk-ant-api03-do-not-tell-anyone"
+
+
+async def answered(reply: dict[str, Any], **options: Any) -> tuple[list[StreamEvent], ProviderError | None]:
+    """What one scripted answer becomes; exactly one request was made for it."""
+    async with ScriptedMessagesServer([reply, reply]) as server, asking(server, **options) as provider:
+        outcome = await heard(provider.stream(HELLO))
+
+        assert len(server.requests) == 1, "one call of `stream` is one attempt"
+        return outcome
+
+
+async def failed(reply: dict[str, Any], **options: Any) -> tuple[list[StreamEvent], ProviderError]:
+    facts, error = await answered(reply, **options)
+    assert error is not None
+    assert not any(isinstance(fact, StreamEnded) for fact in facts)
+    return facts, error
+
+
+def asking_at(address: str) -> AbstractAsyncContextManager[AnthropicProvider]:
+    """A provider without a key for some address."""
+    return aclosing(AnthropicProvider("some-model", base_url=address))
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        "end_turn",
+        "max_tokens",
+        "stop_sequence",
+        "tool_use",
+        "pause_turn",
+        "refusal",
+        "model_context_window_exceeded",
+    ],
+)
+async def test_every_stop_reason_comes_through(reason: StopReason) -> None:
+    facts, error = await answered({"blocks": [TEXT], "stop_reason": reason})
+
+    assert error is None
+    assert facts[-1] == StreamEnded(reason)
+
+
+async def test_no_reason_and_unknown_reasons_come_through() -> None:
+    none, _ = await answered({"blocks": [TEXT], "stop_reason": None})
+    unknown, _ = await answered({"blocks": [TEXT], "stop_reason": "eclipse"})
+
+    assert none[-1] == StreamEnded("other", "the model gave no reason for stopping")
+    assert unknown[-1] == StreamEnded("other", "eclipse")
+
+
+async def test_a_refusal_brings_the_models_words() -> None:
+    details = {"type": "refusal", "category": "cyber", "explanation": "I may not help with that."}
+
+    facts, _ = await answered({"blocks": [TEXT], "stop_reason": "refusal", "stop_details": details})
+
+    assert facts[-1] == StreamEnded("refusal", "I may not help with that.")
+
+
+@pytest.mark.parametrize(
+    ("status", "error_type", "kind"),
+    [
+        (400, "invalid_request_error", "invalid_request"),
+        (401, "authentication_error", "authentication"),
+        (403, "permission_error", "permission"),
+        (404, "not_found_error", "not_found"),
+        (413, "request_too_large", "too_large"),
+        (429, "rate_limit_error", "rate_limit"),
+        (500, "api_error", "server"),
+        (503, "api_error", "server"),
+        (504, "timeout_error", "timeout"),
+        (529, "overloaded_error", "overloaded"),
+    ],
+)
+async def test_an_error_status_has_its_kind(status: int, error_type: str, kind: ProviderErrorKind) -> None:
+    reply = {"status": status, "error_type": error_type, "error_message": "because", "headers": {"request-id": "req_7"}}
+
+    _, error = await failed(reply)
+
+    assert (error.kind, error.status, error.request_id) == (kind, status, "req_7")
+    assert "because" in str(error)
+
+
+async def test_the_time_to_wait_is_told() -> None:
+    _, error = await failed({"status": 429, "error_type": "rate_limit_error", "headers": {"retry-after": "17"}})
+
+    assert error.retryable
+    assert error.retry_after == 17.0
+
+
+async def test_a_prompt_that_is_too_long_is_told_apart() -> None:
+    message = "prompt is too long: 210000 tokens > 200000 maximum"
+
+    _, error = await failed({"status": 400, "error_type": "invalid_request_error", "error_message": message})
+
+    assert error.kind == "context_exceeded"
+    assert not error.retryable
+
+
+@pytest.mark.parametrize("ending", ["cut", "reset", "no_message_stop"])
+async def test_an_answer_that_breaks_off_is_told_as_cut(ending: str) -> None:
+    call = {"type": "tool_use", "name": "write", "input": {"path": "a"}, "unfinished": True}
+
+    facts, error = await failed({"blocks": [TEXT, call], "ending": ending})
+
+    assert error.kind == "stream_cut"
+    assert error.retryable
+    assert text_of(facts) in ("begun", "")
+    assert calls_of(facts) == [], "a call that never ended never surfaces"
+
+
+async def test_an_answer_without_a_single_event_is_cut() -> None:
+    _, error = await failed({"raw_body": "", "headers": {"content-type": "text/event-stream"}})
+
+    assert error.kind == "stream_cut"
+
+
+async def test_an_error_inside_a_good_answer_has_its_kind() -> None:
+    reply = {"blocks": [TEXT], "ending": "error", "error_type": "overloaded_error", "error_message": "too busy"}
+
+    facts, error = await failed(reply)
+
+    assert text_of(facts) == "begun"
+    assert (error.kind, error.status, error.request_id) == ("overloaded", 200, "req_1")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    ["event: message_delta\ndata: {not json\n\n", "data: \xff\xfe\n\n", "event: x\ndata: " + "[" * 100_000 + "\n\n"],
+)
+async def test_events_that_cannot_be_read_are_told_as_such(bad: str) -> None:
+    facts, error = await failed({"blocks": [TEXT, {"type": "bytes", "text": bad}]})
+
+    assert text_of(facts) == "begun"
+    assert error.kind == "bad_response"
+
+
+@pytest.mark.parametrize("kind", ["text/html", "application/json", ""])
+async def test_a_page_in_place_of_a_stream_is_told_as_such(kind: str) -> None:
+    _, error = await failed({"raw_body": "<html>hello</html>", "headers": {"content-type": kind}})
+
+    assert error.kind == "bad_response"
+    assert "base URL" in str(error)
+
+
+async def test_unknown_events_and_blocks_are_passed_over() -> None:
+    strange = {"type": "frame", "event": "brand_new", "data": {"index": 3}}
+
+    facts, error = await answered({"blocks": [strange, TEXT, strange]})
+
+    assert error is None
+    assert text_of(facts) == "begun"
+
+
+async def test_a_call_that_the_output_limit_cut_is_marked() -> None:
+    blocks = [
+        {"type": "tool_use", "id": "whole", "name": "write", "input": {"path": "a"}},
+        {"type": "tool_use", "id": "cut", "name": "write", "raw_input": '{"path": "a.py", "content": "x'},
+    ]
+
+    facts, error = await answered({"blocks": blocks, "stop_reason": "max_tokens"})
+
+    assert error is None
+    assert calls_of(facts) == [
+        ToolCall(id="whole", name="write", arguments={"path": "a"}),
+        ToolCall(id="cut", name="write", cut=True),
+    ]
+
+
+async def test_nonsense_for_arguments_is_a_malformed_call() -> None:
+    facts, _ = await answered({"blocks": [{"type": "tool_use", "name": "write", "raw_input": '{"path": '}]})
+
+    (call,) = calls_of(facts)
+    assert call.malformed
+    assert not call.cut
+
+
+async def test_a_server_that_is_not_there_is_told_with_its_address() -> None:
+    async with ScriptedMessagesServer() as server:
+        address = server.base_url
+    async with asking_at(address) as provider:
+        _, error = await heard(provider.stream(HELLO))
+
+    assert error is not None
+    assert error.kind == "network"
+    assert error.retryable
+    assert address in str(error)
+
+
+async def test_an_address_that_is_none_is_told() -> None:
+    async with asking_at("nonsense://%%%") as provider:
+        _, error = await heard(provider.stream(HELLO))
+
+    assert error is not None
+    assert error.kind in ("network", "unavailable")
+
+
+@pytest.mark.parametrize("begun", [True, False])
+async def test_silence_is_given_up(begun: bool) -> None:
+    held = {"wait_for": "never"} if not begun else {"blocks": [TEXT, {"type": "pause", "until": "never"}]}
+
+    facts, error = await failed(held, silence_timeout=0.2)
+
+    assert error.kind == "timeout"
+    assert text_of(facts) == ("begun" if begun else "")
+
+
+async def test_no_key_is_told_before_anything_is_sent() -> None:
+    provider = AnthropicProvider("claude-opus-5-5")
+
+    _, error = await heard(provider.stream(HELLO))
+
+    assert error is not None
+    assert error.kind == "authentication"
+    assert "--demo" in str(error)
+    await provider.aclose()
+
+
+async def test_an_address_of_ones_own_may_go_without_a_key() -> None:
+    async with ScriptedMessagesServer([{"blocks": [TEXT]}]) as server:
+        server.token = "none"
+        async with asking_at(server.base_url) as provider:
+            facts, error = await heard(provider.stream(HELLO))
+
+    assert error is None
+    assert text_of(facts) == "begun"
+
+
+async def test_a_closed_provider_says_so() -> None:
+    provider = AnthropicProvider("some-model", api_key="x")
+    await provider.aclose()
+
+    _, error = await heard(provider.stream(HELLO))
+
+    assert error is not None
+    assert error.kind == "unavailable"
+
+
+async def test_no_failure_and_no_log_tells_the_key(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    leaking = f"invalid key {SECRET}"
+    script: list[dict[str, Any]] = [
+        {"status": 401, "error_type": "authentication_error", "error_message": leaking},
+        {"status": 400, "raw_body": leaking},
+        {"blocks": [TEXT], "ending": "cut"},
+        {"blocks": [TEXT], "ending": "error", "error_message": leaking},
+        {"raw_body": leaking, "headers": {"content-type": "text/html"}},
+        {"blocks": [{"type": "bytes", "text": f"data: {{{SECRET}\n\n"}]},
+    ]
+    async with ScriptedMessagesServer(script) as server:
+        server.token = SECRET
+        provider = AnthropicProvider("some-model", api_key=SECRET, base_url=server.base_url)
+        elsewhere = AnthropicProvider("some-model", api_key=SECRET, base_url="http://127.0.0.1:1")
+        errors = [(await heard(provider.stream(HELLO)))[1] for _ in script]
+        errors.append((await heard(elsewhere.stream(HELLO)))[1])
+        await provider.aclose()
+        await elsewhere.aclose()
+
+    for error in errors:
+        assert error is not None
+        told = "".join(traceback.format_exception(error)) + repr(error) + str(vars(error))
+        assert SECRET not in told
+        assert "do-not-tell" not in told
+    assert SECRET not in repr(provider)
+    assert SECRET not in caplog.text

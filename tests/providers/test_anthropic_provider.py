@@ -1,0 +1,269 @@
+"""The provider through the real SDK, against a server that answers like the real one."""
+
+import asyncio
+import subprocess
+import sys
+from contextlib import aclosing
+
+import pytest
+
+from tests.support.messages_server import ScriptedMessagesServer
+from tests.support.streams import HELLO, asking, calls_of, heard, text_of
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    Message,
+    TextBlock,
+    ThinkingBlock,
+    ToolCall,
+    ToolResultMessage,
+    Usage,
+    user_message,
+)
+from tui_agent.protocol.provider import (
+    ModelProvider,
+    ModelRequest,
+    StreamEnded,
+    StreamStarted,
+    SystemPart,
+    TextDelta,
+    ThinkingDelta,
+    ThinkingEnded,
+    ToolCallDelta,
+    ToolCallEnded,
+    ToolCallStarted,
+    UsageReported,
+)
+from tui_agent.protocol.tool import ToolSpec
+from tui_agent.providers import AnthropicProvider
+
+READ = ToolSpec(name="read", description="Reads a file.", input_schema={"type": "object"})
+
+
+def test_importing_the_providers_does_not_load_the_sdk() -> None:
+    code = (
+        "import sys, tui_agent.providers, tui_agent.providers.demo;"
+        "print(sorted({'anthropic', 'httpx2'} & set(sys.modules)))"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"
+
+
+async def test_preparing_loads_the_sdk_off_the_loop_and_asks_nobody() -> None:
+    async with ScriptedMessagesServer() as server, asking(server) as provider:
+        ticks = 0
+
+        async def tick() -> None:
+            nonlocal ticks
+            while True:
+                ticks += 1
+                await asyncio.sleep(0)
+
+        async with asyncio.TaskGroup() as group:
+            ticking = group.create_task(tick())
+            await provider.prepare()
+            await provider.prepare()
+            ticking.cancel()
+
+        assert ticks > 1
+        assert server.requests == []
+
+
+async def test_a_whole_answer_becomes_facts_in_order() -> None:
+    script = {
+        "blocks": [
+            {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+            {"type": "redacted_thinking", "data": "ZW5j"},
+            {"type": "text", "text": "Hello 🙂"},
+            {"type": "tool_use", "id": "c1", "name": "read", "input": {"path": "a"}},
+        ],
+        "piece": 100,
+        "usage": {
+            "input_tokens": 3,
+            "output_tokens": 9,
+            "cache_read_input_tokens": 5,
+            "cache_creation_input_tokens": 7,
+        },
+    }
+    async with ScriptedMessagesServer([script]) as server, asking(server) as provider:
+        facts, error = await heard(provider.stream(HELLO))
+
+    assert error is None
+    assert facts == [
+        StreamStarted(
+            "scripted-model", Usage(input_tokens=3, output_tokens=1, cache_read_tokens=5, cache_write_tokens=7)
+        ),
+        ThinkingDelta("hm", 0),
+        ThinkingEnded(ThinkingBlock(thinking="hm", signature="c2ln"), 0),
+        ThinkingEnded(ThinkingBlock(thinking="", redacted="ZW5j"), 1),
+        TextDelta("Hello 🙂", 2),
+        ToolCallStarted("c1", "read", 3),
+        ToolCallDelta("c1", '{"path": "a"}', 3),
+        ToolCallEnded(ToolCall(id="c1", name="read", arguments={"path": "a"}), 3),
+        UsageReported(Usage(input_tokens=3, output_tokens=9, cache_read_tokens=5, cache_write_tokens=7)),
+        StreamEnded("tool_use"),
+    ]
+
+
+async def test_a_call_is_told_while_the_model_goes_on() -> None:
+    call = {"type": "tool_use", "name": "read", "input": {}}
+    script = {"blocks": [call, {"type": "pause", "until": "told"}, {"type": "text", "text": "more"}]}
+    async with ScriptedMessagesServer([script]) as server, asking(server) as provider:
+        facts = []
+        async for fact in provider.stream(HELLO):
+            facts.append(fact)
+            if isinstance(fact, ToolCallEnded):
+                server.release("told")
+
+    assert calls_of(facts)
+    assert text_of(facts) == "more"
+
+
+async def test_the_request_carries_everything_and_is_one_the_api_takes() -> None:
+    messages: list[Message] = [
+        user_message("look"),
+        AssistantMessage(content=(TextBlock(text="ok"), ToolCall(id="c1", name="read", arguments={"path": "a"}))),
+        ToolResultMessage(call_id="c1", tool_name="read", content=(TextBlock(text="text"),)),
+        user_message("quickly", "steer"),
+    ]
+    request = ModelRequest(messages, system=(SystemPart("be good"),), tools=(READ,), max_tokens=55)
+    async with ScriptedMessagesServer([{}]) as server, asking(server) as provider:
+        facts, _ = await heard(provider.stream(request))
+        (sent,) = server.requests
+
+    assert facts[-1] == StreamEnded("end_turn")
+    assert sent.problems == []
+    assert (sent.body["model"], sent.body["max_tokens"], sent.body["stream"]) == ("some-model", 55, True)
+    assert [message["role"] for message in sent.body["messages"]] == ["user", "assistant", "user"]
+    assert sent.body["system"][0]["text"] == "be good"
+    assert sent.body["tools"][0]["name"] == "read"
+
+
+async def test_one_connection_serves_many_requests() -> None:
+    async with ScriptedMessagesServer([{}, {}, {}]) as server, asking(server) as provider:
+        ports = []
+        for _ in range(3):
+            await heard(provider.stream(HELLO))
+            ports.append(server.requests[-1].peer)
+
+    assert len(set(ports)) == 1
+
+
+async def test_answers_can_be_asked_for_at_the_same_time() -> None:
+    script = [{"blocks": [{"type": "text", "text": word}], "when": word} for word in ("one", "two", "three")]
+    async with ScriptedMessagesServer(script) as server, asking(server) as provider, asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(heard(provider.stream(ModelRequest((user_message(word),), conversation_id=word))))
+            for word in ("three", "one", "two")
+        ]
+
+    assert [text_of(task.result()[0]) for task in tasks] == ["three", "one", "two"]
+
+
+async def test_closing_the_iterator_closes_the_connection() -> None:
+    script = {"blocks": [{"type": "text", "text": "begun"}, {"type": "pause", "until": "never"}]}
+    async with ScriptedMessagesServer([script]) as server, asking(server) as provider:
+        async with aclosing(provider.stream(HELLO)) as facts:
+            async for fact in facts:
+                if isinstance(fact, TextDelta):
+                    break
+        await server.requests[0].gone.wait()
+
+
+async def test_cancelling_closes_the_connection_and_leaves_no_task() -> None:
+    held = {"blocks": [{"type": "text", "text": "begun"}, {"type": "pause", "until": "never"}]}
+    again = {"blocks": [{"type": "text", "text": "again"}]}
+    async with ScriptedMessagesServer([held, again]) as server, asking(server) as provider:
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(heard(provider.stream(HELLO)))
+            await server.reached("never")
+            task.cancel()
+        await server.requests[0].gone.wait()
+        facts, error = await heard(provider.stream(HELLO))
+
+        assert task.cancelled()
+        assert (text_of(facts), error) == ("again", None)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_long_session_is_sent_whole() -> None:
+    messages: list[Message] = [user_message("begin")]
+    for step in range(500):
+        messages += [
+            AssistantMessage(content=(ToolCall(id=f"c{step}", name="read"),)),
+            ToolResultMessage(call_id=f"c{step}", tool_name="read", content=(TextBlock(text="x"),)),
+        ]
+    async with ScriptedMessagesServer([{}]) as server, asking(server) as provider:
+        _, error = await heard(provider.stream(ModelRequest(messages, tools=(READ,))))
+
+        assert error is None
+        assert len(server.requests[0].body["messages"]) == 1001
+        assert server.problems == []
+
+
+async def test_headers_of_ones_own_are_sent() -> None:
+    async with ScriptedMessagesServer([{}]) as server:
+        async with asking(server, headers={"anthropic-version": "2023-06-01"}) as provider:
+            await heard(provider.stream(HELLO))
+
+        assert server.requests[0].headers["anthropic-version"] == "2023-06-01"
+
+
+async def test_a_huge_answer_arrives_whole() -> None:
+    script = {"blocks": [{"type": "text", "text": "0123456789" * 100, "repeat": 2000}], "piece": 50_000}
+    async with ScriptedMessagesServer([script]) as server, asking(server) as provider:
+        facts, error = await heard(provider.stream(HELLO))
+
+    assert error is None
+    assert len(text_of(facts)) == 2_000_000
+
+
+async def test_a_stream_of_single_bytes_arrives_whole() -> None:
+    script = {"blocks": [{"type": "text", "text": "héllo\u2028 \u0085wörld 🙂"}], "byte_by_byte": True}
+    async with ScriptedMessagesServer([script]) as server, asking(server) as provider:
+        facts, _ = await heard(provider.stream(HELLO))
+
+    assert text_of(facts) == "héllo\u2028 \u0085wörld 🙂"
+    assert facts[-1] == StreamEnded("end_turn")
+
+
+async def test_ids_that_begin_anew_with_every_answer_are_made_unique() -> None:
+    call = {"type": "tool_use", "id": "call_0", "name": "read", "input": {}}
+    async with ScriptedMessagesServer([{"blocks": [call]}, {"blocks": [call]}]) as server, asking(server) as provider:
+        messages: list[Message] = [user_message("go")]
+        for _ in range(2):
+            facts, _ = await heard(provider.stream(ModelRequest(messages, tools=(READ,))))
+            (made,) = calls_of(facts)
+            result = ToolResultMessage(call_id=made.id, tool_name="read", content=())
+            messages += [AssistantMessage(content=(made,)), result]
+        await heard(provider.stream(ModelRequest(messages, tools=(READ,))))
+
+        assert server.problems == []
+        assert len({message.call_id for message in messages if isinstance(message, ToolResultMessage)}) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"model": " "}, "name is empty"),
+        ({"model": "m", "api_key": "a", "auth_token": "b"}, "not both"),
+        ({"model": "m", "api_key": "sk-line\nbreak"}, "copy it again"),
+        ({"model": "m", "auth_token": "sk-ünicode"}, "copy it again"),
+        ({"model": "m", "base_url": "https://me:sk-password@example.com"}, "user name or password"),
+        ({"model": "m", "base_url": "http://[::1"}, "not valid"),
+    ],
+)
+def test_what_cannot_work_is_refused_at_once(arguments: dict[str, str], words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words) as raised:
+        AnthropicProvider(**arguments)
+
+    assert "sk-" not in str(raised.value)
+
+
+def test_it_is_a_model_provider_that_shows_no_more_than_its_model() -> None:
+    provider: ModelProvider = AnthropicProvider("claude-opus-5-5", api_key="sk-secret", base_url="http://host/")
+
+    assert repr(provider) == "AnthropicProvider('claude-opus-5-5')"
+    assert provider.model.context_window == 1_000_000

@@ -1,0 +1,56 @@
+"""What is known of models without asking."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.protocol.messages import Usage
+from tui_agent.providers.model_table import DEMO_MODEL, default_max_tokens, model_info, thinking_form
+
+
+@pytest.mark.parametrize(
+    ("name", "window", "prices"),
+    [
+        ("claude-sonnet-4-5", 200_000, (3.0, 15.0)),
+        ("claude-sonnet-4-5-20250929", 200_000, (3.0, 15.0)),
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", 200_000, (3.0, 15.0)),
+        ("claude-haiku-4-5@20251001", 200_000, (1.0, 5.0)),
+        ("Claude-Opus-5-5", 1_000_000, (4.0, 20.0)),
+        ("claude-haiku-5-5", 1_000_000, (None, None)),
+        ("claude-something-9", 200_000, (None, None)),
+        ("qwen3-coder:30b", 64_000, (None, None)),
+    ],
+)
+def test_a_name_in_any_spelling_is_found(name: str, window: int, prices: tuple[float | None, float | None]) -> None:
+    info = model_info(name)
+
+    assert info.name == name
+    assert info.context_window == window
+    assert (info.input_price, info.output_price) == prices
+
+
+def test_the_demo_is_no_language_model_and_costs_nothing() -> None:
+    info = model_info(DEMO_MODEL)
+
+    assert info.kind == "offline_demo"
+    assert info.cost_of(Usage(input_tokens=1_000_000)) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "form"),
+    [
+        ("claude-haiku-4-5", "budget"),
+        ("claude-opus-4-8", "adaptive"),
+        ("claude-opus-5-5", "always"),
+        ("llama", "budget"),
+    ],
+)
+def test_each_generation_is_told_to_reason_in_its_own_way(name: str, form: str) -> None:
+    assert thinking_form(name) == form
+
+
+@given(st.text())
+def test_any_name_is_good(name: str) -> None:
+    info = model_info(name)
+
+    assert info.context_window > default_max_tokens(info) > 0

@@ -1,0 +1,141 @@
+"""The fields of a request around its conversation."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from tests.support.conversations import conversations
+from tests.support.wire_rules import problems_of, read_body
+from tui_agent.protocol.messages import Message, user_message
+from tui_agent.protocol.provider import ModelRequest, SystemPart
+from tui_agent.protocol.tool import ToolSpec
+from tui_agent.providers.request_builder import RequestBuilder, RequestSettings
+
+MARK = {"type": "ephemeral"}
+PROMPT = (user_message("hello"),)
+TOOLS = tuple(
+    ToolSpec(name=name, description=f"{name} it", input_schema={"type": "object"}) for name in ("read", "edit")
+)
+
+
+def body_of(request: ModelRequest, **settings: Any) -> dict[str, Any]:
+    return json.loads(RequestBuilder(RequestSettings("some-model", 1000, **settings)).build(request))
+
+
+def test_a_plain_request_says_no_more_than_it_must() -> None:
+    assert body_of(ModelRequest(PROMPT), cache=False) == {
+        "model": "some-model",
+        "max_tokens": 1000,
+        "stream": True,
+        "messages": [{"role": "user", "content": [{"type": "text", "text": "hello"}]}],
+    }
+
+
+def test_the_request_decides_length_and_temperature() -> None:
+    body = body_of(ModelRequest(PROMPT, max_tokens=77, temperature=0.5))
+
+    assert (body["max_tokens"], body["temperature"]) == (77, 0.5)
+
+
+def test_tools_are_sent_in_order_and_the_last_is_marked() -> None:
+    tools = body_of(ModelRequest(PROMPT, tools=TOOLS))["tools"]
+
+    assert [tool["name"] for tool in tools] == ["read", "edit"]
+    assert [tool.get("cache_control") for tool in tools] == [None, MARK]
+    assert tools[0]["input_schema"] == {"type": "object"}
+
+
+def test_stable_parts_of_the_system_prompt_come_first_and_end_with_a_mark() -> None:
+    parts = (SystemPart("a"), SystemPart("now", stable=False), SystemPart("b"), SystemPart("  "))
+
+    system = body_of(ModelRequest(PROMPT, system=parts))["system"]
+
+    assert [part["text"] for part in system] == ["a", "b", "now"]
+    assert [part.get("cache_control") for part in system] == [None, MARK, None]
+
+
+def test_a_request_has_at_most_four_cache_marks() -> None:
+    messages = [user_message(str(n)) for n in range(3)]
+    request = ModelRequest(messages, system=(SystemPart("a"), SystemPart("b", stable=False)), tools=TOOLS)
+
+    assert json.dumps(body_of(request)).count("cache_control") <= 4
+
+
+def test_without_the_cache_nothing_is_marked() -> None:
+    request = ModelRequest(PROMPT, system=(SystemPart("a"),), tools=TOOLS)
+
+    assert "cache_control" not in json.dumps(body_of(request, cache=False))
+
+
+@pytest.mark.parametrize("mode", ["adaptive", "disabled"])
+def test_a_provider_can_say_how_to_reason(mode: str) -> None:
+    assert body_of(ModelRequest(PROMPT), thinking=mode)["thinking"] == {"type": mode}
+
+
+def test_by_default_the_model_decides_how_to_reason() -> None:
+    assert "thinking" not in body_of(ModelRequest(PROMPT))
+
+
+@pytest.mark.parametrize(("budget", "sent"), [(1, 1024), (5000, 5000)])
+def test_a_budget_is_at_least_the_smallest_and_leaves_room_for_the_answer(budget: int, sent: int) -> None:
+    body = body_of(ModelRequest(PROMPT, thinking_tokens=budget), thinking_form="budget")
+
+    assert body["thinking"] == {"type": "enabled", "budget_tokens": sent}
+    assert body["max_tokens"] > sent
+
+
+@pytest.mark.parametrize(
+    ("budget", "effort"), [(1, "low"), (2048, "low"), (8000, "medium"), (20_000, "high"), (90_000, "max")]
+)
+def test_models_that_take_no_budget_are_told_an_effort(budget: int, effort: str) -> None:
+    body = body_of(ModelRequest(PROMPT, thinking_tokens=budget), thinking_form="adaptive")
+
+    assert body["thinking"] == {"type": "adaptive"}
+    assert body["output_config"] == {"effort": effort}
+
+
+def test_no_budget_at_all_switches_reasoning_off_where_that_is_possible() -> None:
+    request = ModelRequest(PROMPT, thinking_tokens=0)
+
+    assert body_of(request, thinking_form="budget")["thinking"] == {"type": "disabled"}
+    assert body_of(request, thinking_form="adaptive")["thinking"] == {"type": "disabled"}
+    assert body_of(request, thinking_form="always")["output_config"] == {"effort": "low"}
+
+
+@given(conversations(), conversations())
+def test_conversations_do_not_mix(first: list[Message], second: list[Message]) -> None:
+    builder = RequestBuilder(RequestSettings("m", 10))
+    one, two = ModelRequest(first, conversation_id="one"), ModelRequest(second, conversation_id="two")
+    for length in range(1, len(first) + 1):
+        builder.build(ModelRequest(first[:length], conversation_id="one"))
+        builder.build(two)
+
+    assert builder.build(one) == RequestBuilder(RequestSettings("m", 10)).build(one)
+
+
+def test_many_conversations_are_forgotten_and_built_again() -> None:
+    builder = RequestBuilder(RequestSettings("m", 10))
+    requests = [ModelRequest((user_message(str(n)),), conversation_id=str(n)) for n in range(40)]
+    bodies = [builder.build(request) for request in requests]
+
+    assert [builder.build(request) for request in requests] == bodies
+
+
+@given(conversations())
+def test_every_request_keeps_the_rules_of_the_api(messages: list[Message]) -> None:
+    request = ModelRequest(messages, system=(SystemPart("a"), SystemPart("b", stable=False)), tools=TOOLS)
+    body = RequestBuilder(RequestSettings("m", 10)).build(request)
+
+    assert problems_of(read_body(body), resuming=messages[-1].role == "assistant") == []
+
+
+def test_changed_tools_and_system_are_sent_changed() -> None:
+    builder = RequestBuilder(RequestSettings("m", 10))
+    builder.build(ModelRequest(PROMPT, system=(SystemPart("a"),), tools=TOOLS))
+
+    body = json.loads(builder.build(ModelRequest(PROMPT, system=(SystemPart("b"),), tools=TOOLS[:1])))
+
+    assert [tool["name"] for tool in body["tools"]] == ["read"]
+    assert body["system"][0]["text"] == "b"

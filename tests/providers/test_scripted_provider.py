@@ -1,0 +1,124 @@
+"""The scripted model does what the test says, and notes what was asked of it."""
+
+import asyncio
+from contextlib import aclosing
+
+import pytest
+
+from tests.support.streams import heard, text_of
+from tui_agent.protocol.errors import ProviderError
+from tui_agent.protocol.messages import ThinkingBlock, ToolCall, Usage, user_message
+from tui_agent.protocol.provider import (
+    ModelProvider,
+    ModelRequest,
+    StreamEnded,
+    StreamEvent,
+    TextDelta,
+    ThinkingEnded,
+    ToolCallEnded,
+    UsageReported,
+)
+from tui_agent.providers import Call, Say, ScriptedProvider, Think, Wait, call, fail, reply
+
+REQUEST = ModelRequest((user_message("hi"),))
+
+
+async def ask(provider: ScriptedProvider) -> list[StreamEvent]:
+    return [event async for event in provider.stream(REQUEST)]
+
+
+async def test_steps_are_played_one_a_request() -> None:
+    provider: ModelProvider = ScriptedProvider(["one", reply("two", Think("hm"), call("read", path="a"))])
+    assert isinstance(provider, ScriptedProvider)
+
+    first, second = await ask(provider), await ask(provider)
+
+    assert [event.text for event in first if isinstance(event, TextDelta)] == ["one"]
+    assert first[-1] == StreamEnded("end_turn")
+    assert ThinkingEnded(ThinkingBlock(thinking="hm", signature="signature"), 1) in second
+    assert ToolCallEnded(ToolCall(id="call_1", name="read", arguments={"path": "a"}), 2) in second
+    assert second[-1] == StreamEnded("tool_use")
+    assert provider.requests == [REQUEST, REQUEST]
+    assert provider.left == 0
+
+
+async def test_text_comes_in_pieces_of_the_size_that_was_asked_for() -> None:
+    facts = await ask(ScriptedProvider([Say("abcde", piece=2)]))
+
+    assert [event.text for event in facts if isinstance(event, TextDelta)] == ["ab", "cd", "e"]
+
+
+async def test_broken_and_cut_calls_can_be_scripted() -> None:
+    facts = await ask(ScriptedProvider([reply(Call("t", {}, raw="{"), Call("t", {}, "mine", cut=True))]))
+
+    broken, cut = [event.call for event in facts if isinstance(event, ToolCallEnded)]
+    assert broken.malformed
+    assert cut == ToolCall(id="mine", name="t", cut=True)
+
+
+async def test_an_error_breaks_the_stream_off() -> None:
+    provider = ScriptedProvider([reply("some", fail("overloaded", status=529, retry_after=1.0), "never")])
+
+    seen, error = await heard(provider.stream(REQUEST))
+
+    assert error is not None
+    assert (error.kind, error.status, error.retry_after) == ("overloaded", 529, 1.0)
+    assert text_of(seen) == "some"
+    assert provider.closed_early == 0
+
+
+async def test_a_stream_waits_where_the_test_wants_it_to() -> None:
+    gate, reached = asyncio.Event(), asyncio.Event()
+    provider = ScriptedProvider([reply("before", Wait(gate, reached), "after")])
+    async with asyncio.TaskGroup() as group:
+        asking = group.create_task(ask(provider))
+        await reached.wait()
+        assert not asking.done()
+        gate.set()
+
+    assert [event.text for event in asking.result() if isinstance(event, TextDelta)] == ["before", "after"]
+
+
+async def test_leaving_early_is_noted() -> None:
+    provider = ScriptedProvider([reply("one", "two")])
+
+    async with aclosing(provider.stream(REQUEST)) as events:
+        async for event in events:
+            if isinstance(event, TextDelta):
+                break
+
+    assert provider.closed_early == 1
+
+
+async def test_a_step_can_be_made_from_the_request() -> None:
+    provider = ScriptedProvider([lambda request: f"you said {request.messages[-1].text}"])
+
+    assert TextDelta("you said hi", 0) in await ask(provider)
+
+
+async def test_usage_and_reason_are_what_the_script_says() -> None:
+    step = reply("x", stop_reason="max_tokens", usage=Usage(input_tokens=7, output_tokens=3))
+
+    facts = await ask(ScriptedProvider([step]))
+
+    assert facts[-2:] == [UsageReported(Usage(input_tokens=7, output_tokens=3)), StreamEnded("max_tokens")]
+
+
+async def test_a_script_that_is_used_up_is_an_error_nobody_retries() -> None:
+    provider = ScriptedProvider()
+    provider.add("late")
+    await ask(provider)
+
+    with pytest.raises(ProviderError) as raised:
+        await ask(provider)
+
+    assert not raised.value.retryable
+
+
+async def test_preparing_and_closing_are_noted() -> None:
+    provider = ScriptedProvider()
+
+    await provider.prepare()
+    await provider.aclose()
+
+    assert (provider.prepared, provider.closed) == (1, True)

@@ -1,0 +1,60 @@
+"""Events are the same whatever pieces their bytes arrive in."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.providers import sse_reader
+from tui_agent.providers.sse_reader import ServerSentEvent, SseReader
+
+STREAM = (
+    b": a comment\n\n"
+    b'event: message_start\ndata: {"a":1}\n\n'
+    b"event: ping\ndata:{}\n\n"
+    b"data: two\r\ndata: lines\r\n\r\n"
+    b"event: nothing\n\n\n"
+    b"id: 7\rretry: 3\revent: old\rdata: mac\r\r"
+    b"data: \xe2\x80\xa8line separator\xc2\x85next line\n\n"
+    b"data: cut off"
+)
+EVENTS = [
+    ServerSentEvent("message_start", '{"a":1}'),
+    ServerSentEvent("ping", "{}"),
+    ServerSentEvent("", "two\nlines"),
+    ServerSentEvent("old", "mac"),
+    ServerSentEvent("", "\u2028line separator\u0085next line"),
+]
+
+
+def read_all(*chunks: bytes) -> list[ServerSentEvent]:
+    reader = SseReader()
+    return [event for chunk in chunks for event in reader.feed(chunk)]
+
+
+def test_a_stream_is_cut_into_its_complete_events() -> None:
+    assert read_all(STREAM) == EVENTS
+
+
+def test_one_byte_at_a_time_gives_the_same_events() -> None:
+    assert read_all(*(STREAM[place : place + 1] for place in range(len(STREAM)))) == EVENTS
+
+
+@given(st.lists(st.integers(0, len(STREAM)), max_size=12))
+def test_any_pieces_give_the_same_events(cuts: list[int]) -> None:
+    places = [0, *sorted(cuts), len(STREAM)]
+
+    assert read_all(*(STREAM[a:b] for a, b in pairwise(places))) == EVENTS
+
+
+def test_bytes_that_are_no_text_are_an_error() -> None:
+    with pytest.raises(ValueError, match="utf-8"):
+        read_all(b"data: \xff\n\n")
+
+
+def test_an_event_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sse_reader, "LONGEST_EVENT", 1000)
+
+    with pytest.raises(ValueError, match="too long"):
+        read_all(b"data: ", b"x" * 2000)

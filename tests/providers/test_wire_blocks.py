@@ -1,0 +1,126 @@
+"""What goes over the wire is clean; what runs and is shown stays as it was."""
+
+import json
+
+import pytest
+from hypothesis import given
+
+from tests.support.conversations import any_text
+from tests.support.words import json_objects
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    ImageBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+    user_message,
+)
+from tui_agent.providers.wire_blocks import EMPTY_MESSAGE, EMPTY_RESULT, blocks_of, encode, wire_call_id
+
+
+def call_block(call: ToolCall) -> dict:
+    return json.loads(encode(blocks_of(AssistantMessage(content=(call,)))[0]))
+
+
+def test_text_and_images_are_sent_as_they_are() -> None:
+    image = ImageBlock(media_type="image/png", data="aGk=")
+
+    blocks = blocks_of(UserMessage(content=(TextBlock(text="look"), image)))
+
+    assert blocks == [
+        {"type": "text", "text": "look"},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
+    ]
+
+
+def test_blank_text_is_left_out_and_an_empty_message_says_so() -> None:
+    assert blocks_of(UserMessage(content=(TextBlock(text=" \n"), TextBlock(text="x")))) == [
+        {"type": "text", "text": "x"}
+    ]
+    assert blocks_of(user_message("")) == [{"type": "text", "text": EMPTY_MESSAGE}]
+
+
+def test_a_notice_is_marked_as_the_systems_own_words() -> None:
+    (block,) = blocks_of(user_message("context was compacted", "notice"))
+
+    assert block["text"] == "<system-notice>\ncontext was compacted\n</system-notice>"
+
+
+def test_a_result_without_content_says_so() -> None:
+    (block,) = blocks_of(ToolResultMessage(call_id="c", tool_name="t", content=(), is_error=True))
+
+    assert block["content"] == [{"type": "text", "text": EMPTY_RESULT}]
+    assert block["is_error"] is True
+
+
+def test_details_for_the_screen_are_never_sent() -> None:
+    message = ToolResultMessage(call_id="c", tool_name="t", content=(TextBlock(text="x"),), details={"secret": 1})
+
+    assert b"secret" not in encode(blocks_of(message)[0])
+
+
+def test_reasoning_goes_back_with_its_signature_or_not_at_all() -> None:
+    content = (
+        ThinkingBlock(thinking="hm", signature="c2ln"),
+        ThinkingBlock(thinking="from elsewhere"),
+        ThinkingBlock(thinking="", redacted="ZW5j"),
+    )
+
+    assert blocks_of(AssistantMessage(content=content)) == [
+        {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+        {"type": "redacted_thinking", "data": "ZW5j"},
+    ]
+
+
+@pytest.mark.parametrize("arguments", [["a"], "text", None, 7])
+def test_arguments_that_are_no_object_are_sent_as_an_empty_one(arguments: object) -> None:
+    call = ToolCall.model_construct(
+        type="tool_call", id="c", name="read", arguments=arguments, malformed=None, cut=False
+    )
+    message = AssistantMessage.model_construct(role="assistant", content=(call,), id="m")
+
+    assert blocks_of(message)[0]["input"] == {}
+    assert call.arguments == arguments
+
+
+def test_numbers_that_json_does_not_know_become_null() -> None:
+    call = ToolCall(id="c", name="t", arguments={"a": [float("nan"), 1.5], "b": {"c": float("-inf")}})
+
+    assert call_block(call)["input"] == {"a": [None, 1.5], "b": {"c": None}}
+
+
+def test_lone_surrogates_become_question_marks_and_pairs_stay() -> None:
+    assert encode({"text": "a\ud800b 🙂"}) == '{"text":"a?b 🙂"}'.encode()
+
+
+@pytest.mark.parametrize(
+    ("name", "wire"), [("read", "read"), ("functions.read", "functions_read"), ("", "unknown"), ("x" * 200, "x" * 128)]
+)
+def test_names_of_tools_that_never_existed_are_made_sendable(name: str, wire: str) -> None:
+    assert call_block(ToolCall(id="c", name=name))["name"] == wire
+
+
+def test_a_good_id_stays_and_a_bad_one_is_the_same_for_call_and_result() -> None:
+    assert wire_call_id("toolu_01-x") == "toolu_01-x"
+    assert wire_call_id("call:1") == wire_call_id("call:1")
+    assert wire_call_id("call:1") != wire_call_id("call.1")
+    result = blocks_of(ToolResultMessage(call_id="call:1", tool_name="t", content=()))[0]
+    assert result["tool_use_id"] == call_block(ToolCall(id="call:1", name="t"))["id"] == wire_call_id("call:1")
+
+
+@given(json_objects)
+def test_good_json_is_sent_unchanged(value: dict) -> None:
+    surrogate_free = json.loads(json.dumps(value).encode("utf-8", "replace"))
+    encoded = encode(value)
+
+    assert json.loads(encoded) == surrogate_free or "\\ud" in json.dumps(value)
+
+
+@given(any_text)
+def test_whatever_is_encoded_is_valid_utf_8_without_line_ends(text: str) -> None:
+    encoded = encode({"text": text})
+
+    assert b"\n" not in encoded
+    assert isinstance(json.loads(encoded.decode("utf-8"))["text"], str)

@@ -1,0 +1,136 @@
+"""Requests grow: what was sent before is not built again, and what is built is what building it all at once gives."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.conversations import conversations
+from tests.support.wire_rules import problems_of, read_body
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    Message,
+    TextBlock,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+    user_message,
+)
+from tui_agent.providers import wire_conversation
+from tui_agent.providers.wire_conversation import WireConversation
+
+
+def sent(conversation: WireConversation, messages: list[Message]) -> list[dict]:
+    return json.loads(b"[" + conversation.to_json(messages) + b"]")
+
+
+def answer(*calls: str, text: str = "so") -> AssistantMessage:
+    return AssistantMessage(content=(TextBlock(text=text), *(ToolCall(id=call, name="read") for call in calls)))
+
+
+def result(call_id: str, text: str = "done") -> ToolResultMessage:
+    return ToolResultMessage(call_id=call_id, tool_name="read", content=(TextBlock(text=text),))
+
+
+@given(conversations(max_turns=5))
+def test_a_growing_conversation_is_sent_as_one_built_at_once(messages: list[Message]) -> None:
+    growing = WireConversation()
+    for length in range(1, len(messages) + 1):
+        step = growing.to_json(messages[:length])
+
+        assert step == WireConversation().to_json(messages[:length])
+
+
+@given(conversations(max_turns=5))
+def test_every_conversation_of_ours_is_one_the_api_takes(messages: list[Message]) -> None:
+    body = b'{"model":"m","max_tokens":1,"messages":[' + WireConversation().to_json(messages) + b"]}"
+
+    resuming = isinstance(messages[-1], AssistantMessage)
+    assert problems_of(read_body(body), resuming=resuming) == []
+
+
+@given(conversations(max_turns=4), conversations(max_turns=4), st.data())
+def test_a_changed_conversation_is_built_anew(old: list[Message], new: list[Message], data: st.DataObject) -> None:
+    conversation = WireConversation()
+    conversation.to_json(old)
+    kept = old[: data.draw(st.integers(0, len(old)))]
+
+    assert conversation.to_json(kept + new) == WireConversation().to_json(kept + new)
+    assert conversation.to_json(old) == WireConversation().to_json(old)
+
+
+def test_a_message_becomes_json_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    real = wire_conversation.blocks_of
+    monkeypatch.setattr(wire_conversation, "blocks_of", lambda message: seen.append(message.id) or real(message))
+    messages: list[Message] = [user_message("go")]
+    conversation = WireConversation()
+
+    for step in range(30):
+        messages += [answer(f"c{step}"), result(f"c{step}")]
+        conversation.to_json(messages)
+
+    assert sorted(seen) == sorted(message.id for message in messages)
+
+
+def test_adjacent_messages_of_the_person_are_one_with_results_first() -> None:
+    messages = [user_message("a"), user_message("b", "steer"), answer("x", "y"), result("x"), result("y")]
+
+    wire = sent(WireConversation(), [*messages, user_message("also this", "steer")])
+
+    assert [message["role"] for message in wire] == ["user", "assistant", "user"]
+    assert [block["text"] for block in wire[0]["content"]] == ["a", "b"]
+    assert [block["type"] for block in wire[2]["content"]] == ["tool_result", "tool_result", "text"]
+
+
+def test_results_come_first_even_where_a_message_stands_between_them() -> None:
+    messages = [user_message("a"), answer("x", "y"), result("x"), user_message("now", "steer"), result("y")]
+
+    wire = sent(WireConversation(), messages)
+
+    assert [block["type"] for block in wire[2]["content"]] == ["tool_result", "tool_result", "text"]
+
+
+def test_an_answer_that_said_nothing_is_left_out() -> None:
+    empty = AssistantMessage(content=(TextBlock(text=" "),))
+
+    wire = sent(WireConversation(), [user_message("a"), empty, user_message("b")])
+
+    assert [[block["text"] for block in message["content"]] for message in wire] == [["a", "b"]]
+
+
+def test_the_two_newest_turns_of_the_person_carry_cache_marks() -> None:
+    messages = [user_message("a"), answer("x"), result("x"), answer("y"), result("y"), answer("z"), result("z")]
+
+    wire = sent(WireConversation(), messages)
+
+    marked = [n for n, message in enumerate(wire) for block in message["content"] if "cache_control" in block]
+    assert marked == [4, 6]
+    assert wire[6]["content"][-1]["cache_control"] == {"type": "ephemeral"}
+
+
+def test_marks_can_be_switched_off() -> None:
+    assert b"cache_control" not in WireConversation(marks=False).to_json(
+        [user_message("a"), answer(), user_message("b")]
+    )
+
+
+def test_ids_of_calls_are_known_old_and_new() -> None:
+    conversation = WireConversation()
+    messages = [user_message("a"), answer("x"), result("x"), answer("y"), result("y"), answer("z"), result("z")]
+    conversation.to_json(messages[:3])
+    conversation.to_json(messages)
+
+    known = conversation.call_lookup()
+
+    assert [known(call_id) for call_id in ("x", "y", "z", "w")] == [True, True, True, False]
+
+
+def test_only_new_messages_are_unsent() -> None:
+    messages: list[Message] = [user_message("a"), answer("x"), result("x"), answer("y"), result("y")]
+    conversation = WireConversation()
+    conversation.to_json(messages)
+
+    assert conversation.unsent(messages) <= 3
+    assert conversation.unsent([*messages, UserMessage(content=())]) <= 4

@@ -1,0 +1,187 @@
+"""Plain English to goals: a handful of sentence forms, tried in order; what fits none is not understood."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from .demo_goals import compare_files, create_file, list_files, read_files, replace_text, run_command, search_text
+from .demo_turn import DemoTurn
+from .guided_tour import Workshop, start_tour
+
+HELP = """I am a scripted demo, not a language model. I understand a few plain sentences and drive the real tools:
+
+- **`fix the failing test`** – the guided tour: reading, testing, an edit for you to approve, testing again
+- `read FILE` · `show A and B` · `list files in DIR` · `find TEXT in DIR`
+- `compare A and B` – two reads at the same time
+- `run COMMAND` – its output is shown while it runs
+- `replace A with B in FILE` · `create FILE with TEXT` – you are asked first
+
+While I work you can write `stop`, `skip`, `instead …` or `also …`.
+
+For a real model set `ANTHROPIC_API_KEY` and start `tui-agent` without `--demo`."""
+
+_LONGEST = 1_000
+"""Letters of a sentence; only commands and the texts of files may be longer."""
+
+_QUOTES = {"`": "`", '"': '"', "'": "'", "“": "”", "«": "»"}
+_WORD = r"`[^`]+`|\"[^\"]+\"|“[^”]+”|«[^»]+»|'[^']+'|\S+"
+_TEXT = r"`[^`]+`|\"[^\"]+\"|“[^”]+”|«[^»]+»|'[^']+'|.+?"
+_POLITE = re.compile(
+    r"^(?:(?:please|now|ok(?:ay)?|then|and|let'?s|let us|(?:can|could|would|will) you|i want you to)\b[\s,]*)+", re.I
+)
+_THANKS = re.compile(r"[\s,]+(?:please|thanks|thank you)[.!]*$", re.IGNORECASE)
+_THEN = re.compile(r"[,;.]?\s+(?:and\s+)?(?:then|after that)\s+", re.I)
+
+
+def understand(words: str, workshop: Workshop) -> list[DemoTurn] | None:
+    """What the words ask for, one opening turn a goal; None if they are not understood.
+
+    Several goals are parted by `then`; a command or the text of a file goes to the end of the words.
+    """
+    rest = _THANKS.sub("", words.strip())
+    turns: list[DemoTurn] = []
+    while rest:
+        rest = _POLITE.sub("", rest)
+        whole = next((turn for form in _GREEDY if (turn := form(rest, workshop)) is not None), None)
+        if whole is not None:
+            return [*turns, whole]
+        if len(rest) > _LONGEST:
+            return None
+        part, *others = _THEN.split(rest, maxsplit=1)
+        turn = next((turn for form in _FORMS if (turn := form(part.strip(), workshop)) is not None), None)
+        if turn is None:
+            return None
+        turns.append(turn)
+        rest = others[0] if others else ""
+    return turns or None
+
+
+_Reader: TypeAlias = Callable[[dict[str, str], Workshop], DemoTurn | None]
+"""Makes a goal of the named parts of a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """A form of sentence."""
+
+    pattern: re.Pattern[str]
+    reader: _Reader
+
+    def __call__(self, words: str, workshop: Workshop) -> DemoTurn | None:
+        match = self.pattern.fullmatch(words)
+        if match is None:
+            return None
+        parts = {name: unquoted(part.strip()) for name, part in match.groupdict().items() if part is not None}
+        return self.reader(parts, workshop)
+
+
+def _form(pattern: str) -> Callable[[_Reader], _Form]:
+    compiled = re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    return lambda reader: _Form(compiled, reader)
+
+
+@_form(r"(?:run|execute|exec)\s+(?P<command>.+)|[!$]\s*(?P<shell>\S.*)")
+def _run(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
+    command = parts.get("command") or parts.get("shell", "")
+    if re.fullmatch(r"(?:the |all )*(?:unit )?tests?(?: again)?\.?", command, re.IGNORECASE):
+        command = "python3 -m pytest -q"
+    return run_command(command)
+
+
+@_form(
+    rf"(?:create|make|write)\s+(?:(?:a|the|new|file|called|named)\s+)*(?P<path>{_WORD})\s+"
+    r"(?:with|containing|that says|saying)\s*(?:(?:the|text|content|contents|words)\s+)*:?\s*(?P<text>.+)"
+)
+def _create(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
+    return create_file(parts["path"], parts["text"])
+
+
+@_form(r".*\b(?:fix|repair|mend)\b.*\btests?\b.*|(?:start |show me |give me |take )?(?:the |a )?(?:guided )?tour\W*")
+def _tour(_: dict[str, str], workshop: Workshop) -> DemoTurn | None:
+    return start_tour(workshop)
+
+
+@_form(
+    rf"(?:replace|change|swap)\s+(?P<all>all\s+|every\s+)?(?P<old>{_TEXT})\s+(?:with|by|to|for)\s+(?P<new>{_TEXT})"
+    rf"\s+in\s+(?:the\s+)?(?:file\s+)?(?P<path>{_WORD})(?P<everywhere>\s+everywhere)?"
+)
+def _replace(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
+    everywhere = "all" in parts or "everywhere" in parts
+    return replace_text(workshop.resolve(_path(parts["path"])), parts["old"], parts["new"], everywhere)
+
+
+@_form(rf"(?:compare|diff)\s+(?P<left>{_WORD})\s+(?:and|with|to|against)?\s*(?P<right>{_WORD})")
+def _compare(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
+    return compare_files(workshop.resolve(_path(parts["left"])), workshop.resolve(_path(parts["right"])))
+
+
+@_form(
+    r"(?:(?:list|ls|dir)(?:\s+(?:me|the|all|my))*(?:\s+(?:files?|director(?:y|ies)|folders?))?"
+    r"|(?:show|what)(?:\s+(?:me|the|all|my))*\s+files?(?:\s+(?:are|do you see))?)(?:\s+(?:here|there))?"
+    rf"(?:\s+(?:in|of|under|below)\s+(?P<path>{_WORD}))?\W*"
+)
+def _list(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
+    return list_files("**/*", parts.get("path"))
+
+
+@_form(
+    rf"(?:find|list|show)\s+(?:me\s+)?(?:all\s+)?(?:files?\s+)?(?:(?:named|called|like|matching)\s+)?"
+    rf"(?P<pattern>[^\s\"'`]*[*][^\s\"'`]*)(?:\s+files?)?(?:\s+(?:in|under|below)\s+(?P<path>{_WORD}))?"
+)
+def _glob(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
+    pattern = parts["pattern"]
+    return list_files(pattern if "/" in pattern else f"**/{pattern}", parts.get("path"))
+
+
+@_form(
+    rf"(?:find|search(?:\s+for)?|grep(?:\s+for)?|look\s+for|where\s+is)\s+(?P<text>{_TEXT})"
+    rf"(?:\s+in\s+(?:the\s+)?(?:(?:file|folder|directory)\s+)?(?P<path>{_WORD}))?"
+)
+def _find(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
+    everywhere = parts.get("path", "").lower() in ("all", "every", "here", "files")
+    return search_text(parts["text"], None if everywhere else parts.get("path"))
+
+
+@_form(
+    r"(?:read|show|open|cat|print|display|view|look at|what(?:'s| is) in)\s+(?:me\s+)?"
+    r"(?:lines?\s+(?P<first>\d+)(?:\s*(?:-|–|to)\s*(?P<last>\d+))?\s+(?:of|in|from)\s+)?(?P<paths>.+)"
+)
+def _read(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
+    paths = [workshop.resolve(_path(path)) for path in _listed(parts["paths"])]
+    if not paths:
+        return None
+    if "first" not in parts:
+        return read_files(paths)
+    first, last = int(parts["first"]), int(parts.get("last", parts["first"]))
+    return read_files(paths, max(first, 1), max(last - first + 1, 1))
+
+
+@_form(r"(?:help|\?|hi|hello|hey)\W*|(?:what|how)\b.*\b(?:can you|do you|do i|are you|use)\b.*|who are you\W*")
+def _help(_: dict[str, str], workshop: Workshop) -> DemoTurn | None:
+    return DemoTurn(HELP)
+
+
+_GREEDY: tuple[_Form, ...] = (_run, _create)
+_FORMS: tuple[_Form, ...] = (_tour, _help, _replace, _compare, _list, _glob, _find, _read)
+
+
+def unquoted(text: str) -> str:
+    """The text without one pair of quotes around it."""
+    if len(text) > 2 and _QUOTES.get(text[0]) == text[-1] and text[-1] not in text[1:-1]:
+        return text[1:-1]
+    return text
+
+
+def _listed(text: str) -> list[str]:
+    """Paths parted by commas and `and`; none if one of them does not look like a path."""
+    text = re.sub(r"^(?:(?:the|file|files|contents? of)\s+)+", "", text.strip(), flags=re.IGNORECASE)
+    parts = re.split(r"\s*,\s*(?:and\s+)?|\s+and\s+", text)
+    paths = [unquoted(part) for part in parts]
+    good = all(path and (path != part or not re.search(r"\s", path)) for path, part in zip(paths, parts, strict=True))
+    return paths if good else []
+
+
+def _path(text: str) -> str:
+    """A path without the full stop or question mark of its sentence."""
+    return re.sub(r"(?<=[\w/])[.?!:]+$", "", text)

@@ -1,0 +1,140 @@
+"""What the offline model answers: a pure function of the request, the same every time.
+
+It replays the conversation since the last prompt through its own goals, with the results that the calls really had,
+and says what comes next. What a person wrote meanwhile changes the plan where it was said.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from .demo_goals import first_line
+from .demo_intents import HELP, understand
+from .demo_transcript import DemoRequest, Exchange, Task
+from .demo_turn import DemoTurn
+from .guided_tour import Workshop, is_tour, with_sample_names
+
+LABEL = "*Scripted demo, not a language model: the words are fixed, the tools and files are real.*"
+"""Said once a conversation; the program shows it all the time as well."""
+
+_Steer: TypeAlias = Literal["stop", "skip", "instead", "also", "go_on", "other"]
+
+_STOP = re.compile(r"(?:please\s+)?(?:stop|halt|abort|cancel|quit|enough|that'?s enough|never ?mind)\b.*", re.I | re.S)
+_SKIP = re.compile(r"(?:please\s+)?(?:skip|next|leave (?:that|this|it) out)\b.*", re.IGNORECASE | re.DOTALL)
+_GO_ON = re.compile(r"(?:please\s+)?(?:go on|continue|carry on|proceed|ok(?:ay)?|yes|good|thanks?)\b\W*", re.IGNORECASE)
+_INSTEAD = re.compile(r"(?:no\b[,;]?\s*)?(?:instead\b[,:]?\s*(.+)|(.+?)[,]?\s+instead\W*)", re.IGNORECASE | re.DOTALL)
+_ALSO = re.compile(r"(?:and\s+)?(?:also|additionally)\b[,:]?\s*(.+)|(.+?)[,]?\s+(?:too|as well)\W*", re.I | re.S)
+
+_ABOUT_STEERING = "While I work I only understand `stop`, `skip`, `instead …` and `also …` with one of my sentences."
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is done now, and what waits until it is done."""
+
+    turn: DemoTurn
+    later: tuple[DemoTurn, ...] = ()
+
+    def settled(self) -> "_Plan":
+        """The plan in which something that is finished is followed by what waited for it."""
+        plan = self
+        while not plan.turn.calls and plan.later:
+            plan = _Plan(plan.later[0].after(plan.turn.text), plan.later[1:])
+        return plan
+
+
+def answer_to(request: DemoRequest, workshop: Workshop) -> DemoTurn:
+    """The next answer."""
+    task = request.task
+    plan = _opening(task, workshop)
+    for words in task.said:
+        if _is_understood(words, workshop):
+            plan = _steered(plan, words, workshop)
+    for exchange in task.exchanges:
+        plan = _after(plan.settled(), exchange, workshop)
+    turn = _possible(plan.settled().turn, request.tools)
+    labelled = not task.first or task.exchanges or HELP in turn.text
+    return turn if labelled else turn.after(LABEL)
+
+
+def _opening(task: Task, workshop: Workshop) -> _Plan:
+    words = task.prompt
+    if _STOP.fullmatch(words) or _SKIP.fullmatch(words):
+        return _Plan(DemoTurn("Nothing is running, so there is nothing to stop or to skip."))
+    goals = understand(words, workshop) or understand(_bare(words), workshop)
+    if goals is None:
+        return _Plan(DemoTurn(f"I do not understand that. {HELP}"))
+    return _Plan(goals[0], tuple(goals[1:]))
+
+
+def _after(plan: _Plan, exchange: Exchange, workshop: Workshop) -> _Plan:
+    """The plan once the calls have their results and the person was heard."""
+    turn = plan.turn
+    if turn.waits is None:
+        return plan
+    if exchange.said and any(outcome.postponed for outcome in exchange.outcomes):
+        following = turn.after("Now what had to wait for your message.")
+    else:
+        following = turn.waits.proceed(exchange.outcomes)
+    tour = any(map(is_tour, (turn, *plan.later)))
+    plan = replace(plan, turn=following)
+    for words in exchange.said:
+        plan = _steered(plan, words, with_sample_names(workshop) if tour else workshop)
+    return plan
+
+
+def _steered(plan: _Plan, words: str, workshop: Workshop) -> _Plan:
+    """The plan after a word of the person."""
+    kind, rest = _steer_of(words)
+    quoted = f"You wrote “{first_line(words)}”"
+    if kind == "stop":
+        return _Plan(DemoTurn(f"{quoted}: I stop here. What is done stays done, the rest is left as it is."))
+    if kind == "go_on":
+        return plan
+    if kind == "skip":
+        waits = plan.settled().turn.waits
+        if waits is None:
+            return replace(plan, turn=DemoTurn(f"{plan.turn.text}\n\nThere was nothing left to skip."))
+        return replace(plan.settled(), turn=waits.skip().after(f"{quoted}."))
+    goals = understand(rest, workshop)
+    if goals is None:
+        return replace(plan, turn=plan.turn.after(f"{quoted}, which I do not understand: I go on. {_ABOUT_STEERING}"))
+    if kind == "also":
+        return _Plan(goals[0].after(f"{quoted}: I do that first, then I go on."), (*goals[1:], plan.turn, *plan.later))
+    return _Plan(goals[0].after(f"{quoted}: I leave what I was at and do that."), tuple(goals[1:]))
+
+
+def _steer_of(words: str) -> tuple[_Steer, str]:
+    """What kind of correction it is, and what it asks for."""
+    plain = words.strip()
+    if _STOP.fullmatch(plain):
+        return "stop", ""
+    if _SKIP.fullmatch(plain):
+        return "skip", ""
+    if _GO_ON.fullmatch(plain):
+        return "go_on", ""
+    if match := _INSTEAD.fullmatch(plain):
+        return "instead", match[1] or match[2]
+    if match := _ALSO.fullmatch(plain):
+        return "also", match[1] or match[2]
+    return "other", plain
+
+
+def _is_understood(words: str, workshop: Workshop) -> bool:
+    """Whether words are for the offline model; what a program adds to a prompt, such as a file, is not."""
+    kind, rest = _steer_of(words)
+    return kind in ("stop", "skip") or bool(rest and understand(rest, workshop))
+
+
+def _bare(words: str) -> str:
+    """A prompt without a word that only makes sense mid-run, such as `also`."""
+    return _steer_of(words)[1] or words
+
+
+def _possible(turn: DemoTurn, tools: frozenset[str]) -> DemoTurn:
+    """The turn, or why it cannot be done with the tools there are."""
+    missing = sorted({call.name for call in turn.calls} - tools | (turn.tools - tools if turn.calls else set()))
+    if not missing:
+        return turn
+    names = ", ".join(f"`{name}`" for name in missing)
+    return DemoTurn(f"I cannot do that: this session gives me no tool named {names}.")

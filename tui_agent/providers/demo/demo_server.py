@@ -1,0 +1,188 @@
+"""The offline model as a server: the real Messages API on loopback, so that `--demo` takes the path of a paid run."""
+
+import asyncio
+import hashlib
+import json
+import re
+import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, Self
+
+from tui_agent.protocol.messages import JsonObject, is_array, is_object
+
+from .demo_policy import answer_to
+from .demo_transcript import read_request
+from .demo_turn import DemoTurn
+from .guided_tour import Workshop
+from .loopback_http import HttpReply, HttpRequest, LoopbackServer
+from .sample_project import copy_sample_project, sample_test_command
+from .sse_writer import (
+    SSE_HEADERS,
+    BlockOut,
+    TextOut,
+    ThinkingOut,
+    ToolUseOut,
+    UsageOut,
+    block_frames,
+    closing_frames,
+    error_body,
+    opening_frames,
+    pieces,
+)
+
+DEMO_PACE = 0.012
+"""Seconds a word takes: about what a fast model needs."""
+
+_WORDS_TO_THINK = 20
+"""How many words' time passes before the first one."""
+_LETTERS_PER_TOKEN = 4
+_GLOB_SPECIAL = re.compile(r"([\\*?\[\]])")
+
+
+class DemoServer:
+    """Serves the offline model while its context is open; then nothing of it is left, files included.
+
+    It listens on 127.0.0.1 only and answers nobody without its random token.
+    """
+
+    def __init__(self, *, pace: float = DEMO_PACE, sample_dir: Path | None = None) -> None:
+        """Does nothing yet.
+
+        Args:
+            pace: seconds between two words; 0 for as fast as possible.
+            sample_dir: where the guided tour takes place; None: a temporary directory, removed at the end.
+        """
+        self.token = secrets.token_hex(24)
+        """What requests are signed with, as `auth_token` of the provider."""
+        self._pace = pace
+        self._given_dir = sample_dir
+        self._workshop: Workshop | None = None
+        self._server = LoopbackServer(self._handle)
+
+    def __repr__(self) -> str:
+        return "DemoServer()"
+
+    @property
+    def base_url(self) -> str:
+        """Address for the provider; only while the context is open."""
+        return self._server.base_url
+
+    @property
+    def sample_dir(self) -> Path:
+        """Where the guided tour takes place; empty until it begins. Only while the context is open."""
+        return Path(self._place.directory)
+
+    @property
+    def rules(self) -> tuple[tuple[Literal["allow"], str], ...]:
+        """Permission rules of the guided tour: its files may be read and its tests run, so that only its edit asks.
+
+        They name this copy of the sample and the one command; nothing else is allowed by them.
+        """
+        directory = _GLOB_SPECIAL.sub(r"\\\1", str(self.sample_dir))
+        return ("allow", f"read(/{directory}/**)"), ("allow", f"bash({self._place.test_command})")
+
+    @property
+    def _place(self) -> Workshop:
+        if self._workshop is None:
+            raise RuntimeError("the demo is not running")
+        return self._workshop
+
+    async def __aenter__(self) -> Self:
+        directory = await asyncio.to_thread(self._make_sample_dir)
+        self._workshop = Workshop(str(directory), sample_test_command(directory))
+        await self._server.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self._server.__aexit__(kind, error, trace)
+        finally:
+            if self._given_dir is None:
+                await asyncio.to_thread(shutil.rmtree, self.sample_dir, ignore_errors=True)
+
+    def _make_sample_dir(self) -> Path:
+        """A directory only we can look into; blocks."""
+        given = self._given_dir
+        return (given or Path(tempfile.mkdtemp(prefix="tui-agent-tour-"))).resolve()
+
+    async def _handle(self, request: HttpRequest, reply: HttpReply) -> None:
+        if not self._may_ask(request):
+            await reply.send_json(401, error_body("authentication_error", "invalid token"))
+        elif request.method != "POST" or request.target.partition("?")[0] != "/v1/messages":
+            await reply.send_json(404, error_body("not_found_error", "the demo only serves POST /v1/messages"))
+        elif (body := _read_body(request.body)) is None:
+            words = "the demo takes streaming requests with at least one message"
+            await reply.send_json(400, error_body("invalid_request_error", words))
+        else:
+            await self._answer(body, request.body, reply)
+
+    def _may_ask(self, request: HttpRequest) -> bool:
+        shown = request.headers.get("authorization", "").removeprefix("Bearer ") or request.headers.get("x-api-key", "")
+        return secrets.compare_digest(shown.encode(), self.token.encode())
+
+    async def _answer(self, body: JsonObject, raw: bytes, reply: HttpReply) -> None:
+        turn = answer_to(read_request(body), self._place)
+        if turn.fresh_sample:
+            try:
+                await asyncio.to_thread(copy_sample_project, self.sample_dir)
+            except OSError as error:
+                await reply.send_json(400, error_body("invalid_request_error", f"no sample project: {error}"))
+                return
+        await reply.start(200, {**SSE_HEADERS, "request-id": f"req_demo_{_digest(raw)}"})
+        await asyncio.sleep(self._pace * _WORDS_TO_THINK)
+        for one in _frames(turn, str(body.get("model", "")), raw):
+            await reply.write(one)
+            if self._pace:
+                await asyncio.sleep(self._pace)
+        await reply.finish()
+
+
+def _read_body(raw: bytes) -> JsonObject | None:
+    """The request; None for what the Messages API would refuse, as far as the demo looks at it."""
+    try:
+        body: object = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    if not is_object(body) or body.get("stream") is not True:
+        return None
+    messages: object = body.get("messages")
+    return body if is_array(messages) and messages else None
+
+
+def _frames(turn: DemoTurn, model: str, raw: bytes) -> Iterator[bytes]:
+    """The whole answer on the wire. Its ids are made of the request: the same each time, and never twice."""
+    blocks = list(_blocks(turn, raw))
+    usage = UsageOut(input_tokens=len(raw) // _LETTERS_PER_TOKEN, output_tokens=sum(map(_words, blocks)))
+    yield from opening_frames(f"msg_demo_{_digest(raw)}", model, usage)
+    for index, block in enumerate(blocks):
+        yield from block_frames(index, block)
+    yield from closing_frames("tool_use" if turn.calls else "end_turn", usage.output_tokens)
+
+
+def _blocks(turn: DemoTurn, raw: bytes) -> Iterator[BlockOut]:
+    if turn.thinking:
+        yield ThinkingOut(turn.thinking)
+    if turn.text:
+        yield TextOut(turn.text)
+    for number, call in enumerate(turn.calls):
+        arguments = json.dumps(call.arguments, ensure_ascii=False)
+        yield ToolUseOut(f"toolu_demo_{_digest(raw, number)}", call.name, arguments)
+
+
+def _words(block: BlockOut) -> int:
+    """How many deltas a block takes; what the demo counts as tokens."""
+    match block:
+        case TextOut(text) | ThinkingOut(text) | ToolUseOut(arguments=text):
+            return len(pieces(text, None))
+        case _:
+            return 0
+
+
+def _digest(raw: bytes, number: int = 0) -> str:
+    return hashlib.sha256(raw + bytes([number])).hexdigest()[:16]

@@ -1,0 +1,136 @@
+"""What the offline model sees of a request: the last thing it was asked, and what has happened since."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tui_agent.protocol.messages import JsonObject, is_array, is_object
+
+_NOTICE = re.compile(r"^\s*<system-notice>.*</system-notice>\s*$", re.DOTALL)
+_POSTPONED = re.compile(r"user sent a message first|queued user message", re.IGNORECASE)
+_LINE_NUMBER = re.compile(r"^ *\d+\t", re.MULTILINE)
+_FOOTNOTES = re.compile(r"(?:(?:^|\n)\[[^\n]*\])+\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One call and its result."""
+
+    call_id: str
+    name: str
+    arguments: JsonObject
+    text: str = ""
+    is_error: bool = False
+
+    @property
+    def postponed(self) -> bool:
+        """Whether it did not run because the person wrote something first."""
+        return self.is_error and bool(_POSTPONED.search(self.text))
+
+    @property
+    def plain_lines(self) -> list[str]:
+        """The lines of the result; of a file that was read without their numbers and the notes about them."""
+        if self.name != "read":
+            return self.text.splitlines()
+        return _LINE_NUMBER.sub("", _FOOTNOTES.sub("", self.text)).splitlines()
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The calls of one answer, and what the person wrote while they ran."""
+
+    outcomes: tuple[Outcome, ...]
+    said: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The last prompt and everything after it."""
+
+    prompt: str = ""
+    said: tuple[str, ...] = ()
+    """What was written before the first answer."""
+    exchanges: tuple[Exchange, ...] = ()
+    first: bool = True
+    """Whether nothing was asked before in this conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class DemoRequest:
+    """A request body, as far as the offline model looks at it."""
+
+    task: Task
+    tools: frozenset[str]
+    """Names of the tools it may call."""
+
+
+def read_request(body: JsonObject) -> DemoRequest:
+    """Reads a request body; whatever does not look like one is left out."""
+    tools = frozenset(name for tool in _objects(body.get("tools")) if isinstance(name := tool.get("name"), str))
+    return DemoRequest(_last_task(list(_objects(body.get("messages")))), tools)
+
+
+def _last_task(messages: list[JsonObject]) -> Task:
+    """A prompt is a user message that answers no calls; later words of the person are said along with results."""
+    task = Task()
+    started = False
+    calls: dict[str, Outcome] = {}
+    for message in messages:
+        blocks = _blocks(message)
+        if message.get("role") == "assistant":
+            calls = {call.call_id: call for call in _calls(blocks)}
+            continue
+        said = tuple(_words(blocks))
+        outcomes = tuple(_outcomes(blocks, calls))
+        calls = {}
+        if outcomes:
+            task = Task(task.prompt, task.said, (*task.exchanges, Exchange(outcomes, said)), task.first)
+        elif said:
+            task = Task(said[0], said[1:], first=not started)
+            started = True
+    return task
+
+
+def _calls(blocks: list[JsonObject]) -> Iterator[Outcome]:
+    for block in blocks:
+        if block.get("type") == "tool_use":
+            arguments: object = block.get("input")
+            yield Outcome(str(block.get("id")), str(block.get("name")), arguments if is_object(arguments) else {})
+
+
+def _outcomes(blocks: list[JsonObject], calls: dict[str, Outcome]) -> Iterator[Outcome]:
+    for block in blocks:
+        call = calls.get(str(block.get("tool_use_id"))) if block.get("type") == "tool_result" else None
+        if call is not None:
+            text = "\n".join(_texts(block.get("content")))
+            yield Outcome(call.call_id, call.name, call.arguments, text, block.get("is_error") is True)
+
+
+def _words(blocks: list[JsonObject]) -> Iterator[str]:
+    """What the person wrote; the system's own notices are not theirs."""
+    for text in _texts(blocks):
+        if not _NOTICE.match(text) and text.strip():
+            yield text.strip()
+
+
+def _blocks(message: JsonObject) -> list[JsonObject]:
+    content: object = message.get("content")
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return list(_objects(content))
+
+
+def _texts(content: object) -> Iterator[str]:
+    if isinstance(content, str):
+        yield content
+    for block in _objects(content):
+        text: object = block.get("text")
+        if block.get("type") == "text" and isinstance(text, str):
+            yield text
+
+
+def _objects(value: object) -> Iterator[JsonObject]:
+    if is_array(value):
+        for item in value:
+            if is_object(item):
+                yield item

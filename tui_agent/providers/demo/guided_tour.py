@@ -1,0 +1,186 @@
+"""The guided tour: a failing test of a small sample project is read, run, fixed and run again.
+
+It shows what the program is for in two minutes: parallel reads, live output, a moment to steer, one approval.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+from .demo_goals import first_line
+from .demo_transcript import Outcome
+from .demo_turn import DemoCall, DemoTurn
+from .sample_project import SAMPLE_FILES
+
+READ_FIRST = ("README.md", "cart.py", "test_cart.py")
+WRONG_LINES = "        if quantity > BULK:\n            total -= total * BULK_DISCOUNT // 100\n"
+RIGHT_LINES = (
+    '        # "Ten or more" includes ten itself.\n'
+    "        if quantity >= BULK:\n"
+    "            total -= total * BULK_DISCOUNT // 100\n"
+)
+
+_FAILED = re.compile(r"(\d+) failed|FAILED \((?:failures|errors)=(\d+)")
+_PASSED = re.compile(r"(\d+) passed|Ran (\d+) tests?\b.*\n\s*OK\b", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """Where the tour takes place."""
+
+    directory: str
+    """Absolute path of the copy of the sample project."""
+    test_command: str
+    """Runs its tests; safe to run in any working directory."""
+    in_tour: bool = False
+    """Whether names of sample files mean those files."""
+
+    def resolve(self, path: str) -> str:
+        """The path that is meant: in the tour the sample's own files come first."""
+        return self.path_of(path) if self.in_tour and path in SAMPLE_FILES else path
+
+    def path_of(self, name: str) -> str:
+        """A file of the sample."""
+        return str(PurePosixPath(self.directory) / name)
+
+
+def start_tour(workshop: Workshop) -> DemoTurn:
+    """The tour's first step, on a fresh copy of the sample."""
+    calls = tuple(DemoCall("read", {"path": workshop.path_of(name)}) for name in READ_FIRST)
+    text = (
+        f"A fresh copy of a small sample project, a shop, is in `{workshop.directory}`. One of its tests fails.\n\n"
+        "I read what it promises, its code and its tests, three files at the same time."
+    )
+    return DemoTurn(
+        text,
+        calls,
+        _FilesRead(workshop),
+        thinking="Guided tour: look before you touch. Reading changes nothing, so all three can go at once.",
+        fresh_sample=True,
+        tools=frozenset({"read", "bash", "edit"}),
+    )
+
+
+def is_tour(turn: DemoTurn) -> bool:
+    """Whether a turn belongs to the tour."""
+    return isinstance(turn.waits, _FilesRead | _TestsRun | _EditMade | _TestsRunAgain)
+
+
+@dataclass(frozen=True, slots=True)
+class _FilesRead:
+    """The files are being read; next the tests run."""
+
+    workshop: Workshop
+
+    def proceed(self, outcomes: tuple[Outcome, ...]) -> DemoTurn:
+        failed = next((outcome for outcome in outcomes if outcome.is_error), None)
+        if failed is not None:
+            return DemoTurn(f"I cannot read the sample project, so the tour ends here: {first_line(failed.text)}")
+        text = (
+            "The README promises a discount *from ten of a kind*. Let us see what the tests say: they take a few "
+            "seconds, as real ones do.\n\n"
+            "**This is the moment to steer.** While they run, write for example `also show prices.py`, `skip` or "
+            "`stop` and press Enter: it is taken up as soon as they are through."
+        )
+        return DemoTurn(text, (_run_tests(self.workshop),), _TestsRun(self.workshop))
+
+    def skip(self) -> DemoTurn:
+        return _TestsRun(self.workshop).skip()
+
+
+@dataclass(frozen=True, slots=True)
+class _TestsRun:
+    """The tests are running; next the edit is proposed."""
+
+    workshop: Workshop
+
+    def proceed(self, outcomes: tuple[Outcome, ...]) -> DemoTurn:
+        output = "\n".join(outcome.text for outcome in outcomes)
+        failed, passed = _count(_FAILED, output), _count(_PASSED, output)
+        if failed:
+            return self._propose(f"{_tests(failed)} of {failed + passed} fails." if passed else "A test fails.")
+        if passed:
+            return DemoTurn(f"All {_tests(passed)} pass already, so there is nothing to fix. The tour ends here.")
+        return self._propose(f"The tests did not run ({first_line(output)}), but the mistake can be seen by reading.")
+
+    def skip(self) -> DemoTurn:
+        return self._propose("Then without running the tests first: the mistake can be seen by reading.")
+
+    def _propose(self, finding: str) -> DemoTurn:
+        text = (
+            f"{finding} Ten of a kind get no discount: `cart.py` says *more than* ten where the README says *from* "
+            "ten, `>` instead of `>=`.\n\n"
+            "I propose this edit. Nothing is written before you allow it."
+        )
+        arguments = {
+            "path": self.workshop.path_of("cart.py"),
+            "old_string": WRONG_LINES,
+            "new_string": RIGHT_LINES,
+        }
+        thinking = "The boundary is the bug: ten itself is left out. One sign changes, and a comment says why."
+        return DemoTurn(text, (DemoCall("edit", arguments),), _EditMade(self.workshop), thinking)
+
+
+@dataclass(frozen=True, slots=True)
+class _EditMade:
+    """The edit waits for an answer; next the tests run again."""
+
+    workshop: Workshop
+
+    def proceed(self, outcomes: tuple[Outcome, ...]) -> DemoTurn:
+        failed = next((outcome for outcome in outcomes if outcome.is_error), None)
+        if failed is not None:
+            text = (
+                f"The edit was not made: {first_line(failed.text)}\n\n"
+                "I respect that and change nothing. Say `fix the failing test` to start again."
+            )
+            return DemoTurn(text)
+        text = "The edit is written. I run the tests again to see whether it helped."
+        return DemoTurn(text, (_run_tests(self.workshop),), _TestsRunAgain(self.workshop))
+
+    def skip(self) -> DemoTurn:
+        return DemoTurn("Then the edit is left out, and the test goes on failing. The tour ends here.")
+
+
+@dataclass(frozen=True, slots=True)
+class _TestsRunAgain:
+    """The tests run for the second time; after that comes the summary."""
+
+    workshop: Workshop
+
+    def proceed(self, outcomes: tuple[Outcome, ...]) -> DemoTurn:
+        output = "\n".join(outcome.text for outcome in outcomes)
+        failed, passed = _count(_FAILED, output), _count(_PASSED, output)
+        if failed or not passed:
+            finding = f"{_tests(failed)} still fail" if failed else f"The tests did not run ({first_line(output)})"
+            return DemoTurn(f"{finding}. The edit is in `{self.workshop.path_of('cart.py')}`; look at it yourself.")
+        text = (
+            f"**All {_tests(passed)} pass.** What you have seen:\n\n"
+            "- three reads that ran at the same time, without a question\n"
+            "- tests whose output came in live, while you could steer\n"
+            "- one edit that waited for your answer\n\n"
+            f"The project is in `{self.workshop.directory}` until the program ends. Now try your own files, for "
+            "example `list files`, `show README.md` or `find TODO`; `help` says what I understand."
+        )
+        return DemoTurn(text)
+
+    def skip(self) -> DemoTurn:
+        return DemoTurn("Then without running the tests again: the edit is written, but not checked. The tour is over.")
+
+
+def with_sample_names(workshop: Workshop) -> Workshop:
+    """The same place, where names of sample files mean those files."""
+    return replace(workshop, in_tour=True)
+
+
+def _run_tests(workshop: Workshop) -> DemoCall:
+    return DemoCall("bash", {"command": workshop.test_command, "description": "Run the sample project's tests"})
+
+
+def _count(pattern: re.Pattern[str], output: str) -> int:
+    match = pattern.search(output)
+    return int(next(group for group in match.groups() if group)) if match else 0
+
+
+def _tests(number: int) -> str:
+    return f"{number} test{'' if number == 1 else 's'}"
