@@ -1,0 +1,260 @@
+"""Parts of the conversation that are Markdown: they grow while the model talks, and only where they grow is work."""
+
+from .height_index import HeightIndex
+from .markdown_blocks import Unit
+from .markdown_layout import estimated_height, layout_block
+from .markdown_stream import MarkdownStream
+from .styled_lines import NARROWEST, Line, Run, clipped
+from .text import one_line
+from .transcript import Part
+from .transcript_parts import CARET
+
+MOST_UNIT_ROWS_KEPT = 2_000
+"""Rows of one text kept in memory."""
+
+_Rows = list[Line] | None
+
+
+class MarkdownPart(Part):
+    """A text in units: each is laid out once for a width, and only where it is looked at."""
+
+    def __init__(self, text: str = "", *, gap: bool = False, margin: str = "", live: bool = False) -> None:
+        super().__init__(gap=gap)
+        self.pinned = live
+        self._margin = margin
+        self._text = text
+        self._fresh: list[str] = []
+        self._stream: MarkdownStream | None = None
+        self._units: list[Unit] = []
+        self._unit_rows: list[_Rows] = []
+        self._index = HeightIndex()
+        self._settled = 0
+
+    @property
+    def text(self) -> str:
+        """The Markdown as it came."""
+        return self._text + "".join(self._fresh)
+
+    @property
+    def rows_kept(self) -> int:
+        """Rows it holds in memory."""
+        return sum(len(rows) for rows in self._unit_rows if rows is not None)
+
+    def feed(self, text: str) -> None:
+        """Takes more text; `flush` brings it to the screen."""
+        self._fresh.append(text)
+
+    def flush(self) -> None:
+        """Reads what was fed since the last time."""
+        fresh = "".join(self._fresh)
+        if self._stream is None:
+            self._stream = MarkdownStream()
+            fresh = self.text
+        self._text, self._fresh = self.text, []
+        self._stream.feed(fresh)
+        self._stream.flush()
+        self._take(self._stream)
+
+    def finish(self) -> None:
+        """Takes the text as complete."""
+        if self._stream is not None:
+            self.flush()
+            self._stream.finish()
+            self._take(self._stream)
+        self.pinned = False
+
+    def layout(self, width: int) -> list[Line]:
+        """All its rows for a width."""
+        self.settle(width, 0, 0)
+        for place in range(len(self._units)):
+            self._lay_out(place)
+        self._know()
+        return [self.line(width, row) for row in range(self.gap, self._index.total)]
+
+    def height(self, width: int) -> int:
+        """Its rows with the gap."""
+        if self._stream is None and self._known[0] != width:
+            return self.gap + self.estimate(width)
+        if self._width != width and self._stream is not None:
+            self._fit(width)
+        return self._known[1]
+
+    def settle(self, width: int, first: int, last: int) -> int:
+        """Lays out the units between two rows; gives by how many rows what was at `first` moved."""
+        before = self.height(width)
+        shift = 0
+        if self._stream is None:
+            self._read_all(width)
+            shift = self.height(width) - before if first > 0 else 0
+            first, last = first + shift, last + shift
+        elif self._width != width:
+            self._fit(width)
+        place = self._index.find(first)
+        row = self._index.start(place) if place < len(self._units) else last + 1
+        while row <= last and place < len(self._units):
+            moved = self._lay_out(place)
+            shift += moved if row < first else 0
+            row += self._index.height(place)
+            place += 1
+        self._know()
+        if self.rows_kept > MOST_UNIT_ROWS_KEPT:
+            self._drop_rows(first, last)
+        return shift
+
+    def line(self, width: int, row: int) -> Line:
+        """One of its rows."""
+        if self._width != width or self._stream is None:
+            self.settle(width, row, row)
+        place = self._index.find(row)
+        if row < 0 or place >= len(self._units):
+            return Line()
+        rows = self._rows_of(place)
+        local = row - self._index.start(place)
+        line = rows[local] if local < len(rows) else Line()
+        if self.pinned and row == self._index.total - 1:
+            return Line((*line.runs, CARET), line.joint, line.indent, line.fill)
+        return line
+
+    def changed(self) -> None:
+        """Forgets everything but its text."""
+        super().changed()
+        self.forget()
+        self._index = HeightIndex()
+
+    def forget(self) -> None:
+        """Lets its units go and keeps their heights."""
+        self._stream, self._units, self._unit_rows, self._settled = None, [], [], 0
+
+    # --- units --------------------------------------------------------------------------------------------------------
+
+    def styled(self, line: Line) -> Line:
+        """A row of the text as it is shown."""
+        return line.prefixed((self._margin, "")) if self._margin else line
+
+    def _read_all(self, width: int) -> None:
+        """Reads the text anew; heights that were exact stay."""
+        heights, self._index = self._index, HeightIndex()
+        exact = self._known[0] == width
+        self._width = width
+        self.flush()
+        if self._stream is not None and not self.pinned:
+            self._stream.finish()
+            self._take(self._stream)
+        if exact and len(heights) == len(self._units):
+            self._index = heights
+        self._know()
+
+    def _take(self, stream: MarkdownStream) -> None:
+        """Takes over the units that are new; what was finished before stays."""
+        kept = self._settled
+        new = [*stream.finished[kept:], *stream.open]
+        self._settled = len(stream.finished)
+        self.dirty_row = self._index.start(kept) if kept <= len(self._index) else 0
+        self._units[kept:] = new
+        self._unit_rows[kept:] = [None] * len(new)
+        if self._width:
+            self._index.cut(kept)
+            for unit in new:
+                self._index.append(self._estimated(unit, kept == 0 and unit is new[0]))
+            self._know()
+
+    def _fit(self, width: int) -> None:
+        """Fits all units to a width, as estimates."""
+        self._width = width
+        self._index = HeightIndex(self._estimated(unit, place == 0) for place, unit in enumerate(self._units))
+        self._unit_rows = [None] * len(self._units)
+        self._know()
+
+    def _know(self) -> None:
+        self._known = (self._width, self._index.total)
+
+    def _estimated(self, unit: Unit, first: bool) -> int:
+        gap = self.gap if first else not unit.joined
+        return gap + estimated_height(unit.block, self._width - len(self._margin))
+
+    def _rows_of(self, place: int) -> list[Line]:
+        rows = self._unit_rows[place]
+        if rows is None:
+            self._lay_out(place)
+            rows = self._unit_rows[place]
+        return rows or []
+
+    def _lay_out(self, place: int) -> int:
+        """Lays one unit out; gives by how many rows it is higher than thought."""
+        if self._unit_rows[place] is not None:
+            return 0
+        unit = self._units[place]
+        gap = self.gap if place == 0 else not unit.joined
+        rows = layout_block(unit.block, self._width - len(self._margin))
+        self._unit_rows[place] = [*([Line()] if gap else []), *(self.styled(row) for row in rows)]
+        before = self._index.height(place)
+        self._index.set(place, len(rows) + gap)
+        return len(rows) + gap - before
+
+    def _drop_rows(self, first: int, last: int) -> None:
+        """Lets rows of units go that are not between two rows."""
+        keep = range(self._index.find(first), self._index.find(last) + 1)
+        for place in range(len(self._units)):
+            if place not in keep:
+                self._unit_rows[place] = None
+
+
+class ThinkingPart(Part):
+    """The model's reasoning: one row until it is opened."""
+
+    def __init__(self, text: str = "", *, gap: bool = False, margin: str = "", live: bool = False) -> None:
+        super().__init__(gap=gap)
+        self.pinned = live
+        self.opened = False
+        """Whether all of it is shown."""
+        self._margin = margin
+        self._body = MarkdownPart(text, live=live)
+
+    @property
+    def text(self) -> str:
+        """The reasoning as it came."""
+        return self._body.text
+
+    @property
+    def active(self) -> bool:
+        """It always opens or closes."""
+        return True
+
+    def toggle(self) -> bool:
+        """Opens or closes it."""
+        self.opened = not self.opened
+        self.changed()
+        return True
+
+    def feed(self, text: str) -> None:
+        """Takes more text."""
+        self._body.feed(text)
+        self.changed()
+
+    def flush(self) -> None:
+        """Reads what was fed, where it is shown."""
+        if self.opened:
+            self._body.flush()
+
+    def finish(self) -> None:
+        """Takes the text as complete."""
+        self._body.finish()
+        self.pinned = False
+        self.changed()
+
+    def estimate(self, width: int) -> int:
+        """About how many rows it has."""
+        return 1 + (self._body.estimate(width) if self.opened else 0)
+
+    def layout(self, width: int) -> list[Line]:
+        """One row, or all."""
+        sign = "▾" if self.opened else "▸"
+        told = self.text.strip()
+        words = one_line(told.rpartition("\n")[2] if self.pinned else told, width) or "…"
+        head: tuple[Run, ...] = ((f"{self._margin}{sign} ", "calls"), ("thinking  ", "thinking"))
+        if not self.opened:
+            return [Line(clipped((*head, (words, "muted")), width))]
+        margin = (f"{self._margin}▏ ", "quote-bar")
+        body = self._body.layout(max(NARROWEST, width - len(margin[0])))
+        runs = [Line(tuple((text, f"thinking {style}".strip()) for text, style in row.runs)) for row in body]
+        return [Line(head), *(row.prefixed(margin) for row in runs)]

@@ -1,0 +1,238 @@
+"""The fold from events to the parts of the conversation: the same for live, resumed and replayed sessions."""
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import (
+    AgentEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    Failed,
+    FileChanged,
+    MessageDelta,
+    MessageDiscarded,
+    MessageEnded,
+    MessageStarted,
+    PlanProposed,
+    RunEnded,
+    RunStarted,
+    SessionLoaded,
+    SteeringDelivered,
+    StepRetry,
+    TodoUpdated,
+    ToolEnded,
+    ToolQueued,
+    Warned,
+)
+from tui_agent.protocol.messages import AssistantMessage, ImageBlock, UserMessage
+
+from .amounts import bytes_text, count_text
+from .answer_fold import AnswerFold
+from .markdown_part import MarkdownPart
+from .transcript import Part, Transcript
+from .transcript_notes import end_words, note_of
+from .transcript_parts import (
+    BODY,
+    CallsPart,
+    DividerPart,
+    FileDiffPart,
+    HeadingPart,
+    NotePart,
+    TextPart,
+    TodoPart,
+)
+
+
+class TranscriptFold:
+    """Changes a transcript by events, and by nothing else."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self.transcript = transcript
+        self._answers = AnswerFold(transcript)
+        self._calls: CallsPart | None = None
+        self._calls_key: tuple[str | None, int | None] | None = None
+        self._groups: dict[str, CallsPart] = {}
+        self._headings: dict[str, HeadingPart] = {}
+        self._landed: dict[str, str] = {}
+        self._rules: dict[str, str] = {}
+        self._with_diff: set[str] = set()
+        self._retry: NotePart | None = None
+        self._todo: TodoPart | None = None
+
+    def flush(self) -> None:
+        """Brings what was told of open answers into their parts."""
+        for part in self._answers.growing():
+            part.flush()
+            self.transcript.refresh(part)
+
+    def apply(self, envelope: Envelope) -> None:
+        """Takes one event; those of sub-agents only where something went wrong."""
+        event = envelope.event
+        if envelope.origin.depth > 0:
+            if isinstance(event, Failed | Warned):
+                self._note(event)
+            return
+        match event:
+            case MessageDelta():
+                self._answers.grow(event)
+            case MessageStarted(role="assistant", message_id=message_id):
+                self._answers.begin(message_id)
+                self._retry = None
+            case MessageEnded(message=AssistantMessage() as message, message_id=message_id):
+                self._answers.end(message_id, message)
+            case MessageEnded(message=UserMessage() as message):
+                self._said(message)
+            case MessageDiscarded(message_id=message_id):
+                self._answers.discard(message_id)
+            case SteeringDelivered():
+                self._landed_at(event)
+            case ToolQueued():
+                self._called(event, envelope)
+            case ToolEnded():
+                self._call_ended(event)
+            case FileChanged(path=path, diff=diff, call_id=call_id):
+                self._file_changed(call_id or "", path, diff)
+            case RunStarted() | RunEnded():
+                self._run(event)
+            case _:
+                self._other(event)
+
+    # --- what was said ------------------------------------------------------------------------------------------------
+
+    def _said(self, message: UserMessage) -> None:
+        if message.kind == "notice":
+            self._add(NotePart("notice", message.text))
+            return
+        landed = self._landed.pop(message.id, "")
+        heading = HeadingPart("You", "you", _landing(message.kind, landed))
+        self._headings[message.id] = heading
+        self._add(heading)
+        for block in message.content:
+            self._add(TextPart(_image_words(block), "muted") if isinstance(block, ImageBlock) else TextPart(block.text))
+        self._answers.speaking = False
+
+    def _landed_at(self, event: SteeringDelivered) -> None:
+        heading = self._headings.get(event.message_id)
+        if heading is None:
+            self._landed[event.message_id] = event.boundary
+            return
+        heading.annotate(_landing(event.kind, event.boundary))
+        self.transcript.refresh(heading)
+
+    # --- what it does -------------------------------------------------------------------------------------------------
+
+    def _called(self, event: ToolQueued, envelope: Envelope) -> None:
+        key = (envelope.origin.run_id, envelope.origin.step)
+        if self._calls is None or key != self._calls_key:
+            self._calls, self._calls_key = CallsPart(gap=self._after_change), key
+            if (answer := self._answers.newest) is not None:
+                self._answers.drop(answer, answer.preparing)
+                self._answers.append(answer, self._calls)
+            else:
+                self._add(self._calls)
+        self._calls.add(event.call_id, event.name)
+        self._groups[event.call_id] = self._calls
+        self.transcript.refresh(self._calls)
+
+    def _call_ended(self, event: ToolEnded) -> None:
+        group = self._groups.get(event.call_id)
+        if group is not None:
+            group.end(event.call_id, event.status)
+            self.transcript.refresh(group)
+        details = event.details or {}
+        diff, path = details.get("diff"), details.get("path")
+        if event.status == "ok" and isinstance(diff, str) and event.call_id not in self._with_diff:
+            self._file_changed(event.call_id, path if isinstance(path, str) else "", diff)
+        self._groups.pop(event.call_id, None)
+        self._with_diff.discard(event.call_id)
+
+    def _file_changed(self, call_id: str, path: str, diff: str) -> None:
+        if not diff:
+            return
+        self._with_diff.add(call_id)
+        group = self._groups.get(call_id)
+        self._add(FileDiffPart(call_id, group.name_of(call_id) if group else "", path, diff))
+
+    # --- what happens around it ---------------------------------------------------------------------------------------
+
+    def _run(self, event: RunStarted | RunEnded) -> None:
+        self._answers.close()
+        self._answers.speaking, self._calls, self._retry = False, None, None
+        if isinstance(event, RunStarted):
+            return
+        if event.error and not self._told_last(event.error):
+            self._add(NotePart("error", event.error, gap=True))
+        style, words = end_words(event)
+        self._add(DividerPart(words, style))
+
+    def _other(self, event: AgentEvent) -> None:
+        match event:
+            case SessionLoaded(events=events):
+                self._add(DividerPart(f"session goes on · {count_text(events, 'event')} before", "notice"))
+                self._answers.speaking = False
+            case ApprovalRequested(request_id=request_id, session_rule=rule):
+                self._rules[request_id] = rule or ""
+            case ApprovalResolved():
+                self._answered(event)
+            case TodoUpdated(items=items):
+                if self._todo is not None:
+                    self.transcript.remove(self._todo)
+                self._todo = TodoPart(items)
+                self._add(self._todo)
+            case PlanProposed(text=text):
+                self._add(HeadingPart("Plan", "assistant"))
+                self._add(MarkdownPart(text, margin=BODY))
+            case StepRetry() if self._retry is not None:
+                note = note_of(event)
+                self._retry.replace(note[1] if note else "")
+                self.transcript.refresh(self._retry)
+            case _:
+                self._note(event)
+
+    def _answered(self, event: ApprovalResolved) -> None:
+        """What a person decided, where the run goes on differently from what the model asked."""
+        rule = self._rules.pop(event.request_id, "")
+        group = self._groups.get(event.call_id)
+        tool = group.name_of(event.call_id) if group else "the call"
+        if event.by != "user":
+            return
+        if event.decision == "approve":
+            if event.scope != "once" and rule:
+                self._add(NotePart("success", f"You allowed for this {event.scope}: {rule}"))
+            return
+        verb = "denied" if event.decision == "deny" else "skipped"
+        self._add(NotePart("denied", f"You {verb} {tool}{f': {event.note}' if event.note else ''}"))
+
+    def _note(self, event: AgentEvent) -> None:
+        note = note_of(event)
+        if note is None:
+            return
+        part = NotePart(*note, gap=self._after_change)
+        if isinstance(event, StepRetry):
+            self._retry = part
+        self._add(part)
+
+    def _told_last(self, text: str) -> bool:
+        """Whether one of the last parts already says so."""
+        return any(text in part.text or part.text in text for part in self.transcript.parts[-3:] if _is_error(part))
+
+    @property
+    def _after_change(self) -> bool:
+        """Whether the last part is the change of a file, which nothing should stand right under."""
+        return any(isinstance(part, FileDiffPart) for part in self.transcript.parts[-1:])
+
+    def _add(self, part: Part) -> None:
+        self.transcript.add(part)
+
+
+def _landing(kind: str, boundary: str) -> str:
+    """The mark of a message that came in while the model worked."""
+    if kind == "steer":
+        return f"↳ steered {boundary}".rstrip()
+    return "↳ follow-up" if kind == "follow_up" else ""
+
+
+def _image_words(block: ImageBlock) -> str:
+    return f"[image {block.media_type}, {bytes_text(len(block.data) * 3 // 4)}]"
+
+
+def _is_error(part: Part) -> bool:
+    return isinstance(part, NotePart) and part.kind == "error" and bool(part.text)

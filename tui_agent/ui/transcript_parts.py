@@ -1,0 +1,259 @@
+"""The other kinds of parts of the conversation: headings, what a person said, notes, groups of calls, file changes."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tui_agent.protocol.events import TodoItem, ToolStatus
+
+from .amounts import count_text
+from .diff_layout import layout_diff
+from .diff_lines import diff_counts, read_diff
+from .styled_lines import Line, Run, clipped, prefixed_lines, wrapped
+from .text import one_line, sanitise
+from .transcript import Part
+
+HEAD = " "
+"""Margin of headings and of everything that is about the run rather than in it."""
+BODY = "   "
+"""Margin of what was said and done."""
+CARET: Run = ("▍", "caret")
+"""Stands where more is about to be said."""
+MOST_DIFF_ROWS = 24
+"""Rows shown of a file change; the call's page has all of it."""
+
+_SIGNS = {"notice": "·", "success": "✔", "warning": "!", "error": "✖", "retry": "↻", "denied": "⊘", "steer": "↳"}
+_STYLES = {"retry": "warning", "denied": "warning"}
+_TODO_SIGNS = {"pending": "○", "in_progress": "◐", "done": "●"}
+_DENIED: frozenset[ToolStatus] = frozenset({"denied_policy", "denied_user", "denied_hook", "denied_guardrail"})
+_SKIPPED: frozenset[ToolStatus] = frozenset({"skipped_steering", "skipped_hook", "skipped_user"})
+_FINE: frozenset[ToolStatus] = frozenset({"ok", "overridden"})
+
+
+class HeadingPart(Part):
+    """Who speaks."""
+
+    def __init__(self, speaker: str, style: str, note: str = "", *, gap: bool = True, waiting: bool = False) -> None:
+        super().__init__(gap=gap)
+        self.waiting = waiting
+        """Whether nothing was said yet."""
+        self._speaker = speaker
+        self._style = style
+        self._note = note
+
+    @property
+    def text(self) -> str:
+        """The speaker and the note."""
+        return f"{self._speaker} {self._note}".strip()
+
+    def annotate(self, note: str) -> None:
+        """Puts a note behind the speaker."""
+        self._note = note
+        self.changed()
+
+    def layout(self, width: int) -> list[Line]:
+        """One row."""
+        runs: list[Run] = [(HEAD, ""), (self._speaker, self._style)]
+        if self._note:
+            runs.extend((("  ", ""), (one_line(self._note, width), "steer")))
+        if self.waiting:
+            runs.extend(((" ", ""), CARET))
+        return [Line(clipped(runs, width))]
+
+
+class TextPart(Part):
+    """Text as a person wrote it: no Markdown, every line of its own."""
+
+    def __init__(self, text: str, style: str = "", *, margin: str = BODY, gap: bool = False) -> None:
+        super().__init__(gap=gap)
+        self._text = text
+        self._style = style
+        self._margin = margin
+
+    @property
+    def text(self) -> str:
+        """As it came."""
+        return self._text
+
+    def replace(self, text: str) -> None:
+        """Gives it another text."""
+        self._text = text
+        self.changed()
+
+    def layout(self, width: int) -> list[Line]:
+        """Wrapped, on its margin."""
+        rows = wrapped([(sanitise(self._text).rstrip("\n"), self._style)], width - len(self._margin))
+        return [row.prefixed((self._margin, "")) for row in rows]
+
+
+class NotePart(Part):
+    """Something about the run: a sign of its kind and text."""
+
+    def __init__(self, kind: str, text: str, *, margin: str = BODY, gap: bool = False) -> None:
+        super().__init__(gap=gap)
+        self.kind = kind
+        """A key of the signs above; also its style."""
+        self._text = text
+        self._margin = margin
+
+    @property
+    def text(self) -> str:
+        """As it came."""
+        return self._text
+
+    def replace(self, text: str) -> None:
+        """Gives it another text."""
+        self._text = text
+        self.changed()
+
+    def layout(self, width: int) -> list[Line]:
+        """The text beside its sign."""
+        style = _STYLES.get(self.kind, self.kind)
+        rows = wrapped([(sanitise(self._text).rstrip("\n"), style)], width - len(self._margin) - 2)
+        sign = f"{self._margin}{_SIGNS[self.kind]} "
+        margins = (sign, *[" " * len(sign)] * len(rows))
+        return [row.prefixed((margin, style)) for row, margin in zip(rows, margins, strict=False)]
+
+
+class DividerPart(Part):
+    """A line across with words in it: where a run ended, where a session goes on."""
+
+    def __init__(self, text: str, style: str = "muted") -> None:
+        super().__init__(gap=True)
+        self._text = text
+        self._style = style
+
+    @property
+    def text(self) -> str:
+        """Its words."""
+        return self._text
+
+    def layout(self, width: int) -> list[Line]:
+        """One row."""
+        words = one_line(self._text, width - 6)
+        runs: tuple[Run, ...] = ((f"{HEAD}── ", "rule"), (f"{words} ", self._style))
+        used = sum(len(text) for text, _ in runs)
+        return [Line(clipped((*runs, ("─" * max(0, width - used - 1), "rule")), width))]
+
+
+class CallsPart(Part):
+    """The calls of one step in one row; chosen, it leads to their rows in the panel."""
+
+    def __init__(self, *, gap: bool = False) -> None:
+        super().__init__(gap=gap)
+        self._names: dict[str, str] = {}
+        self._statuses: dict[str, ToolStatus] = {}
+
+    @property
+    def text(self) -> str:
+        """How often which tool was called."""
+        return ", ".join(f"{name} ×{count}" for name, count in Counter(self._names.values()).items())
+
+    @property
+    def call_ids(self) -> tuple[str, ...]:
+        """Its calls in order."""
+        return tuple(self._names)
+
+    def name_of(self, call_id: str) -> str:
+        """The tool of a call."""
+        return self._names.get(call_id, "")
+
+    def add(self, call_id: str, name: str) -> None:
+        """Takes a call in."""
+        self._names[call_id] = one_line(name, 24)
+        self.changed()
+
+    def end(self, call_id: str, status: ToolStatus) -> None:
+        """Notes how a call ended."""
+        self._statuses[call_id] = status
+        self.changed()
+
+    def layout(self, width: int) -> list[Line]:
+        """One row, more where there are many tools."""
+        runs: list[Run] = [(self.text, "calls"), *self._troubles()]
+        rows = wrapped(runs, width - len(BODY) - 2)
+        return [row.prefixed((f"{BODY}▸ " if number == 0 else f"{BODY}  ", "calls")) for number, row in enumerate(rows)]
+
+    def _troubles(self) -> list[Run]:
+        """What did not go well, by number."""
+        statuses = list(self._statuses.values())
+        denied = sum(status in _DENIED for status in statuses)
+        skipped = sum(status in _SKIPPED for status in statuses)
+        cancelled = statuses.count("cancelled") + statuses.count("interrupted")
+        fine = sum(status in _FINE for status in statuses)
+        failed = len(statuses) - denied - skipped - cancelled - fine
+        told = (
+            (failed, "failed", "error"),
+            (denied, "denied", "warning"),
+            (skipped, "skipped", "muted"),
+            (cancelled, "cancelled", "warning"),
+        )
+        runs: list[Run] = []
+        for count, word, style in told:
+            if count:
+                runs.extend(((" · ", "muted"), (f"{count} {word}", style)))
+        return runs
+
+
+class FileDiffPart(Part):
+    """A change of a file."""
+
+    def __init__(self, call_id: str, tool: str, path: str, diff: str) -> None:
+        super().__init__(gap=True)
+        self._call_id = call_id
+        self._tool = tool
+        self._path = path
+        self._diff = diff
+
+    @property
+    def text(self) -> str:
+        """Path and difference."""
+        return f"{self._path}\n{self._diff}"
+
+    @property
+    def call_ids(self) -> tuple[str, ...]:
+        """The call that made it."""
+        return (self._call_id,) if self._call_id else ()
+
+    def estimate(self, width: int) -> int:
+        """About how many rows it has."""
+        return min(self._diff.count("\n"), MOST_DIFF_ROWS + 1) + 1
+
+    def layout(self, width: int) -> list[Line]:
+        """Its counts and its first rows."""
+        lines = read_diff(self._diff)
+        added, removed = diff_counts(lines)
+        head: list[Run] = [(BODY, ""), (one_line(self._tool, 24), "strong"), ("  ", "")]
+        head.append((one_line(self._path, max(12, width - len(BODY) - 24)), ""))
+        head.extend(((f"  +{added}", "success"), (f" −{removed}", "error")))
+        rows = [Line(clipped(head, width))]
+        body = layout_diff(lines, width - len(BODY) - 1)
+        shown = body if len(body) <= MOST_DIFF_ROWS + 1 else body[:MOST_DIFF_ROWS]
+        rows.extend(row.prefixed((BODY, "")) for row in shown)
+        if len(shown) < len(body):
+            more = f"… {count_text(len(body) - len(shown), 'more row')}"
+            rows.append(Line(((f"{BODY}{more}", "muted"),)))
+        return rows
+
+
+class TodoPart(Part):
+    """The model's list of what is to do."""
+
+    def __init__(self, items: Sequence[TodoItem]) -> None:
+        super().__init__(gap=True)
+        self._items = tuple(items)
+
+    @property
+    def text(self) -> str:
+        """Its lines."""
+        return "\n".join(item.text for item in self._items)
+
+    def layout(self, width: int) -> list[Line]:
+        """A count, then an item a row or more."""
+        done = sum(item.status == "done" for item in self._items)
+        rows = [Line(((BODY, ""), ("Plan", "strong"), (f"  {done} of {len(self._items)} done", "muted")))]
+        for item in self._items:
+            style = {"done": "muted", "in_progress": "strong", "pending": ""}[item.status]
+            lines = wrapped([(sanitise(item.text), style)], width - len(BODY) - 2)
+            sign = f"{BODY}{_TODO_SIGNS[item.status]} "
+            rows.extend(prefixed_lines(lines, ((sign, style or "muted"),), ((" " * len(sign), ""),)))
+        return rows
