@@ -15,11 +15,11 @@ from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, TuiAgentError
 from tui_agent.protocol.events import Failed, Warned
-from tui_agent.protocol.messages import UserMessage, user_message
+from tui_agent.protocol.messages import UserKind, UserMessage, user_message
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.protocol.provider import ModelProvider
 
-DELTA_PACE = 1 / 20
+DELTA_PACE = 1 / 30
 """Seconds between two looks at streaming text and output; everything else is shown at once."""
 
 CYCLED_MODES = (PermissionMode.ASK, PermissionMode.ACCEPT_EDITS, PermissionMode.PLAN)
@@ -142,6 +142,13 @@ class AgentBridge:
             self._agent.follow_up(text)
         else:
             self._enqueue(text)
+
+    def keep(self, kind: UserKind, text: str) -> None:
+        """Queues a message without starting a run: one that waited in an earlier life of the session."""
+        if kind == "follow_up":
+            self._agent.follow_up(text)
+        else:
+            self._agent.steer(text)
 
     def take_back(self, message_id: str) -> str | None:
         """Takes a waiting message out of the queue and returns its text; None where it was delivered already."""

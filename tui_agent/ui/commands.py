@@ -10,7 +10,9 @@ from typing import Literal, TypeAlias
 
 from textual.binding import Binding
 
-Where: TypeAlias = Literal["everywhere", "chat", "composer", "queue", "panel", "interrupt", "approval", "detail"]
+Where: TypeAlias = Literal[
+    "everywhere", "chat", "composer", "queue", "panel", "interrupt", "conversation", "approval", "detail"
+]
 """The part of the screen a key belongs to."""
 
 
@@ -190,9 +192,25 @@ COMMANDS: tuple[Command, ...] = (
         "queue.drop", ("ctrl+x",), "drop", "Empty composer: throw the last waiting message away", "queue", priority=True
     ),
     # interrupt menu
-    Command("interrupt.cancel", ("escape",), "cancel", "Cancel what runs and stop", "interrupt"),
-    Command("interrupt.stop", ("s",), "stop after this step", "End the run after this step", "interrupt"),
-    Command("interrupt.now", ("n",), "send queued now", "Cancel and send what waits", "interrupt"),
+    Command("interrupt.cancel", ("escape",), "cancel", "Cancel what runs and stop", "interrupt", "menu_cancel"),
+    Command(
+        "interrupt.stop",
+        ("s",),
+        "stop after this step",
+        "End the run after this step",
+        "interrupt",
+        "menu_stop",
+        priority=True,
+    ),
+    Command(
+        "interrupt.now",
+        ("n",),
+        "send queued now",
+        "Cancel what runs and send what waits",
+        "interrupt",
+        "menu_now",
+        priority=True,
+    ),
     # tool panel
     Command("panel.cursor_up", ("up", "k"), "up", "Select the row above", "panel"),
     Command("panel.cursor_down", ("down", "j"), "down", "Select the row below", "panel"),
@@ -202,6 +220,14 @@ COMMANDS: tuple[Command, ...] = (
     Command("panel.last", ("end", "G"), "newest", "Select the newest call and follow", "panel"),
     Command("panel.open", ("enter", "space"), "open", "Everything about this call", "panel"),
     Command("panel.cycle_filter", ("f",), "filter", "Show all, running, failed, or those that need you", "panel"),
+    # conversation
+    Command("conversation.open_part", ("enter",), "open", "Open or close it, or go to its calls", "conversation"),
+    Command(
+        "conversation.previous_part", ("shift+up",), "part above", "The part above that can be opened", "conversation"
+    ),
+    Command(
+        "conversation.next_part", ("shift+down",), "part below", "The next part that can be opened", "conversation"
+    ),
     # approval dialog
     Command("approval.approve_once", ("y",), "yes, once", "Allow this call", "approval"),
     Command("approval.approve_session", ("s",), "yes, this session", "Allow calls like this one", "approval"),

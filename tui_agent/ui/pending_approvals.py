@@ -6,7 +6,7 @@ from tui_agent.protocol.permissions import ApprovalRequest
 
 
 class PendingApprovals:
-    """The open questions in the order they came. Changed by `apply` and `postpone` only."""
+    """The open questions in the order they came. Changed by `apply` and by what the person does."""
 
     def __init__(self) -> None:
         self._requests: dict[str, ApprovalRequest] = {}
@@ -39,22 +39,32 @@ class PendingApprovals:
         """Not now: nothing that is open now opens again by itself."""
         self._postponed.update(self._requests)
 
+    def settle(self, request_id: str) -> bool:
+        """It was answered, here or elsewhere; False where it was not open."""
+        if self._requests.pop(request_id, None) is None:
+            return False
+        self._done += 1
+        self._forget_burst()
+        return True
+
     def apply(self, envelope: Envelope) -> bool:
         """Takes one event; False where it changed nothing."""
         match envelope.event:
             case ApprovalRequested() as request:
                 self._requests[request.request_id] = request
             case ApprovalResolved(request_id=request_id):
-                if self._requests.pop(request_id, None) is None:
-                    return False
-                self._done += 1
+                return self.settle(request_id)
             case RunEnded() if envelope.origin.depth == 0:
                 self._requests.clear()
             case SessionLoaded():
                 self._requests.clear()
             case _:
                 return False
+        self._forget_burst()
+        return True
+
+    def _forget_burst(self) -> None:
+        """Once nothing is open, counting begins anew."""
         if not self._requests:
             self._done = 0
             self._postponed.clear()
-        return True

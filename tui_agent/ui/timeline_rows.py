@@ -10,11 +10,11 @@ LABEL_ROOM = 7
 """Cells in front of the lanes."""
 
 _BARS: dict[SpanKind, tuple[str, str]] = {
-    "model": ("█", "model"),
+    "model": ("▆", "model"),
     "waits": ("·", "waits"),
     "asks": ("░", "asks"),
-    "runs": ("█", "runs"),
-    "failed": ("▒", "failed"),
+    "runs": ("▆", "runs"),
+    "failed": ("▚", "failed"),
 }
 """Sign and style of each kind of stretch."""
 

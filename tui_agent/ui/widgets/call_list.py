@@ -121,6 +121,15 @@ class CallList(ScrollView, can_focus=True):
             (self._timer.resume if moving else self._timer.pause)()
         return True
 
+    def select(self, call_id: str) -> None:
+        """Puts the cursor on a call; a filter that hides it is lifted. Unknown calls are ignored."""
+        call = self.ledger.find(call_id)
+        if call is not None:
+            if self._rows.index_of(call) is None:
+                self.chosen = "all"
+            index = self._rows.index_of(call)
+            self._move_to(len(self._rows) - 1 if index is None else index)
+
     def render_line(self, y: int) -> Strip:
         """One line of the widget."""
         row, width = y + self.scroll_offset.y, self.size.width

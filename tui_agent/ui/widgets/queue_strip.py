@@ -117,10 +117,10 @@ def _row(number: int, message: WaitingMessage, landing: str, width: int, *, with
     """One line: number, kind, text, when it lands, and for the newest the keys; what does not fit goes first."""
     kind = "follow-up" if message.follows_up else "steer"
     head = Content.assemble(f" {number} ", (kind, "$accent"), "  ")
-    keys = f"{hint('composer.earlier', 'edit')} · {hint('queue.drop')} " if with_keys else ""
+    keys = f"   {hint('composer.earlier', 'edit')} · {hint('queue.drop')} "
     room = width - head.cell_length
-    tail = next((text for text in (f"{landing}   {keys}", f"{landing} ", "") if len(text) + 16 <= room), "")
-    text = one_line(message.text, max(1, room - len(tail) - 5))
-    quoted = Content.assemble(("“" + text + "”", "$text"))
+    offers = (f"{landing}{keys if with_keys else ' ' * len(keys)}", f"{landing} ", "")
+    tail = next(text for text in offers if len(text) + 16 <= room or not text)
+    quoted = Content.styled(f"“{one_line(message.text, max(1, room - len(tail) - 5))}”", "$text")
     gap = max(1, room - quoted.cell_length - len(tail))
     return Content("").join([head, quoted, Content(" " * gap), Content(tail)])

@@ -74,6 +74,10 @@ class ToolPanel(Vertical):
         """Puts the keyboard into the rows."""
         self._list.focus()
 
+    def select(self, call_id: str) -> None:
+        """Puts the cursor on a call."""
+        self._list.select(call_id)
+
     @on(CallList.Filtered)
     def _filter_changed(self, event: CallList.Filtered) -> None:
         self._heading.chosen = event.chosen

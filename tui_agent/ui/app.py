@@ -1,0 +1,188 @@
+"""The full-screen app: one chat screen, the themes, and what concerns the terminal as a whole."""
+
+import asyncio
+import importlib
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import App
+from textual.binding import BindingType
+from textual.command import Provider
+from textual.events import Event, Key, Paste
+from textual.filter import NoColor
+
+from tui_agent.protocol.envelope import Envelope
+
+from .bridge import AgentBridge
+from .commands import bindings_for, command
+from .screens.chat import ChatScreen
+from .screens.chat_keys import ChatOptions
+from .surroundings import Place, Surroundings
+from .terminal_keys import teach_alt_enter, with_usual_name
+from .text import sanitise
+from .themes import DEFAULT_THEME, ThemeProblem, ThemeShelf, shipped_themes
+
+QUIT_SECONDS = 2.0
+"""Within this time a second `ctrl+c` quits."""
+
+
+def _command_offers() -> type[Provider]:
+    """Loaded when the palette is opened: nothing of it is needed to paint the first screen."""
+    from .palette import CommandOffers
+
+    return CommandOffers
+
+
+class TuiAgentApp(App[None]):
+    """Shows one agent. `run()` returns once the person quits; the terminal is then as it was."""
+
+    # A screen that is there from the beginning does not load its own style sheet.
+    CSS_PATH = "screens/chat.tcss"
+    CSS = """
+    * {
+        scrollbar-size-vertical: 1;
+    }
+    ToastRack {
+        align-horizontal: right;
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("everywhere")]
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_command_offers}
+    ENABLE_COMMAND_PALETTE = True
+
+    def __init__(
+        self,
+        bridge: AgentBridge,
+        *,
+        theme: str = DEFAULT_THEME,
+        themes_dirs: Sequence[Path] = (),
+        past: Sequence[Envelope] = (),
+        prompt: str | None = None,
+        label: str = "",
+        ideas: Sequence[str] = (),
+        place: Place | None = None,
+        surroundings: Surroundings | None = None,
+    ) -> None:
+        """Makes the app; nothing runs yet.
+
+        Args:
+            bridge: the door to the agent.
+            theme: name of the theme to begin with.
+            themes_dirs: more folders of theme files; a theme there replaces a shipped one of its name.
+            past: events of an earlier life of the session, shown first.
+            prompt: sent at once.
+            label: said beside the model's name, such as `scripted demo, not a language model`.
+            ideas: what could be asked for, shown before anything was said.
+            place: directory and branch for the title bar.
+            surroundings: what the terminal and the settings ask for; the environment's where not given.
+        """
+        teach_alt_enter()
+        self._surroundings = surroundings or Surroundings.of_environment(os.environ)
+        super().__init__()
+        self._shelf = ThemeShelf((shipped_themes(), *themes_dirs))
+        self._wanted_theme = theme
+        options = ChatOptions(
+            place=place or Place(),
+            label=label,
+            ideas=ideas,
+            surroundings=self._surroundings,
+            past=past,
+            prompt=prompt,
+            theme_names=lambda: self._shelf.names,
+        )
+        self.chat = ChatScreen(bridge, options)
+        """The main screen."""
+        self._quit_asked = float("-inf")
+        if self._surroundings.reduced_motion:
+            self.animation_level = "none"
+        if self._surroundings.no_color:
+            self._filters.append(NoColor())
+        self._choose_first_theme(theme)
+
+    def get_default_screen(self) -> ChatScreen:
+        """The chat is the screen at the bottom."""
+        return self.chat
+
+    def on_mount(self) -> None:
+        """What can wait until the first screen is painted, waits."""
+        self.call_after_refresh(self.run_worker, self._watch_themes(), group="themes", exit_on_error=False)
+
+    async def on_event(self, event: Event) -> None:
+        """Gives keys their usual names, and notes when something is typed."""
+        if isinstance(event, Key) and not event.is_forwarded:
+            event = with_usual_name(event)
+        if isinstance(event, Key | Paste) and not event.is_forwarded:
+            self.chat.note_key()
+        await super().on_event(event)
+
+    # --- themes -------------------------------------------------------------------------------------------------------
+
+    def _choose_first_theme(self, wanted: str) -> None:
+        """Reads no more than the files of one theme: the rest can wait until the first screen is painted."""
+        for name in (wanted, DEFAULT_THEME):
+            found = self._shelf.find(name)
+            if found is not None:
+                self.register_theme(found)
+                self.theme = name
+                return
+
+    @on(ChatScreen.ThemeRequested)
+    def _theme_requested(self, event: ChatScreen.ThemeRequested) -> None:
+        found = self._shelf.find(event.name)
+        if found is not None:
+            self.register_theme(found)
+            self.theme = event.name
+
+    async def _watch_themes(self) -> None:
+        """Reads all themes now and whenever a file changes; a broken file keeps the last good one."""
+        self._take_themes(await asyncio.to_thread(self._shelf.read_all))
+        if self._shelf.find(self._wanted_theme) is None:
+            self._warn(f"there is no theme {self._wanted_theme}; there are {', '.join(self._shelf.names)}")
+        # Costs 60 ms, and is needed by nobody before something changes.
+        watchfiles = await asyncio.to_thread(importlib.import_module, "watchfiles")
+        folders = [folder for folder in self._shelf.folders if folder.is_dir()]
+        async for _ in watchfiles.awatch(*folders, step=200):
+            self._take_themes(await asyncio.to_thread(self._shelf.read_all))
+
+    def _take_themes(self, problems: Sequence[ThemeProblem]) -> None:
+        """Puts the themes as they are now to use, and says which files were not."""
+        for name in self._shelf.names:
+            found = self._shelf.find(name)
+            if found is not None and found != self.available_themes.get(name):
+                self.register_theme(found)
+                if name == self.theme:
+                    self._repaint_theme()
+        for problem in problems:
+            self._warn(f"{problem.text}. The theme stays as it was.")
+
+    def _repaint_theme(self) -> None:
+        """The colours of the theme in use are others now."""
+        self.refresh_css(animate=False)
+
+    def _warn(self, text: str) -> None:
+        self.notify(sanitise(text), title="Theme", severity="warning", markup=False)
+
+    # --- leaving ------------------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The palette opens over the chat only: what is asked in a dialog is answered there."""
+        if action == "command_palette":
+            return self.screen is self.chat
+        return super().check_action(action, parameters)
+
+    def action_escalate(self) -> None:
+        """`ctrl+c`: copies what is selected, else empties the composer, else interrupts, else quits the second time."""
+        selected = self.screen.get_selected_text()
+        if selected:
+            self.copy_to_clipboard(selected)
+            self.screen.clear_selection()
+        elif not self.chat.clear_or_cancel():
+            now = self._surroundings.clock()
+            if now - self._quit_asked <= QUIT_SECONDS:
+                self.exit()
+            self._quit_asked = now
+            again = command("app.escalate").key_text
+            self.notify(f"{again} again quits", timeout=QUIT_SECONDS, markup=False)

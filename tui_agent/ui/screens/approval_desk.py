@@ -1,0 +1,104 @@
+"""When a question to a person may open, and what becomes of the answer.
+
+It opens by itself only when nothing was typed for a while; until then a line announces it. The one on the screen is
+never replaced; whatever settles it elsewhere closes it. The answer carries the id of the question that was drawn.
+"""
+
+from collections.abc import Callable
+
+from textual.screen import SystemModalScreen
+from textual.timer import Timer
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.ui.pending_approvals import PendingApprovals
+from tui_agent.ui.surroundings import Clock
+from tui_agent.ui.widgets.notice_lines import AttentionLine
+
+from .approval import ApprovalScreen
+from .chat_layout import ChatLayout
+
+QUIET_SECONDS = 0.5
+"""How long nothing must have been typed before a dialog opens by itself."""
+
+Decide = Callable[[str, ApprovalDecision], bool]
+
+
+class ApprovalDesk:
+    """Holds the questions of one chat screen and shows them one after another."""
+
+    def __init__(self, chat: ChatLayout, line: AttentionLine, decide: Decide, clock: Clock) -> None:
+        self._chat = chat
+        self._line = line
+        self._decide = decide
+        self._clock = clock
+        self._pending = PendingApprovals()
+        self._dialog: ApprovalScreen | None = None
+        self._drawn: ApprovalRequest | None = None
+        self._typed_at = float("-inf")
+        self._timer: Timer | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Open questions."""
+        return len(self._pending)
+
+    def note_key(self) -> None:
+        """A key was pressed or something was pasted."""
+        self._typed_at = self._clock()
+
+    def apply(self, envelope: Envelope) -> None:
+        """Takes one event; a dialog whose question is settled closes."""
+        if self._pending.apply(envelope) and self._drawn is not None and self._drawn.request_id not in self._pending:
+            self._close()
+
+    def look(self) -> None:
+        """Opens the next question if it may open now; else announces what waits."""
+        request = self._pending.to_open
+        if request is not None and self._dialog is None:
+            rest = self._typed_at + QUIET_SECONDS - self._clock()
+            if rest > 0:
+                self._look_again(rest)
+            elif not isinstance(self._chat.app.screen, SystemModalScreen):
+                self._open(request)
+        self._announce()
+
+    def open_next(self) -> None:
+        """Opens the question that has waited longest, because a person asked for it."""
+        if self._dialog is None and (request := self._pending.first) is not None:
+            self._open(request)
+            self._announce()
+
+    def _open(self, request: ApprovalRequest) -> None:
+        position, total = self._pending.place_of(request)
+        self._dialog, self._drawn = ApprovalScreen(request, position, total), request
+        self._chat.app.push_screen(self._dialog, self._answered)
+
+    def _answered(self, decision: ApprovalDecision | None) -> None:
+        request, self._dialog, self._drawn = self._drawn, None, None
+        if request is not None and request.request_id in self._pending:
+            if decision is None:
+                self._pending.postpone()
+            else:
+                self._settle(request.request_id, decision)
+        self._chat.call_after_refresh(self.look)
+
+    def _settle(self, request_id: str, decision: ApprovalDecision) -> None:
+        # Settled here at once: until the agent tells of it, the next look must not open it again.
+        if not self._decide(request_id, decision):
+            self._chat.notify("This question was already settled.", severity="warning", markup=False)
+        self._pending.settle(request_id)
+
+    def _close(self) -> None:
+        dialog, self._dialog, self._drawn = self._dialog, None, None
+        if dialog is not None and dialog.is_current:
+            dialog.dismiss(None)
+
+    def _announce(self) -> None:
+        shown = self._pending.first if self._dialog is None else None
+        self._line.announce(shown, len(self._pending))
+
+    def _look_again(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self._chat.set_timer(seconds, self.look)

@@ -1,0 +1,140 @@
+"""The chat: a fold over the events. Live, resumed and replayed sessions come the same way and look the same."""
+
+from collections.abc import Coroutine
+from typing import Protocol
+
+from textual import on
+from textual.worker import Worker, WorkerState
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import (
+    AgentEvent,
+    Failed,
+    MessageDelta,
+    MessageEnded,
+    MessageStarted,
+    Noticed,
+    RunStarted,
+    SessionLoaded,
+    ToolData,
+    ToolOutput,
+    ToolProgress,
+    ToolUpdated,
+    Warned,
+)
+from tui_agent.protocol.messages import UserMessage
+from tui_agent.ui.bridge import AgentBridge, AgentEvents
+from tui_agent.ui.widgets.call_list import CallList
+from tui_agent.ui.widgets.notice_lines import AttentionLine
+
+from .approval_desk import ApprovalDesk
+from .call_detail import CallDetailScreen
+from .chat_keys import ChatKeys, ChatOptions
+
+
+class ShowsEvents(Protocol):
+    """A part of the screen that the engine feeds."""
+
+    def apply(self, envelope: Envelope, /) -> object:
+        """Takes one event."""
+        ...
+
+
+class ChatScreen(ChatKeys):
+    """The main screen: hands events to the parts that show them, and keeps the workers of the bridge."""
+
+    def __init__(self, bridge: AgentBridge, options: ChatOptions) -> None:
+        super().__init__(bridge, options)
+        self._running_workers: dict[str, Worker[None]] = {}
+        self._desk = ApprovalDesk(self, self.attention, bridge.decide, options.surroundings.clock)
+        self._parts: tuple[ShowsEvents, ...] = (
+            *(self.view, self.conversation, self.panel, self.timeline, self.strip),
+            *(self.queue, self.title_bar, self.status_line, self._desk),
+        )
+
+    def on_mount(self) -> None:
+        """Begins to listen and to serve; what the model needs is loaded once the screen is painted."""
+        for envelope in self.options.past:
+            if isinstance(envelope.event, MessageEnded) and isinstance(envelope.event.message, UserMessage):
+                self.entry.composer.remember(envelope.event.message.text)
+        self._work("relay", self.bridge.relay(self.post_message, self.options.past))
+        self._work("serve", self.bridge.serve())
+        if self.options.prompt:
+            self.bridge.submit(self.options.prompt)
+        self.call_after_refresh(self._warm_up)
+
+    def apply(self, envelope: Envelope) -> None:
+        """Hands one event to what shows it."""
+        match envelope.event:
+            case MessageDelta():
+                self.conversation.apply(envelope)
+            case ToolOutput() | ToolProgress() | ToolUpdated() | ToolData():
+                self.panel.apply(envelope)
+            case event:
+                for part in self._parts:
+                    part.apply(envelope)
+                self._look_after(event)
+
+    def _look_after(self, event: AgentEvent) -> None:
+        """What an event means for the screen as a whole."""
+        match event:
+            case RunStarted() | MessageStarted() | MessageEnded() | Failed() | Warned() | Noticed():
+                self.leave_welcome()
+            case SessionLoaded():
+                self._keep_waiting_messages()
+            case _:
+                pass
+
+    def note_key(self) -> None:
+        """Something was typed or pasted, anywhere: a dialog that would open now waits."""
+        self._desk.note_key()
+
+    def action_next_approval(self) -> None:
+        """Opens the question that waits."""
+        self._desk.open_next()
+
+    @on(AgentEvents)
+    def _events_came(self, message: AgentEvents) -> None:
+        for envelope in message.events:
+            self.apply(envelope)
+        message.applied.set()
+        busy = self.bridge.running
+        self.entry.set_busy(busy)
+        if not busy:
+            self.menu.close()
+        self._desk.look()
+
+    @on(AttentionLine.Clicked)
+    def _attention_clicked(self) -> None:
+        self._desk.open_next()
+
+    @on(CallList.Opened)
+    def _call_opened(self, event: CallList.Opened) -> None:
+        self.app.push_screen(CallDetailScreen(event.view))
+
+    def on_screen_resume(self) -> None:
+        """Back from another screen: a question may be waiting."""
+        self._desk.look()
+
+    def _warm_up(self) -> None:
+        self._work("warm-up", self.bridge.warm_up())
+
+    def _work(self, name: str, work: Coroutine[object, object, None]) -> None:
+        self._running_workers[name] = self.run_worker(work, name=name, group=name, exit_on_error=False)
+
+    @on(Worker.StateChanged)
+    def _worker_changed(self) -> None:
+        for name, worker in list(self._running_workers.items()):
+            if worker.state is WorkerState.ERROR and worker.error is not None:
+                del self._running_workers[name]
+                self.bridge.report_crash(worker.error)
+                if name == "serve":
+                    self._work("serve", self.bridge.serve())
+
+    def _keep_waiting_messages(self) -> None:
+        """What waited when the session ended waits on, also where the agent does not know of it any more."""
+        known = {message.id for message in self.bridge.waiting}
+        for message in self.queue.messages:
+            if message.message_id not in known:
+                self.queue.forget(message.message_id)
+                self.bridge.keep(message.kind, message.text)

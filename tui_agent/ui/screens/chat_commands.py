@@ -1,0 +1,98 @@
+"""What can be asked for by name: `/` commands and the entries of the palette."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.ui.amounts import count_text, money_text, tokens_text
+from tui_agent.ui.bridge import AgentBridge
+from tui_agent.ui.commands import Command
+from tui_agent.ui.slash_input import UnknownSlash
+from tui_agent.ui.status_view import StatusView
+
+
+class CommandHost(Protocol):
+    """The screen, as far as commands need it."""
+
+    @property
+    def theme_names(self) -> Sequence[str]:
+        """The themes there are."""
+        ...
+
+    def choose_theme(self, name: str) -> None:
+        """Changes the colours."""
+        ...
+
+    def run_command(self, command: Command) -> None:
+        """Does what the command's key does."""
+        ...
+
+    def say(self, text: str, *, wrong: bool = False) -> None:
+        """Shows a short text for a moment."""
+        ...
+
+
+class ChatCommands:
+    """Runs commands by name."""
+
+    def __init__(self, host: CommandHost, bridge: AgentBridge, view: StatusView) -> None:
+        self._host = host
+        self._bridge = bridge
+        self._view = view
+
+    def perform(self, command: Command, argument: str = "") -> None:
+        """Runs one command."""
+        match command.id:
+            case "chat.mode":
+                self._mode(argument)
+            case "chat.theme":
+                self._theme(argument)
+            case "chat.cost":
+                self._host.say(self._cost())
+            case "chat.stop":
+                self._stop()
+            case _:
+                self._host.run_command(command)
+
+    def explain(self, unknown: UnknownSlash) -> None:
+        """Says that a command does not exist, and which one was perhaps meant."""
+        near = f" Did you mean /{unknown.nearest}?" if unknown.nearest else " /help lists them all."
+        self._host.say(f"There is no command /{unknown.name}.{near}", wrong=True)
+
+    def choose_mode(self, mode: PermissionMode) -> None:
+        """Sets the permission mode."""
+        self._bridge.set_mode(mode)
+
+    def _mode(self, name: str) -> None:
+        wanted = name.replace("-", "_").replace(" ", "_").casefold()
+        modes = {mode.value: mode for mode in PermissionMode}
+        if wanted in modes:
+            self._bridge.set_mode(modes[wanted])
+        else:
+            asked = f"There is no mode {name}. " if name else ""
+            self._host.say(
+                f"{asked}The mode is {self._bridge.mode.value}; there are {', '.join(modes)}.", wrong=bool(name)
+            )
+
+    def _theme(self, name: str) -> None:
+        if name in self._host.theme_names:
+            self._host.choose_theme(name)
+        else:
+            asked = f"There is no theme {name}. " if name else ""
+            self._host.say(f"{asked}Themes: {', '.join(self._host.theme_names)}.", wrong=bool(name))
+
+    def _stop(self) -> None:
+        if self._bridge.running:
+            self._bridge.stop()
+            self._host.say("The run ends after this step.")
+        else:
+            self._host.say("Nothing runs.")
+
+    def _cost(self) -> str:
+        usage = self._view.usage
+        cached = f", {tokens_text(usage.cache_read_tokens)} of them from the cache" if usage.cache_read_tokens else ""
+        read = (
+            f"{tokens_text(usage.context_tokens)} {count_text(usage.context_tokens, 'token').split()[1]} read{cached}"
+        )
+        cost = money_text(self._view.cost) or "cost not known"
+        return f"{read} · {tokens_text(usage.output_tokens)} written · {cost}"

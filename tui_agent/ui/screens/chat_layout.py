@@ -1,0 +1,130 @@
+"""Where the parts of the chat stand, and moving between them; what they show is `chat.py`'s."""
+
+from collections.abc import Sequence
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
+
+from tui_agent.ui.hosting import any_app
+from tui_agent.ui.surroundings import Place, Surroundings
+from tui_agent.ui.widgets.conversation import Conversation
+from tui_agent.ui.widgets.entry import Entry
+from tui_agent.ui.widgets.notice_lines import AttentionLine, InterruptMenu, PanelStrip
+from tui_agent.ui.widgets.queue_strip import QueueStrip
+from tui_agent.ui.widgets.status_line import StatusLine
+from tui_agent.ui.widgets.timeline import Timeline
+from tui_agent.ui.widgets.title_bar import TitleBar
+from tui_agent.ui.widgets.tool_panel import ToolPanel
+from tui_agent.ui.widgets.welcome import Welcome
+
+WIDE = 110
+"""Columns from which the panel stands beside the conversation."""
+
+
+class ChatLayout(Screen[None]):
+    """The parts, and the keys that lead from one to another."""
+
+    app = getters.app(any_app)
+    AUTO_FOCUS = "#composer"
+    # Not annotated: Textual declares both as `ClassVar[...] | None`, which type checkers take for instance variables.
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-tiny"), (10, "-short"), (24, "-tall")]  # noqa: RUF012
+
+    def __init__(self, place: Place, label: str, ideas: Sequence[str], surroundings: Surroundings) -> None:
+        super().__init__()
+        self.title_bar = TitleBar(place, label, id="title")
+        self.welcome = Welcome(label, ideas, id="welcome")
+        self.conversation = Conversation(id="conversation")
+        self.panel = ToolPanel(surroundings, id="panel")
+        self.timeline = Timeline(surroundings, id="timeline")
+        self.strip = PanelStrip(self.panel.ledger, id="strip")
+        self.queue = QueueStrip(id="queue")
+        self.attention = AttentionLine(id="attention")
+        self.menu = InterruptMenu(id="interrupt")
+        self.entry = Entry(id="entry")
+        self.status_line = StatusLine(surroundings, id="status")
+
+    def compose(self) -> ComposeResult:
+        """All parts, from the top."""
+        yield self.title_bar
+        with Horizontal(id="body"):
+            yield self.welcome
+            yield self.conversation
+            with Vertical(id="side"):
+                yield self.panel
+                yield self.timeline
+        yield self.strip
+        yield self.queue
+        yield self.attention
+        yield self.menu
+        yield self.entry
+        yield self.status_line
+
+    @property
+    def drawer_open(self) -> bool:
+        """Whether the panel covers the conversation."""
+        return self.has_class("-narrow") and self.has_class("-drawer")
+
+    def leave_welcome(self) -> None:
+        """Something was said: the conversation takes its place."""
+        self.add_class("-begun")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The paging keys scroll the conversation unless the keyboard is in the panel."""
+        if action in ("page_up", "page_down"):
+            return not self.panel.has_focus_within
+        return super().check_action(action, parameters)
+
+    def focus_composer(self) -> None:
+        """Back to typing."""
+        self.entry.composer.focus()
+
+    def action_toggle_panel(self) -> None:
+        """To the panel and back; in a narrow window it opens and closes."""
+        if self.has_class("-narrow"):
+            self._set_drawer(not self.drawer_open)
+        elif self.panel.has_focus_within:
+            self.focus_composer()
+        else:
+            self.panel.focus_list()
+
+    def close_drawer(self) -> None:
+        """Shows the conversation whole."""
+        if self.drawer_open:
+            self._set_drawer(False)
+
+    def action_page_up(self) -> None:
+        """The conversation, one page up."""
+        self.conversation.scroll_page_up(animate=False)
+
+    def action_page_down(self) -> None:
+        """The conversation, one page down."""
+        self.conversation.scroll_page_down(animate=False)
+
+    def action_scroll_top(self) -> None:
+        """To the first message."""
+        self.conversation.scroll_home(animate=False)
+
+    def action_scroll_end(self) -> None:
+        """To the newest message."""
+        self.conversation.scroll_end(animate=False)
+
+    @on(Conversation.CallsSelected)
+    def _calls_selected(self, event: Conversation.CallsSelected) -> None:
+        if self.has_class("-narrow"):
+            self._set_drawer(True)
+        self.panel.select(event.call_ids[0])
+        self.panel.focus_list()
+
+    @on(PanelStrip.Clicked)
+    def _strip_clicked(self) -> None:
+        self._set_drawer(True)
+
+    def _set_drawer(self, shown: bool) -> None:
+        self.set_class(shown, "-drawer")
+        if shown:
+            self.panel.focus_list()
+        else:
+            self.focus_composer()

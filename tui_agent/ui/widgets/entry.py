@@ -1,0 +1,71 @@
+"""The foot of the chat where a person types: the commands that fit, the prompt sign, the composer."""
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widget import Widget
+
+from .composer import Composer
+from .slash_menu import SlashMenu
+
+PLACEHOLDER = "Ask for something, or type / for commands"
+PLACEHOLDER_BUSY = "Type to steer; alt+enter for a turn of its own"
+
+
+class PromptSign(Widget):
+    """The sign in front of what is typed."""
+
+    DEFAULT_CSS = """
+    PromptSign {
+        width: 3;
+        height: 1;
+        color: $accent;
+        text-style: bold;
+    }
+    """
+
+    def render(self) -> Content:
+        """The sign."""
+        return Content(" › ")
+
+
+class Entry(Vertical):
+    """Grows with its text to a third of the screen."""
+
+    DEFAULT_CSS = """
+    Entry {
+        height: auto;
+        & > Horizontal {
+            height: auto;
+            border-top: solid $border-blurred;
+        }
+        &:focus-within > Horizontal {
+            border-top: solid $border;
+        }
+    }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.composer = Composer(PLACEHOLDER, id="composer")
+        """The text area."""
+        self._menu = SlashMenu()
+
+    def compose(self) -> ComposeResult:
+        """Menu, sign, text area."""
+        yield self._menu
+        with Horizontal():
+            yield PromptSign()
+            yield self.composer
+
+    def set_busy(self, busy: bool) -> None:
+        """Says what typing means now."""
+        if busy != self.composer.busy:
+            self.composer.busy = busy
+            self.composer.placeholder = PLACEHOLDER_BUSY if busy else PLACEHOLDER
+
+    @on(Composer.Suggested)
+    def _suggested(self, event: Composer.Suggested) -> None:
+        event.stop()
+        self._menu.offer(event.commands, event.chosen)
