@@ -34,6 +34,9 @@ ProviderErrorKind = Literal[
 ]
 """What went wrong on the way to the model; `ProviderError.retryable` says whether again may help."""
 
+RETRYABLE_KINDS: frozenset[str] = frozenset({"rate_limit", "overloaded", "server", "network", "timeout", "stream_cut"})
+"""Kinds after which the same request may succeed later; the others were refused as such."""
+
 
 class TuiAgentError(Exception):
     """Base of every error raised on purpose; its text is one sentence for a person."""
@@ -90,7 +93,7 @@ class ProviderError(TuiAgentError):
     @property
     def retryable(self) -> bool:
         """Whether the same request may succeed later; never for a request that was refused as such."""
-        return self.kind in ("rate_limit", "overloaded", "server", "network", "timeout", "stream_cut")
+        return self.kind in RETRYABLE_KINDS
 
 
 class SessionError(TuiAgentError):

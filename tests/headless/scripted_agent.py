@@ -1,0 +1,275 @@
+"""An agent that plays what a test tells it to, and what a test needs to talk to a headless program."""
+
+import asyncio
+import json
+import os
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Any
+
+from tui_agent.headless import HeadlessOptions, StandardStreams, run_headless
+from tui_agent.headless.pipes import LineInput
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.envelope import Origin
+from tui_agent.protocol.events import (
+    AgentEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    RunEnded,
+    RunStarted,
+    SessionCreated,
+    StatusChanged,
+    SteeringQueued,
+    StepEnded,
+    StepStarted,
+    ToolEnded,
+    ToolQueued,
+    ToolStarted,
+)
+from tui_agent.protocol.messages import TextBlock, Usage, UserMessage, user_message
+from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.protocol.reports import AgentRunReport, RunReason
+
+SESSION = "headless"
+
+Part = Callable[["ScriptedAgent", str], Awaitable[AgentRunReport]]
+"""What the agent does with a prompt."""
+
+
+class ScriptedAgent:
+    """Plays one part a run, the last one again and again."""
+
+    def __init__(self, *parts: Part) -> None:
+        self.bus = EventBus(Origin(session_id=SESSION))
+        self.bus.publish(SessionCreated(id=SESSION))
+        self.parts = list(parts)
+        self.prompts: list[str] = []
+        self.said: list[tuple[str, str]] = []
+        """Everything else it was told, in order."""
+        self.aborted = asyncio.Event()
+        self.stopped = asyncio.Event()
+        self.steered = asyncio.Event()
+        self.running = False
+        self.waiting_messages: list[UserMessage] = []
+        self._questions: dict[str, asyncio.Future[ApprovalDecision]] = {}
+        self._steps = 0
+
+    async def run(self, user_input: str, /) -> AgentRunReport:
+        self.running = True
+        self.prompts.append(user_input)
+        self.aborted.clear()
+        self.stopped.clear()
+        self.steered.clear()
+        part = self.parts.pop(0) if len(self.parts) > 1 else self.parts[0]
+        try:
+            self.tell(RunStarted(input=user_input, trigger="prompt", model="scripted", mode=PermissionMode.ASK))
+            made = await part(self, user_input)
+            self.tell(RunEnded(reason=made.reason, final_text=made.final_text, error=made.error))
+            self.bus.publish(StatusChanged(status="idle"))
+            return made
+        finally:
+            self.running = False
+
+    def tell(self, event: AgentEvent) -> None:
+        step = self._steps or None
+        self.bus.publish(event, Origin(session_id=SESSION, run_id=f"run_{len(self.prompts)}", step=step))
+
+    def steer(self, text: str, /) -> UserMessage:
+        self.said.append(("steer", text))
+        message = user_message(text, "steer")
+        self.tell(SteeringQueued(message_id=message.id, kind="steer", text=text, position=0, message=message))
+        self.steered.set()
+        return message
+
+    def follow_up(self, text: str, /) -> UserMessage:
+        self.said.append(("follow_up", text))
+        return user_message(text, "follow_up")
+
+    def stop(self) -> None:
+        self.said.append(("stop", ""))
+        self.stopped.set()
+
+    def abort(self, reason: str, /) -> None:
+        self.said.append(("abort", reason))
+        self.aborted.set()
+
+    def set_mode(self, mode: PermissionMode, by: str, /) -> None:
+        self.said.append(("mode", f"{mode} by {by}"))
+
+    def resolve_approval(self, request_id: str, decision: ApprovalDecision, /) -> bool:
+        question = self._questions.get(request_id)
+        if question is None or question.done():
+            return False
+        question.set_result(decision)
+        return True
+
+    async def call(
+        self, name: str, *, answer: ApprovalDecision | None = None, asks: bool = False, read_only: bool = False
+    ) -> ApprovalDecision:
+        """One call: asked about (answered by nobody when `answer` is given), and run if it may."""
+        call_id = f"call_{name}"
+        self.tell(ToolQueued(call_id=call_id, name=name, args_raw={}, index=0))
+        decision = answer or ApprovalDecision(decision="approve")
+        if asks or answer:
+            decision = await self._ask(call_id, name, answer)
+        allowed = decision.decision == "approve"
+        if allowed:
+            self.tell(ToolStarted(call_id=call_id, name=name, args={}, read_only=read_only))
+        self.tell(
+            ToolEnded(
+                call_id=call_id,
+                name=name,
+                index=0,
+                status="ok" if allowed else "denied_user",
+                is_error=not allowed,
+                content=(TextBlock(text=name),),
+            )
+        )
+        return decision
+
+    async def _ask(self, call_id: str, name: str, answer: ApprovalDecision | None) -> ApprovalDecision:
+        request_id = f"ask_{name}"
+        self._questions[request_id] = asyncio.get_running_loop().create_future()
+        self.tell(ApprovalRequested(request_id=request_id, call_id=call_id, digest="d", tool=name, args={}))
+        decision = answer or await self._questions[request_id]
+        by = "nobody" if answer else "user"
+        self.tell(
+            ApprovalResolved(
+                request_id=request_id, call_id=call_id, decision=decision.decision, by=by, note=decision.note
+            )
+        )
+        return decision
+
+    def begin_step(self) -> None:
+        self._steps += 1
+        self.tell(StepStarted(index=self._steps, kind="initial"))
+
+    def end_step(self) -> None:
+        self.tell(StepEnded(index=self._steps, kind="initial", llm_ms=1.0, finish_reason="end_turn", usage=Usage()))
+
+
+def report(reason: RunReason = "done", text: str = "All done.", **fields: Any) -> AgentRunReport:
+    """A run's report."""
+    return AgentRunReport(
+        id="run_1",
+        model="scripted",
+        started_at=1,
+        completed_at=2,
+        total_ms=12.6,
+        reason=reason,
+        user_message="go",
+        final_text=text,
+        **fields,
+    )
+
+
+def answering(reason: RunReason = "done", text: str = "All done.", **fields: Any) -> Part:
+    """A part that ends at once."""
+
+    async def part(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
+        return report(reason, text, **fields)
+
+    return part
+
+
+async def until_aborted(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
+    """A part that ends when it is aborted."""
+    await agent.aborted.wait()
+    return report("aborted", "")
+
+
+class Program:
+    """A headless program with pipes at its ends. Leaving it closes its input and waits for its exit code."""
+
+    def __init__(self, agent: ScriptedAgent, options: HeadlessOptions) -> None:
+        self.agent = agent
+        self.code: int | None = None
+        self._options = options
+        self._tasks = asyncio.TaskGroup()
+        (self._stdin, self._to), (self._from, self._stdout), (self._errors, self._stderr) = (os.pipe() for _ in "123")
+        self._open = {self._stdin, self._to, self._from, self._stdout, self._errors, self._stderr}
+        self.output, self.errors = LineInput(self._from), LineInput(self._errors)
+
+    async def __aenter__(self) -> "Program":
+        self.output.start()
+        self.errors.start()
+        await self._tasks.__aenter__()
+        self.task = self._tasks.create_task(self._run())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end_input()
+        if error is not None:
+            self.task.cancel()
+        try:
+            await self._tasks.__aexit__(None, None, None)
+        finally:
+            for descriptor in list(self._open - {self._from, self._errors}):
+                self._close(descriptor)
+
+    async def _run(self) -> None:
+        streams = StandardStreams(self._stdin, self._stdout, self._stderr)
+        try:
+            self.code = await run_headless(self.agent, self.agent.bus, self._options, streams)
+        finally:
+            self._close(self._stdout)
+            self._close(self._stderr)
+
+    def _close(self, descriptor: int) -> None:
+        if descriptor in self._open:
+            self._open.discard(descriptor)
+            os.close(descriptor)
+
+    def send(self, *orders: dict[str, Any] | str | bytes) -> None:
+        """Writes one line each."""
+        for order in orders:
+            line = json.dumps(order) if isinstance(order, dict) else order
+            os.write(self._to, (line.encode() if isinstance(line, str) else line) + b"\n")
+
+    def end_input(self) -> None:
+        """Closes its input."""
+        self._close(self._to)
+
+    def stop_reading(self) -> None:
+        """Closes the other end of its output."""
+        os.dup2(self._errors, self._from)
+
+    async def event(self, kind: str) -> dict[str, Any]:
+        """The next event of that type in its stream; those before it are passed over."""
+        while (line := await self.next_line(self.output)) is not None:
+            event = json.loads(line)
+            if event["type"] == kind:
+                return event
+        raise AssertionError(f"the stream ended before {kind}")
+
+    async def rest(self) -> list[bytes]:
+        """Everything it still writes."""
+        return await self._all(self.output)
+
+    async def complaints(self) -> str:
+        """Everything it still says on standard error."""
+        return "\n".join(line.decode() for line in await self._all(self.errors))
+
+    async def _all(self, lines: LineInput) -> list[bytes]:
+        found: list[bytes] = []
+        while (line := await self.next_line(lines)) is not None:
+            found.append(bytes(line))
+        return found
+
+    async def next_line(self, lines: LineInput) -> bytes | None:
+        async with asyncio.timeout(20):
+            return await lines.next()
+
+
+async def headless(
+    options: HeadlessOptions, *parts: Part, lines: tuple[dict[str, Any] | str | bytes, ...] = ()
+) -> tuple[int | None, list[bytes], str, ScriptedAgent]:
+    """Runs a program whose whole input is known: its code, its output's lines, what it complained of, and the agent."""
+    agent = ScriptedAgent(*parts)
+    async with Program(agent, options) as program:
+        program.send(*lines)
+        program.end_input()
+        output, complaints = await program.rest(), await program.complaints()
+    return program.code, output, complaints, agent

@@ -1,0 +1,683 @@
+"""Print mode from outside: what goes in, what comes out, and the exit code."""
+
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.headless.scripted_agent import (
+    Program,
+    ScriptedAgent,
+    answering,
+    headless,
+    report,
+    until_aborted,
+)
+from tui_agent.headless import ExitCode, HeadlessOptions, StandardStreams, read_prompt, run_headless
+from tui_agent.headless.listener import INPUT_ENDED
+from tui_agent.headless.pipes import LineInput
+from tui_agent.protocol.errors import ConfigurationError, ProviderError
+from tui_agent.protocol.events import (
+    Failed,
+    MessageDelta,
+    Noticed,
+    SessionRepaired,
+    SessionSaveFailed,
+    StepRetry,
+    ToolOutput,
+    Warned,
+)
+from tui_agent.protocol.messages import Usage, UserMessage
+from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.reports import AgentRunReport
+
+TEXT = HeadlessOptions("go")
+JSON = HeadlessOptions("go", "json")
+STREAM = HeadlessOptions("go", "stream-json")
+SERVE = HeadlessOptions(None, "stream-json", "stream-json")
+DENY = ApprovalDecision(decision="deny", note="nobody is there")
+
+
+# --- what comes out ---------------------------------------------------------------------------------------------------
+
+
+async def test_text_is_the_final_text_and_nothing_else() -> None:
+    code, output, complaints, agent = await headless(TEXT, answering(text="Two lines\nof text"))
+
+    assert (code, output, complaints) == (0, [b"Two lines", b"of text"], "")
+    assert agent.prompts == ["go"]
+
+
+async def test_text_that_ends_with_a_line_feed_gets_no_second_one() -> None:
+    _, output, _, _ = await headless(TEXT, answering(text="line\n"))
+
+    assert output == [b"line"]
+
+
+async def test_no_text_is_no_line() -> None:
+    assert (await headless(TEXT, answering(text="")))[1] == []
+
+
+async def test_json_is_one_object() -> None:
+    usage = Usage(input_tokens=3, output_tokens=2)
+    code, output, _, _ = await headless(
+        JSON, answering(text="ü\ud800", total_usage=usage, cost_usd=0.25, step_count=2, tool_call_count=5)
+    )
+
+    assert code == 0
+    assert [json.loads(line) for line in output] == [
+        {
+            "session_id": "headless",
+            "result": "ü?",
+            "is_error": False,
+            "reason": "done",
+            "usage": {"input_tokens": 3, "output_tokens": 2, "cache_read_tokens": 0, "cache_write_tokens": 0},
+            "cost_usd": 0.25,
+            "steps": 2,
+            "tool_calls": 5,
+            "duration_ms": 13,
+        }
+    ]
+
+
+async def test_json_of_a_failed_run_says_why() -> None:
+    code, output, complaints, _ = await headless(JSON, answering("error", "", error="the key is wrong"))
+
+    (result,) = [json.loads(line) for line in output]
+    assert (code, result["is_error"], result["reason"], result["result"]) == (1, True, "error", "the key is wrong")
+    assert complaints == "tui-agent: error: the key is wrong"
+
+
+async def talkative(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
+    agent.begin_step()
+    agent.tell(MessageDelta(message_id="m", kind="text", delta="Hel"))
+    agent.tell(MessageDelta(message_id="m", kind="text", delta="lo \u2028\u0085"))
+    await agent.call("work")
+    agent.tell(ToolOutput(call_id="call_work", stream="stdout", chunk="x", bytes_total=1))
+    agent.end_step()
+    return report()
+
+
+async def test_the_stream_begins_with_the_session_and_ends_with_the_run() -> None:
+    code, output, complaints, _ = await headless(STREAM, talkative)
+
+    events = [json.loads(line) for line in output]
+    assert [event["type"] for event in events] == [
+        "session.created",
+        "run.started",
+        "step.started",
+        "tool.queued",
+        "tool.started",
+        "tool.ended",
+        "step.ended",
+        "run.ended",
+    ]
+    assert [event["seq"] for event in events] == sorted(event["seq"] for event in events)
+    assert {event["session_id"] for event in events} == {"headless"}
+    assert (code, complaints) == (0, "")
+
+
+async def test_the_stream_holds_deltas_when_asked_for() -> None:
+    _, output, _, _ = await headless(HeadlessOptions("go", "stream-json", include_deltas=True), talkative)
+
+    events = [json.loads(line) for line in output]
+    deltas = [event["data"]["delta"] for event in events if event["type"] == "message.delta"]
+    assert "".join(deltas) == "Hello \u2028\u0085"
+    assert [event["data"]["chunk"] for event in events if event["type"] == "tool.output"] == ["x"]
+
+
+async def test_what_is_quiet_between_runs_comes_with_the_next_one() -> None:
+    lines = ({"type": "user", "text": "one"}, {"type": "user", "text": "two"})
+    agent = ScriptedAgent(answering())
+    async with Program(agent, SERVE) as program:
+        program.send(lines[0])
+        await program.event("run.ended")
+        program.send(lines[1])
+        assert (await program.event("status.changed"))["data"]["status"] == "idle"
+        await program.event("run.ended")
+        program.end_input()
+        assert await program.rest() == []
+
+
+async def test_trouble_is_said_on_standard_error() -> None:
+    async def troubled(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
+        agent.tell(Warned(code="w", text="a \x1b[31mred\x1b[0m warning \u202e"))
+        agent.tell(SessionSaveFailed(id="s", error="disk full"))
+        agent.tell(SessionRepaired(id="s", what="mended"))
+        agent.tell(StepRetry(attempt=2, max=10, wait_s=1.5, error_kind="overloaded"))
+        agent.tell(Noticed(code="n", text="not worth a line"))
+        await agent.call("edit", answer=DENY)
+        agent.tell(Failed(code="e", text="it broke"))
+        return report("error", "", error="it broke")
+
+    _, output, complaints, _ = await headless(TEXT, troubled)
+
+    assert output == []
+    assert complaints.split("\n") == [
+        "tui-agent: warning: a \\x1b[31mred\\x1b[0m warning \\u202e",
+        "tui-agent: warning: disk full",
+        "tui-agent: note: mended",
+        "tui-agent: note: overloaded: asking again in 1.5 s (2/10)",
+        "tui-agent: note: nobody is there",
+        "tui-agent: error: it broke",
+    ]
+
+
+# --- exit codes -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind", "code"),
+    [
+        ("done", None, 0),
+        ("stopped", None, 0),
+        ("terminated", None, 0),
+        ("error", None, 1),
+        ("error", "authentication", 1),
+        ("error", "rate_limit", 75),
+        ("error", "overloaded", 75),
+        ("error", "network", 75),
+        ("guardrail", None, 1),
+        ("budget", None, 1),
+        ("loop_detected", None, 1),
+        ("input_rejected", None, 1),
+        ("max_steps", None, 3),
+        ("aborted", None, 130),
+    ],
+)
+async def test_the_exit_code_tells_how_the_run_ended(reason: str, kind: str | None, code: int) -> None:
+    ended, _, complaints, _ = await headless(TEXT, answering(reason, "text", error_kind=kind))
+
+    assert ended == code
+    assert bool(complaints) == (code != 0)
+
+
+async def test_the_last_run_decides_the_exit_code() -> None:
+    lines = ({"type": "user", "text": "one"}, {"type": "user", "text": "two"})
+    code, _, _, agent = await headless(
+        HeadlessOptions(None, "json", "stream-json"), answering("error"), answering(), lines=lines
+    )
+
+    assert (code, agent.prompts) == (0, ["one", "two"])
+
+
+async def test_a_run_that_cannot_begin_is_a_failure_with_its_reason() -> None:
+    async def broken(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
+        raise ProviderError("the model is gone", kind="unavailable")
+
+    code, output, complaints, _ = await headless(JSON, broken)
+
+    assert (code, json.loads(output[0])["result"]) == (1, "the model is gone")
+    assert complaints == "tui-agent: error: the model is gone"
+
+
+async def test_a_wrong_configuration_is_a_usage_error() -> None:
+    async def broken(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
+        raise ConfigurationError("no key")
+
+    code, output, complaints, _ = await headless(TEXT, broken)
+
+    assert (code, output, complaints) == (2, [], "tui-agent: error: no key")
+
+
+@pytest.mark.parametrize("prompt", [None, ""])
+async def test_nothing_to_do_is_refused(prompt: str | None) -> None:
+    agent = ScriptedAgent(answering())
+
+    with pytest.raises(ConfigurationError, match="-p needs a prompt"):
+        await run_headless(agent, agent.bus, HeadlessOptions(prompt))
+    assert agent.prompts == []
+
+
+async def test_no_order_at_all_is_nothing_done() -> None:
+    code, output, _, _ = await headless(SERVE, answering())
+
+    assert code == 0
+    assert [json.loads(line)["type"] for line in output] == ["session.created"]
+
+
+# --- nobody to ask ----------------------------------------------------------------------------------------------------
+
+
+async def denied_at_last(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
+    agent.begin_step()
+    await agent.call("write")
+    agent.end_step()
+    agent.begin_step()
+    await agent.call("read", read_only=True)
+    await agent.call("edit", answer=DENY)
+    agent.end_step()
+    agent.begin_step()
+    agent.end_step()
+    return report(text="I was not allowed to.")
+
+
+async def test_a_run_that_ends_where_nobody_could_be_asked_says_so() -> None:
+    code, output, complaints, _ = await headless(TEXT, denied_at_last)
+
+    assert (code, output) == (ExitCode.NOBODY_TO_ASK, [b"I was not allowed to."])
+    assert complaints.endswith(
+        "error: a call needed an approval that nobody could give; a rule or another mode can allow it"
+    )
+
+
+async def test_a_denied_call_alone_is_no_failure() -> None:
+    async def goes_on(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
+        agent.begin_step()
+        await agent.call("edit", answer=DENY)
+        agent.end_step()
+        agent.begin_step()
+        await agent.call("read", read_only=True)
+        agent.end_step()
+        return report()
+
+    assert (await headless(TEXT, goes_on))[0] == 0
+
+
+async def test_a_denied_call_beside_one_that_changed_something_is_no_failure() -> None:
+    async def half(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
+        agent.begin_step()
+        await agent.call("edit", answer=DENY)
+        await agent.call("write")
+        agent.end_step()
+        return report()
+
+    assert (await headless(TEXT, half))[0] == 0
+
+
+async def test_a_persons_no_is_no_failure() -> None:
+    async def asks(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
+        agent.begin_step()
+        await agent.call("edit", asks=True)
+        agent.end_step()
+        return report()
+
+    agent = ScriptedAgent(asks)
+    async with Program(agent, HeadlessOptions("go", "stream-json", "stream-json")) as program:
+        question = await program.event("approval.requested")
+        program.send({"type": "approval", "request_id": question["data"]["request_id"], "decision": "deny"})
+    assert program.code == 0
+
+
+async def test_another_reason_counts_more_than_a_missing_answer() -> None:
+    async def capped(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
+        await denied_at_last(agent, prompt)
+        return report("max_steps")
+
+    assert (await headless(TEXT, capped))[0] == ExitCode.MAX_STEPS
+
+
+async def asks_twice(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
+    agent.begin_step()
+    first = await agent.call("one", asks=True)
+    second = await agent.call("two", asks=True)
+    agent.end_step()
+    return report(text=f"{first.decision}, {second.decision}: {second.note}")
+
+
+async def test_when_the_input_ends_every_question_is_answered_with_no() -> None:
+    agent = ScriptedAgent(asks_twice)
+    async with Program(agent, HeadlessOptions("go", "stream-json", "stream-json")) as program:
+        await program.event("approval.requested")
+        program.end_input()
+        ended = await program.event("run.ended")
+
+    assert ended["data"]["final_text"] == f"deny, deny: {INPUT_ENDED}"
+    assert program.code == ExitCode.NOBODY_TO_ASK
+
+
+@pytest.mark.parametrize("output_format", ["text", "json"])
+async def test_questions_nobody_can_see_are_answered_with_no(output_format: str) -> None:
+    agent = ScriptedAgent(asks_twice)
+    async with Program(agent, HeadlessOptions("go", output_format, "stream-json")) as program:
+        line = await program.next_line(program.output)
+
+    assert line is not None
+    assert b"deny, deny" in line
+    assert program.code == ExitCode.NOBODY_TO_ASK
+
+
+# --- orders -----------------------------------------------------------------------------------------------------------
+
+
+async def test_orders_reach_a_running_agent() -> None:
+    async def obeys(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
+        await agent.stopped.wait()
+        return report("stopped")
+
+    code, _, _, agent = await headless(
+        SERVE,
+        obeys,
+        lines=(
+            {"type": "user", "text": "go"},
+            {"type": "user", "text": "also this"},
+            {"type": "follow_up", "text": "then that"},
+            {"type": "mode", "mode": "accept_edits"},
+            {"type": "stop"},
+        ),
+    )
+
+    assert agent.prompts == ["go"]
+    assert agent.said == [
+        ("steer", "also this"),
+        ("follow_up", "then that"),
+        ("mode", "accept_edits by user"),
+        ("stop", ""),
+    ]
+    assert code == 0
+
+
+async def test_an_interrupt_ends_the_run_and_the_next_one_follows() -> None:
+    agent = ScriptedAgent(until_aborted, answering(text="second"))
+    async with Program(agent, SERVE) as program:
+        program.send({"type": "user", "text": "one"}, {"type": "interrupt"})
+        assert (await program.event("run.ended"))["data"]["reason"] == "aborted"
+        program.send({"type": "interrupt"}, {"type": "stop"}, {"type": "follow_up", "text": "two"})
+        assert (await program.event("run.ended"))["data"]["final_text"] == "second"
+
+    assert agent.prompts == ["one", "two"]
+    assert agent.said == [("abort", "interrupted by the client")]
+    assert program.code == 0
+
+
+async def test_an_answer_reaches_its_question() -> None:
+    agent = ScriptedAgent(asks_twice)
+    async with Program(agent, HeadlessOptions("go", "stream-json", "stream-json")) as program:
+        for decision in ("approve", "skip"):
+            question = await program.event("approval.requested")
+            program.send(
+                {
+                    "type": "approval",
+                    "request_id": question["data"]["request_id"],
+                    "decision": decision,
+                    "scope": "session",
+                    "note": "as you like",
+                    "input": {"path": "x"},
+                }
+            )
+        ended = await program.event("run.ended")
+
+    assert ended["data"]["final_text"] == "approve, skip: as you like"
+
+
+async def test_an_answer_to_no_question_is_named_and_the_run_goes_on() -> None:
+    agent = ScriptedAgent(asks_twice)
+    async with Program(agent, HeadlessOptions("go", "stream-json", "stream-json")) as program:
+        await program.event("approval.requested")
+        program.send({"type": "approval", "request_id": "ask_nothing", "decision": "approve"})
+        error = await program.event("error")
+        program.end_input()
+        await program.event("run.ended")
+
+    assert error["data"]["code"] == "bad_input_line"
+    assert error["data"]["text"] == (
+        "Line 1 of the input was skipped: no question with the id 'ask_nothing' waits for an answer"
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"not json", "Invalid JSON"),
+        (b"\xff\xfe", "Invalid JSON"),
+        (b"[]", "object"),
+        (b"{}", "discriminator"),
+        (b'{"type":"dance"}', "dance"),
+        (b'{"type":"user"}', "text: Field required"),
+        (b'{"type":"user","text":""}', "text: String should have at least 1 character"),
+        (b'{"type":"user","text":"x","texts":"y"}', "texts: Extra inputs are not permitted"),
+        (b'{"type":"mode","mode":"yolo"}', "mode: Input should be"),
+        (b'{"type":"approval","request_id":"r","decision":"maybe"}', "decision: Input should be"),
+        (b'{"type":"approval","request_id":"r","decision":"deny","scope":"user"}', "scope: Input should be"),
+    ],
+)
+async def test_a_bad_line_is_named_and_the_program_goes_on(line: bytes, words: str) -> None:
+    code, output, _, agent = await headless(
+        SERVE, answering(), lines=(b"", line, b'\xef\xbb\xbf{"type":"user","text":"go"}\r')
+    )
+
+    errors = [event for event in map(json.loads, output) if event["type"] == "error"]
+    assert len(errors) == 1
+    assert errors[0]["data"]["text"].startswith("Line 2 of the input was skipped: ")
+    assert words in errors[0]["data"]["text"]
+    assert errors[0]["data"]["context"] == {"line": 2}
+    assert (code, agent.prompts) == (0, ["go"])
+
+
+async def test_a_line_without_end_is_refused_without_being_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui_agent.headless.service.LineInput", lambda stdin: LineInput(stdin, longest=50))
+    _, output, _, agent = await headless(
+        SERVE, answering(), lines=('{"type":"user","text":"' + "x" * 90 + '"}', {"type": "user", "text": "go"})
+    )
+
+    assert b"it is longer than 50 bytes" in b"".join(output)
+    assert agent.prompts == ["go"]
+
+
+async def test_an_order_the_agent_refuses_is_named() -> None:
+    class _Stubborn(ScriptedAgent):
+        def steer(self, text: str, /) -> UserMessage:
+            raise ConfigurationError("the queue is full")
+
+    agent = _Stubborn(until_aborted)
+    async with Program(agent, SERVE) as program:
+        program.send({"type": "user", "text": "go"}, {"type": "user", "text": "more"})
+        assert "the queue is full" in (await program.event("error"))["data"]["text"]
+        program.send({"type": "interrupt"})
+
+
+async def test_a_prompt_and_orders_go_together() -> None:
+    code, _, _, agent = await headless(
+        HeadlessOptions("first", "json", "stream-json"), answering(), lines=({"type": "user", "text": "second"},)
+    )
+
+    assert (code, agent.prompts) == (0, ["first", "second"])
+
+
+async def test_a_running_agent_finishes_when_the_input_ends() -> None:
+    go_on = asyncio.Event()
+
+    async def slow(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
+        await go_on.wait()
+        return report()
+
+    agent = ScriptedAgent(slow)
+    async with Program(agent, SERVE) as program:
+        program.send({"type": "user", "text": "go"})
+        await program.event("run.started")
+        program.end_input()
+        go_on.set()
+        assert (await program.event("run.ended"))["data"]["reason"] == "done"
+
+    assert program.code == 0
+
+
+# --- signals and pipes ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+async def test_a_signal_aborts_the_run(number: signal.Signals) -> None:
+    agent = ScriptedAgent(until_aborted)
+    before = signal.getsignal(number)
+    async with Program(agent, STREAM) as program:
+        await program.event("run.started")
+        os.kill(os.getpid(), number)
+        assert (await program.event("run.ended"))["data"]["reason"] == "aborted"
+
+    assert program.code == 130
+    assert agent.said == [("abort", f"interrupted by {number.name}")]
+    assert signal.getsignal(number) is before
+
+
+async def test_a_signal_between_two_runs_ends_the_program_and_forgets_what_waits() -> None:
+    agent = ScriptedAgent(answering())
+    async with Program(agent, SERVE) as program:
+        program.send({"type": "user", "text": "go"})
+        await program.event("run.ended")
+        os.kill(os.getpid(), signal.SIGINT)
+        await program.rest()
+
+    assert (program.code, agent.prompts) == (130, ["go"])
+
+
+async def test_a_second_signal_cancels_a_run_that_does_not_end() -> None:
+    cancelled = asyncio.Event()
+
+    async def deaf(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+        raise AssertionError
+
+    agent = ScriptedAgent(deaf)
+    async with Program(agent, STREAM) as program:
+        await program.event("run.started")
+        os.kill(os.getpid(), signal.SIGINT)
+        await agent.aborted.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    assert program.code == 130
+    assert cancelled.is_set()
+
+
+async def test_a_run_that_does_not_end_is_cancelled_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui_agent.headless.service.ABORT_PATIENCE", 0.01)
+
+    async def deaf(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    agent = ScriptedAgent(deaf)
+    async with Program(agent, STREAM) as program:
+        await program.event("run.started")
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    assert program.code == 130
+
+
+async def flooding(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
+    """Tells far more than any pipe holds, then ends."""
+    for number in range(40):
+        agent.tell(Noticed(code="n", text=f"{number}" * 50_000))
+        await asyncio.sleep(0)
+    return report()
+
+
+async def test_a_reader_that_does_not_read_does_not_hold_up_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui_agent.headless.service.LAST_WORDS_PATIENCE", 0.05)
+    agent = ScriptedAgent(flooding)
+    read, write = os.pipe()
+    streams = StandardStreams(os.open(os.devnull, os.O_RDONLY), write, os.open(os.devnull, os.O_WRONLY))
+
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(run_headless(agent, agent.bus, STREAM, streams))
+        async with asyncio.timeout(20):
+            while agent.running or not agent.prompts:
+                await asyncio.sleep(0.005)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    assert running.result() == 130
+    os.close(read)
+    for descriptor in (streams.stdin, streams.stdout, streams.stderr):
+        os.close(descriptor)
+
+
+async def test_a_reader_that_goes_away_ends_the_run_quietly() -> None:
+    async def tells_on(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
+        while not agent.aborted.is_set():
+            agent.tell(Noticed(code="n", text="more"))
+            await asyncio.sleep(0.001)
+        return report("aborted")
+
+    agent = ScriptedAgent(tells_on)
+    read, write = os.pipe()
+    complaints, errors = os.pipe()
+    streams = StandardStreams(os.open(os.devnull, os.O_RDONLY), write, errors)
+    os.close(read)
+
+    async with asyncio.timeout(20):
+        code = await run_headless(agent, agent.bus, STREAM, streams)
+
+    for descriptor in (streams.stdin, streams.stdout, streams.stderr):
+        os.close(descriptor)
+    assert (code, agent.said) == (130, [("abort", "nobody reads the output any more")])
+    assert os.read(complaints, 100) == b""
+    os.close(complaints)
+
+
+async def test_output_that_cannot_be_written_is_a_failure_that_says_so() -> None:
+    agent = ScriptedAgent(answering())
+    complaints, errors = os.pipe()
+    full = os.open("/dev/full", os.O_WRONLY)
+
+    code = await run_headless(agent, agent.bus, TEXT, StandardStreams(0, full, errors))
+
+    os.close(errors)
+    os.close(full)
+    assert code == 1
+    assert os.read(complaints, 200) == b"tui-agent: error: the output could not be written (No space left on device)\n"
+    os.close(complaints)
+
+
+async def test_a_cancelled_program_cancels_its_run() -> None:
+    agent = ScriptedAgent(until_aborted)
+    async with Program(agent, STREAM) as program:
+        await program.event("run.started")
+        program.task.cancel()
+
+    assert (program.code, agent.running) == (None, False)
+
+
+async def test_on_a_terminal_nothing_of_the_text_acts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.isatty", lambda descriptor: True)
+    _, output, _, _ = await headless(TEXT, answering(text="a\x1b]0;title\x07b\tc"))
+
+    assert output == [b"a\\x1b]0;title\\x07b\tc"]
+
+
+# --- the prompt -------------------------------------------------------------------------------------------------------
+
+
+def given_input(data: bytes) -> StandardStreams:
+    read, write = os.pipe()
+    os.write(write, data)
+    os.close(write)
+    return StandardStreams(stdin=read)
+
+
+@pytest.mark.parametrize("argument", [None, "-"])
+def test_the_prompt_may_come_from_a_pipe(argument: str | None) -> None:
+    assert read_prompt(argument, given_input("\ufeffwords ü\n".encode() + b"\xff")) == "words ü\n\ufffd"
+
+
+def test_a_prompt_in_the_arguments_leaves_the_pipe_alone() -> None:
+    streams = given_input(b"not this")
+
+    assert read_prompt("this", streams) == "this"
+    assert os.read(streams.stdin, 100) == b"not this"
+
+
+@pytest.mark.parametrize(("argument", "data"), [("", b"x"), ("  ", b"x"), (None, b""), ("-", b" \n")])
+def test_no_prompt_is_an_error(argument: str | None, data: bytes) -> None:
+    with pytest.raises(ConfigurationError, match="-p needs a prompt"):
+        read_prompt(argument, given_input(data))
+
+
+def test_a_terminal_gives_no_prompt() -> None:
+    master, terminal = os.openpty()
+    with pytest.raises(ConfigurationError, match="-p needs a prompt"):
+        read_prompt(None, StandardStreams(stdin=terminal))
+    os.close(master)
+    os.close(terminal)
+
+
+def test_a_file_gives_the_prompt(tmp_path: Path) -> None:
+    (tmp_path / "prompt").write_bytes(b"x" * 200_000)
+    descriptor = os.open(tmp_path / "prompt", os.O_RDONLY)
+
+    assert len(read_prompt("-", StandardStreams(stdin=descriptor))) == 200_000
+    os.close(descriptor)

@@ -1,0 +1,30 @@
+"""The front end without a screen: print mode as text, json or a stream of events.
+
+Wiring it takes a session, a bus and an agent:
+
+```python
+session = store.create(cwd)                                  # or store.load(id), or StoredSession.unkept(cwd)
+options = HeadlessOptions(read_prompt(argument), "stream-json")
+bus = EventBus(session.origin(), first_seq=session.next_seq)
+async with AsyncExitStack() as stack:
+    if session.path is not None:
+        await stack.enter_async_context(Recorder(bus, session.path, expected_size=session.size))
+    session.announce(bus, __version__)
+    agent = AgentLoop(AgentLoopConfig(…, bus=bus, gate=ApprovalGate(interactive=options.interactive)))
+    code = await run_headless(agent, bus, options)
+```
+"""
+
+from .agent_port import Agent
+from .exit_codes import ExitCode, code_of
+from .service import HeadlessOptions, StandardStreams, read_prompt, run_headless
+
+__all__ = [
+    "Agent",
+    "ExitCode",
+    "HeadlessOptions",
+    "StandardStreams",
+    "code_of",
+    "read_prompt",
+    "run_headless",
+]

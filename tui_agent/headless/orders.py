@@ -1,0 +1,91 @@
+"""What can be said to a headless agent on its input, one JSON object a line (interface §2)."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+
+
+class _Order(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class UserOrder(_Order):
+    """Starts a run or, while one is on, steers it."""
+
+    type: Literal["user"]
+    text: str = Field(min_length=1)
+
+
+class FollowUpOrder(_Order):
+    """Goes on with this once the run would end; starts one where none is on."""
+
+    type: Literal["follow_up"]
+    text: str = Field(min_length=1)
+
+
+class ApprovalOrder(_Order):
+    """Answers the question with this id."""
+
+    type: Literal["approval"]
+    request_id: str
+    decision: Literal["approve", "deny", "skip"]
+    scope: Literal["once", "session", "project"] = "once"
+    note: str = ""
+    input: JsonObject | None = None
+    """Changed arguments."""
+
+    @property
+    def answer(self) -> ApprovalDecision:
+        """The decision as the agent takes it."""
+        return ApprovalDecision(decision=self.decision, scope=self.scope, note=self.note, input=self.input)
+
+
+class InterruptOrder(_Order):
+    """Ends the run now; the next one may follow."""
+
+    type: Literal["interrupt"]
+
+
+class StopOrder(_Order):
+    """Ends the run after this step; the next one may follow."""
+
+    type: Literal["stop"]
+
+
+class ModeOrder(_Order):
+    """Another permission mode from here on."""
+
+    type: Literal["mode"]
+    mode: PermissionMode
+
+
+Order: TypeAlias = UserOrder | FollowUpOrder | ApprovalOrder | InterruptOrder | StopOrder | ModeOrder
+
+_ADAPTER: TypeAdapter[Order] = TypeAdapter(
+    Annotated[Order, Field(discriminator="type")], config=ConfigDict(defer_build=True)
+)
+
+
+def read_order(line: bytes) -> Order:
+    """Reads one line.
+
+    Raises:
+        ConfigurationError: it is none of the orders; the text says in a few words why.
+    """
+    try:
+        return _ADAPTER.validate_json(line)
+    except ValidationError as error:
+        raise ConfigurationError(_in_words(error)) from error
+
+
+def _in_words(error: ValidationError) -> str:
+    """The first complaints, where they are and what they are, without what was sent."""
+    complaints: list[str] = []
+    for complaint in error.errors(include_url=False, include_input=False)[:3]:
+        place = ".".join(str(part) for part in complaint["loc"][1:])
+        complaints.append(f"{place}: {complaint['msg']}" if place else complaint["msg"])
+    return "; ".join(complaints)

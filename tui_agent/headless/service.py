@@ -1,0 +1,233 @@
+"""Print mode: one run, or one run after another until the input ends, without a screen (interface §1, §2).
+
+Everything it knows of the runs it hears on the bus, like any other front end.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.errors import ConfigurationError, TuiAgentError
+from tui_agent.protocol.events import Failed
+from tui_agent.protocol.messages import now_ms
+from tui_agent.protocol.reports import AgentRunReport
+
+from .agent_port import Agent
+from .exit_codes import ExitCode
+from .listener import Listener
+from .order_desk import OrderDesk, PromptQueue
+from .pipes import LineInput, Outlet, read_everything
+from .reporters import OutputFormat, reporter_for
+
+InputFormat: TypeAlias = Literal["text", "stream-json"]
+
+ABORT_PATIENCE = 4.0
+"""Seconds an aborted run may take before its task is cancelled."""
+
+LAST_WORDS_PATIENCE = 0.5
+"""Seconds that a reader who does not read gets at the end of an interrupted program."""
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@dataclass(frozen=True, slots=True)
+class HeadlessOptions:
+    """What was asked for."""
+
+    prompt: str | None = None
+    """The first run's input; may be missing with `stream-json` input only."""
+    output_format: OutputFormat = "text"
+    input_format: InputFormat = "text"
+    include_deltas: bool = False
+
+    @property
+    def interactive(self) -> bool:
+        """Whether somebody sees questions and can answer them: the `interactive` of the agent's gate."""
+        return self.input_format == "stream-json" and self.output_format == "stream-json"
+
+
+@dataclass(frozen=True, slots=True)
+class StandardStreams:
+    """File descriptors."""
+
+    stdin: int = 0
+    stdout: int = 1
+    stderr: int = 2
+
+
+def read_prompt(argument: str | None, streams: StandardStreams | None = None) -> str:
+    """The prompt of print mode: the argument, or everything on standard input for `-` or where it is a pipe; blocks.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
+    stdin = (streams or StandardStreams()).stdin
+    prompt = argument
+    if argument == "-" or (argument is None and not os.isatty(stdin)):
+        prompt = read_everything(stdin).decode("utf-8", "replace").removeprefix("\ufeff")
+    if not prompt or not prompt.strip():
+        raise ConfigurationError("-p needs a prompt: as an argument, or on standard input.")
+    return prompt
+
+
+async def run_headless(
+    agent: Agent, bus: EventBus, options: HeadlessOptions, streams: StandardStreams | None = None
+) -> int:
+    """Runs the agent without a screen and returns the process's exit code.
+
+    The session's first event must have been told on `bus` before. The agent's gate must be interactive only where
+    `options.interactive` is. INT, TERM and HUP abort the run, a second one cancels it; both end in code 130. Cancelling
+    this function cancels the run.
+
+    Raises:
+        ConfigurationError: there is nothing to do.
+    """
+    if options.input_format == "text" and not options.prompt:
+        raise ConfigurationError("-p needs a prompt: as an argument, or on standard input.")
+    streams = streams or StandardStreams()
+    output, errors = Outlet(streams.stdout), Outlet(streams.stderr)
+    output.start()
+    errors.start()
+    try:
+        with bus.subscribe(since=0) as heard:
+            reporter = reporter_for(
+                options.output_format,
+                include_deltas=options.include_deltas,
+                session_id=bus.origin.session_id,
+                terminal=os.isatty(streams.stdout),
+            )
+            listener = Listener(agent, heard, reporter, output, errors, answers=options.interactive)
+            service = _Service(agent, bus, listener, output)
+            with _on_signal(service.interrupt):
+                await service.serve(options, streams.stdin, heard.close)
+                return await service.finish(errors)
+    finally:
+        output.end()
+        errors.end()
+
+
+class _Service:
+    """One headless program from its first prompt to its exit code."""
+
+    def __init__(self, agent: Agent, bus: EventBus, listener: Listener, output: Outlet) -> None:
+        self._agent = agent
+        self._bus = bus
+        self._listener = listener
+        self._output = output
+        self._prompts = PromptQueue()
+        self._runs: asyncio.Task[None] | None = None
+        self._code = ExitCode.DONE
+        self._interrupted = False
+
+    async def serve(self, options: HeadlessOptions, stdin: int, hang_up: Callable[[], None]) -> None:
+        """Runs everything that is asked for; when it returns, everything told was heard."""
+        if options.prompt:
+            self._prompts.put(options.prompt)
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._listener.listen())
+            self._runs = tasks.create_task(self._run_prompts())
+            helpers = [tasks.create_task(self._watch_output())]
+            if options.input_format == "stream-json":
+                helpers.append(tasks.create_task(self._take_orders(stdin)))
+            else:
+                self._prompts.close()
+            await asyncio.wait([self._runs])
+            for helper in helpers:
+                helper.cancel()
+            hang_up()
+            if self._interrupted:
+                self._hurry_output()
+
+    async def finish(self, errors: Outlet) -> int:
+        """Waits until everything is written; returns the exit code."""
+        self._output.end()
+        await self._output.drained()
+        if self._output.error is not None:
+            self._listener.say(f"error: the output could not be written ({self._output.error.strerror})")
+            self._code = self._code or ExitCode.FAILED
+        errors.end()
+        asyncio.get_running_loop().call_later(LAST_WORDS_PATIENCE, errors.abandon)
+        await errors.drained()
+        return int(ExitCode.INTERRUPTED if self._interrupted else self._code)
+
+    def interrupt(self, name: str) -> None:
+        """The first signal ends the run as a person would; a second one, or a run that does not end, is cancelled."""
+        runs = self._runs
+        if runs is None or runs.done():
+            self._interrupted = True
+            self._hurry_output()
+        elif self._interrupted:
+            runs.cancel()
+        else:
+            self._interrupted = True
+            self._prompts.close(discard=True)
+            if self._agent.running:
+                self._agent.abort(f"interrupted by {name}")
+            asyncio.get_running_loop().call_later(ABORT_PATIENCE, runs.cancel)
+
+    def _hurry_output(self) -> None:
+        asyncio.get_running_loop().call_later(LAST_WORDS_PATIENCE, self._output.abandon)
+
+    async def _run_prompts(self) -> None:
+        while (prompt := await self._prompts.next()) is not None:
+            asyncio.get_running_loop().call_soon(self._prompts.mark_begun)
+            try:
+                self._code = self._listener.run_over(await self._agent.run(prompt))
+            except TuiAgentError as error:
+                self._bus.publish(Failed(code="run_failed", text=str(error)))
+                code = self._listener.run_over(_failed_report(prompt, str(error)))
+                self._code = ExitCode.USAGE if isinstance(error, ConfigurationError) else code
+
+    async def _take_orders(self, stdin: int) -> None:
+        lines = LineInput(stdin)
+        lines.start()
+        await OrderDesk(self._agent, self._prompts, self._complain).serve(lines)
+        self._listener.nobody_answers()
+        self._prompts.close()
+
+    def _complain(self, text: str, line: int) -> None:
+        self._bus.publish(Failed(code="bad_input_line", text=text, context={"line": line}))
+
+    async def _watch_output(self) -> None:
+        """Where nobody reads any more, nothing more is done."""
+        await self._output.closed_by_reader.wait()
+        self._prompts.close(discard=True)
+        if self._agent.running:
+            self._agent.abort("nobody reads the output any more")
+
+
+@contextmanager
+def _on_signal(act: Callable[[str], None]) -> Generator[None, None, None]:
+    """Calls `act` with the name of each signal that would end the program; other handlers come back afterwards."""
+    loop = asyncio.get_running_loop()
+    before = {number: signal.getsignal(number) for number in SIGNALS}
+    for number in SIGNALS:
+        loop.add_signal_handler(number, act, number.name)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            loop.remove_signal_handler(number)
+            if handler is not None:
+                signal.signal(number, handler)
+
+
+def _failed_report(prompt: str, error: str) -> AgentRunReport:
+    """What a run that could not even begin leaves behind."""
+    now = now_ms()
+    return AgentRunReport(
+        id="",
+        model="",
+        started_at=now,
+        completed_at=now,
+        total_ms=0.0,
+        reason="error",
+        user_message=prompt,
+        final_text="",
+        error=error,
+    )
