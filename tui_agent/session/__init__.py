@@ -1,5 +1,6 @@
 """Keeps: sessions on the disk, the journal writer, and what a stored session was."""
 
+from .export import ExportFormat, export_session
 from .journal import Disk, JournalFile
 from .journal_reader import JournalContents, Problem, parse_journal, read_journal
 from .recorder import Recorder
@@ -12,6 +13,7 @@ from .unfinished import ClosingEvent, Unfinished, UnfinishedCall, unfinished
 __all__ = [
     "ClosingEvent",
     "Disk",
+    "ExportFormat",
     "Fate",
     "JournalContents",
     "JournalFile",
@@ -23,6 +25,7 @@ __all__ = [
     "UnansweredCall",
     "Unfinished",
     "UnfinishedCall",
+    "export_session",
     "make_private_directory",
     "messages_of",
     "parse_journal",

@@ -57,7 +57,7 @@ class JournalFile:
         self._descriptor = _open_under_lease(path)
         try:
             self._begin(expected_size)
-        except BaseException:
+        except (OSError, SessionError):
             os.close(self._descriptor)
             raise
 
@@ -159,7 +159,7 @@ def _open_under_lease(path: Path) -> int:
                 if status.st_nlink:
                     os.fchmod(descriptor, FILE_MODE)
                     return descriptor
-            except BaseException:
+            except (OSError, SessionError):
                 os.close(descriptor)
                 raise
             os.close(descriptor)

@@ -1,0 +1,110 @@
+"""A session to read: nothing of it acts, nothing of it is lost."""
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from tests.session.played_sessions import FULL_SESSION, SESSION, play
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.envelope import read_envelope
+from tui_agent.protocol.events import MessageEnded
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    ImageBlock,
+    Message,
+    TextBlock,
+    ThinkingBlock,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+    user_message,
+)
+from tui_agent.session.export import export_session
+from tui_agent.session.stored_session import StoredSession
+
+HOSTILE = "<script>alert(1)</script>\n````\n# heading & more"
+
+MESSAGES: tuple[Message, ...] = (
+    UserMessage(content=(TextBlock(text="look at this"), ImageBlock(media_type="image/png", data="QUJD"))),
+    AssistantMessage(
+        content=(
+            ThinkingBlock(thinking="secret thoughts"),
+            TextBlock(text="I look."),
+            ToolCall(id="c1", name="bash", arguments={"command": "ls ä"}),
+            ToolCall(id="c2", name="read", arguments={}),
+        )
+    ),
+    ToolResultMessage(call_id="c1", tool_name="bash", content=(TextBlock(text=HOSTILE),)),
+    ToolResultMessage(call_id="c2", tool_name="read", content=(TextBlock(text="no such file"),), is_error=True),
+    user_message("the system says", "notice"),
+    AssistantMessage(content=(TextBlock(text="Done."),)),
+)
+
+
+@pytest.fixture
+def session() -> StoredSession:
+    bus = EventBus()
+    with bus.subscribe(merge=False) as told:
+        for message in MESSAGES:
+            bus.publish(MessageEnded(message_id=message.id, message=message))
+        return StoredSession("talk", None, Path("/some/where"), tuple(told.drain()))
+
+
+def test_markdown_reads_like_the_conversation(session: StoredSession) -> None:
+    text = export_session(session, "md")
+
+    headings = re.findall(r"^## .*|^# .*|^\*\*.*", text.replace(HOSTILE, ""), re.MULTILINE)
+    assert headings == [
+        "# Session talk",
+        "## You",
+        "## Assistant",
+        "**calls bash**",
+        "**calls read**",
+        "**bash gave**",
+        "**read failed**",
+        "## Notice",
+        "## Assistant",
+    ]
+    assert "look at this\n[image, image/png]" in text
+    assert '"command": "ls ä"' in text
+    assert "QUJD" not in text
+    assert "secret thoughts" not in text
+    assert text.endswith("Done.\n")
+
+
+def test_nothing_inside_closes_a_fence(session: StoredSession) -> None:
+    assert f"`````\n{HOSTILE}\n`````" in export_session(session, "md")
+
+
+def test_html_holds_text_only(session: StoredSession) -> None:
+    page = export_session(session, "html")
+    tags: set[str] = set()
+    texts: list[str] = []
+
+    class _Reader(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            tags.add(tag)
+            assert {name for name, _ in attrs} <= {"lang", "charset"}
+
+        def handle_data(self, data: str) -> None:
+            texts.append(data)
+
+    reader = _Reader()
+    reader.feed(page)
+    assert tags == {"html", "head", "meta", "title", "style", "body", "h1", "h2", "h3", "p", "code", "pre"}
+    assert HOSTILE in texts
+    assert page.endswith("</html>\n")
+
+
+def test_jsonl_holds_every_event() -> None:
+    envelopes = tuple(play(FULL_SESSION))
+    lines = export_session(StoredSession(SESSION, None, Path(), envelopes), "jsonl").split("\n")
+
+    assert lines.pop() == ""
+    assert [json.loads(line)["seq"] for line in lines] == [envelope.seq for envelope in envelopes]
+    first = read_envelope(lines[0])
+    assert first is not None
+    assert first.event == envelopes[0].event

@@ -1,0 +1,130 @@
+"""A session as something to read or to hand on: Markdown, a page of HTML, or its events as they are."""
+
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, assert_never
+
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    ImageBlock,
+    Message,
+    TextBlock,
+    ThinkingBlock,
+    ToolCall,
+    ToolResultMessage,
+    UserBlock,
+    UserMessage,
+)
+
+from .stored_session import StoredSession
+
+ExportFormat: TypeAlias = Literal["md", "html", "jsonl"]
+
+
+def export_session(session: StoredSession, export_format: ExportFormat) -> str:
+    """The whole session as text that ends with a line feed.
+
+    `md` and `html` hold the conversation as the model knows it, without its reasoning; `jsonl` holds every readable
+    event.
+    """
+    match export_format:
+        case "md":
+            return to_markdown(session)
+        case "html":
+            return to_html(session)
+        case "jsonl":
+            return "".join(f"{envelope.to_json()}\n" for envelope in session.envelopes)
+        case _:
+            assert_never(export_format)
+
+
+def to_markdown(session: StoredSession) -> str:
+    """Words as they were written, calls and results in fences that nothing inside can close."""
+    lines = [f"# Session {session.id}", "", f"Directory: `{session.cwd}`", ""]
+    for part in _parts(session.messages):
+        if part.heading:
+            lines += [f"## {part.heading}", ""]
+        lines += [_fenced(part) if part.literal else part.text, ""]
+    return "\n".join(lines)
+
+
+def to_html(session: StoredSession) -> str:
+    """One page without scripts, images or anything fetched; the reader's own colours."""
+    title = html.escape(f"Session {session.id}")
+    body = [f"<h1>{title}</h1>", f"<p>Directory: <code>{html.escape(str(session.cwd))}</code></p>"]
+    for part in _parts(session.messages):
+        if part.heading:
+            body.append(f"<h2>{html.escape(part.heading)}</h2>")
+        if part.label:
+            body.append(f"<h3>{html.escape(part.label)}</h3>")
+        body.append(f"<pre>{html.escape(part.text)}</pre>")
+    head = (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
+        "<style>:root { color-scheme: light dark; } body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; "
+        "font-family: system-ui, sans-serif; } pre { white-space: pre-wrap; overflow-wrap: anywhere; }</style>\n</head>"
+    )
+    return "\n".join([head, "<body>", *body, "</body>", "</html>", ""])
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A piece of the conversation."""
+
+    text: str
+    heading: str = ""
+    """Who speaks, where somebody else did before."""
+    label: str = ""
+    """What a literal piece is."""
+    literal: bool = False
+
+
+def _parts(messages: Iterable[Message]) -> Iterator[_Part]:
+    """The conversation piece by piece; a heading where the speaker changes."""
+    speaker = ""
+    for message in messages:
+        for part in _parts_of(message):
+            who = _speaker_of(message)
+            yield _Part(part.text, who if who != speaker else "", part.label, part.literal)
+            speaker = who
+
+
+def _speaker_of(message: Message) -> str:
+    if isinstance(message, UserMessage):
+        return "Notice" if message.kind == "notice" else "You"
+    return "Assistant"
+
+
+def _parts_of(message: Message) -> Iterator[_Part]:
+    match message:
+        case UserMessage():
+            yield _Part(_words(message.content))
+        case ToolResultMessage():
+            label = f"{message.tool_name} failed" if message.is_error else f"{message.tool_name} gave"
+            yield _Part(_words(message.content), label=label, literal=True)
+        case AssistantMessage():
+            for block in message.content:
+                match block:
+                    case TextBlock(text=text):
+                        yield _Part(text)
+                    case ToolCall():
+                        arguments = json.dumps(block.arguments, ensure_ascii=False, indent=2)
+                        yield _Part(arguments, label=f"calls {block.name}", literal=True)
+                    case ThinkingBlock():
+                        pass
+
+
+def _words(content: Iterable[UserBlock]) -> str:
+    """The text of a message; an image is only named."""
+    return "\n".join(
+        f"[image, {block.media_type}]" if isinstance(block, ImageBlock) else block.text for block in content
+    )
+
+
+def _fenced(part: _Part) -> str:
+    """A literal piece with its label, in a fence longer than any run of backticks in it."""
+    longest = max((len(run) for run in re.findall("`+", part.text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"**{part.label}**\n\n{fence}\n{part.text}\n{fence}"
