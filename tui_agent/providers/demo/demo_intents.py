@@ -21,10 +21,13 @@ While I work you can write `stop`, `skip`, `instead …` or `also …`.
 
 For a real model set `ANTHROPIC_API_KEY` and start `tui-agent` without `--demo`."""
 
-_LONGEST = 1_000
+LONGEST = 1_000
 """Letters of a sentence; only commands and the texts of files may be longer."""
 
 _QUOTES = {"`": "`", '"': '"', "'": "'", "“": "”", "«": "»"}
+_SEVERAL = "paths"
+"""The part of a sentence that may hold several quoted names."""
+_SENTENCE_END = re.compile(r"([`\"”»'])[.?!]+$")
 _WORD = r"`[^`]+`|\"[^\"]+\"|“[^”]+”|«[^»]+»|'[^']+'|\S+"
 _TEXT = r"`[^`]+`|\"[^\"]+\"|“[^”]+”|«[^»]+»|'[^']+'|.+?"
 _POLITE = re.compile(
@@ -39,14 +42,16 @@ def understand(words: str, workshop: Workshop) -> list[DemoTurn] | None:
 
     Several goals are parted by `then`; a command or the text of a file goes to the end of the words.
     """
-    rest = _THANKS.sub("", words.strip())
+    rest = words.strip()
+    if len(rest) <= LONGEST:
+        rest = _THANKS.sub("", rest)
     turns: list[DemoTurn] = []
     while rest:
         rest = _POLITE.sub("", rest)
         whole = next((turn for form in _GREEDY if (turn := form(rest, workshop)) is not None), None)
         if whole is not None:
             return [*turns, whole]
-        if len(rest) > _LONGEST:
+        if len(rest) > LONGEST:
             return None
         part, *others = _THEN.split(rest, maxsplit=1)
         turn = next((turn for form in _FORMS if (turn := form(part.strip(), workshop)) is not None), None)
@@ -72,7 +77,8 @@ class _Form:
         match = self.pattern.fullmatch(words)
         if match is None:
             return None
-        parts = {name: unquoted(part.strip()) for name, part in match.groupdict().items() if part is not None}
+        found = {name: part.strip() for name, part in match.groupdict().items() if part is not None}
+        parts = {name: part if name == _SEVERAL else unquoted(part) for name, part in found.items()}
         return self.reader(parts, workshop)
 
 
@@ -91,7 +97,7 @@ def _run(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
 
 @_form(
     rf"(?:create|make|write)\s+(?:(?:a|the|new|file|called|named)\s+)*(?P<path>{_WORD})\s+"
-    r"(?:with|containing|that says|saying)\s*(?:(?:the|text|content|contents|words)\s+)*:?\s*(?P<text>.+)"
+    r"(?:with|containing|that says|saying)\s+(?:(?:the\s+)?(?:text|contents?|words)\b\s*:?\s*)?(?P<text>.+)"
 )
 def _create(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
     return create_file(parts["path"], parts["text"])
@@ -148,7 +154,7 @@ def _find(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
     r"(?:lines?\s+(?P<first>\d+)(?:\s*(?:-|–|to)\s*(?P<last>\d+))?\s+(?:of|in|from)\s+)?(?P<paths>.+)"
 )
 def _read(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
-    paths = [workshop.resolve(_path(path)) for path in _listed(parts["paths"])]
+    paths = [workshop.resolve(_path(path)) for path in _listed(parts[_SEVERAL])]
     if not paths:
         return None
     if "first" not in parts:
@@ -167,7 +173,8 @@ _FORMS: tuple[_Form, ...] = (_tour, _help, _replace, _compare, _list, _glob, _fi
 
 
 def unquoted(text: str) -> str:
-    """The text without one pair of quotes around it."""
+    """The text without one pair of quotes around it, nor the sentence's end behind them."""
+    text = _SENTENCE_END.sub(r"\1", text)
     if len(text) > 2 and _QUOTES.get(text[0]) == text[-1] and text[-1] not in text[1:-1]:
         return text[1:-1]
     return text

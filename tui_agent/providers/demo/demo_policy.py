@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from .demo_goals import first_line
-from .demo_intents import HELP, understand
+from .demo_intents import HELP, LONGEST, understand
 from .demo_transcript import DemoRequest, Exchange, Task
 from .demo_turn import DemoTurn
 from .guided_tour import Workshop, is_tour, with_sample_names
@@ -107,6 +107,8 @@ def _steered(plan: _Plan, words: str, workshop: Workshop) -> _Plan:
 def _steer_of(words: str) -> tuple[_Steer, str]:
     """What kind of correction it is, and what it asks for."""
     plain = words.strip()
+    if len(plain) > LONGEST:
+        return "other", plain
     if _STOP.fullmatch(plain):
         return "stop", ""
     if _SKIP.fullmatch(plain):

@@ -127,7 +127,7 @@ class DemoServer:
         return secrets.compare_digest(shown.encode(), self.token.encode())
 
     async def _answer(self, body: JsonObject, raw: bytes, reply: HttpReply) -> None:
-        turn = answer_to(read_request(body), self._place)
+        turn = await asyncio.to_thread(lambda: answer_to(read_request(body), self._place))
         if turn.fresh_sample:
             try:
                 await asyncio.to_thread(copy_sample_project, self.sample_dir)

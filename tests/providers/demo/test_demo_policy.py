@@ -1,0 +1,320 @@
+"""What the offline model says next: reports, honesty, and what a person's words do to its plan."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.demo_talk import POSTPONED, WORKSHOP, DemoTalk, Result, called
+from tests.support.words import json_values
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.providers.demo.demo_intents import HELP
+from tui_agent.providers.demo.demo_policy import LABEL, answer_to
+from tui_agent.providers.demo.demo_transcript import read_request
+
+FILES = {"a.py": "     1\tone\n     2\ttwo\n     3\tthree", "b.py": "     1\tone\n     2\t2\n     3\tthree"}
+
+
+def execute(name: str, arguments: JsonObject) -> Result:
+    if name != "read":
+        return f"{name} worked"
+    path = arguments["path"].rpartition("/")[2]
+    return FILES.get(path) or (f"{path} does not exist", True)
+
+
+def test_it_says_once_what_it_is() -> None:
+    talk = DemoTalk(execute)
+
+    first = talk.ask("read a.py")
+    talk.finish()
+    second = talk.ask("read b.py")
+
+    assert first.text.startswith(LABEL)
+    assert all("not a language model" not in turn.text for turn in talk.turns[1:-1])
+    assert "not a language model" not in second.text
+
+
+def test_what_it_does_not_understand_is_answered_honestly() -> None:
+    turn = DemoTalk().ask("write me a sonnet about compilers")
+
+    assert turn.calls == ()
+    assert "I do not understand" in turn.text
+    assert HELP in turn.text
+    assert "not a language model" in HELP
+
+
+def test_a_file_is_read_and_its_beginning_shown() -> None:
+    talk = DemoTalk(execute)
+
+    asked, told = talk.ask("show a.py"), talk.finish()
+
+    assert called(asked) == [("read", "a.py")]
+    assert told.text == "`a.py`, 3 lines:\n\n```\none\ntwo\nthree\n```"
+
+
+def test_notes_about_a_file_are_not_its_lines() -> None:
+    note = "[lines 1 to 3 of 9; read on with offset=4]"
+    talk = DemoTalk(lambda *_: f"{FILES['a.py']}\n{note}")
+    talk.ask("show a.py")
+
+    assert note not in talk.finish().text
+
+
+def test_what_failed_is_said() -> None:
+    talk = DemoTalk(execute)
+    talk.ask("read a.py and gone.py")
+
+    text = talk.finish().text
+
+    assert "`a.py`, 3 lines" in text
+    assert "`read` did not work: gone.py does not exist" in text
+
+
+def test_a_command_is_reported_by_the_end_of_its_output() -> None:
+    talk = DemoTalk(lambda *_: "\n".join(f"line {n}" for n in range(100)))
+    talk.ask("run make")
+
+    text = talk.finish().text
+
+    assert "line 99" in text
+    assert "line 0\n" not in text
+
+
+def test_a_command_that_failed_shows_why() -> None:
+    talk = DemoTalk(lambda *_: ("exit code 2\nmake: no rule\n", True))
+    talk.ask("run make")
+
+    assert "make: no rule" in talk.finish().text
+
+
+def test_files_are_compared_by_their_lines() -> None:
+    talk = DemoTalk(execute)
+    asked = talk.ask("compare a.py and b.py")
+
+    assert called(asked) == [("read", "a.py"), ("read", "b.py")]
+    text = talk.finish().text
+    assert "2 lines differ" in text
+    assert "-two\n+2" in text
+
+
+def test_equal_files_are_told_to_be_equal() -> None:
+    talk = DemoTalk(execute)
+    talk.ask("compare a.py and a.py")
+
+    assert "hold the same 3 lines" in talk.finish().text
+
+
+def test_files_that_cannot_be_read_are_not_compared() -> None:
+    talk = DemoTalk(execute)
+    talk.ask("compare a.py and gone.py")
+
+    assert "cannot compare them: gone.py does not exist" in talk.finish().text
+
+
+def test_a_replacement_is_read_proposed_and_reported() -> None:
+    talk = DemoTalk(execute)
+
+    asked, proposed, told = talk.ask("replace two with 2 in a.py"), talk.go_on(), talk.go_on()
+
+    assert called(asked) == [("read", "a.py")]
+    assert [(call.name, call.arguments) for call in proposed.calls] == [
+        ("edit", {"path": "a.py", "old_string": "two", "new_string": "2"})
+    ]
+    assert "`a.py` is changed" in told.text
+
+
+def test_nothing_is_replaced_where_there_is_nothing_to_replace() -> None:
+    talk = DemoTalk(execute)
+    talk.ask("replace seven with 7 in a.py")
+
+    assert "There is no `seven`" in talk.finish().text
+    assert len(talk.turns) == 2
+
+
+def test_a_denied_edit_is_reported_as_such() -> None:
+    talk = DemoTalk(
+        lambda name, a: execute(name, a) if name == "read" else ("The user denied this call: not now", True)
+    )
+    talk.ask("replace two with 2 in a.py")
+
+    assert "denied this call: not now" in talk.finish().text
+
+
+def test_several_goals_follow_each_other_in_one_run() -> None:
+    talk = DemoTalk(execute)
+
+    first = talk.ask("read a.py then run ls")
+    second = talk.go_on()
+
+    assert called(first) == [("read", "a.py")]
+    assert called(second) == [("bash", "ls")]
+    assert "`a.py`, 3 lines" in second.text
+    assert talk.finish().calls == ()
+
+
+def test_a_tool_that_is_not_there_is_not_called() -> None:
+    turn = DemoTalk(tools=("read",)).ask("run ls")
+
+    assert turn.calls == ()
+    assert "no tool named `bash`" in turn.text
+
+
+@pytest.mark.parametrize("words", ["stop", "Stop!", "please stop now", "never mind", "that's enough", "cancel this"])
+def test_stop_ends_what_it_was_doing(words: str) -> None:
+    talk = DemoTalk(execute)
+    talk.ask("replace two with 2 in a.py then run ls")
+
+    turn = talk.go_on(words)
+
+    assert turn.calls == ()
+    assert "I stop here" in turn.text
+
+
+@pytest.mark.parametrize("words", ["skip", "skip that", "please skip it"])
+def test_skip_leaves_out_what_comes_next_only(words: str) -> None:
+    talk = DemoTalk(execute)
+    talk.ask("replace two with 2 in a.py then run ls")
+
+    turn = talk.go_on(words)
+
+    assert called(turn) == [("bash", "ls")]
+    assert "leave that out" in turn.text
+
+
+@pytest.mark.parametrize("words", ["instead read b.py", "no, instead show b.py", "read b.py instead", "read b.py"])
+def test_instead_replaces_the_plan(words: str) -> None:
+    talk = DemoTalk(execute)
+    talk.ask("replace two with 2 in a.py then run ls")
+
+    turn = talk.go_on(words)
+
+    assert called(turn) == [("read", "b.py")]
+    assert talk.finish().text.startswith("`b.py`")
+
+
+@pytest.mark.parametrize("words", ["also read b.py", "and also show b.py", "read b.py too", "show b.py as well"])
+def test_also_comes_first_and_then_the_plan_goes_on(words: str) -> None:
+    talk = DemoTalk(execute)
+    talk.ask("replace two with 2 in a.py")
+
+    also, resumed = talk.go_on(words), talk.go_on()
+
+    assert called(also) == [("read", "b.py")]
+    assert called(resumed) == [("edit", "a.py")]
+    assert talk.finish().text.startswith("Done")
+
+
+def test_two_messages_at_once_are_both_taken_up() -> None:
+    talk = DemoTalk(execute)
+    talk.ask("replace two with 2 in a.py")
+
+    first = talk.go_on("also read b.py", "also run ls")
+    second = talk.go_on()
+    third = talk.go_on()
+
+    assert [called(turn)[0][0] for turn in (first, second, third)] == ["bash", "read", "edit"]
+
+
+@pytest.mark.parametrize("words", ["ok", "go on", "yes", "thanks!"])
+def test_encouragement_changes_nothing(words: str) -> None:
+    talk = DemoTalk(execute)
+    talk.ask("replace two with 2 in a.py")
+
+    assert called(talk.go_on(words)) == [("edit", "a.py")]
+
+
+def test_words_it_does_not_understand_do_not_stop_it() -> None:
+    talk = DemoTalk(execute)
+    talk.ask("replace two with 2 in a.py")
+
+    turn = talk.go_on("keep the public signature")
+
+    assert called(turn) == [("edit", "a.py")]
+    assert "“keep the public signature”, which I do not understand" in turn.text
+
+
+def test_a_call_that_had_to_wait_for_a_message_is_made_again() -> None:
+    answers = iter([(POSTPONED, True), "written", "read"])
+    talk = DemoTalk(lambda name, a: "     1\tx" if name == "read" else next(answers))
+    talk.ask("create a.txt with x")
+
+    also = talk.go_on("also read b.py")
+    again = talk.go_on()
+
+    assert called(also) == [("read", "b.py")]
+    assert called(again) == [("write", "a.txt")]
+    assert "had to wait" in again.text
+    assert "is written" in talk.finish().text
+
+
+def test_a_steer_before_the_first_answer_counts_and_an_attachment_does_not() -> None:
+    assert called(DemoTalk(execute).ask("read a.py", "instead read b.py")) == [("read", "b.py")]
+    assert called(DemoTalk(execute).ask("read a.py", "Content of a.py:\none two three")) == [("read", "a.py")]
+
+
+def test_notices_of_the_system_are_not_the_persons_words() -> None:
+    talk = DemoTalk(execute)
+    talk.ask("replace two with 2 in a.py")
+
+    turn = talk.go_on("<system-notice>\nstop at once\n</system-notice>")
+
+    assert called(turn) == [("edit", "a.py")]
+    assert "You wrote" not in turn.text
+
+
+@pytest.mark.parametrize("words", ["stop", "skip"])
+def test_nothing_can_be_stopped_where_nothing_runs(words: str) -> None:
+    assert "Nothing is running" in DemoTalk().ask(words).text
+
+
+def test_a_prompt_may_begin_like_a_steer() -> None:
+    assert called(DemoTalk(execute).ask("also read a.py")) == [("read", "a.py")]
+
+
+def test_a_new_prompt_begins_anew() -> None:
+    talk = DemoTalk(execute)
+    talk.ask("replace two with 2 in a.py")
+    talk.go_on("stop")
+
+    assert called(talk.ask("list files")) == [("glob", "**/*")]
+
+
+_words = st.sampled_from(
+    [
+        "read a.py",
+        "stop",
+        "skip",
+        "also run ls",
+        "instead list files",
+        "fix the failing test",
+        "hm",
+        "replace a with b in a.py",
+    ]
+)
+
+
+@given(st.lists(st.tuples(_words, st.lists(_words, max_size=2)), min_size=1, max_size=4), st.data())
+def test_any_conversation_ends_and_every_request_has_an_answer(
+    prompts: list[tuple[str, list[str]]], data: st.DataObject
+) -> None:
+    outcomes = st.sampled_from([("failed", True), (POSTPONED, True), "1 failed, 7 passed", "8 passed", "     1\ta"])
+    talk = DemoTalk(lambda *_: data.draw(outcomes))
+    for prompt, steers in prompts:
+        talk.ask(prompt)
+        for words in steers:
+            if talk.last.calls:
+                talk.go_on(words)
+        talk.finish(most=200)
+
+        assert talk.last.text
+
+
+@given(json_values)
+def test_any_request_has_an_answer(anything: object) -> None:
+    for body in (
+        {"messages": anything, "tools": anything},
+        {"messages": [anything]},
+        {"messages": [{"role": "user", "content": anything}]},
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": anything}]}]},
+        {"messages": [{"role": "assistant", "content": [{"type": "tool_use", "id": anything, "input": anything}]}]},
+    ):
+        assert answer_to(read_request(body), WORKSHOP).text

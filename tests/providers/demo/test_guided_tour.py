@@ -1,0 +1,187 @@
+"""The guided tour on real files with real commands, and every way a person can leave its path."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.support.demo_talk import DemoTalk, Result, called
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.providers.demo.guided_tour import READ_FIRST, Workshop
+from tui_agent.providers.demo.sample_project import SAMPLE_FILES, copy_sample_project, sample_test_command
+
+DENIED = ("The user denied this call: leave it", True)
+
+
+class RealTools:
+    """The few tools the tour needs, on real files; answers can be put in place of a tool's own."""
+
+    def __init__(self, **answers: Result) -> None:
+        self.answers = answers
+        self.edits = 0
+
+    def __call__(self, name: str, arguments: JsonObject) -> Result:
+        if name in self.answers:
+            return self.answers[name]
+        match name:
+            case "read":
+                lines = Path(arguments["path"]).read_text("utf-8").splitlines()
+                return "\n".join(f"{number:>6}\t{line}" for number, line in enumerate(lines, 1))
+            case "edit":
+                self.edits += 1
+                path = Path(arguments["path"])
+                text = path.read_text("utf-8")
+                assert text.count(arguments["old_string"]) == 1
+                path.write_text(text.replace(arguments["old_string"], arguments["new_string"]), "utf-8")
+                return "edited"
+            case _:
+                environment = {**os.environ, "SAMPLE_TEST_SECONDS": "0"}
+                done = subprocess.run(
+                    ["bash", "--noprofile", "--norc", "-c", arguments["command"]],
+                    capture_output=True,
+                    text=True,
+                    env=environment,
+                    check=False,
+                )
+                return done.stdout + done.stderr, done.returncode != 0
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Workshop:
+    copy_sample_project(tmp_path / "tour")
+    return Workshop(str(tmp_path / "tour"), sample_test_command(tmp_path / "tour"))
+
+
+def test_the_tour_from_its_first_word_to_green_tests(place: Workshop) -> None:
+    tools = RealTools()
+    talk = DemoTalk(tools, workshop=place)
+
+    start, tests, proposal, again, end = (
+        talk.ask("fix the failing test"),
+        talk.go_on(),
+        talk.go_on(),
+        talk.go_on(),
+        talk.go_on(),
+    )
+
+    assert called(start) == [("read", place.path_of(name)) for name in READ_FIRST]
+    assert start.fresh_sample
+    assert start.thinking
+    assert called(tests) == called(again) == [("bash", place.test_command)]
+    assert "`also show prices.py`" in tests.text
+    assert called(proposal) == [("edit", place.path_of("cart.py"))]
+    assert "1 test of 8 fails" in proposal.text or "A test fails" in proposal.text
+    assert end.calls == ()
+    assert "**All 8 tests pass.**" in end.text
+    assert tools.edits == 1
+    assert not any(turn.fresh_sample for turn in talk.turns[1:])
+
+
+def test_a_correction_while_the_tests_run_is_taken_up_next(place: Workshop) -> None:
+    talk = DemoTalk(RealTools(), workshop=place)
+    talk.ask("fix the failing test")
+    talk.go_on()
+
+    steered = talk.go_on("also show prices.py")
+    resumed = talk.go_on("also show README.md")
+
+    assert called(steered) == [("read", place.path_of("prices.py"))]
+    assert "You wrote “also show prices.py”" in steered.text
+    assert called(resumed) == [("read", place.path_of("README.md"))]
+    assert "All 8 tests pass" in talk.finish().text
+
+
+def test_names_of_the_persons_own_files_mean_their_own_outside_the_tour(place: Workshop) -> None:
+    talk = DemoTalk(RealTools(read="     1\tx"), workshop=place)
+
+    assert called(talk.ask("show README.md")) == [("read", "README.md")]
+
+
+def test_a_denied_edit_ends_the_tour_without_a_change(place: Workshop) -> None:
+    talk = DemoTalk(RealTools(edit=DENIED), workshop=place)
+    talk.ask("fix the failing test")
+
+    text = talk.finish().text
+
+    assert "The edit was not made: The user denied this call: leave it" in text
+    assert len(talk.turns) == 4
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        ({"read": ("no such file", True)}, "cannot read the sample project"),
+        ({"bash": "8 passed in 0.1s"}, "nothing to fix"),
+        ({"bash": "Ran 8 tests in 0.1s\n\nOK\n"}, "nothing to fix"),
+    ],
+)
+def test_the_tour_ends_honestly_where_it_cannot_go_on(place: Workshop, answers: dict[str, Result], words: str) -> None:
+    talk = DemoTalk(RealTools(**answers), workshop=place)
+    talk.ask("fix the failing test")
+
+    assert words in talk.finish().text
+
+
+def test_tests_that_may_not_run_do_not_keep_it_from_the_edit(place: Workshop) -> None:
+    talk = DemoTalk(RealTools(bash=DENIED), workshop=place)
+    talk.ask("fix the failing test")
+    talk.go_on()
+
+    proposal = talk.go_on()
+
+    assert called(proposal)[0][0] == "edit"
+    assert "The tests did not run" in proposal.text
+    assert "did not run" in talk.finish().text
+
+
+@pytest.mark.parametrize(
+    ("steps", "then"),
+    [(1, "edit"), (2, None), (3, None)],
+    ids=["before the tests", "before the edit", "before the rest"],
+)
+def test_skip_leaves_out_the_next_step(place: Workshop, steps: int, then: str | None) -> None:
+    talk = DemoTalk(RealTools(), workshop=place)
+    talk.ask("fix the failing test")
+    for _ in range(steps - 1):
+        talk.go_on()
+
+    turn = talk.go_on("skip")
+
+    assert [name for name, _ in called(turn)] == ([then] if then else [])
+
+
+def test_stop_leaves_the_tour(place: Workshop) -> None:
+    talk = DemoTalk(RealTools(), workshop=place)
+    talk.ask("fix the failing test")
+    talk.go_on()
+
+    assert talk.go_on("stop").calls == ()
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        ("....F... [100%]\n1 failed, 7 passed in 4.4s", "1 test of 8 fails"),
+        ("2 failed in 0.1s", "A test fails"),
+        ("Ran 8 tests in 4.0s\n\nFAILED (failures=1)", "A test fails"),
+        ("Ran 8 tests in 4.0s\n\nFAILED (errors=3)", "A test fails"),
+    ],
+)
+def test_the_output_of_both_runners_is_understood(place: Workshop, output: str, words: str) -> None:
+    talk = DemoTalk(RealTools(bash=(output, True)), workshop=place)
+    talk.ask("fix the failing test")
+    talk.go_on()
+
+    assert words in talk.go_on().text
+
+
+def test_tests_that_still_fail_are_told(place: Workshop) -> None:
+    talk = DemoTalk(RealTools(edit="pretended", bash=("1 failed, 7 passed", True)), workshop=place)
+    talk.ask("fix the failing test")
+
+    assert "1 test still fail" in talk.finish().text
+
+
+def test_its_files_are_those_of_the_sample() -> None:
+    assert set(READ_FIRST) < SAMPLE_FILES

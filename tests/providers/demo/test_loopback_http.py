@@ -1,0 +1,134 @@
+"""The little HTTP server, spoken to in raw bytes: good requests, bad ones, and its end."""
+
+import asyncio
+
+import psutil
+import pytest
+
+from tui_agent.providers.demo.loopback_http import HttpReply, HttpRequest, LoopbackServer
+
+
+async def echo(request: HttpRequest, reply: HttpReply) -> None:
+    await reply.send(200, request.method.encode() + b" " + request.body, {"x-target": request.target})
+
+
+async def said(server: LoopbackServer, data: bytes) -> bytes:
+    """Everything the server answers to raw bytes until it closes the connection."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    try:
+        writer.write(data)
+        writer.write_eof()
+        return await reader.read()
+    finally:
+        writer.close()
+
+
+def request(body: bytes = b"", host: str | None = None, extra: bytes = b"", port: int = 0) -> bytes:
+    name = (host or f"127.0.0.1:{port}").encode()
+    return b"POST /x HTTP/1.1\r\nhost: %s\r\ncontent-length: %d\r\n%s\r\n%s" % (name, len(body), extra, body)
+
+
+async def test_requests_are_answered_one_after_the_other_on_one_connection() -> None:
+    async with LoopbackServer(echo) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        answers = []
+        for word in (b"one", b"two"):
+            writer.write(request(word, port=server.port))
+            head = await reader.readuntil(b"\r\n\r\n")
+            answers.append((head.split(b"\r\n")[0], await reader.readexactly(8)))
+        writer.close()
+
+    assert answers == [(b"HTTP/1.1 200 ", b"POST one"), (b"HTTP/1.1 200 ", b"POST two")]
+
+
+async def test_it_listens_on_the_loopback_interface_only() -> None:
+    async with LoopbackServer(echo) as server:
+        listening = [
+            place.laddr for place in psutil.Process().net_connections("inet") if place.status == psutil.CONN_LISTEN
+        ]
+
+        assert [place.ip for place in listening if place.port == server.port] == ["127.0.0.1"]
+
+
+@pytest.mark.parametrize(
+    ("data", "status"),
+    [
+        (b"hello\r\n\r\n", b"400"),
+        (request(host="evil.example"), b"403"),
+        (request(host="localhost:1"), b"403"),
+    ],
+)
+async def test_what_is_no_request_of_this_machine_is_refused(data: bytes, status: bytes) -> None:
+    async with LoopbackServer(echo) as server:
+        answer = await said(server, data)
+
+    assert answer.split(b" ")[1] == status
+
+
+async def test_a_web_page_is_refused() -> None:
+    async with LoopbackServer(echo) as server:
+        answer = await said(server, request(extra=b"origin: http://evil.example\r\n", port=server.port))
+
+    assert answer.split(b" ")[1] == b"403"
+
+
+async def test_a_body_that_is_too_long_is_refused() -> None:
+    async with LoopbackServer(echo, max_body=10) as server:
+        answer = await said(server, request(b"x" * 11, port=server.port))
+
+    assert answer.split(b" ")[1] == b"413"
+
+
+async def test_a_connection_that_says_nothing_or_half_a_request_does_no_harm() -> None:
+    async with LoopbackServer(echo) as server:
+        assert await said(server, b"") == b""
+        assert b"400" in await said(server, request(b"whole", port=server.port)[:-2])
+        assert b"POST x" in await said(server, request(b"x", port=server.port))
+
+
+async def test_a_handler_is_stopped_when_its_client_goes_away() -> None:
+    started, stopped = asyncio.Event(), asyncio.Event()
+
+    async def wait(_: HttpRequest, reply: HttpReply) -> None:
+        await reply.start(200, {})
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    async with LoopbackServer(wait) as server:
+        _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(request(port=server.port))
+        await started.wait()
+        writer.close()
+        await stopped.wait()
+
+
+async def test_it_ends_in_the_middle_of_an_answer_and_leaves_nothing() -> None:
+    started = asyncio.Event()
+
+    async def wait(_: HttpRequest, reply: HttpReply) -> None:
+        await reply.start(200, {})
+        started.set()
+        await asyncio.Event().wait()
+
+    async with LoopbackServer(wait) as server:
+        port = server.port
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        idle_reader, idle_writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(request(port=port))
+        await started.wait()
+
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    assert (await reader.read()).startswith(b"HTTP/1.1 200")
+    assert await idle_reader.read() == b""
+    writer.close()
+    idle_writer.close()
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", port)
+
+
+async def test_its_address_is_only_known_while_it_runs() -> None:
+    with pytest.raises(RuntimeError, match="not running"):
+        _ = LoopbackServer(echo).base_url

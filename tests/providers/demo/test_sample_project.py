@@ -1,0 +1,74 @@
+"""The sample project of the tour: exactly one of its tests fails, with any runner."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tui_agent.providers.demo import sample_project
+from tui_agent.providers.demo.sample_project import SAMPLE_FILES, copy_sample_project, sample_test_command
+
+
+def run(command: str, where: Path) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "SAMPLE_TEST_SECONDS": "0"}
+    return subprocess.run(
+        ["bash", "-c", command], cwd=where, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_copy_is_complete_and_can_be_made_again(tmp_path: Path) -> None:
+    target = tmp_path / "new" / "place"
+    copy_sample_project(target)
+    first = (target / "cart.py").read_text("utf-8")
+    (target / "cart.py").write_text("changed", "utf-8")
+
+    copy_sample_project(target)
+
+    assert {path.name for path in target.iterdir()} == SAMPLE_FILES
+    assert (target / "cart.py").read_text("utf-8") == first
+
+
+def test_every_file_of_the_sample_is_copied() -> None:
+    source = Path(sample_project.__file__).parent / "sample"
+
+    assert {path.name for path in source.iterdir()} == {f"{name}.txt" for name in SAMPLE_FILES}
+
+
+@pytest.mark.parametrize("runner", ["-m pytest -q", "-m unittest discover -v -s"])
+def test_one_test_fails_whatever_runs_it_and_wherever(tmp_path: Path, runner: str) -> None:
+    target, elsewhere = tmp_path / "a place", tmp_path / "elsewhere"
+    copy_sample_project(target)
+    elsewhere.mkdir()
+
+    done = run(f"{sys.executable} {runner} '{target}'", elsewhere)
+
+    assert done.returncode == 1
+    assert "1 failed, 7 passed" in done.stdout or "FAILED (failures=1)" in done.stderr
+    assert "test_ten_of_a_kind_get_the_discount" in done.stdout + done.stderr
+
+
+def test_the_command_is_one_that_runs(tmp_path: Path) -> None:
+    copy_sample_project(tmp_path)
+
+    assert run(sample_test_command(tmp_path), Path("/")).returncode == 1
+
+
+def test_pytest_runs_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: str(Path(sys.executable).parent / "python3"))
+
+    assert sample_test_command(Path("/tmp/x")) == "python3 -m pytest -q /tmp/x"
+
+
+def test_a_python_of_the_system_runs_the_tests_without_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: "/somewhere/else/python3")
+
+    assert sample_test_command(Path("/tmp/x y")) == "python3 -m unittest discover -v -s '/tmp/x y'"
+
+
+def test_without_a_python_on_the_path_our_own_runs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+
+    assert sample_test_command(Path("/tmp/x")).startswith(f"{sys.executable} -m pytest")

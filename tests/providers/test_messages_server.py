@@ -1,0 +1,157 @@
+"""The scripted server itself: it refuses what the API refuses, and can be steered by a test or from outside."""
+
+import asyncio
+import json
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.messages_server import ScriptedMessagesServer
+from tests.support.streams import HELLO, asking, heard, text_of
+from tests.support.wire_rules import problems_of, read_body
+from tui_agent.protocol.messages import user_message
+from tui_agent.protocol.provider import ModelRequest
+
+TEXT = {"type": "text", "text": "hi"}
+CALL = {"type": "tool_use", "id": "c1", "name": "read", "input": {}}
+RESULT = {"type": "tool_result", "tool_use_id": "c1", "content": [TEXT]}
+
+
+def message(role: str, *blocks: Any) -> dict[str, Any]:
+    return {"role": role, "content": list(blocks)}
+
+
+def body(*messages: Any, **fields: Any) -> dict[str, Any]:
+    return {"model": "m", "max_tokens": 10, "messages": list(messages), **fields}
+
+
+GOOD = [
+    body({"role": "user", "content": "hi"}),
+    body(message("user", TEXT), message("assistant", TEXT, CALL), message("user", RESULT, TEXT)),
+    body(
+        message("user", TEXT),
+        message("assistant", {"type": "thinking", "thinking": "", "signature": "s"}, CALL),
+        message("user", {**RESULT, "content": "text"}),
+    ),
+]
+BAD = [
+    [],
+    body(),
+    body(message("assistant", TEXT)),
+    body(message("user", TEXT), message("assistant", TEXT)),
+    body(message("user", TEXT), message("user", TEXT)),
+    body(message("user")),
+    body(message("user", {"type": "text", "text": " "})),
+    body(message("user", TEXT), message("assistant", CALL), message("user", TEXT)),
+    body(message("user", TEXT), message("assistant", CALL), message("user", RESULT, RESULT)),
+    body(message("user", TEXT), message("assistant", CALL), message("user", TEXT, RESULT)),
+    body(message("user", RESULT)),
+    body(message("user", TEXT), message("assistant", {**CALL, "id": "c:1"}), message("user", RESULT)),
+    body(message("user", TEXT), message("assistant", {**CALL, "name": "bad name"}), message("user", RESULT)),
+    body(message("user", TEXT), message("assistant", {**CALL, "input": []}), message("user", RESULT)),
+    body(message("user", TEXT), message("assistant", CALL), message("user", {**RESULT, "content": []})),
+    body(
+        message("user", TEXT),
+        message("assistant", CALL),
+        message("user", RESULT),
+        message("assistant", CALL),
+        message("user", RESULT),
+    ),
+    body(
+        message("user", TEXT), message("assistant", {"type": "thinking", "thinking": "x"}, TEXT), message("user", TEXT)
+    ),
+    body(message("user", *[{**TEXT, "cache_control": {"type": "ephemeral"}}] * 5)),
+    body(message("user", TEXT), system=[]),
+    body(message("user", TEXT), system=[{"type": "text", "text": ""}]),
+    body(message("user", TEXT), tools=[]),
+    body(message("user", TEXT), tools=[{"name": "a", "input_schema": {}}]),
+    body(message("user", TEXT), tools=[{"name": "a", "input_schema": {"type": "object"}}] * 2),
+    body(message("user", TEXT), thinking={"type": "enabled", "budget_tokens": 5}),
+    body(message("user", TEXT), thinking={"type": "enabled", "budget_tokens": 2000}),
+    body(message("user", TEXT), max_tokens=0),
+    body(message("user", TEXT), model=""),
+    body(message("user", TEXT), surprise=1),
+]
+
+
+@pytest.mark.parametrize("good", GOOD)
+def test_good_requests_have_no_problem(good: Any) -> None:
+    assert problems_of(good) == []
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_bad_requests_have_one(bad: Any) -> None:
+    assert problems_of(bad)
+
+
+@pytest.mark.parametrize("raw", [b"\xff", b"{", b'{"a": NaN}'])
+def test_bodies_that_are_no_json_are_refused(raw: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        read_body(raw)
+
+
+async def test_a_bad_request_is_answered_as_the_api_would() -> None:
+    async with ScriptedMessagesServer([{}]) as server, asking(server) as provider:
+        _, error = await heard(provider.stream(ModelRequest(())))
+
+        assert error is not None
+        assert error.kind == "invalid_request"
+        assert server.problems == ["request 0: messages: at least one message is required"]
+        assert server.left == 1
+
+
+async def test_a_wrong_token_and_a_used_up_script_are_refused() -> None:
+    async with ScriptedMessagesServer() as server, asking(server) as provider:
+        _, used_up = await heard(provider.stream(HELLO))
+        server.token = "another"
+        _, unknown = await heard(provider.stream(HELLO))
+
+    assert used_up is not None
+    assert "used up" in str(used_up)
+    assert unknown is not None
+    assert unknown.kind == "authentication"
+
+
+async def test_replies_can_wait_and_be_chosen_by_what_is_asked() -> None:
+    script = [
+        {"blocks": [{"type": "text", "text": "second"}], "when": "B?"},
+        {"blocks": [{"type": "text", "text": "first"}], "wait_for": "go"},
+    ]
+    async with ScriptedMessagesServer(script) as server, asking(server) as provider, asyncio.TaskGroup() as group:
+        first = group.create_task(heard(provider.stream(ModelRequest((user_message("A?"),), conversation_id="a"))))
+        await server.reached("go")
+        await server.asked(1)
+        second, _ = await heard(provider.stream(ModelRequest((user_message("B?"),), conversation_id="b")))
+        server.release("go")
+
+    assert text_of(second) == "second"
+    assert text_of(first.result()[0]) == "first"
+
+
+def test_it_runs_as_a_process_and_is_asked_over_http(tmp_path: Path) -> None:
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps([{"blocks": [TEXT, {"type": "pause", "until": "go"}, TEXT]}]), "utf-8")
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-m", "tests.support.messages_server", str(script)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root) as process:
+        assert process.stdout is not None
+        place = json.loads(process.stdout.readline())
+        headers = {"authorization": f"Bearer {place['token']}"}
+        request = urllib.request.Request(
+            f"{place['base_url']}/v1/messages", json.dumps(body(message("user", TEXT))).encode(), headers
+        )
+        with urllib.request.urlopen(request) as answer:
+            urllib.request.urlopen(f"{place['base_url']}/control/reached/go").close()
+            urllib.request.urlopen(f"{place['base_url']}/control/release/go", data=b"").close()
+            text = answer.read().decode()
+        with urllib.request.urlopen(f"{place['base_url']}/control/requests") as answer:
+            (recorded,) = json.load(answer)["requests"]
+        process.terminate()
+
+    assert text.count("text_delta") == 2
+    assert recorded["problems"] == []
+    assert process.returncode == 0
