@@ -14,6 +14,7 @@ from tui_agent.protocol.tool import Accesses, Preview, Tool
 from .conflict_order import Place
 from .foreign_code import careful
 from .outcomes import Outcome, cancelled
+from .updates import UpdateChannel
 
 Phase: TypeAlias = Literal["waiting", "running", "ran", "over"]
 
@@ -103,7 +104,8 @@ class CallState:
     started_at: float | None = None
     finished_at: float | None = None
     metrics: dict[str, Metric] = field(default_factory=dict[str, Metric])
-    late_updates: int = 0
+    channel: UpdateChannel | None = None
+    """The way of its reports, once it runs."""
 
     outcome: Outcome | None = None
     ended: ToolEnded | None = None
@@ -125,6 +127,11 @@ class CallState:
     def started(self) -> bool:
         """Whether the tool was really called."""
         return self.started_at is not None
+
+    @property
+    def has_turn(self) -> bool:
+        """Whether it runs, ran, or is about to."""
+        return self.holds_permit or self.started
 
     @property
     def known_tool(self) -> Tool:
@@ -163,5 +170,9 @@ class CallState:
         if self.kill is not None:
             self.kill.reschedule(now() + 2 * self.grace)
 
+    def cancel(self, reason: str) -> None:
+        """Takes the call back because somebody wants it to end."""
+        self.stop(cancelled(reason, started=self.started))
+
     def _token_was_cancelled(self) -> None:
-        self.stop(cancelled(self.token.reason))
+        self.cancel(self.token.reason)

@@ -36,8 +36,8 @@ class Ordered(Protocol):
         ...
 
     @property
-    def started(self) -> bool:
-        """Whether it runs or ran."""
+    def has_turn(self) -> bool:
+        """Whether it runs, ran, or is about to."""
         ...
 
     def accesses(self) -> Accesses | None:
@@ -138,7 +138,7 @@ class ConflictOrder:
         for other in self._open:
             if other is place or other.done or not conflict(place.call, other.call):
                 continue
-            comes_first = other.call.index < place.call.index or other.call.started
+            comes_first = other.call.index < place.call.index or other.call.has_turn
             _let_wait(place if comes_first else other, [other if comes_first else place])
         if self._is_barrier(place):
             self._barrier = self._barrier or place

@@ -155,7 +155,7 @@ def cut_off(state: CallState) -> Outcome:
         return interrupted("The engine failed while it handled this call. Whether the call did its work is not known.")
     if state.phase == "ran":
         return interrupted("The call ran to its end, but the run was cancelled before its result could be handed over.")
-    return state.stopping or cancelled("")
+    return state.stopping or cancelled("", started=state.started)
 
 
 def _ended_event(state: CallState, outcome: Outcome) -> ToolEnded:

@@ -26,7 +26,8 @@ _HEAD_SHARE = 0.6
 _LINE_SLACK = 200
 """Characters a cut may move to fall between two lines."""
 
-_JOINERS = "\u200d\ufe0e\ufe0f"
+_JOINERS = "\u200d\ufe0e\ufe0f\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
+"""Characters that change the one before them, beside the combining ones: joiner, variation selectors, skin tones."""
 
 
 async def fit(

@@ -7,6 +7,7 @@ real cancellation always passes through.
 import asyncio
 import contextlib
 import inspect
+import os
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ from tui_agent.protocol.messages import is_array, is_object
 
 T = TypeVar("T")
 V = TypeVar("V")
+
+_ENGINE = os.path.dirname(__file__) + os.sep
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +38,11 @@ class Crash:
 
     @property
     def trace(self) -> str:
-        """The traceback, without the frames of the engine."""
+        """The traceback, without the frames of the engine above the foreign code."""
         frames = self.error.__traceback__
-        inner = frames.tb_next if frames else None
-        return "".join(traceback.format_exception(type(self.error), self.error, inner or frames))
+        while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_ENGINE) and frames.tb_next:
+            frames = frames.tb_next
+        return "".join(traceback.format_exception(type(self.error), self.error, frames))
 
 
 async def contained(work: Awaitable[T]) -> T | Crash:

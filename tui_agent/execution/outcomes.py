@@ -32,7 +32,7 @@ _SKIP_WORDS: dict[SkipReason, tuple[ToolStatus, str]] = {
         "Skipped due to a system notice. Not run: the notice came first and is not from the user; read it, then decide "
         "whether this call is still wanted.",
     ),
-    "cancelled": ("cancelled", "Cancelled before it started: the call was not run."),
+    "cancelled": ("cancelled", "Cancelled. The call was not run."),
     "stopped": ("cancelled", "Not run: the run was stopped first."),
     "budget": ("cancelled", "Not run: the budget of this run is used up."),
     "rejected": ("skipped_user", "Not run: the user rejected another call of the same message."),
@@ -131,12 +131,11 @@ def timed_out(name: str, seconds: float) -> Outcome:
     )
 
 
-def cancelled(reason: str) -> Outcome:
+def cancelled(reason: str, *, started: bool) -> Outcome:
     """A call that was taken back while it waited or ran."""
-    words = f" ({reason})" if reason and reason != "cancelled" else ""
-    return failure(
-        "cancelled", f"Cancelled{words}. If the call had started, a part of its work may be done.", "cancelled"
-    )
+    words = f"Cancelled: {reason}." if reason and reason != "cancelled" else "Cancelled."
+    what = "A part of its work may be done." if started else "The call was not run."
+    return failure("cancelled", f"{words} {what}", "cancelled")
 
 
 def interrupted_by_steering() -> Outcome:

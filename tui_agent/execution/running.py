@@ -23,7 +23,7 @@ async def run_tool(engine: Engine, state: CallState) -> Outcome:
     """
     tool = state.known_tool
     limit = time_limit(tool, state.arguments, engine.options.tool_timeout)
-    channel = UpdateChannel(state.call, engine.hooks, engine.tell)
+    state.channel = channel = UpdateChannel(state.call, engine.hooks, engine.tell)
     context = ToolContext(state.call.id, tool.name, state.step, state.token, channel.report, state.metrics)
     state.phase, state.started_at = "running", now()
     tell_start(engine, state, limit)

@@ -91,7 +91,7 @@ class ToolScheduler:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._phase not in ("finished", "discarded"):
-            self._stop_all(self._token.reason)
+            self._cancel_all(self._token.reason)
         try:
             if isinstance(error, asyncio.CancelledError):
                 await self._group.__aexit__(kind, error, trace)
@@ -110,6 +110,11 @@ class ToolScheduler:
     def steering_messages(self) -> tuple[UserMessage, ...]:
         """Messages taken over so far; whoever is cancelled must give them back to their queue (P22)."""
         return self._poll.found
+
+    @property
+    def late_updates(self) -> int:
+        """Reports that came after their call's end and were dropped (C42)."""
+        return sum(state.channel.late for state in self._batch.states if state.channel is not None)
 
     def submit(self, call: ToolCall) -> None:
         """Takes a call while the model still talks; under `stream_tools=safe_only` it begins at once if it is valid,
@@ -161,7 +166,7 @@ class ToolScheduler:
         """
         self._expect_open()
         self._phase = "discarding"
-        self._stop_all(reason)
+        self._cancel_all(reason)
         await self._until_quiet()
         self._phase = "discarded"
         self._close()
@@ -171,7 +176,7 @@ class ToolScheduler:
         """Takes one call back; the others go on, and the model is told the reason. False: it is over, or unknown."""
         for state in self._batch.states:
             if state.call.id == call_id and state.phase in ("waiting", "running") and state.stopping is None:
-                state.stop(cancelled(reason))
+                state.cancel(reason)
                 return True
         return False
 
@@ -292,14 +297,15 @@ class ToolScheduler:
             except TimeoutError:
                 await self._boundaries.look()
 
-    def _stop_all(self, reason: str) -> None:
-        _stop_each(self._batch.states, cancelled(reason))
+    def _cancel_all(self, reason: str) -> None:
+        for state in self._batch.states:
+            state.cancel(reason)
 
     def _close(self) -> None:
         """Answers what has no answer yet, commits what is to be committed, and tells the end of the batch; once."""
         for state in self._batch.states:
             if state.ended is None:
-                self._executor.end(state, state.stopping or cancelled(""))
+                self._executor.end(state, state.stopping or cancelled("", started=state.started))
         if self._phase in ("finishing", "finished"):
             self._batch.commit_now()
         else:

@@ -1,0 +1,268 @@
+"""What the tests of the engine run it with: scripted tools and policies, and a judge after every run."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.support.transcripts import validate_events, validate_history
+from tui_agent.execution import ExecutionOptions, HookBus, ToolExecutionResult, execute_tool_calls
+from tui_agent.execution.approvals import ApprovalGate
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import AgentEvent, ToolEnded
+from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, UserMessage, user_message
+from tui_agent.protocol.permissions import GrantScope, PermissionDecision, PermissionMode
+from tui_agent.protocol.tool import Accesses, Preview, Timeout, Tool, ToolContext, ToolResult, ToolSpec
+
+Behaviour = Callable[[JsonObject, ToolContext], Awaitable[Any]]
+
+
+async def _echo(arguments: JsonObject, context: ToolContext) -> ToolResult:
+    return ToolResult.of_text(f"{context.tool_name} {arguments}")
+
+
+class ScriptedTool(Tool):
+    """A tool that does what the test says."""
+
+    def __init__(
+        self,
+        name: str = "act",
+        behaviour: Behaviour = _echo,
+        *,
+        read_only: bool = False,
+        safe: bool | None = None,
+        alone: bool = False,
+        paths: Callable[[JsonObject], Accesses | None] = lambda arguments: None,
+        timeout: Timeout | None = None,
+        interruptible: bool = False,
+        schema: JsonObject | None = None,
+        preview: Preview | None = None,
+    ) -> None:
+        self.spec = ToolSpec(name=name, description=name, input_schema=schema or {"type": "object"})
+        self.behaviour = behaviour
+        self.calls: list[str] = []
+        self.execution_mode = "sequential" if alone else "shared"
+        self._read_only = read_only
+        self._safe = read_only if safe is None else safe
+        self._paths = paths
+        self._timeout = timeout
+        self._interruptible = interruptible
+        self._preview = preview
+
+    async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        self.calls.append(context.call_id)
+        return await self.behaviour(arguments, context)
+
+    def is_read_only(self, arguments: JsonObject) -> bool:
+        return self._read_only
+
+    def is_concurrency_safe(self, arguments: JsonObject) -> bool:
+        return self._safe
+
+    def accesses(self, arguments: JsonObject) -> Accesses | None:
+        return self._paths(arguments)
+
+    def timeout(self, arguments: JsonObject) -> Timeout:
+        return "default" if self._timeout is None else self._timeout
+
+    def interruptible(self, arguments: JsonObject) -> bool:
+        return self._interruptible
+
+    def summarise(self, arguments: JsonObject) -> str:
+        return f"{self.name}!"
+
+    async def preview(self, arguments: JsonObject) -> Preview | None:
+        return self._preview
+
+
+@dataclass
+class FakePolicy:
+    """Judges by tool name; the floor denies what `floor_denies` names."""
+
+    verdicts: dict[str, str] = field(default_factory=dict[str, str])
+    floor_denies: set[str] = field(default_factory=set[str])
+    mode: PermissionMode = PermissionMode.ASK
+    targets: Callable[[JsonObject], tuple[str, ...]] = lambda arguments: ()
+    granted: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    rule: str | None = "act(*)"
+    checks: int = 0
+
+    def set_mode(self, mode: PermissionMode) -> None:
+        self.mode = mode
+
+    def floor(self, tool: Tool, arguments: JsonObject) -> PermissionDecision | None:
+        if tool.name in self.floor_denies or "forbidden" in arguments:
+            return PermissionDecision(decision="deny", source="floor", reason="protected")
+        return None
+
+    def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:
+        self.checks += 1
+        denial = self.floor(tool, arguments)
+        if denial is not None:
+            return denial
+        verdict = self.verdicts.get(tool.name, "allow")
+        if verdict == "ask" and any(rule == self.rule for rule, _ in self.granted):
+            return PermissionDecision(decision="allow", source="grant", reason="granted")
+        reason = f"{tool.name} is {verdict}"
+        return PermissionDecision.model_validate(
+            {"decision": verdict, "source": "rule", "reason": reason, "targets": self.targets(arguments)}
+        )
+
+    def grant_rule(self, tool: Tool, arguments: JsonObject) -> str | None:
+        return self.rule
+
+    def grant(self, rule: str, scope: GrantScope) -> None:
+        self.granted.append((rule, scope))
+
+
+@dataclass
+class Ran:
+    """What a run of calls gave."""
+
+    result: ToolExecutionResult
+    envelopes: list[Envelope]
+
+    @property
+    def events(self) -> list[AgentEvent]:
+        return [envelope.event for envelope in self.envelopes]
+
+    @property
+    def types(self) -> list[str]:
+        """`type call_id` for each event of a call, `type` for the others."""
+        return [line(event) for event in self.events]
+
+    @property
+    def texts(self) -> list[str]:
+        return [message.text for message in self.result.tool_results]
+
+    @property
+    def statuses(self) -> list[str]:
+        return [report.status for report in self.result.reports]
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+    def ended(self, call_id: str) -> ToolEnded:
+        return next(event for event in self.of(ToolEnded) if event.call_id == call_id)
+
+
+def line(event: Any) -> str:
+    """An event as one short line."""
+    if event.type == "message.ended" and event.message.role == "tool_result":
+        return f"message.ended {event.message.call_id}"
+    call_id = getattr(event, "call_id", None)
+    return f"{event.type} {call_id}" if call_id else event.type
+
+
+def call(name: str = "act", call_id: str = "c", **arguments: Any) -> ToolCall:
+    return ToolCall(id=call_id, name=name, arguments=arguments)
+
+
+def calls(*names: str) -> list[ToolCall]:
+    """One call for each name, with ids c0, c1, …"""
+    return [call(name, f"c{index}") for index, name in enumerate(names)]
+
+
+def judge(
+    envelopes: list[Envelope], asked: Sequence[ToolCall], ran: ToolExecutionResult, options: ExecutionOptions
+) -> None:
+    """Holds what a run told and gave against every invariant."""
+    validate_events(
+        envelopes,
+        ordered=options.message_events == "ordered",
+        balanced=options.balanced_start or options.start_unknown or options.start_events == "upfront",
+    )
+    assert len(ran.reports) == len(asked)
+    if asked:
+        message = AssistantMessage(content=tuple(asked), stop_reason="tool_use")
+        validate_history([user_message("go"), message, *ran.tool_results, *(ran.steering_messages or ())])
+
+
+async def run(
+    tools: Sequence[Any] | None,
+    asked: Sequence[ToolCall],
+    options: ExecutionOptions | None = None,
+    *,
+    hooks: HookBus | None = None,
+    policy: FakePolicy | None = None,
+    gate: ApprovalGate | None = None,
+    steering: "Steering | None" = None,
+    cancellation: CancellationToken | None = None,
+) -> Ran:
+    """`execute_tool_calls` on a bus of its own, judged."""
+    bus = EventBus()
+    with bus.subscribe(merge=False) as subscription:
+        result = await execute_tool_calls(
+            tools,
+            asked,
+            bus=bus,
+            cancellation=cancellation,
+            get_steering=steering,
+            options=options,
+            hooks=hooks,
+            policy=policy,
+            gate=gate,
+        )
+        envelopes = subscription.drain()
+    judge(envelopes, asked, result, options or ExecutionOptions())
+    return Ran(result, envelopes)
+
+
+class Steering:
+    """A steering getter that counts and answers as told: at the n-th poll, or once something was put in."""
+
+    def __init__(self, at_poll: int | None = None, kind: Any = "steer") -> None:
+        self.polls = 0
+        self.waiting: list[UserMessage] = []
+        self._at_poll = at_poll
+        self._kind = kind
+
+    def say(self, text: str = "stop that") -> None:
+        self.waiting.append(user_message(text, self._kind))
+
+    async def __call__(self) -> list[UserMessage]:
+        self.polls += 1
+        if self.polls == self._at_poll:
+            self.say()
+        waiting, self.waiting = self.waiting, []
+        return waiting
+
+
+def sleeping(seconds: float, text: str = "slept") -> Behaviour:
+    """For the virtual clock only."""
+
+    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        await asyncio.sleep(seconds)
+        return ToolResult.of_text(text)
+
+    return behaviour
+
+
+class Doors:
+    """Lets a test open each call's way one by one: a call waits at the door of its id."""
+
+    def __init__(self) -> None:
+        self.arrived: list[str] = []
+        self._doors: dict[str, asyncio.Event] = {}
+        self._bell = asyncio.Event()
+
+    async def __call__(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        self.arrived.append(context.call_id)
+        self._bell.set()
+        await self._door(context.call_id).wait()
+        return ToolResult.of_text(f"through {context.call_id}")
+
+    def open(self, *call_ids: str) -> None:
+        for call_id in call_ids:
+            self._door(call_id).set()
+
+    async def until(self, *call_ids: str) -> None:
+        """Waits until these calls stand at their doors."""
+        while not set(call_ids) <= set(self.arrived):
+            self._bell.clear()
+            await self._bell.wait()
+
+    def _door(self, call_id: str) -> asyncio.Event:
+        return self._doors.setdefault(call_id, asyncio.Event())

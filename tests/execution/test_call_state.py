@@ -1,0 +1,94 @@
+import asyncio
+from typing import Any
+
+from tests.execution.kit import ScriptedTool, call
+from tests.support.virtual_clock import run_virtual
+from tui_agent.execution.call_state import CallState
+from tui_agent.execution.outcomes import failure
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.tool import Accesses
+
+
+class NoTurns:
+    """For states that never ask for a turn."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda state: None
+
+
+def new_state(parent: CancellationToken | None = None) -> CallState:
+    token = (parent or CancellationToken()).child()
+    return CallState(call=call(), index=0, step=0, token=token, turns=NoTurns(), queued_at=0.0, grace=2.0)
+
+
+async def test_the_first_reason_to_stop_counts() -> None:
+    state = new_state()
+
+    state.stop(failure("timeout", "late"))
+    state.cancel("no")
+
+    assert state.stopping is not None
+    assert state.stopping.status == "timeout"
+    assert state.token.reason == "late"
+
+
+async def test_a_cancelled_token_stops_the_call_with_its_reason() -> None:
+    parent = CancellationToken()
+    state = new_state(parent)
+
+    parent.cancel("esc")
+
+    assert state.stopping is not None
+    assert "esc" in state.stopping.result.text
+
+
+async def test_a_call_of_a_cancelled_run_is_born_stopped() -> None:
+    parent = CancellationToken()
+    parent.cancel("esc")
+
+    assert new_state(parent).stopping is not None
+
+
+async def test_a_call_that_ended_is_not_stopped_any_more() -> None:
+    for phase in ("ran", "over"):
+        state = new_state()
+        state.phase = phase  # pyright: ignore[reportAttributeAccessIssue]
+        state.cancel("late")
+        assert state.stopping is None
+
+
+def test_a_waiting_call_ends_at_once_and_a_running_one_after_the_grace() -> None:
+    async def seconds(phase: Any) -> float:
+        state = new_state()
+        state.phase = phase
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            async with asyncio.timeout(None) as state.leash:
+                state.cancel("stop")
+                await asyncio.Event().wait()
+        except TimeoutError:
+            pass
+        return loop.time() - began
+
+    assert run_virtual(seconds("waiting")) == 0.0
+    assert run_virtual(seconds("running")) == 2.0
+
+
+async def test_accesses_of_a_call_that_cannot_run_are_none_at_all() -> None:
+    state = new_state()
+    assert state.accesses() == Accesses()
+
+    def broken(arguments: Any) -> Accesses:
+        raise OSError
+
+    state.tool = ScriptedTool(paths=broken)
+    assert state.accesses() is None
+
+
+async def test_seconds_asked_are_added_up() -> None:
+    state = new_state()
+    state.asked = [(1.0, 2.0), (5.0, 5.5)]
+
+    assert state.approval_s == 1.5
+    assert state.latency_s == 0.0

@@ -1,0 +1,187 @@
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.support.virtual_clock import run_virtual
+from tui_agent.execution.foreign_code import Crash, Killable, asked, careful, contained, copy_of
+
+
+async def failing() -> None:
+    raise ValueError("broken")
+
+
+async def cancelling_itself() -> None:
+    raise asyncio.CancelledError
+
+
+async def test_an_exception_becomes_a_value() -> None:
+    crash = await contained(failing())
+
+    assert isinstance(crash, Crash)
+    assert crash.text == "broken"
+    assert "failing" in crash.trace
+    assert "/foreign_code.py" not in crash.trace
+
+
+async def test_an_exception_without_words_is_named_by_its_kind() -> None:
+    assert Crash(ValueError()).text == "ValueError"
+
+
+async def test_code_that_cancels_itself_hurts_nobody() -> None:
+    crash = await contained(cancelling_itself())
+
+    assert isinstance(crash, Crash)
+    assert crash.text == "it cancelled itself"
+
+
+async def test_a_real_cancellation_passes_through() -> None:
+    async def waiting() -> None:
+        await contained(asyncio.Event().wait())
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(waiting())
+        await asyncio.sleep(0)
+        task.cancel()
+
+    assert task.cancelled()
+
+
+@pytest.mark.parametrize("answer", [lambda n: n + 1, None])
+async def test_a_question_is_put_to_plain_and_async_functions(answer: Any) -> None:
+    async def later(n: int) -> int:
+        return n + 1
+
+    assert await asked(answer or later, 1, 1.0) == 2
+
+
+async def test_a_function_that_raises_gives_a_crash() -> None:
+    crash = await asked(lambda question: 1 / 0, None, 1.0)
+
+    assert isinstance(crash, Crash)
+    assert not crash.timed_out
+
+
+def test_a_function_that_does_not_answer_in_time_is_given_up() -> None:
+    async def never(_: None) -> None:
+        await asyncio.Event().wait()
+
+    crash = run_virtual(asked(never, None, 30.0))
+
+    assert isinstance(crash, Crash)
+    assert crash.timed_out
+
+
+async def test_a_timeout_error_of_its_own_is_no_timeout() -> None:
+    async def failing_with_timeout(_: None) -> None:
+        raise TimeoutError("the server is slow")
+
+    crash = await asked(failing_with_timeout, None, 30.0)
+
+    assert isinstance(crash, Crash)
+    assert not crash.timed_out
+
+
+async def test_an_asked_function_that_cancels_itself_gives_a_crash() -> None:
+    crash = await asked(lambda _: cancelling_itself(), None, 1.0)
+
+    assert isinstance(crash, Crash)
+
+
+async def test_a_cancellation_while_asking_passes_through() -> None:
+    async def waiting() -> None:
+        await asked(lambda _: asyncio.Event().wait(), None, None)
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(waiting())
+        await asyncio.sleep(0)
+        task.cancel()
+
+    assert task.cancelled()
+
+
+def test_a_predicate_that_raises_counts_as_the_careful_answer() -> None:
+    def broken(_: int) -> bool:
+        raise KeyError
+
+    assert careful(broken, 1, otherwise=False) is False
+    assert careful(lambda n: n > 0, 1, otherwise=False) is True
+
+
+def test_a_copy_shares_nothing_changeable() -> None:
+    value = {"a": [{"b": 1}], "c": "text"}
+    copied = copy_of(value)
+    copied["a"][0]["b"] = 2
+
+    assert value == {"a": [{"b": 1}], "c": "text"}
+
+
+class Stubborn:
+    """Swallows every cancellation for as long as it is driven."""
+
+    def __init__(self, *, tidies: bool = False) -> None:
+        self.swallowed = 0
+        self.closed = False
+        self._tidies = tidies
+
+    async def run(self) -> str:
+        try:
+            while True:
+                try:
+                    await asyncio.sleep(1000)
+                except asyncio.CancelledError:
+                    self.swallowed += 1
+        finally:
+            self.closed = True
+            if self._tidies:
+                raise ValueError("tidying failed")
+
+
+@pytest.mark.parametrize("tidies", [False, True])
+def test_what_swallows_its_cancellation_is_closed_when_killed(tidies: bool) -> None:
+    stubborn = Stubborn(tidies=tidies)
+
+    async def work() -> float:
+        kill = asyncio.timeout(3)
+        try:
+            async with asyncio.timeout(1), kill:
+                await Killable(stubborn.run(), kill.expired)
+        except TimeoutError:
+            pass
+        return asyncio.get_running_loop().time()
+
+    assert run_virtual(work()) == 1003.0
+    assert stubborn.swallowed == 1
+    assert stubborn.closed
+
+
+async def test_a_killable_coroutine_gives_its_result_and_its_errors() -> None:
+    async def fine() -> int:
+        await asyncio.sleep(0)
+        return 5
+
+    assert await Killable(fine(), lambda: False) == 5
+    with pytest.raises(ValueError, match="broken"):
+        await Killable(failing(), lambda: False)
+
+
+async def test_a_killable_coroutine_may_tidy_up_when_it_is_cancelled() -> None:
+    tidied = asyncio.Event()
+
+    async def tidy() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            tidied.set()
+
+    async def waiting() -> None:
+        await Killable(tidy(), lambda: False)
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(waiting())
+        await asyncio.sleep(0)
+        task.cancel()
+
+    assert tidied.is_set()
+    assert task.cancelled()

@@ -1,0 +1,61 @@
+import pytest
+
+from tui_agent.execution import HookBus
+from tui_agent.protocol.errors import ConfigurationError
+
+
+def test_a_misspelt_hook_is_refused_with_the_right_name() -> None:
+    with pytest.raises(ConfigurationError, match="before_tool"):
+        HookBus().add("befor_tool", print)
+    with pytest.raises(ConfigurationError, match="after_tool_observer"):
+        HookBus().add("zzz", print)
+
+
+def test_hooks_keep_their_order_and_can_be_removed() -> None:
+    hooks = HookBus(timeout=7.0)
+    remove = hooks.add("before_tool", lambda question: None, name="first")
+    hooks.add("before_tool", lambda question: None, name="second", timeout=1.0, fail_open=True)
+
+    first, second = hooks.hooks("before_tool")
+    assert (first.name, first.timeout, first.fail_open) == ("first", 7.0, False)
+    assert (second.name, second.timeout, second.fail_open) == ("second", 1.0, True)
+
+    remove()
+    remove()
+    assert [hook.name for hook in hooks.hooks("before_tool")] == ["second"]
+
+
+def test_every_hook_works_as_a_decorator() -> None:
+    hooks = HookBus()
+    for decorate in (
+        hooks.before_tool,
+        hooks.before_update,
+        hooks.after_update,
+        hooks.on_tool_error,
+        hooks.after_tool,
+        hooks.after_tool_observer,
+    ):
+
+        @decorate
+        def hook(question: object) -> None:
+            return None
+
+        assert hooks.hooks(decorate.__name__)[0].function is hook  # pyright: ignore[reportArgumentType]
+
+
+def test_a_bus_says_whether_anybody_listens() -> None:
+    hooks = HookBus()
+    assert not hooks.has("before_tool", "after_tool")
+
+    hooks.add("after_tool", lambda question: None)
+    assert hooks.has("before_tool", "after_tool")
+
+
+def test_a_hook_without_a_name_is_named_by_its_class() -> None:
+    class Watcher:
+        def __call__(self, question: object) -> None: ...
+
+    hooks = HookBus()
+    hooks.add("before_tool", Watcher())
+
+    assert hooks.hooks("before_tool")[0].name == "Watcher"

@@ -1,0 +1,89 @@
+from typing import get_args
+
+import pytest
+
+from tui_agent.execution.outcomes import (
+    LISTED_TOOLS,
+    Outcome,
+    SkipReason,
+    answered,
+    cancelled,
+    failure,
+    not_found,
+    skipped,
+    skipped_on_request,
+    timed_out,
+    with_partial,
+)
+from tui_agent.protocol.tool import ToolResult
+
+
+def test_only_a_message_of_the_user_is_blamed_on_the_user() -> None:
+    texts = {reason: skipped(reason).result.text for reason in get_args(SkipReason)}
+
+    assert texts["steering"].startswith("Skipped due to queued user message.")
+    assert "not from the user" in texts["notice"]
+    assert all("user" not in texts[reason] for reason in ("cancelled", "stopped", "budget", "failed", "sibling"))
+    assert len(set(texts.values())) == len(texts)
+    assert all(skipped(reason).result.is_error for reason in get_args(SkipReason))
+
+
+@pytest.mark.parametrize(
+    ("known", "nearest", "explain", "text"),
+    [
+        ((), (), False, "Tool x not found"),
+        ((), (), True, "Tool x not found. There are no tools."),
+        (("a", "b"), ("a",), True, "Tool x not found. Available tools: a, b."),
+        (tuple(map(str, range(LISTED_TOOLS + 1))), ("a", "b"), True, "Tool x not found. Closest names: a, b."),
+        (tuple(map(str, range(LISTED_TOOLS + 1))), (), True, "Tool x not found"),
+    ],
+)
+def test_an_unknown_tool_is_answered_with_what_helps(
+    known: tuple[str, ...], nearest: tuple[str, ...], explain: bool, text: str
+) -> None:
+    assert not_found("x", known, nearest, explain=explain).result.text == text
+
+
+def test_a_skip_with_a_result_is_no_error() -> None:
+    given = skipped_on_request("skipped_hook", "skipped", ToolResult.of_text("cached"), is_error=True)
+    bare = skipped_on_request("skipped_hook", "skipped", None, is_error=True)
+    literal = skipped_on_request("skipped_hook", "skipped", None, is_error=False)
+
+    assert (given.result.text, given.result.is_error) == ("cached", False)
+    assert bare.result.is_error
+    assert not literal.result.is_error
+
+
+def test_status_follows_the_error_flag_where_a_hook_changes_the_result() -> None:
+    fine = answered(ToolResult.of_text("fine"))
+    late = timed_out("act", 3)
+
+    assert fine.with_result(ToolResult.of_text("bad", is_error=True)).status == "error"
+    assert fine.with_result(ToolResult.of_text("other")).status == "ok"
+    assert late.with_result(ToolResult.of_text("x", is_error=True)).status == "timeout"
+
+
+def test_a_timeout_names_the_tool_and_the_seconds() -> None:
+    assert timed_out("bash", 120.0).result.text.startswith("Tool bash timed out after 120 s")
+
+
+def test_a_cancelled_call_says_whether_it_ran_and_why() -> None:
+    assert cancelled("", started=False).result.text == "Cancelled. The call was not run."
+    assert cancelled("use b", started=True).result.text == "Cancelled: use b. A part of its work may be done."
+
+
+def test_what_a_stopped_call_still_returned_is_kept() -> None:
+    stopped = failure("timeout", "Too late.")
+
+    whole = with_partial(stopped, ToolResult.of_text("half", details={"a": 1}))
+    bare = with_partial(stopped, ToolResult())
+    only_details = with_partial(stopped, ToolResult(details={"a": 1}))
+
+    assert whole.result.text == "Too late.\nUntil then it gave:\nhalf"
+    assert (whole.status, whole.result.is_error, whole.result.details) == ("timeout", True, {"a": 1})
+    assert bare == stopped
+    assert only_details.result.text == "Too late."
+
+
+def test_an_outcome_is_never_false() -> None:
+    assert Outcome("ok", ToolResult())

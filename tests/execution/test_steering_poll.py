@@ -1,0 +1,72 @@
+import asyncio
+
+from tests.execution.kit import Steering
+from tui_agent.execution.steering_poll import SteeringPoll
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.messages import UserMessage, user_message
+
+
+async def test_without_a_getter_nothing_is_ever_found() -> None:
+    poll = SteeringPoll(None, EventBus())
+
+    assert not await poll.poll()
+    assert poll.found == ()
+
+
+async def test_once_it_found_something_it_never_asks_again() -> None:
+    steering = Steering(at_poll=2)
+    poll = SteeringPoll(steering, EventBus())
+
+    answers = [await poll.poll() for _ in range(4)]
+
+    assert answers == [False, True, True, True]
+    assert steering.polls == 2
+    assert [message.text for message in poll.found] == ["stop that"]
+
+
+async def test_two_polls_at_once_ask_one_after_the_other() -> None:
+    inside = 0
+
+    async def getter() -> list[UserMessage]:
+        nonlocal inside
+        inside += 1
+        assert inside == 1
+        await asyncio.sleep(0)
+        inside -= 1
+        return [user_message("hi")]
+
+    poll = SteeringPoll(getter, EventBus())
+    async with asyncio.TaskGroup() as group:
+        for _ in range(3):
+            group.create_task(poll.poll())
+
+    assert len(poll.found) == 1
+
+
+async def test_a_getter_that_raises_is_told_and_counts_as_empty() -> None:
+    async def broken() -> list[UserMessage]:
+        raise OSError("gone")
+
+    bus = EventBus()
+    with bus.subscribe() as subscription:
+        assert not await SteeringPoll(broken, bus).poll()
+        events = [envelope.event for envelope in subscription.drain()]
+
+    assert [getattr(event, "code", "") for event in events] == ["steering_failed"]
+
+
+async def test_a_getter_may_answer_with_nothing() -> None:
+    async def nothing() -> None:
+        return None
+
+    assert not await SteeringPoll(nothing, EventBus()).poll()
+
+
+async def test_a_systems_notice_is_never_blamed_on_the_user() -> None:
+    notice = SteeringPoll(Steering(at_poll=1, kind="notice"), EventBus())
+    person = SteeringPoll(Steering(at_poll=1), EventBus())
+    await notice.poll()
+    await person.poll()
+
+    assert notice.reason == "notice"
+    assert person.reason == "steering"

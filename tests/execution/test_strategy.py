@@ -1,0 +1,58 @@
+import pytest
+
+from tui_agent.execution.strategy import (
+    Auto,
+    Batched,
+    Parallel,
+    Sequential,
+    Strategy,
+    WaveCutter,
+    parse_strategy,
+    strategy_name,
+)
+from tui_agent.protocol.errors import ConfigurationError
+
+
+@pytest.mark.parametrize("size", [0, -1])
+def test_batched_refuses_a_size_below_one(size: int) -> None:
+    with pytest.raises(ConfigurationError, match="at least 1"):
+        Batched(size)
+
+
+@pytest.mark.parametrize(
+    ("text", "strategy"),
+    [("auto", Auto()), ("sequential", Sequential()), ("parallel", Parallel()), ("batched:3", Batched(3))],
+)
+def test_a_strategy_is_read_as_it_is_written(text: str, strategy: Strategy) -> None:
+    assert parse_strategy(text) == strategy
+    assert strategy_name(strategy) == text
+
+
+@pytest.mark.parametrize("text", ["", "serial", "batched", "batched:", "batched:x", "auto:2", "batched:-1"])
+def test_a_misspelt_strategy_is_refused(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="batched:N"):
+        parse_strategy(text)
+
+
+def test_a_batch_of_none_is_refused_when_read() -> None:
+    with pytest.raises(ConfigurationError, match="at least 1"):
+        parse_strategy("batched:0")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "alone", "waves"),
+    [
+        (Sequential(), "....", [0, 1, 2, 3]),
+        (Parallel(), "....", [0, 0, 0, 0]),
+        (Batched(2), ".....", [0, 0, 1, 1, 2]),
+        (Parallel(), "..x..", [0, 0, 1, 2, 2]),
+        (Batched(2), ".x..x", [0, 1, 2, 2, 3]),
+        (Parallel(), "x", [0]),
+    ],
+)
+def test_waves_are_consecutive_and_a_lone_call_is_its_own(
+    strategy: Sequential | Parallel | Batched, alone: str, waves: list[int]
+) -> None:
+    cutter = WaveCutter(strategy)
+
+    assert [cutter.place(alone=mark == "x") for mark in alone] == waves

@@ -1,0 +1,129 @@
+import asyncio
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests.execution.kit import ScriptedTool, call, run
+from tui_agent.execution.tool_adapters import as_tool, foreign_result, from_function, takes_four_arguments
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import ToolUpdated
+from tui_agent.protocol.messages import JsonObject, TextBlock
+from tui_agent.protocol.tool import Tool, ToolContext, ToolResult
+
+
+async def four(tool_call_id: str, args: JsonObject, signal: Any, on_update: Callable[[Any], None]) -> Any:
+    on_update({"content": [{"type": "text", "text": "half"}]})
+    return {
+        "content": [{"type": "text", "text": f"{tool_call_id} {args['q']} {signal.is_set()}"}],
+        "details": {"hits": 2},
+    }
+
+
+async def two(args: JsonObject, context: ToolContext) -> str:
+    context.progress("on it")
+    return f"{context.call_id} {args['q']}"
+
+
+async def test_a_four_argument_tool_runs_as_it_is() -> None:
+    tool = from_function(four, name="search", description="d", input_schema={"type": "object"})
+
+    ran = await run([tool], [call("search", q="cats")])
+
+    assert ran.texts == ["c cats False"]
+    assert ran.result.tool_results[0].details == {"hits": 2}
+    assert [update.partial.text for update in ran.of(ToolUpdated)] == ["half"]
+
+
+async def test_a_two_argument_tool_runs_as_it_is() -> None:
+    ran = await run([from_function(two, name="search", description="d")], [call("search", q="cats")])
+
+    assert ran.texts == ["c cats"]
+    assert "tool.progress c" in ran.types
+
+
+class Search:
+    def __init__(self) -> None:
+        self.name = "search"
+        self.description = "searches"
+        self.parameters: JsonObject = {
+            "type": "object",
+            "properties": {"q": {"type": "string"}},
+            "required": ["q"],
+        }
+
+    async def execute(
+        self, tool_call_id: str, args: JsonObject, signal: asyncio.Event, on_update: Callable[[Any], None]
+    ) -> Any:
+        return SimpleNamespace(content=(TextBlock(text=args["q"]),), details=None)
+
+
+async def test_a_foreign_object_is_taken_as_a_tool() -> None:
+    ran = await run([Search()], [call("search", q="cats"), call("search", "d")])
+
+    assert ran.texts[0] == "cats"
+    assert ran.statuses == ["ok", "invalid"]
+
+
+async def test_a_tool_without_an_execute_function_gives_an_error_result() -> None:
+    bare = SimpleNamespace(name="bare", description="d", parameters={"type": "object"})
+
+    ran = await run([bare], [call("bare")])
+
+    assert ran.texts == ["Tool bare has no execute function"]
+    assert ran.statuses == ["error"]
+
+
+def test_a_tool_is_left_as_it_is() -> None:
+    tool = ScriptedTool()
+
+    assert as_tool(tool) is tool
+
+
+def test_what_is_no_tool_is_refused() -> None:
+    thing: Any = object()
+
+    with pytest.raises(ConfigurationError, match="no tool"):
+        as_tool(thing)
+
+
+def test_an_adapted_tool_says_what_it_may_and_shows_its_arguments() -> None:
+    tool: Tool = from_function(two, name="look", description="d", read_only=True)
+
+    assert tool.is_read_only({})
+    assert tool.summarise({"q": 1}) == "q=1"
+
+
+@pytest.mark.parametrize(
+    ("function", "answer"),
+    [
+        (four, True),
+        (two, False),
+        (lambda a, b, c=1, d=2: None, False),
+        (lambda a, b, *, c, d: None, False),
+    ],
+)
+def test_the_four_argument_form_is_recognised(function: Callable[..., Any], answer: bool) -> None:
+    assert takes_four_arguments(function) is answer
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("plain", "plain"),
+        (None, ""),
+        ({"data": "inner"}, "inner"),
+        ({"a": 1}, '{"a": 1}'),
+        ([{"type": "text", "text": "block"}], "block"),
+        ({"content": "text"}, "text"),
+        (ToolResult.of_text("own"), "own"),
+        (SimpleNamespace(content=[TextBlock(text="attr")]), "attr"),
+    ],
+)
+def test_whatever_a_tool_returns_becomes_a_result(value: object, text: str) -> None:
+    assert foreign_result(value).text == text
+
+
+def test_a_foreign_error_flag_is_kept() -> None:
+    assert foreign_result({"content": "bad", "is_error": True}).is_error

@@ -1,0 +1,191 @@
+import socket
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field
+
+from tests.execution.kit import ScriptedTool, call
+from tui_agent.execution import validate_tool_arguments
+from tui_agent.execution.validation import SHOWN_ERRORS, complaints_about
+from tui_agent.protocol.errors import InvalidArgumentsError
+from tui_agent.protocol.messages import JsonObject, ToolCall, parse_tool_call
+
+
+class Item(BaseModel):
+    text: str
+
+
+class ReadArguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    path: str
+    limit: int = Field(default=10, gt=0)
+    items: list[Item] = []
+    mode: Literal["head", "tail"] = "head"
+
+
+class TypedTool(ScriptedTool):
+    arguments_model = ReadArguments
+
+    def __init__(self) -> None:
+        super().__init__("read", schema=ReadArguments.model_json_schema())
+
+
+def complaint(arguments: JsonObject) -> str:
+    with pytest.raises(InvalidArgumentsError) as caught:
+        validate_tool_arguments(TypedTool(), call("read", **arguments))
+    return str(caught.value)
+
+
+def test_arguments_that_fit_come_back_unchanged() -> None:
+    arguments = {"path": "a", "limit": 3}
+
+    assert validate_tool_arguments(TypedTool(), call("read", **arguments)) == arguments
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ({}, "path: is required (string)"),
+        ({"path": "a", "limit": 0}, "limit: Input should be greater than 0, got 0"),
+        ({"path": "a", "limit": "x"}, 'got "x"'),
+        ({"path": "a", "items": [{"text": "t"}, {}]}, "items[1].text: is required"),
+        ({"path": "a", "limt": 3}, "limt: there is no such argument; did you mean limit?"),
+        ({"path": "a", "zzz": 3}, "zzz: there is no such argument"),
+        ({"path": "a" * 500, "limit": "b" * 500}, "bbb…"),
+    ],
+)
+def test_the_error_names_the_path_and_what_was_expected(arguments: JsonObject, says: str) -> None:
+    text = complaint(arguments)
+
+    assert says in text
+    assert text.startswith("Invalid arguments for read:")
+    assert 'Expected: path: string, limit?: integer, items?: array, mode?: "head" | "tail"' in text
+
+
+def test_only_the_first_errors_are_told_and_the_rest_counted() -> None:
+    text = complaint({"path": 1, "limit": "x", "mode": "x", "a": 1, "b": 2, "c": 3, "d": 4})
+
+    assert text.count("\n- ") == SHOWN_ERRORS + 1
+    assert "- and 2 more" in text
+
+
+def test_a_malformed_call_is_refused_with_the_reason() -> None:
+    with pytest.raises(InvalidArgumentsError, match="not valid JSON"):
+        validate_tool_arguments(TypedTool(), parse_tool_call("c", "read", '{"path": '))
+
+
+@pytest.mark.parametrize(
+    ("raw", "arguments", "malformed"),
+    [
+        ("", {}, False),
+        ("  ", {}, False),
+        ("null", {}, False),
+        ("{}", {}, False),
+        ('"{}"', {}, False),
+        ('"{\\"a\\": 1}"', {"a": 1}, False),
+        ('{"a": 1}', {"a": 1}, False),
+        ('{"a": 1', {}, True),
+        ("[1]", {}, True),
+        ("3", {}, True),
+        ('"text"', {}, True),
+    ],
+)
+def test_argument_text_of_every_kind(raw: str, arguments: JsonObject, malformed: bool) -> None:
+    read = parse_tool_call("c", "act", raw)
+
+    assert read.arguments == arguments
+    if malformed:
+        with pytest.raises(InvalidArgumentsError):
+            validate_tool_arguments(ScriptedTool(), read)
+    else:
+        assert validate_tool_arguments(ScriptedTool(), read) == arguments
+
+
+def foreign(schema: JsonObject, **arguments: Any) -> list[str]:
+    return complaints_about(ScriptedTool(schema=schema), arguments)
+
+
+SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {"a": {"type": ["string", "null"]}, "b": {"anyOf": [{"type": "integer"}, {"enum": ["x"]}]}, "c": {}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+
+
+def test_a_foreign_schema_is_checked_with_all_its_errors() -> None:
+    assert foreign(SCHEMA, a="x", b=3) == []
+    assert foreign(SCHEMA, b="y") == [
+        "arguments: 'a' is a required property",
+        "b: 'y' is not valid under any of the given schemas",
+    ]
+
+
+def test_a_foreign_error_says_what_was_expected() -> None:
+    with pytest.raises(InvalidArgumentsError, match=r'Expected: a: string \| null, b\?: integer \| "x", c\?: any'):
+        validate_tool_arguments(ScriptedTool(schema=SCHEMA), call(b="y"))
+
+
+def test_a_tool_without_properties_expects_nothing() -> None:
+    schema: JsonObject = {"type": "object", "additionalProperties": False, "properties": True}
+
+    with pytest.raises(InvalidArgumentsError, match="Expected: no arguments"):
+        validate_tool_arguments(ScriptedTool(schema=schema), call(b="y"))
+
+
+def test_a_remote_reference_is_never_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_network(*_: Any, **__: Any) -> None:
+        pytest.fail("the network was opened")
+
+    monkeypatch.setattr(socket, "create_connection", no_network)
+    monkeypatch.setattr(socket.socket, "connect", no_network)
+
+    complaints = foreign({"properties": {"a": {"$ref": "http://127.0.0.1:9/schema.json"}}}, a=1)
+
+    assert "schema cannot be used" in complaints[0]
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "objekt"},
+        {"properties": {"a": {"pattern": "("}}},
+        {"$ref": "#/nowhere"},
+        {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": 3},
+    ],
+)
+def test_a_broken_schema_refuses_the_call_instead_of_raising(schema: JsonObject) -> None:
+    assert "schema cannot be used" in foreign(schema, a="text")[0]
+
+
+def test_a_local_reference_and_an_old_dialect_work() -> None:
+    schema: JsonObject = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "definitions": {"n": {"type": "integer"}},
+        "properties": {"a": {"$ref": "#/definitions/n"}},
+    }
+
+    assert foreign(schema, a=1) == []
+    assert foreign(schema, a="1") == ["a: '1' is not of type 'integer'"]
+
+
+def test_many_schemas_do_not_pile_up() -> None:
+    for number in range(300):
+        assert foreign({"type": "object", "title": str(number)}) == []
+
+
+def test_a_tool_may_prepare_its_arguments() -> None:
+    class Aliased(TypedTool):
+        def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
+            return {"path" if name == "file_path" else name: value for name, value in arguments.items()}
+
+    assert validate_tool_arguments(Aliased(), call("read", file_path="a")) == {"path": "a"}
+
+
+def test_a_tool_that_fails_to_prepare_leaves_them_as_they_are() -> None:
+    class Broken(TypedTool):
+        def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
+            raise KeyError
+
+    assert validate_tool_arguments(Broken(), ToolCall(id="c", name="read", arguments={"path": "a"})) == {"path": "a"}
