@@ -1,6 +1,7 @@
 """Everything that can go wrong between us and a model, through the real SDK, is one clear `ProviderError`."""
 
 import logging
+import sys
 import traceback
 from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Any
@@ -204,8 +205,9 @@ async def test_a_server_that_is_not_there_is_told_with_its_address() -> None:
     assert address in str(error)
 
 
-async def test_an_address_that_is_none_is_told() -> None:
-    async with asking_at("nonsense://%%%") as provider:
+@pytest.mark.parametrize("address", ["nonsense://%%%", "http://host:port", "just-a-word"])
+async def test_an_address_that_is_none_is_told(address: str) -> None:
+    async with asking_at(address) as provider:
         _, error = await heard(provider.stream(HELLO))
 
     assert error is not None
@@ -220,6 +222,33 @@ async def test_silence_is_given_up(begun: bool) -> None:
 
     assert error.kind == "timeout"
     assert text_of(facts) == ("begun" if begun else "")
+
+
+async def test_a_connection_that_does_not_stand_in_time_is_told() -> None:
+    async with ScriptedMessagesServer() as server, asking(server, connect_timeout=0.0) as provider:
+        _, error = await heard(provider.stream(HELLO))
+
+    assert error is not None
+    assert error.kind == "network"
+
+
+async def test_headers_that_cannot_be_sent_are_told() -> None:
+    async with ScriptedMessagesServer() as server, asking(server, headers={"x-odd": "a\nb"}) as provider:
+        _, error = await heard(provider.stream(HELLO))
+
+    assert error is not None
+    assert error.kind in ("network", "unavailable")
+
+
+async def test_an_sdk_that_cannot_be_loaded_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tui_agent.providers.anthropic_sdk", None)
+    provider = AnthropicProvider("some-model", api_key="x")
+
+    _, error = await heard(provider.stream(HELLO))
+
+    assert error is not None
+    assert error.kind == "unavailable"
+    assert "install tui-agent again" in str(error)
 
 
 async def test_no_key_is_told_before_anything_is_sent() -> None:

@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEnded, StreamEvent
 
-from .answer_fold import AnswerFold
 from .model_table import default_max_tokens, model_info, thinking_form
 from .provider_failures import ErrorWriter
 from .request_builder import RequestBuilder, RequestSettings, ThinkingMode
+from .wire_answer import WireAnswer
 
 if TYPE_CHECKING:
     from .anthropic_sdk import SdkClient
@@ -105,7 +105,7 @@ class AnthropicProvider:
         client = await self._ready()
         body, is_taken = await self._build(request)
         async with await client.open(body) as answer, aclosing(answer.chunks()) as chunks:
-            fold = AnswerFold(client.errors, answer.request_id, is_taken)
+            fold = WireAnswer(client.errors, answer.request_id, is_taken)
             async for chunk in chunks:
                 for fact in fold.facts(chunk):
                     if isinstance(fact, StreamEnded):

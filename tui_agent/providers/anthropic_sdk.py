@@ -81,8 +81,10 @@ class SdkClient:
         except APITimeoutError as error:
             connecting = isinstance(error.__cause__, httpx2.ConnectTimeout | httpx2.PoolTimeout)
             failure = self.errors.write("network" if connecting else "timeout", _root_cause(error))
-        except (APIConnectionError, httpx2.HTTPError, OSError) as error:
+        except (APIConnectionError, httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             failure = self.errors.write("network", _root_cause(error))
+        except ValueError as error:
+            failure = self.errors.write("unavailable", _root_cause(error))
         except AnthropicError as error:
             failure = self.errors.write("authentication", _root_cause(error))
         else:

@@ -136,10 +136,10 @@ class LoopbackServer:
 
     async def _accept(self, listener: socket.socket) -> None:
         loop = asyncio.get_running_loop()
-        async with asyncio.TaskGroup() as connections:
+        async with asyncio.TaskGroup() as group:
             while True:
                 client, _ = await loop.sock_accept(listener)
-                connections.create_task(self._serve(client))
+                group.create_task(self._serve(client))
 
     async def _serve(self, client: socket.socket) -> None:
         """One connection until either side closes it."""

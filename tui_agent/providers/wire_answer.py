@@ -11,7 +11,7 @@ from .response_reader import ResponseReader
 from .sse_reader import ServerSentEvent, SseReader
 
 
-class AnswerFold:
+class WireAnswer:
     """The facts of one answer."""
 
     def __init__(self, errors: ErrorWriter, request_id: str | None, is_taken: Callable[[str], bool]) -> None:

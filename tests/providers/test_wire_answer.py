@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tests.support.streams import calls_of, folded, text_of
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.provider import StreamEnded, StreamEvent
-from tui_agent.providers.answer_fold import AnswerFold
 from tui_agent.providers.demo.sse_writer import (
     TextOut,
     ThinkingOut,
@@ -22,6 +21,7 @@ from tui_agent.providers.demo.sse_writer import (
     opening_frames,
 )
 from tui_agent.providers.provider_failures import ErrorWriter
+from tui_agent.providers.wire_answer import WireAnswer
 
 BLOCKS = (ThinkingOut("hm"), TextOut("hello 🙂 world"), ToolUseOut("c1", "read", json.dumps({"path": "a"})))
 RECORDED = b"".join(
@@ -33,8 +33,8 @@ RECORDED = b"".join(
 )
 
 
-def fold() -> AnswerFold:
-    return AnswerFold(ErrorWriter(), "req_1", lambda call_id: False)
+def fold() -> WireAnswer:
+    return WireAnswer(ErrorWriter(), "req_1", lambda call_id: False)
 
 
 def facts_of(*chunks: bytes) -> list[StreamEvent]:
