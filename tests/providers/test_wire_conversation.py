@@ -21,8 +21,12 @@ from tui_agent.providers import wire_conversation
 from tui_agent.providers.wire_conversation import WireConversation
 
 
+def joined(conversation: WireConversation, messages: list[Message]) -> bytes:
+    return b"".join(conversation.to_json(messages))
+
+
 def sent(conversation: WireConversation, messages: list[Message]) -> list[dict]:
-    return json.loads(b"[" + conversation.to_json(messages) + b"]")
+    return json.loads(b"[" + joined(conversation, messages) + b"]")
 
 
 def answer(*calls: str, text: str = "so") -> AssistantMessage:
@@ -37,14 +41,14 @@ def result(call_id: str, text: str = "done") -> ToolResultMessage:
 def test_a_growing_conversation_is_sent_as_one_built_at_once(messages: list[Message]) -> None:
     growing = WireConversation()
     for length in range(1, len(messages) + 1):
-        step = growing.to_json(messages[:length])
+        step = joined(growing, messages[:length])
 
-        assert step == WireConversation().to_json(messages[:length])
+        assert step == joined(WireConversation(), messages[:length])
 
 
 @given(conversations(max_turns=5))
 def test_every_conversation_of_ours_is_one_the_api_takes(messages: list[Message]) -> None:
-    body = b'{"model":"m","max_tokens":1,"messages":[' + WireConversation().to_json(messages) + b"]}"
+    body = b'{"model":"m","max_tokens":1,"messages":[' + joined(WireConversation(), messages) + b"]}"
 
     resuming = isinstance(messages[-1], AssistantMessage)
     assert problems_of(read_body(body), resuming=resuming) == []
@@ -53,11 +57,11 @@ def test_every_conversation_of_ours_is_one_the_api_takes(messages: list[Message]
 @given(conversations(max_turns=4), conversations(max_turns=4), st.data())
 def test_a_changed_conversation_is_built_anew(old: list[Message], new: list[Message], data: st.DataObject) -> None:
     conversation = WireConversation()
-    conversation.to_json(old)
+    joined(conversation, old)
     kept = old[: data.draw(st.integers(0, len(old)))]
 
-    assert conversation.to_json(kept + new) == WireConversation().to_json(kept + new)
-    assert conversation.to_json(old) == WireConversation().to_json(old)
+    assert joined(conversation, kept + new) == joined(WireConversation(), kept + new)
+    assert joined(conversation, old) == joined(WireConversation(), old)
 
 
 def test_a_message_becomes_json_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +73,7 @@ def test_a_message_becomes_json_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for step in range(30):
         messages += [answer(f"c{step}"), result(f"c{step}")]
-        conversation.to_json(messages)
+        joined(conversation, messages)
 
     assert sorted(seen) == sorted(message.id for message in messages)
 
@@ -111,16 +115,16 @@ def test_the_two_newest_turns_of_the_person_carry_cache_marks() -> None:
 
 
 def test_marks_can_be_switched_off() -> None:
-    assert b"cache_control" not in WireConversation(marks=False).to_json(
-        [user_message("a"), answer(), user_message("b")]
+    assert b"cache_control" not in joined(
+        WireConversation(marks=False), [user_message("a"), answer(), user_message("b")]
     )
 
 
 def test_ids_of_calls_are_known_old_and_new() -> None:
     conversation = WireConversation()
     messages = [user_message("a"), answer("x"), result("x"), answer("y"), result("y"), answer("z"), result("z")]
-    conversation.to_json(messages[:3])
-    conversation.to_json(messages)
+    joined(conversation, messages[:3])
+    joined(conversation, messages)
 
     known = conversation.call_lookup()
 
@@ -130,7 +134,7 @@ def test_ids_of_calls_are_known_old_and_new() -> None:
 def test_only_new_messages_are_unsent() -> None:
     messages: list[Message] = [user_message("a"), answer("x"), result("x"), answer("y"), result("y")]
     conversation = WireConversation()
-    conversation.to_json(messages)
+    joined(conversation, messages)
 
     assert conversation.unsent(messages) <= 3
     assert conversation.unsent([*messages, UserMessage(content=())]) <= 4

@@ -59,8 +59,7 @@ class RequestBuilder:
         if system:
             fields.append(b'"system":[' + system + b"]")
         conversation = self._conversation(request.conversation_id).to_json(request.messages)
-        fields.append(b'"messages":[' + conversation + b"]")
-        return b"{" + b",".join(fields) + b"}"
+        return b"".join([b"{", b",".join(fields), b',"messages":[', *conversation, b"]}"])
 
     def unsent(self, request: ModelRequest) -> int:
         """Messages that `build` would have to turn into JSON first."""

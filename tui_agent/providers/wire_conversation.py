@@ -67,8 +67,8 @@ class WireConversation:
     _open: dict[str, _Rendered] = field(default_factory=dict[str, _Rendered])
     """Messages behind `_covered`, by id."""
 
-    def to_json(self, messages: Sequence[Message]) -> bytes:
-        """The elements of the `messages` array, separated by commas."""
+    def to_json(self, messages: Sequence[Message]) -> list[bytes | bytearray]:
+        """The elements of the `messages` array with their commas, in pieces to be joined at once."""
         turns = self._open_turns(messages)
         users = [place for place, turn in enumerate(turns) if turn.role == "user"][-_MARKED_TURNS:]
         closing = users[0] if len(users) == _MARKED_TURNS else 0
@@ -76,7 +76,7 @@ class WireConversation:
             self._close(turn)
         marked = users if self.marks else []
         tail = [turn.to_json(marked=place in marked) for place, turn in enumerate(turns[closing:], closing)]
-        return bytes(self._closed) + b",".join(tail)
+        return [self._closed, b",".join(tail)]
 
     def unsent(self, messages: Sequence[Message]) -> int:
         """How many of `messages` are not kept as bytes yet."""
