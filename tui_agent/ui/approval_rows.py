@@ -1,0 +1,105 @@
+"""What a question to a person shows, as rows: first of all the exact input, everything in it visible. Pure.
+
+Nothing here knows any tool: what the tool itself prepared as a preview comes first, then whatever of the input it does
+not show word for word.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TypeAlias
+
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.protocol.tool import Preview
+
+from .amounts import count_text
+from .argument_rows import argument_rows, exact_rows, labelled_rows, script_rows, verdict_rows
+from .diff_layout import layout_diff
+from .diff_lines import DiffLine, diff_counts, read_diff
+from .styled_lines import Line, Run, prefixed_lines, wrapped
+from .text import visible
+
+_Argument: TypeAlias = tuple[str, str | None]
+
+
+class ApprovalRows:
+    """The rows of one question; what does not depend on the width is read once."""
+
+    def __init__(self, request: ApprovalRequest) -> None:
+        self._request = request
+        self._preview = request.preview
+        shows_diff = self._preview is not None and self._preview.kind == "diff"
+        self._diff = read_diff(self._preview.text, visible) if self._preview is not None and shows_diff else []
+        self._input = list(_other_input(request.args, self._preview, self._diff))
+        self._made: tuple[tuple[int, bool], list[Line]] = ((0, False), [])
+
+    def rows(self, width: int, *, with_trace: bool = False) -> list[Line]:
+        """Everything, for a width; with `with_trace` also every rule that was looked at."""
+        if self._made[0] != (width, with_trace):
+            self._made = ((width, with_trace), self._make(width, with_trace))
+        return self._made[1]
+
+    def trace_start(self, width: int) -> int:
+        """The row at which the trace begins."""
+        return len(self.rows(width, with_trace=True)) - len(self._trace_rows(width))
+
+    def _make(self, width: int, with_trace: bool) -> list[Line]:
+        blocks = [
+            self._preview_rows(width),
+            [row for name, value in self._input for row in argument_rows(name, value, width)],
+            self._target_rows(width),
+            self._diff_rows(width),
+            self._part_rows(width),
+            self._trace_rows(width) if with_trace else [],
+        ]
+        rows: list[Line] = []
+        for block in filter(None, blocks):
+            rows.extend([Line(), *block] if rows else block)
+        return rows
+
+    def _preview_rows(self, width: int) -> list[Line]:
+        if self._preview is None or self._preview.kind == "diff" or not self._preview.text:
+            return []
+        return [*exact_rows(self._preview.text, width), *script_rows(self._preview.text, width)]
+
+    def _target_rows(self, width: int) -> list[Line]:
+        """The resolved paths: what the call would really touch."""
+        targets = list(self._request.targets)
+        if self._preview is not None and self._preview.path and self._preview.path not in targets:
+            targets.insert(0, self._preview.path)
+        return labelled_rows("touches", targets, width)
+
+    def _diff_rows(self, width: int) -> list[Line]:
+        if not self._diff:
+            return []
+        added, removed = diff_counts(self._diff)
+        counts: list[Run] = [("change  ", "muted"), (f"+{added}", "success"), (f" −{removed}", "error")]
+        return [Line(tuple(counts)), *layout_diff(self._diff, width)]
+
+    def _part_rows(self, width: int) -> list[Line]:
+        """The parts of a command with a verdict each."""
+        parts = self._request.parts
+        if len(parts) < 2 and not any(part.rule or part.reason for part in parts):
+            return []
+        rows = [Line(((f"{count_text(len(parts), 'part')}", "muted"),))]
+        return rows + [row for part in parts for row in verdict_rows(part, width)]
+
+    def _trace_rows(self, width: int) -> list[Line]:
+        lines = self._request.trace or (self._request.reason or "no rule was looked at",)
+        rows = [Line((("every rule and check, in order", "muted"),))]
+        for line in lines:
+            rows.extend(prefixed_lines(wrapped([(visible(line), "")], width - 2), (("· ", "muted"),), (("  ", ""),)))
+        return rows
+
+
+def _other_input(args: JsonObject, preview: Preview | None, diff: Sequence[DiffLine]) -> Iterable[_Argument]:
+    """The arguments the preview does not show word for word; None for one whose every line the change shows."""
+    shown = {line.text for line in diff}
+    changed = {line.text for line in diff if line.kind in ("added", "removed")}
+    for name, value in args.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
+        if preview is not None and preview.kind != "diff" and text == preview.text:
+            continue
+        lines = [visible(line) for line in text.split("\n")]
+        covered = all(line in shown for line in lines if line) if len(lines) > 1 else lines[0] in changed
+        yield name, None if diff and covered else text

@@ -1,0 +1,162 @@
+"""The page about one call, as rows: what it was given, wrote and changed, who decided, where the time went. Pure."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tui_agent.protocol.permissions import PermissionMode
+
+from .amounts import bytes_text, count_text, seconds_text
+from .argument_rows import argument_rows, labelled_rows, verdict_rows
+from .call_view import CallView
+from .diff_layout import layout_diff
+from .diff_lines import read_diff
+from .styled_lines import Line, folded, prefixed_lines, wrapped
+from .text import one_line, sanitise, settle, visible
+
+MOST_OUTPUT_LINES = 5_000
+"""Lines shown of an output: the first and the last half of them."""
+
+_LABEL = 13
+"""Cells of most labels."""
+_STATES = {"queued": "queued", "waiting": "waits", "asking": "needs you", "running": "runs", "ended": "ended"}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the page."""
+
+    title: str
+    rows: Sequence[Line]
+
+
+def call_sections(view: CallView, width: int, now: float, whole: str | None = None) -> list[Section]:
+    """The parts of the page that have something to say.
+
+    Args:
+        view: The call.
+        width: Cells of a row.
+        now: Monotonic seconds, for clocks.
+        whole: Its whole output, where that was read from its file.
+    """
+    makers: tuple[tuple[str, Callable[[], list[Line]]], ...] = (
+        ("Input", lambda: _input_rows(view, width)),
+        ("Output", lambda: _output_rows(view, width, whole)),
+        ("Change", lambda: layout_diff(read_diff(view.diff), width) if view.diff else []),
+        ("Decision", lambda: _decision_rows(view, width)),
+        ("Timing", lambda: _timing_rows(view, width, now)),
+    )
+    return [Section(title, rows) for title, make in makers if (rows := make())]
+
+
+def state_words(view: CallView) -> str:
+    """What the call does, or how it ended."""
+    return view.status.replace("_", " ") if view.status is not None else _STATES[view.phase]
+
+
+def page_rows(sections: Sequence[Section]) -> tuple[list[Line], list[int]]:
+    """All rows with a heading for each section, and the row each section begins at."""
+    rows: list[Line] = []
+    starts: list[int] = []
+    for section in sections:
+        if rows:
+            rows.append(Line())
+        starts.append(len(rows))
+        rows.append(Line(((section.title, "heading-2"),)))
+        rows.extend(section.rows)
+    return rows, starts
+
+
+def _input_rows(view: CallView, width: int) -> list[Line]:
+    rows = [row for name, value in view.args.items() for row in argument_rows(name, _words(value), width)]
+    if view.args_asked is not None:
+        rows.append(Line((("the model asked for:", "muted"),)))
+        rows.extend(row for name, value in view.args_asked.items() for row in argument_rows(name, _words(value), width))
+    return rows or [Line((("no input", "muted"),))]
+
+
+def _words(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
+
+
+def _output_rows(view: CallView, width: int, whole: str | None) -> list[Line]:
+    """What it wrote so far, or its result; then what went wrong inside."""
+    rows: list[Line] = []
+    if view.output_cut and not view.ended:
+        rows.append(Line((("… earlier output is not shown …", "muted"),)))
+    for text in filter(None, (whole or view.result, "" if view.ended and view.result else view.output, view.partial)):
+        rows.extend(_text_rows(text, width))
+    if view.progress and not view.ended:
+        rows.extend(wrapped([(sanitise(view.progress), "muted")], width))
+    if view.persisted_path is not None and whole is None:
+        rows.extend(labelled_rows("all of it in", [view.persisted_path], width))
+    if view.traceback:
+        rows.extend(
+            [Line(), Line(((sanitise(view.error_kind or "error"), "error"),)), *_text_rows(view.traceback, width)]
+        )
+    return rows or [Line((("nothing yet" if not view.ended else "nothing", "muted"),))]
+
+
+def _text_rows(text: str, width: int) -> list[Line]:
+    """Output line by line; of very many lines the first and the last."""
+    lines = sanitise(settle(text)).rstrip("\n").split("\n")
+    half = MOST_OUTPUT_LINES // 2
+    if len(lines) > MOST_OUTPUT_LINES:
+        left = len(lines) - 2 * half
+        lines = [*lines[:half], f"… {count_text(left, 'more line')} not shown …", *lines[-half:]]
+    return [row for line in lines for row in folded([(line, "")], width)]
+
+
+def _decision_rows(view: CallView, width: int) -> list[Line]:
+    """Which rule decided, what a person said, which hooks were asked."""
+    rows: list[Line] = []
+    decision, request, resolution = view.decision, view.request, view.resolution
+    if decision is not None:
+        verb = {"allow": "allowed", "ask": "asked", "deny": "denied"}[decision.decision]
+        source = decision.source.replace("_", " ")
+        rows.extend(_told(f"{verb} by {source}", decision.rule or decision.reason, width))
+        rows.extend(_told("mode", PermissionMode(decision.mode).value, width))
+        rows.extend(row for part in decision.parts for row in verdict_rows(part, width))
+    if request is not None:
+        rows.extend(_told("asked because", request.reason, width))
+        rows.extend(labelled_rows("touches", request.targets, width))
+        for line in request.trace:
+            rows.extend(
+                prefixed_lines(wrapped([(visible(line), "muted")], width - 2), (("· ", "muted"),), (("  ", ""),))
+            )
+    if resolution is not None:
+        scope = f" for the {resolution.scope}" if resolution.scope != "once" else ""
+        rows.extend(_told(f"{resolution.decision}{scope} by", resolution.by, width))
+        if resolution.note:
+            rows.extend(_told("with the words", resolution.note, width))
+    for hook in view.hooks:
+        words = " · ".join(filter(None, (hook.action, hook.reason, seconds_text(hook.ms / 1000) if hook.ms else "")))
+        rows.extend(_told(f"hook {hook.name} ({hook.event})", words, width))
+    return rows
+
+
+def _timing_rows(view: CallView, width: int, now: float) -> list[Line]:
+    """Where the time went; waiting for a person apart from everything else."""
+    state = state_words(view)
+    values = [
+        ("state", state + (f", attempt {view.attempt}" if view.attempt > 1 else "")),
+        ("waited", seconds_text((view.queued_ms if view.ended else view.waited_ms(now)) / 1000)),
+        ("for you", seconds_text(view.approval_ms / 1000) if view.approval_ms else ""),
+        ("ran", seconds_text(view.elapsed_ms(now) / 1000) if view.started_at is not None else ""),
+        ("limit", seconds_text(view.timeout_s) if view.timeout_s is not None else ""),
+        ("size", bytes_text(view.size_bytes) if view.size_bytes else ""),
+        ("written", bytes_text(view.output_bytes) if view.output_bytes and not view.ended else ""),
+        *((name, str(value)) for name, value in view.metrics),
+    ]
+    return [row for name, value in values if value for row in _told(name, value, width)]
+
+
+def _told(label: str, value: str, width: int) -> list[Line]:
+    """A value beside its label."""
+    margin = (
+        f"{one_line(visible(label), width // 2):<{_LABEL}}  "
+        if width > 3 * _LABEL
+        else f"{one_line(visible(label), width // 2)}  "
+    )
+    lines = wrapped([(visible(value), "")], width - len(margin))
+    return prefixed_lines(lines, ((margin, "muted"),), ((" " * len(margin), ""),))

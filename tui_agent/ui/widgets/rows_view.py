@@ -1,0 +1,88 @@
+"""Rows that are made for a width all at once: what dialogs and pages show."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from textual.events import Resize
+from textual.message import Message
+
+from tui_agent.ui.styled_lines import NARROWEST, Line
+
+from .line_view import LineView
+
+Build: TypeAlias = Callable[[int], Sequence[Line]]
+"""Makes the rows for a width in cells."""
+
+
+class RowsView(LineView):
+    """Scrollable rows that remember whether they were read to the end."""
+
+    @dataclass
+    class Moved(Message):
+        """Other rows are in sight."""
+
+        view: "RowsView"
+
+        @property
+        def control(self) -> "RowsView":
+            """The view itself."""
+            return self.view
+
+    def __init__(self, build: Build = lambda _: (), *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._build = build
+        self._lines: Sequence[Line] = ()
+        self._read_to = 0
+        self._read_all = False
+
+    @property
+    def total(self) -> int:
+        """All rows."""
+        return len(self._lines)
+
+    @property
+    def rows_below(self) -> int:
+        """Rows below what is in sight."""
+        return max(0, self.total - self.scroll_offset.y - self.row_count)
+
+    @property
+    def read_to_end(self) -> bool:
+        """Whether the last row was in sight, with all before it, at some time."""
+        return self._read_all
+
+    def show(self, build: Build, *, anew: bool = False) -> None:
+        """Shows other rows; `anew` for another text, which begins at its top and is unread."""
+        self._build = build
+        if anew:
+            self._read_to, self._read_all = 0, False
+            self.scroll_to(y=0, animate=False, immediate=True)
+        self._make()
+
+    def line_at(self, row: int) -> Line | None:
+        """A row."""
+        return self._lines[row] if 0 <= row < len(self._lines) else None
+
+    def on_resize(self, event: Resize) -> None:
+        """Fits the rows to another width."""
+        self._make()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Notes what was read."""
+        super().watch_scroll_y(old_value, new_value)
+        self._note_read()
+
+    def _make(self) -> None:
+        if self.row_width:
+            self._lines = self._build(max(NARROWEST, self.row_width))
+            self.set_rows(len(self._lines))
+            self.refresh()
+            self._note_read()
+
+    def _note_read(self) -> None:
+        """What was skipped by jumping over it was not read."""
+        top, rows = self.scroll_offset.y, self.row_count
+        if self._lines and rows and top <= self._read_to:
+            self._read_to = max(self._read_to, top + rows)
+            self._read_all = self._read_all or self._read_to >= self.total
+        self.post_message(self.Moved(self))
