@@ -122,7 +122,7 @@ class ScriptedReply(_Part):
     piece: int | None = None
     """Letters a delta carries; None: about a word."""
     pace: float = 0.0
-    """Seconds between frames."""
+    """Seconds between chunks: frames, or single bytes."""
     byte_by_byte: bool = False
     """Every byte of the body is a chunk of its own."""
     ending: Literal["complete", "no_message_stop", "cut", "reset", "error"] = "complete"
@@ -156,11 +156,14 @@ class RecordedRequest:
     """The client's port: the same for requests on one connection."""
     problems: list[str] = field(default_factory=list)
     """What the API would refuse."""
+    answered_at: float | None = None
+    """The same clock, once the whole answer was sent."""
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the client went away before its answer was complete."""
 
     def to_json(self) -> dict[str, Any]:
-        return {"body": self.body, "headers": dict(self.headers), "at": self.at, "problems": self.problems}
+        times = {"at": self.at, "answered_at": self.answered_at}
+        return {"body": self.body, "headers": dict(self.headers), "problems": self.problems, **times}
 
 
 class ScriptedMessagesServer:
@@ -254,6 +257,7 @@ class ScriptedMessagesServer:
         self._resuming = scripted.stop_reason == "pause_turn"
         try:
             await self._play(scripted, reply)
+            record.answered_at = time.monotonic()
         except (ConnectionError, asyncio.CancelledError):
             record.gone.set()
             raise
@@ -298,8 +302,8 @@ class ScriptedMessagesServer:
                 continue
             for chunk in _chunks(item, scripted.byte_by_byte):
                 await reply.write(chunk)
-            if scripted.pace:
-                await asyncio.sleep(scripted.pace)
+                if scripted.pace:
+                    await asyncio.sleep(scripted.pace)
         if scripted.ending in ("cut", "reset"):
             reply.cut(reset=scripted.ending == "reset")
         else:
