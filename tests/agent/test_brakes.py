@@ -1,0 +1,392 @@
+"""Stop after this step, abort now, cancel the task: each ends the run once and leaves all whole (C33, P27–P35)."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import pytest
+
+from tui_agent.agent import AgentLoop, AgentLoopConfig
+from tui_agent.execution import ApprovalGate, ExecutionOptions
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.envelope import Origin
+from tui_agent.protocol.events import (
+    AgentEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    Noticed,
+    StatusChanged,
+    ToolEnded,
+    Warned,
+)
+from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEvent, TextDelta
+from tui_agent.providers import Call, ScriptedProvider, Think, Wait, call, fail, reply
+
+from .fakes import FakePolicy
+from .harness import AT_ONCE, Bench, BenchMaker, ScriptedTool
+
+QUICK = ExecutionOptions(grace=0)
+
+
+async def _braked(b: Bench, when: asyncio.Event, brake: str) -> None:
+    """Runs the agent and pulls a brake once the event is set."""
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(b.loop.run("Go"))
+        await when.wait()
+        if brake == "abort":
+            b.loop.abort("enough")
+        elif brake == "stop":
+            b.loop.stop()
+        else:
+            running.cancel()
+
+
+async def test_a_stop_lets_the_step_end(bench: BenchMaker) -> None:
+    held = ScriptedTool("bash").hold()
+    b = bench([reply(call("bash"), call("bash")), "unused"], held)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await held.started.wait()
+        b.loop.stop()
+        b.loop.stop()
+        held.go_on.set()
+
+    assert b.ended.reason == "stopped"
+    assert [result.text for result in b.results] == ["bash", "bash"]
+    assert [event.code for event in b.of(Noticed)] == ["stop_requested"]
+    assert b.provider.left == 1
+
+
+async def test_a_stop_during_an_answer_lets_it_end(bench: BenchMaker) -> None:
+    speaking, go_on = asyncio.Event(), asyncio.Event()
+    b = bench([reply("That is", Wait(go_on, speaking), " all.")])
+    b.loop.follow_up("later")
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await speaking.wait()
+        b.loop.stop()
+        go_on.set()
+
+    assert (b.ended.reason, b.texts[-1]) == ("stopped", "assistant: That is\n all.")
+    assert len(b.loop.waiting_messages) == 1
+    assert [event.status for event in b.of(StatusChanged)][-2:] == ["stopping", "idle"]
+
+
+async def test_an_abort_closes_the_stream_and_keeps_what_was_said(bench: BenchMaker) -> None:
+    speaking = asyncio.Event()
+    b = bench([reply(Think("secret"), "Half a th", Wait(asyncio.Event(), speaking), "ought")])
+
+    await _braked(b, speaking, "abort")
+
+    assert b.texts == ["user: Go", "assistant: Half a th"]
+    assert (b.ended.reason, b.ended.error, b.ended.final_text) == ("aborted", "enough", "Half a th")
+    assert b.provider.closed_early == 1
+    assert [event.text for event in b.of(Noticed)] == ["The run ends now: enough."]
+
+
+async def test_an_abort_before_anything_was_said_leaves_no_answer(bench: BenchMaker) -> None:
+    thinking = asyncio.Event()
+    b = bench([reply(Think("hm"), Wait(asyncio.Event(), thinking))])
+
+    await _braked(b, thinking, "abort")
+
+    assert b.texts == ["user: Go"]
+    assert "message.discarded" in b.types()
+
+
+async def test_an_abort_while_connecting_tells_of_no_message(bench: BenchMaker) -> None:
+    connecting = asyncio.Event()
+    b = bench([reply(Wait(asyncio.Event(), connecting), "x")])
+
+    await _braked(b, connecting, "abort")
+
+    assert b.types()[5:] == ["notice", "step.ended", "turn.ended", "run.ended"]
+
+
+@pytest.mark.parametrize("brake", ["abort", "cancel"])
+async def test_calls_of_a_broken_answer_are_answered(bench: BenchMaker, brake: str) -> None:
+    speaking = asyncio.Event()
+    look, change = ScriptedTool("look", read_only=True), ScriptedTool("change")
+    parts = ("Let me", Call("look", {}), Call("change", {}), Wait(asyncio.Event(), speaking), "…")
+    b = bench([reply(*parts)], look, change)
+
+    async def ended() -> None:
+        await speaking.wait()
+        await look.started.wait()
+        for _ in range(10):
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(b.loop.run("Go"))
+        await ended()
+        if brake == "abort":
+            b.loop.abort("enough")
+        else:
+            running.cancel()
+
+    assert [event.status for event in b.of(ToolEnded)] == ["ok", "cancelled"]
+    assert [result.is_error for result in b.results] == [False, True]
+    assert (len(look.runs), len(change.runs)) == (1, 0)
+    assert b.ended.reason == "aborted"
+    assert running.cancelled() is (brake == "cancel")
+
+
+@pytest.mark.parametrize("brake", ["abort", "cancel"])
+async def test_running_calls_are_ended_and_answered(bench: BenchMaker, brake: str) -> None:
+    held = ScriptedTool("bash").hold()
+    b = bench([reply(call("bash"), call("bash")), "unused"], held, options=QUICK)
+
+    await _braked(b, held.started, brake)
+
+    assert held.cancelled == 1
+    assert [event.status for event in b.of(ToolEnded)] == ["cancelled", "cancelled"]
+    assert (b.ended.reason, b.ended.steps) == ("aborted", 1)
+    assert not b.loop.running
+
+
+@pytest.mark.parametrize("brake", ["abort", "cancel"])
+async def test_a_question_to_a_person_is_settled(bench: BenchMaker, brake: str) -> None:
+    gate, asked = ApprovalGate(interactive=True), asyncio.Event()
+
+    async def note(_: object) -> None:
+        asked.set()
+
+    gate.on_request = note
+    b = bench([reply(call("bash")), "unused"], ScriptedTool("bash"), policy=FakePolicy(), gate=gate, options=QUICK)
+
+    await _braked(b, asked, brake)
+
+    assert [event.by for event in b.of(ApprovalResolved)] == ["cancel"]
+    assert gate.pending == ()
+    assert b.results[0].is_error
+
+
+async def test_a_wait_for_another_attempt_ends_at_once(bench: BenchMaker) -> None:
+    for brake, reason in (("abort", "aborted"), ("stop", "stopped"), ("cancel", "aborted")):
+        b = bench([fail("overloaded", retry_after=100)])
+        waiting = asyncio.Event()
+        _when(b.bus, "step.retry", waiting.set)
+
+        await _braked(b, waiting, brake)
+
+        assert b.ended.reason == reason
+        assert b.types()[-3:] == ["step.ended", "turn.ended", "run.ended"]
+
+
+async def test_a_failure_after_a_stop_is_not_tried_again(bench: BenchMaker) -> None:
+    speaking, go_on = asyncio.Event(), asyncio.Event()
+    b = bench([reply("Half", Wait(go_on, speaking), fail())])
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await speaking.wait()
+        b.loop.stop()
+        go_on.set()
+
+    assert (b.ended.reason, b.texts[-1]) == ("stopped", "assistant: Half")
+
+
+async def test_the_next_run_has_brakes_of_its_own(bench: BenchMaker) -> None:
+    for brake in ("abort", "stop", "cancel"):
+        speaking, go_on = asyncio.Event(), asyncio.Event()
+        b = bench([reply("Half", Wait(go_on, speaking)), "Whole."])
+        _when(b.bus, "notice", go_on.set)
+        await _braked(b, speaking, brake)
+
+        report = await b.loop.run("Again")
+
+        assert (report.reason, report.final_text) == ("done", "Whole.")
+
+
+async def test_a_callers_token_aborts_too(bench: BenchMaker) -> None:
+    held, token = ScriptedTool("bash").hold(), CancellationToken()
+    b = bench([reply(call("bash"))], held, options=QUICK, cancellation=token)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await held.started.wait()
+        token.cancel("the parent was cancelled")
+
+    assert (b.ended.reason, b.ended.error) == ("aborted", "the parent was cancelled")
+
+
+async def test_a_callers_token_that_was_set_before_lets_nothing_begin(bench: BenchMaker) -> None:
+    token = CancellationToken()
+    token.cancel("over")
+    b = bench(["unused"], cancellation=token)
+
+    report = await b.loop.run("Go")
+
+    assert report.reason == "aborted"
+    assert b.texts == ["user: Go"]
+
+
+async def test_brakes_without_a_run_do_nothing(bench: BenchMaker) -> None:
+    b = bench(["Fine."])
+
+    b.loop.stop()
+    b.loop.abort()
+    report = await b.loop.run("Go")
+
+    assert report.reason == "done"
+    assert b.of(Noticed) == []
+
+
+async def test_destroying_an_agent_aborts_its_run(bench: BenchMaker) -> None:
+    held = ScriptedTool("bash").hold()
+    b = bench([reply(call("bash"))], held, options=QUICK)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await held.started.wait()
+        b.loop.destroy("closed")
+
+    assert b.ended.reason == "aborted"
+    assert "agent.destroyed" in b.types()
+
+
+async def test_a_fault_of_the_provider_is_raised_with_the_run_ended_and_the_conversation_whole(
+    bench: BenchMaker,
+) -> None:
+    class FaultyProvider(ScriptedProvider):
+        """Raises what no provider may."""
+
+        async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+            yield TextDelta("Half")
+            raise ValueError("a bug")
+
+    b = bench([])
+    b.loop.provider = FaultyProvider(model=ModelInfo("faulty"))
+
+    with pytest.raises(ValueError, match="a bug"):
+        await b.loop.run("Go")
+
+    assert b.ended.reason == "error"
+    assert b.ended.error == "Internal error: ValueError: a bug. The conversation was kept."
+    assert b.texts == ["user: Go", "assistant: Half"]
+    assert not b.loop.running
+
+
+class BrakingBus(EventBus):
+    """Calls a function as soon as a number of events was told."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.left = number
+        self.brake = lambda: None
+
+    def publish(self, event: AgentEvent, origin: Origin | None = None) -> None:
+        super().publish(event, origin)
+        self.left -= 1
+        if self.left == 0:
+            self.brake()
+
+
+def _scripted_run(bus: EventBus) -> Bench:
+    """An agent whose run has everything: thinking, early and late calls, a failure, questions, an empty answer."""
+    provider = ScriptedProvider(
+        [
+            reply(Think("hm"), "Looking", call("look"), call("bash"), call("look")),
+            reply("Half", call("look"), fail()),
+            reply("Whole", call("bash"), call("bash")),
+            reply(Think("only")),
+            "Done.",
+            "And that.",
+        ]
+    )
+    gate = ApprovalGate(interactive=True)
+    tools = (ScriptedTool("look", read_only=True), ScriptedTool("bash"))
+    loop = AgentLoop(
+        AgentLoopConfig(
+            provider=provider, tools=tools, bus=bus, policy=FakePolicy(), gate=gate, options=QUICK, retry=AT_ONCE
+        )
+    )
+    return Bench(loop, provider, bus)
+
+
+async def _answer_questions(b: Bench) -> None:
+    """A person: approves every question, steers at the first and queues a follow-up."""
+    said = False
+    with b.bus.subscribe(merge=False, since=0) as subscription:
+        async for batch in subscription.batches():
+            for envelope in batch:
+                if isinstance(envelope.event, ApprovalRequested):
+                    if not said:
+                        b.loop.follow_up("and then")
+                        b.loop.steer("by the way")
+                        said = True
+                    b.loop.resolve_approval(envelope.event.request_id, ApprovalDecision(decision="approve"))
+                if envelope.type == "run.ended":
+                    return
+
+
+async def _run_to_its_end(bus: EventBus, brake: Callable[[Bench, "asyncio.Task[object]"], Awaitable[None]]) -> Bench:
+    """The scripted run with a person who answers, and something that pulls the brakes."""
+    b = _scripted_run(bus)
+    async with asyncio.TaskGroup() as group:
+        person = group.create_task(_answer_questions(b))
+        running = group.create_task(b.loop.run("Go"))
+        await brake(b, running)
+        await asyncio.wait([running])
+        person.cancel()
+    return b
+
+
+def _judge_braked(b: Bench) -> None:
+    b.judge()
+    assert not b.loop.running
+    assert b.of(Warned) == []
+    texts = [*(message.text for message in b.loop.waiting_messages), *b.delivered]
+    assert len(texts) == len(set(texts))
+    assert b.types().count("run.started") == b.types().count("run.ended") <= 1
+
+
+def _pull(b: Bench, running: "asyncio.Task[object]", brake: str) -> None:
+    {"abort": b.loop.abort, "stop": b.loop.stop, "cancel": running.cancel}[brake]()
+
+
+@pytest.mark.parametrize("brake", ["abort", "cancel", "stop"])
+async def test_at_whatever_event_the_brakes_are_pulled_everything_is_whole(brake: str) -> None:
+    async def no_brake(_b: Bench, _running: "asyncio.Task[object]") -> None:
+        """Lets it run."""
+
+    whole = await _run_to_its_end(EventBus(), no_brake)
+    _judge_braked(whole)
+    assert whole.ended.reason == "done"
+    assert len(whole.events) > 80
+
+    for number in range(2, len(whole.events)):
+        bus = BrakingBus(number)
+
+        async def at_an_event(b: Bench, running: "asyncio.Task[object]", bus: BrakingBus = bus) -> None:
+            bus.brake = lambda: _pull(b, running, brake)
+
+        _judge_braked(await _run_to_its_end(bus, at_an_event))
+
+
+@pytest.mark.parametrize("brake", ["abort", "cancel", "stop"])
+async def test_after_however_many_turns_of_the_event_loop_everything_is_whole(brake: str) -> None:
+    for number in range(120):
+
+        async def after_a_while(b: Bench, running: "asyncio.Task[object]", number: int = number) -> None:
+            for _ in range(number):
+                await asyncio.sleep(0)
+            _pull(b, running, brake)
+
+        b = await _run_to_its_end(EventBus(), after_a_while)
+        _judge_braked(b)
+
+
+def _when(bus: EventBus, kind: str, act: Callable[[], object]) -> None:
+    """Calls a function as soon as an event of that type was told."""
+    publish = bus.publish
+
+    def told(event: AgentEvent, origin: Origin | None = None) -> None:
+        publish(event, origin)
+        if event.type == kind:
+            act()
+
+    bus.publish = told

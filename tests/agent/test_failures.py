@@ -1,0 +1,257 @@
+"""When the model cannot be asked, breaks off, says nothing or refuses (promise 15, P11–P13, P17)."""
+
+import asyncio
+
+import pytest
+
+from tui_agent.agent import RetryPolicy
+from tui_agent.agent.loop import AgentLoop
+from tui_agent.protocol.events import (
+    Failed,
+    MessageDiscarded,
+    MessageStarted,
+    RequestBuilt,
+    StatusChanged,
+    StepRetry,
+    ToolEnded,
+    ToolStarted,
+    UsageUpdated,
+    Warned,
+)
+from tui_agent.protocol.messages import StopReason, Usage
+from tui_agent.protocol.provider import StreamStarted, TextDelta
+from tui_agent.providers import ScriptedProvider, Think, call, fail, reply
+
+from .harness import BenchMaker, ScriptedTool
+
+
+async def test_a_failure_before_anything_was_said_is_tried_again_in_silence(bench: BenchMaker) -> None:
+    b = bench([fail("overloaded", "busy", status=529), "Hello."])
+
+    report = await b.loop.run("Hi")
+
+    assert (report.reason, report.final_text) == ("done", "Hello.")
+    assert b.of(StepRetry) == [
+        StepRetry(attempt=2, max=10, wait_s=0, error_kind="overloaded", status=529, discarded=False, text="busy")
+    ]
+    assert b.of(MessageDiscarded) == []
+    assert len(b.of(RequestBuilt)) == 2
+    assert report.step_count == 1
+
+
+async def test_the_waits_are_those_of_the_policy(bench: BenchMaker) -> None:
+    policy = RetryPolicy(max_attempts=4, first_wait=0.001, longest_wait=0.002)
+    b = bench([fail(), fail(retry_after=0.003), fail(), "Hello."], retry=policy)
+
+    await b.loop.run("Hi")
+
+    assert [(event.attempt, event.max, event.wait_s) for event in b.of(StepRetry)] == [
+        (2, 4, 0.001),
+        (3, 4, 0.003),
+        (4, 4, 0.002),
+    ]
+    assert [event.detail for event in b.of(StatusChanged) if event.status == "retrying"] == [
+        "2/4 in 0.001 s",
+        "3/4 in 0.003 s",
+        "4/4 in 0.002 s",
+    ]
+
+
+async def test_a_broken_answer_is_thrown_away_and_asked_for_again(bench: BenchMaker) -> None:
+    b = bench([reply("Half an", fail("stream_cut")), "A whole answer."])
+
+    await b.loop.run("Hi")
+
+    assert b.texts == ["user: Hi", "assistant: A whole answer."]
+    first, second = [event.message_id for event in b.of(MessageStarted) if event.role == "assistant"]
+    assert [event.message_id for event in b.of(MessageDiscarded)] == [first]
+    assert first != second
+    assert b.of(StepRetry)[0].discarded
+
+
+async def test_calls_of_a_thrown_away_answer_never_run_twice(bench: BenchMaker) -> None:
+    look, change = ScriptedTool("look", read_only=True).hold(), ScriptedTool("change")
+    answer = reply(call("look"), call("change"))
+    b = bench([reply(call("look"), call("change"), fail("network")), answer, "Done."], look, change)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        while len(b.of(StepRetry)) == 0:
+            await asyncio.sleep(0)
+        look.go_on.set()
+
+    assert len(change.runs) == 1
+    assert [event.call_id for event in b.of(ToolStarted) if event.name == "change"] == ["call_4"]
+    assert [(event.call_id, event.status) for event in b.of(ToolEnded)][:2] == [
+        ("call_1", "cancelled"),
+        ("call_2", "cancelled"),
+    ]
+    assert [result.call_id for result in b.results] == ["call_3", "call_4"]
+
+
+async def test_what_a_thrown_away_answer_cost_is_counted(bench: BenchMaker) -> None:
+    usage = Usage(input_tokens=10, output_tokens=5)
+    b = bench([reply("Half", fail()), reply("Whole.", usage=usage)])
+
+    report = await b.loop.run("Hi")
+
+    assert [event.delta for event in b.of(UsageUpdated)] == [Usage(input_tokens=10), usage]
+    assert report.total_usage == Usage(input_tokens=20, output_tokens=5)
+    assert report.steps[0].usage == report.total_usage
+
+
+@pytest.mark.parametrize("kind", ["authentication", "invalid_request", "too_large", "context_exceeded", "unavailable"])
+async def test_what_was_refused_as_such_is_not_repeated(bench: BenchMaker, kind: str) -> None:
+    b = bench([fail(kind, "refused for good"), "unused"])
+
+    report = await b.loop.run("Hi")
+
+    assert (report.reason, report.error, report.error_kind) == ("error", "refused for good", kind)
+    assert b.of(StepRetry) == []
+    assert b.of(Failed) == [Failed(code="run_failed", text="refused for good", context={"kind": kind})]
+    assert b.texts == ["user: Hi"]
+
+
+async def test_when_all_attempts_failed_the_text_so_far_is_kept(bench: BenchMaker) -> None:
+    policy = RetryPolicy(max_attempts=2, first_wait=0)
+    change = ScriptedTool("change")
+    b = bench([reply("One", fail()), reply("Two", call("change"), fail("network", "gone"))], change, retry=policy)
+
+    report = await b.loop.run("Hi")
+
+    assert (report.reason, report.error, report.final_text) == ("error", "gone", "Two")
+    assert b.texts[:2] == ["user: Hi", "assistant: Two"]
+    assert change.runs == []
+    assert [result.is_error for result in b.results] == [True]
+    assert report.steps[0].finish_reason == "other"
+
+
+async def test_after_a_failure_the_conversation_goes_on(bench: BenchMaker) -> None:
+    b = bench([reply("Half", fail("authentication")), "Back again."])
+    await b.loop.run("Hi")
+
+    report = await b.loop.run("Again")
+
+    assert report.final_text == "Back again."
+    assert b.sent(1) == ["user: Hi", "assistant: Half", "user: Again"]
+
+
+async def test_a_stream_that_ends_without_saying_why_is_a_cut_stream(bench: BenchMaker) -> None:
+    class HalfProvider(ScriptedProvider):
+        """Ends its first stream in the middle."""
+
+        async def stream(self, request):
+            if not self.requests:
+                self.requests.append(request)
+                yield StreamStarted()
+                yield TextDelta("Half")
+                return
+            async for event in super().stream(request):
+                yield event
+
+    b = bench([])
+    b.loop.provider = HalfProvider(["Whole."])
+
+    await b.loop.run("Hi")
+
+    assert b.texts == ["user: Hi", "assistant: Whole."]
+    assert b.of(StepRetry)[0].error_kind == "stream_cut"
+
+
+async def test_an_empty_answer_is_asked_for_once_more(bench: BenchMaker) -> None:
+    b = bench([reply(Think("hm"), "  \n"), "Now."])
+
+    report = await b.loop.run("Hi")
+
+    assert (report.reason, report.final_text) == ("done", "Now.")
+    (retry,) = b.of(StepRetry)
+    assert (retry.error_kind, retry.attempt, retry.max, retry.wait_s, retry.discarded) == (
+        "empty_answer",
+        2,
+        2,
+        0,
+        True,
+    )
+    assert b.texts == ["user: Hi", "assistant: Now."]
+
+
+async def test_a_second_empty_answer_is_an_error(bench: BenchMaker) -> None:
+    b = bench([reply(), reply(Think("hm")), "unused"])
+
+    report = await b.loop.run("Hi")
+
+    assert (report.reason, report.error_kind) == ("error", "bad_response")
+    assert "empty answer" in (report.error or "")
+    assert b.texts == ["user: Hi"]
+    assert b.provider.left == 1
+
+
+async def test_empty_answers_are_counted_apart_from_failures(bench: BenchMaker) -> None:
+    policy = RetryPolicy(max_attempts=2, first_wait=0)
+    b = bench([reply(), fail(), "unused"], retry=policy)
+
+    report = await b.loop.run("Hi")
+
+    assert report.reason == "error"
+    assert [event.error_kind for event in b.of(StepRetry)] == ["empty_answer"]
+
+
+@pytest.mark.parametrize("kept", [True, False])
+async def test_a_refusal_ends_the_run_with_a_clear_error(bench: BenchMaker, kept: bool) -> None:
+    change = ScriptedTool("change")
+    parts = ("I can't", call("change")) if kept else (Think("no"),)
+    b = bench([reply(*parts, stop_reason="refusal")], change)
+
+    report = await b.loop.run("Do harm")
+
+    assert report.reason == "error"
+    assert (report.error or "").startswith("The model declined to answer.")
+    assert change.runs == []
+    assert [line.split(":")[0] for line in b.texts] == (["user", "assistant", "tool_result"] if kept else ["user"])
+
+
+async def test_a_full_window_ends_the_run_with_a_clear_error(bench: BenchMaker) -> None:
+    b = bench([reply("It is", stop_reason="model_context_window_exceeded")])
+
+    report = await b.loop.run("Go")
+
+    assert (report.reason, report.error_kind) == ("error", "context_exceeded")
+    assert b.texts[-1] == "assistant: It is"
+
+
+@pytest.mark.parametrize("reason", ["refusal", "model_context_window_exceeded"])
+async def test_an_ending_without_any_content_leaves_no_message(bench: BenchMaker, reason: StopReason) -> None:
+    b = bench([reply(stop_reason=reason)])
+
+    report = await b.loop.run("Go")
+
+    assert report.reason == "error"
+    assert b.texts == ["user: Go"]
+    assert report.steps[0].finish_reason == "error"
+
+
+async def test_an_unknown_reason_to_stop_with_text_is_an_answer(bench: BenchMaker) -> None:
+    b = bench([reply("Fine.", stop_reason="other")])
+
+    assert (await b.loop.run("Go")).reason == "done"
+    assert b.of(Warned) == []
+
+
+async def test_a_steer_survives_an_answer_that_is_thrown_away(bench: BenchMaker) -> None:
+    b = bench([reply("Half", fail()), "Whole.", "And that."])
+    _steer_at_retry(b.loop)
+
+    await b.loop.run("Go")
+
+    assert b.texts == ["user: Go", "assistant: Whole.", "user: also", "assistant: And that."]
+
+
+def _steer_at_retry(loop: AgentLoop) -> None:
+    publish = loop.bus.publish
+
+    def told(event, origin=None) -> None:
+        publish(event, origin)
+        if event.type == "step.retry":
+            loop.steer("also")
+
+    loop.bus.publish = told

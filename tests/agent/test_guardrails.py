@@ -1,0 +1,47 @@
+"""Guardrails: asked in order, first trip wins, what fails does not pass (S4-67 … S4-70)."""
+
+from tui_agent.agent.guardrails import GuardrailContext, GuardrailDecision, first_trip
+from tui_agent.protocol.events import AgentEvent, GuardrailTripped
+
+from .fakes import FakeGuardrail
+
+CONTEXT = GuardrailContext("input", (), "system", None, 3)
+PASS = GuardrailDecision(passed=True, tripwire=True)
+TRIP = GuardrailDecision(passed=False, tripwire=True, reason="too secret", severity="high")
+
+
+async def test_only_those_of_the_kind_are_asked_in_order_until_one_trips() -> None:
+    events: list[AgentEvent] = []
+    other = FakeGuardrail("other", TRIP, "output")
+    first, second, third = FakeGuardrail("first", PASS), FakeGuardrail("second", TRIP), FakeGuardrail("third", TRIP)
+
+    reason = await first_trip([other, first, second, third], CONTEXT, events.append)
+
+    assert reason == "too secret"
+    assert [len(guardrail.asked) for guardrail in (other, first, second, third)] == [0, 1, 1, 0]
+    assert first.asked == [CONTEXT]
+    assert events == [GuardrailTripped(name="second", lane="input", severity="high", reason="too secret", halted=True)]
+
+
+async def test_not_passing_without_a_tripwire_is_told_and_does_not_halt() -> None:
+    events: list[AgentEvent] = []
+    warned = FakeGuardrail("soft", GuardrailDecision(passed=False))
+
+    assert await first_trip([warned], CONTEXT, events.append) is None
+
+    assert events == [
+        GuardrailTripped(
+            name="soft", lane="input", severity="medium", reason="guardrail soft did not pass", halted=False
+        )
+    ]
+
+
+async def test_one_that_fails_lets_nothing_pass() -> None:
+    events: list[AgentEvent] = []
+    broken = FakeGuardrail("broken", ValueError("no model"))
+
+    reason = await first_trip([broken], CONTEXT, events.append)
+
+    assert reason == "guardrail broken failed: no model"
+    assert isinstance(events[0], GuardrailTripped)
+    assert (events[0].severity, events[0].halted) == ("critical", True)

@@ -1,0 +1,435 @@
+"""Runs that guardrails, permissions and people have a say in (S4-67 … S4-75, C37, P50, P51, P56)."""
+
+import asyncio
+
+import pytest
+
+from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentLoopSnapshot, GuardrailDecision
+from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
+from tui_agent.protocol.events import (
+    ApprovalResolved,
+    CheckpointRestored,
+    CheckpointSaved,
+    GuardrailTripped,
+    PermissionModeChanged,
+    ToolEnded,
+    Warned,
+)
+from tui_agent.protocol.hooks import FailureAnswer, ToolFailed
+from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.providers import Reply, ScriptedProvider, Wait, call, reply
+
+from .fakes import FakeCheckpoints, FakeGuardrail, FakePolicy
+from .harness import AT_ONCE, BenchMaker, ScriptedTool, asking
+
+PASS = GuardrailDecision(passed=True)
+TRIP = GuardrailDecision(passed=False, tripwire=True, reason="not that")
+APPROVE = ApprovalDecision(decision="approve")
+DENY = ApprovalDecision(decision="deny", note="not now")
+
+
+async def test_input_guardrails_are_asked_before_every_request(bench: BenchMaker) -> None:
+    guardrail = FakeGuardrail("in", PASS)
+    b = bench([reply(call("look")), "Done."], ScriptedTool("look"), guardrails=[guardrail], system="be good")
+
+    await b.loop.run("Go")
+
+    assert [(asked.step, asked.system, asked.answer, len(asked.messages)) for asked in guardrail.asked] == [
+        (0, "be good", None, 1),
+        (1, "be good", None, 3),
+    ]
+
+
+async def test_a_tripped_input_guardrail_ends_the_run_before_the_model_is_asked(bench: BenchMaker) -> None:
+    b = bench(["unused"], guardrails=[FakeGuardrail("in", TRIP)])
+
+    report = await b.loop.run("Go")
+
+    assert (report.reason, report.final_text) == ("guardrail", "not that")
+    assert b.provider.requests == []
+    assert b.types()[3:] == [
+        "turn.started",
+        "step.started",
+        "guardrail.tripped",
+        "step.ended",
+        "turn.ended",
+        "run.ended",
+    ]
+
+
+async def test_a_tripped_output_guardrail_answers_the_calls_and_ends_the_run(bench: BenchMaker) -> None:
+    change, guardrail = ScriptedTool("change"), FakeGuardrail("out", TRIP, "output")
+    b = bench([reply("Look", call("change"), call("change")), "unused"], change, guardrails=[guardrail])
+
+    report = await b.loop.run("Go")
+
+    assert (report.reason, report.final_text) == ("guardrail", "not that")
+    assert change.runs == []
+    assert [result.is_error for result in b.results] == [True, True]
+    assert "not that" in b.results[0].text
+    assert guardrail.asked[0].answer is not None
+    assert guardrail.asked[0].messages[-1] is guardrail.asked[0].answer
+    types = b.types()
+    assert types.index("step.ended") < types.index("guardrail.tripped") < types.index("tool.ended")
+
+
+async def test_what_does_not_pass_without_a_tripwire_is_told_and_goes_on(bench: BenchMaker) -> None:
+    soft = FakeGuardrail("out", GuardrailDecision(passed=False, reason="hm"), "output")
+    b = bench(["Fine."], guardrails=[soft])
+
+    assert (await b.loop.run("Go")).reason == "done"
+    assert [(event.reason, event.halted) for event in b.of(GuardrailTripped)] == [("hm", False)]
+
+
+async def test_an_abort_ends_a_guardrail_that_hangs(bench: BenchMaker) -> None:
+    asked = asyncio.Event()
+
+    class HangingGuardrail(FakeGuardrail):
+        async def check(self, context: object) -> GuardrailDecision:
+            asked.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    for kind in ("input", "output"):
+        asked.clear()
+        change = ScriptedTool("change")
+        b = bench([reply("Look", call("change"))], change, guardrails=[HangingGuardrail("slow", PASS, kind)])
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(b.loop.run("Go"))
+            await asked.wait()
+            b.loop.abort("enough")
+        assert running.result().reason == "aborted"
+        assert change.runs == []
+        assert len(b.results) == (kind == "output")
+
+
+async def test_a_person_is_asked_and_answers_by_id(bench: BenchMaker) -> None:
+    gate, change = ApprovalGate(interactive=True), ScriptedTool("change")
+    b = bench([reply(call("change", n=1), call("change", n=2)), "Fine."], change, policy=FakePolicy(), gate=gate)
+
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(b.loop.run("Go"))
+        first = await _question(b.loop)
+        assert b.loop.pending_calls[0].request_id == first
+        assert b.loop.resolve_approval(first, APPROVE)
+        assert not b.loop.resolve_approval(first, DENY)
+        assert b.loop.resolve_approval(await _question(b.loop, after=first), DENY)
+        assert not b.loop.resolve_approval("ask_unknown", APPROVE)
+
+    assert [event.status for event in b.of(ToolEnded)] == ["ok", "denied_user"]
+    assert "not now" in b.results[1].text
+    assert running.result().total_approval_wait_ms > 0
+    assert b.ended.approval_ms == running.result().total_approval_wait_ms
+
+
+async def test_where_nobody_can_answer_the_answer_is_no(bench: BenchMaker) -> None:
+    change = ScriptedTool("change")
+    b = bench([reply(call("change")), "Fine."], change, policy=FakePolicy())
+
+    report = await b.loop.run("Go")
+
+    assert report.reason == "done"
+    assert change.runs == []
+    assert [event.by for event in b.of(ApprovalResolved)] == ["nobody"]
+
+
+async def test_a_change_of_mode_answers_what_waits(bench: BenchMaker) -> None:
+    for mode, status in ((PermissionMode.ALLOW, "ok"), (PermissionMode.DENY, "denied_policy")):
+        gate = ApprovalGate(interactive=True)
+        b = bench([reply(call("change")), "Fine."], ScriptedTool("change"), policy=FakePolicy(), gate=gate)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(b.loop.run("Go"))
+            await _question(b.loop)
+            b.loop.set_mode(mode, "user")
+        assert b.of(ToolEnded)[0].status == status
+        assert b.of(PermissionModeChanged) == [PermissionModeChanged(old=PermissionMode.ASK, new=mode, by="user")]
+        assert b.of(ApprovalResolved)[0].by == "policy"
+        assert b.loop.policy.mode is mode
+
+
+async def test_the_same_mode_again_is_no_change(bench: BenchMaker) -> None:
+    b = bench([], policy=FakePolicy())
+
+    b.loop.set_mode(PermissionMode.ASK, "user")
+
+    assert b.of(PermissionModeChanged) == []
+
+
+async def test_without_a_policy_there_is_no_mode_to_choose(bench: BenchMaker) -> None:
+    b = bench([])
+
+    b.loop.set_mode(PermissionMode.ALLOW)
+    with pytest.raises(ConfigurationError, match="mode plan needs a permission policy"):
+        b.loop.set_mode(PermissionMode.PLAN)
+
+    policy = b.loop.policy
+    assert policy.mode is PermissionMode.ALLOW
+    tool = ScriptedTool("x")
+    assert (policy.floor(tool, {}), policy.grant_rule(tool, {})) == (None, None)
+    policy.grant("x", "session")
+
+
+async def test_a_denial_that_stops_the_turn_ends_the_run(bench: BenchMaker) -> None:
+    gate, options = ApprovalGate(interactive=True), ExecutionOptions(on_reject="stop_turn")
+    tool = ScriptedTool("change")
+    b = bench([reply(call("change"), call("change"))], tool, policy=FakePolicy(), gate=gate, options=options)
+
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(b.loop.run("Go"))
+        b.loop.resolve_approval(await _question(b.loop), ApprovalDecision(decision="deny"))
+
+    assert running.result().reason == "stopped"
+    assert len(b.results) == 2
+
+
+async def test_a_failure_that_must_not_be_gone_on_from_ends_the_run(bench: BenchMaker) -> None:
+    hooks = HookBus()
+
+    @hooks.on_tool_error
+    def give_up(_: ToolFailed) -> FailureAnswer:
+        return FailureAnswer(continue_on_error=False)
+
+    broken = ScriptedTool("change", error=ValueError("disk gone"))
+    b = bench([reply(call("change"), call("change")), "unused"], broken, hooks=hooks)
+
+    report = await b.loop.run("Go")
+
+    assert report.reason == "error"
+    assert "disk gone" in (report.error or "")
+    assert len(b.results) == 2
+
+
+async def test_a_system_function_is_asked_at_each_run(bench: BenchMaker) -> None:
+    texts = iter(["first", "second", "second"])
+
+    async def system() -> str:
+        return next(texts)
+
+    b = bench(["One.", "Two.", "Three."], system=system)
+    changes: list[object] = []
+    b.loop.history.registry.listen(changes.append)
+
+    for _ in range(3):
+        await b.loop.run("Go")
+
+    assert [request.system[0].text for request in b.provider.requests] == ["first", "second", "second"]
+    assert len(changes) == 2
+
+
+async def test_a_plain_system_function_is_as_good(bench: BenchMaker) -> None:
+    b = bench(["One."], system=lambda: "plain")
+
+    await b.loop.run("Go")
+
+    assert b.provider.requests[0].system[0].text == "plain"
+
+
+async def test_a_system_function_that_fails_ends_the_run_and_keeps_the_message(bench: BenchMaker) -> None:
+    def system() -> str:
+        raise OSError("no such file")
+
+    b = bench(["unused"], system=system)
+
+    report = await b.loop.run("Go")
+
+    assert (report.reason, b.texts) == ("error", ["user: Go"])
+    assert "no such file" in (report.error or "")
+
+
+async def test_a_system_function_can_be_aborted(bench: BenchMaker) -> None:
+    asked = asyncio.Event()
+
+    async def system() -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        return ""
+
+    b = bench(["unused"], system=system)
+
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(b.loop.run("Go"))
+        await asked.wait()
+        b.loop.abort("enough")
+
+    assert running.result().reason == "aborted"
+    assert b.texts == ["user: Go"]
+
+
+# --- dump, restore, resume --------------------------------------------------------------------------------------------
+
+
+async def test_a_restored_agent_is_the_same(bench: BenchMaker) -> None:
+    b = bench(["One."], ScriptedTool("look"), system="be good", context="for now", cost=2.0)
+    b.loop.history.metadata["title"] = "prices"
+    await b.loop.run("Go")
+    b.loop.follow_up("later")
+
+    snapshot = AgentLoopSnapshot.model_validate_json(b.loop.dump().model_dump_json())
+    again = _restored(bench, snapshot, ["Two.", "Three."], ScriptedTool("look"))
+
+    assert again.loop.dump().model_copy(update={"saved_at": 0}) == snapshot.model_copy(update={"saved_at": 0})
+    assert (snapshot.version, snapshot.system, snapshot.context) == (1, "be good", "for now")
+    await again.loop.run("Again")
+    assert again.texts[:3] == ["user: Go", "assistant: One.", "user: Again"]
+    assert [message.text for message in again.loop.history.messages() if message.role == "user"][-1] == "later"
+    assert len(again.loop.reports) == 2
+
+
+async def test_tools_that_came_or_went_are_told(bench: BenchMaker) -> None:
+    snapshot = bench([], ScriptedTool("old"), ScriptedTool("kept")).loop.dump()
+
+    again = _restored(bench, snapshot, [], ScriptedTool("kept"), ScriptedTool("new"))
+
+    assert [(event.code, event.context) for event in again.of(Warned)] == [
+        ("tool_removed", {"tool": "old"}),
+        ("tool_added", {"tool": "new"}),
+    ]
+
+
+async def test_a_system_function_stays_a_function(bench: BenchMaker) -> None:
+    snapshot = bench([], system="old").loop.dump()
+    provider, bus = ScriptedProvider(["One."]), EventBus()
+    config = AgentLoopConfig(provider=provider, bus=bus, system=lambda: "new")
+    again = bench.add(AgentLoop.restore(snapshot, config), provider, bus)
+
+    await again.loop.run("Go")
+
+    assert provider.requests[0].system[0].text == "new"
+
+
+async def test_a_waiting_call_survives_the_process_and_is_executed_itself(bench: BenchMaker) -> None:
+    snapshot = await _killed_while_asking(bench, reply("Look", call("look"), call("change", n=1), call("change", n=2)))
+    look, change = ScriptedTool("look", read_only=True), ScriptedTool("change")
+    again = _restored(bench, snapshot, ["Done."], look, change)
+    assert {request.call_id for request in again.loop.pending_calls} == {"call_2", "call_3"}
+    assert again.of(CheckpointRestored)[0].pending == ("call_2", "call_3")
+
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(again.loop.resume_with_approval("call_2", APPROVE))
+        again.loop.resolve_approval(await _question(again.loop), DENY)
+
+    report = running.result()
+    assert report is not None
+    assert (report.reason, report.final_text) == ("done", "Done.")
+    assert [run["n"] for run in change.runs] == [1]
+    assert look.runs == []
+    assert [event.status for event in again.of(ToolEnded)] == ["cancelled", "ok", "denied_user"]
+    assert "outcome is not known" in again.results[0].text
+    assert again.loop.pending_calls == ()
+    assert again.sent(0)[-1].startswith("tool_result")
+
+
+async def test_a_call_that_changed_meanwhile_asks_again(bench: BenchMaker) -> None:
+    snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
+    (request,) = snapshot.pending_tool_calls
+    forged = snapshot.model_copy(
+        update={"pending_tool_calls": (request.model_copy(update={"digest": "of something else"}),)}
+    )
+    change = ScriptedTool("change")
+    again = _restored(bench, forged, ["Fine."], change)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(again.loop.resume_with_approval("call_1", APPROVE))
+        again.loop.resolve_approval(await _question(again.loop), DENY)
+
+    assert change.runs == []
+
+
+async def test_an_answer_to_an_unknown_call_is_only_a_warning(bench: BenchMaker) -> None:
+    b = bench(["Fine."])
+
+    assert await b.loop.resume_with_approval("call_9", APPROVE) is None
+
+    assert [event.code for event in b.of(Warned)] == ["unknown_pending_call"]
+    assert b.types(but={"warning", "agent.created"}) == []
+
+
+async def test_a_running_agent_is_not_resumed(bench: BenchMaker) -> None:
+    speaking, go_on = asyncio.Event(), asyncio.Event()
+    b = bench([reply(Wait(go_on, speaking), "x")])
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await speaking.wait()
+        with pytest.raises(AlreadyRunningError, match="already running"):
+            await b.loop.resume_with_approval("call_1", APPROVE)
+        go_on.set()
+
+
+async def test_open_calls_that_did_not_wait_for_a_person_are_answered_when_it_runs_again(bench: BenchMaker) -> None:
+    b = bench(["Fine."])
+    await b.loop.run("Go")
+    b.loop.history.append(asking("lost"))
+
+    snapshot = b.loop.dump()
+    b.loop.history.repair()
+    again = _restored(bench, snapshot, ["Back."])
+
+    report = await again.loop.run("Again")
+
+    assert report.reason == "done"
+    assert again.of(Warned)[0].code == "unanswered_tool_calls_repaired"
+
+
+async def test_a_checkpoint_is_stored_before_a_person_is_asked(bench: BenchMaker) -> None:
+    store, gate = FakeCheckpoints(), ApprovalGate(interactive=True)
+    tool = ScriptedTool("change")
+    b = bench([reply(call("change")), "Fine."], tool, policy=FakePolicy(), gate=gate, checkpoint=store)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        b.loop.resolve_approval(await _question(b.loop), APPROVE)
+
+    key = f"agent-loop:{b.loop.history.id}"
+    assert b.of(CheckpointSaved) == [CheckpointSaved(key=key, pending=("call_1",))]
+    stored = AgentLoopSnapshot.model_validate_json(store.stored[key])
+    assert [request.call_id for request in stored.pending_tool_calls] == ["call_1"]
+    types = b.types()
+    assert types.index("approval.requested") < types.index("checkpoint.saved") < types.index("approval.resolved")
+
+
+async def test_a_checkpoint_that_cannot_be_stored_is_a_warning(bench: BenchMaker) -> None:
+    store, gate = FakeCheckpoints(error=OSError("disk full")), ApprovalGate(interactive=True)
+    tool = ScriptedTool("change")
+    b = bench([reply(call("change")), "Fine."], tool, policy=FakePolicy(), gate=gate, checkpoint=store)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        b.loop.resolve_approval(await _question(b.loop), APPROVE)
+
+    assert [event.code for event in b.of(Warned)] == ["checkpoint_failed"]
+    assert b.ended.reason == "done"
+
+
+async def _question(loop: AgentLoop, *, after: str = "") -> str:
+    """The id of the first question that waits, once one does, other than `after`."""
+    while True:
+        waiting = [request.request_id for request in loop.pending_calls if request.request_id != after]
+        if waiting and loop.running:
+            return waiting[0]
+        await asyncio.sleep(0)
+
+
+def _restored(bench: BenchMaker, snapshot: AgentLoopSnapshot, steps: list[str], *tools: ScriptedTool):
+    """An agent taken up again from a snapshot, on a bench."""
+    provider, bus = ScriptedProvider(steps), EventBus()
+    gate = ApprovalGate(interactive=True)
+    config = AgentLoopConfig(provider=provider, tools=tools, bus=bus, policy=FakePolicy(), gate=gate, retry=AT_ONCE)
+    return bench.add(AgentLoop.restore(snapshot, config), provider, bus)
+
+
+async def _killed_while_asking(bench: BenchMaker, answer: Reply) -> AgentLoopSnapshot:
+    """The snapshot of an agent whose calls all wait for a person; its own run is thrown away."""
+    gate, tools = ApprovalGate(interactive=True), (ScriptedTool("look", read_only=True), ScriptedTool("change"))
+    b = bench([answer], *tools, policy=FakePolicy(), gate=gate)
+    questions = sum(getattr(part, "name", "") == "change" for part in answer.parts)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        while len(gate.pending) < questions:
+            await asyncio.sleep(0)
+        snapshot = b.loop.dump()
+        b.loop.abort("killed")
+    return AgentLoopSnapshot.model_validate_json(snapshot.model_dump_json())

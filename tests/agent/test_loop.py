@@ -1,0 +1,432 @@
+"""The loop from a person's input to run.ended, path by path (engine §4, S4-33 … S4-45)."""
+
+import asyncio
+
+import pytest
+
+from tui_agent.agent import AgentLoop, AgentLoopConfig
+from tui_agent.execution import ExecutionOptions, Sequential
+from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
+from tui_agent.protocol.events import (
+    AgentCreated,
+    ContextUsage,
+    MessageDelta,
+    RequestBuilt,
+    RunStarted,
+    StepEnded,
+    TurnEnded,
+    TurnStarted,
+    UsageUpdated,
+    Warned,
+)
+from tui_agent.protocol.messages import TextBlock, ToolResultMessage, Usage, UserMessage, user_message
+from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.protocol.provider import ModelInfo
+from tui_agent.providers import Call, ScriptedProvider, Think, call, reply
+
+from .harness import BenchMaker, ScriptedTool, asking
+
+
+async def test_a_plain_answer_is_one_turn(bench: BenchMaker) -> None:
+    b = bench(["Hello."])
+
+    report = await b.loop.run("Hi")
+
+    assert b.types() == [
+        "run.started",
+        "message.started",
+        "message.ended",
+        "turn.started",
+        "step.started",
+        "message.started",
+        "message.ended",
+        "step.ended",
+        "turn.ended",
+        "run.ended",
+    ]
+    assert b.texts == ["user: Hi", "assistant: Hello."]
+    assert (report.reason, report.final_text, report.step_count, report.user_message) == ("done", "Hello.", 1, "Hi")
+    assert b.loop.reports == (report,)
+    assert b.ended.report == report
+    assert not b.loop.running
+
+
+async def test_text_streams_as_it_comes(bench: BenchMaker) -> None:
+    b = bench([reply(Think("hm"), "Hello there.")])
+
+    await b.loop.run("Hi")
+
+    deltas = b.of(MessageDelta)
+    assert [(event.kind, event.delta) for event in deltas] == [("thinking", "hm"), ("text", "Hello there.")]
+
+
+async def test_calls_are_run_and_their_results_sent_back(bench: BenchMaker) -> None:
+    look, change = ScriptedTool("look", read_only=True), ScriptedTool("change")
+    b = bench([reply("On it.", call("look", n=1), call("change", n=2)), "Done."], look, change)
+
+    report = await b.loop.run("Fix it")
+
+    assert b.texts == [
+        "user: Fix it",
+        "assistant: On it.",
+        "tool_result: look 1",
+        "tool_result: change 2",
+        "assistant: Done.",
+    ]
+    assert b.sent(1) == b.texts[:-1]
+    assert [step.type for step in report.steps] == ["initial", "tool_followup"]
+    assert [[(made.tool_name, made.status) for made in step.tool_calls] for step in report.steps] == [
+        [("look", "ok"), ("change", "ok")],
+        [],
+    ]
+    assert (report.tool_call_count, report.final_text) == (2, "Done.")
+    assert report.steps[0].finish_reason == "tool_use"
+
+
+async def test_events_of_a_turn_with_calls_come_in_their_order(bench: BenchMaker) -> None:
+    b = bench([reply(call("change")), "Done."], ScriptedTool("change"))
+
+    await b.loop.run("Go")
+
+    assert b.types()[3:] == [
+        "turn.started",
+        "step.started",
+        "message.started",
+        "tool.batch_started",
+        "tool.queued",
+        "message.ended",
+        "step.ended",
+        "permission.decided",
+        "tool.started",
+        "tool.ended",
+        "message.started",
+        "message.ended",
+        "tool.batch_ended",
+        "turn.ended",
+        "turn.started",
+        "step.started",
+        "message.started",
+        "message.ended",
+        "step.ended",
+        "turn.ended",
+        "run.ended",
+    ]
+    turns = b.of(TurnEnded)
+    assert turns[0].result_ids == tuple(result.id for result in b.results)
+    assert [turn.trigger for turn in b.of(TurnStarted)] == ["prompt", "tools"]
+
+
+async def test_a_safe_call_runs_while_the_model_still_speaks(bench: BenchMaker) -> None:
+    look = ScriptedTool("look", read_only=True)
+    b = bench([reply(call("look"), "and I go on talking"), "Done."], look)
+
+    await b.loop.run("Go")
+
+    types = b.types()
+    assert types.index("tool.queued") < types.index("step.ended")
+    assert len(look.runs) == 1
+
+
+async def test_without_early_calls_all_are_taken_up_when_the_answer_is_whole(bench: BenchMaker) -> None:
+    options = ExecutionOptions(strategy=Sequential(), stream_tools="off")
+    b = bench([reply(call("look", n=1), call("look", n=2)), "Done."], ScriptedTool("look"), options=options)
+
+    await b.loop.run("Go")
+
+    types = b.types()
+    assert types.index("step.ended") < types.index("tool.started")
+    assert types.index("message.ended", 4) > types.index("tool.queued")
+    assert [result.text for result in b.results] == ["look 1", "look 2"]
+
+
+async def test_an_unknown_tool_is_answered_and_the_run_goes_on(bench: BenchMaker) -> None:
+    b = bench([reply(call("lok")), "Sorry."], ScriptedTool("look"))
+
+    report = await b.loop.run("Go")
+
+    assert report.reason == "done"
+    assert b.results[0].text.startswith("Tool lok not found")
+
+
+async def test_a_second_run_at_the_same_time_is_refused(bench: BenchMaker) -> None:
+    tool = ScriptedTool("change").hold()
+    b = bench([reply(call("change")), "Done."], tool)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await tool.started.wait()
+        assert b.loop.running
+        with pytest.raises(AlreadyRunningError, match="AgentLoop is already running"):
+            await b.loop.run("Me too")
+        tool.go_on.set()
+
+    assert b.texts[-1] == "assistant: Done."
+
+
+async def test_one_run_after_another_is_one_conversation(bench: BenchMaker) -> None:
+    b = bench(["One.", "Two."])
+
+    await b.loop.run("First")
+    await b.loop.run("Second")
+
+    assert b.sent(1) == ["user: First", "assistant: One.", "user: Second"]
+    assert b.types().count("run.ended") == len({report.id for report in b.loop.reports}) == 2
+
+
+async def test_events_say_which_run_turn_and_step_they_belong_to(bench: BenchMaker) -> None:
+    b = bench([reply(call("look")), "Done."], ScriptedTool("look"), session_id="s-1", agent_id="explorer", depth=1)
+
+    await b.loop.run("Go")
+
+    assert b.events
+    run_id = b.loop.reports[0].id
+    places = {
+        (envelope.type, envelope.origin.run_id, envelope.origin.turn, envelope.origin.step) for envelope in b.told
+    }
+    assert ("agent.created", None, None, None) in places
+    assert ("run.started", run_id, None, None) in places
+    assert ("tool.ended", run_id, 0, 0) in places
+    assert ("step.started", run_id, 1, 1) in places
+    assert ("run.ended", run_id, None, None) in places
+    assert {(envelope.origin.session_id, envelope.origin.agent_id, envelope.origin.depth) for envelope in b.told} == {
+        ("s-1", "explorer", 1)
+    }
+
+
+async def test_the_agent_is_told_to_be_there_with_its_tools(bench: BenchMaker) -> None:
+    b = bench([], ScriptedTool("look"), ScriptedTool("change"))
+
+    assert b.events[0] == AgentCreated(model="scripted-model", tools=("look", "change"), mode=PermissionMode.ALLOW)
+
+
+async def test_a_run_says_why_it_was_started(bench: BenchMaker) -> None:
+    b = bench(["One.", "Two.", "Three."])
+
+    await b.loop.run("Go")
+    await b.loop.run()
+    await b.loop.run("From above", trigger="subagent")
+
+    assert [(event.trigger, event.input) for event in b.of(RunStarted)] == [
+        ("prompt", "Go"),
+        ("continue", ""),
+        ("subagent", "From above"),
+    ]
+    assert b.sent(1)[-1] == "user: Please go on."
+
+
+async def test_running_on_after_results_says_nothing_new(bench: BenchMaker) -> None:
+    b = bench([reply(call("look")), "Done."], ScriptedTool("look"), max_steps=1)
+    await b.loop.run("Go")
+
+    await b.loop.run()
+
+    assert b.sent(1)[-1] == "tool_result: look"
+
+
+async def test_there_must_be_something_to_run(bench: BenchMaker) -> None:
+    b = bench([])
+
+    with pytest.raises(ConfigurationError, match="nothing to run"):
+        await b.loop.run()
+    with pytest.raises(ConfigurationError, match="empty message"):
+        await b.loop.run("  \n")
+    with pytest.raises(ConfigurationError, match="not with both"):
+        await b.loop.run([TextBlock(text="x"), user_message("y")])
+
+    assert b.types() == []
+
+
+async def test_input_may_be_blocks_a_message_or_messages(bench: BenchMaker) -> None:
+    b = bench(["One.", "Two.", "Three."])
+    message = user_message("two")
+
+    await b.loop.run([TextBlock(text="one"), TextBlock(text="more")])
+    await b.loop.run(message)
+    await b.loop.run([user_message("three"), user_message("four")])
+
+    said = [message for message in b.loop.history.messages() if isinstance(message, UserMessage)]
+    assert [message.text for message in said] == ["one\nmore", "two", "three", "four"]
+    assert said[1] is message
+    assert b.loop.reports[2].user_message == "three\nfour"
+
+
+async def test_the_request_carries_everything_the_model_needs(bench: BenchMaker) -> None:
+    tool = ScriptedTool("look")
+    b = bench(["Hi."], tool, system="be good", context="now", max_tokens=99, temperature=0.5, thinking_tokens=1_024)
+
+    await b.loop.run("Go")
+
+    (request,) = b.provider.requests
+    assert [(part.text, part.stable) for part in request.system] == [("be good", True), ("now", False)]
+    assert request.tools == (tool.spec,)
+    assert (request.max_tokens, request.temperature, request.thinking_tokens) == (99, 0.5, 1_024)
+    assert request.conversation_id == b.loop.history.id
+    assert b.of(RequestBuilt) == [RequestBuilt(message_count=1, est_tokens=4, tools=1)]
+
+
+async def test_what_was_sent_does_not_change_afterwards(bench: BenchMaker) -> None:
+    b = bench([reply(call("look")), "Done."], ScriptedTool("look"))
+
+    await b.loop.run("Go")
+
+    assert [len(request.messages) for request in b.provider.requests] == [1, 3]
+
+
+async def test_a_tool_added_later_is_offered_from_then_on(bench: BenchMaker) -> None:
+    b = bench(["One.", "Two."])
+    await b.loop.run("Go")
+
+    b.loop.add_tool(ScriptedTool("late"))
+    await b.loop.run("Go")
+
+    assert [[spec.name for spec in request.tools] for request in b.provider.requests] == [[], ["late"]]
+    with pytest.raises(ConfigurationError, match="late"):
+        b.loop.add_tool(ScriptedTool("late"))
+
+
+async def test_another_model_is_asked_from_the_next_request_on(bench: BenchMaker) -> None:
+    b = bench(["One."])
+    await b.loop.run("Go")
+
+    b.loop.provider = ScriptedProvider(["Two."], model=ModelInfo("other"))
+    report = await b.loop.run("Go")
+
+    assert (report.final_text, report.model) == ("Two.", "other")
+
+
+async def test_usage_and_cost_add_up(bench: BenchMaker) -> None:
+    usage = Usage(input_tokens=1_000_000, output_tokens=1_000_000)
+    b = bench([], ScriptedTool("look"), usage=Usage(output_tokens=7), cost=1.0)
+    b.loop.provider = ScriptedProvider(
+        [reply(call("look"), usage=usage), reply("Done.", usage=usage)],
+        model=ModelInfo("priced", input_price=1.0, output_price=2.0),
+    )
+
+    report = await b.loop.run("Go")
+
+    assert (report.total_usage, report.cost_usd) == (usage + usage, 6.0)
+    assert [step.usage for step in report.steps] == [usage, usage]
+    last = b.of(UsageUpdated)[-1]
+    assert (last.delta, last.total, last.cost) == (usage, usage + usage + Usage(output_tokens=7), 7.0)
+    assert [event.usage for event in b.of(StepEnded)] == [usage, usage]
+    assert (b.ended.usage, b.ended.cost, b.ended.steps, b.ended.tool_calls) == (usage + usage, 6.0, 2, 1)
+
+
+async def test_the_window_is_filled_as_counted_or_else_as_guessed(bench: BenchMaker) -> None:
+    counted = Usage(input_tokens=50, cache_read_tokens=25, output_tokens=7)
+    b = bench([reply("x" * 40, usage=Usage()), reply("y", usage=counted)], system="")
+
+    await b.loop.run("z" * 40)
+    await b.loop.run("Go")
+
+    assert [(event.tokens, event.source) for event in b.of(ContextUsage)] == [(20, "estimate"), (82, "actual")]
+
+
+async def test_the_step_cap_is_checked_after_each_step(bench: BenchMaker) -> None:
+    b = bench([reply("Looking.", call("look")), "unused"], ScriptedTool("look"), max_steps=1)
+
+    report = await b.loop.run("Go")
+
+    assert report.reason == "max_steps"
+    assert [result.text for result in b.results] == ["look"]
+    assert report.final_text.startswith("Looking.\n\n(Ended after 1 steps")
+
+
+async def test_a_final_answer_at_the_cap_is_simply_done(bench: BenchMaker) -> None:
+    b = bench([reply(call("look")), "Done."], ScriptedTool("look"), max_steps=2)
+
+    assert (await b.loop.run("Go")).reason == "done"
+
+
+@pytest.mark.parametrize("senseless", [0, -5])
+async def test_a_cap_that_is_not_positive_is_sixteen(bench: BenchMaker, senseless: int) -> None:
+    b = bench([reply(call("look")) for _ in range(20)], ScriptedTool("look"), max_steps=senseless)
+
+    report = await b.loop.run("Go")
+
+    assert (report.reason, report.step_count) == ("max_steps", 16)
+    assert report.final_text.startswith("(Ended after 16 steps")
+
+
+async def test_a_tool_may_end_the_run(bench: BenchMaker) -> None:
+    b = bench([reply(call("finish"))], ScriptedTool("finish", terminate=True))
+
+    report = await b.loop.run("Go")
+
+    assert report.reason == "done"
+    assert b.texts[-1] == "tool_result: finish"
+
+
+async def test_a_paused_answer_is_sent_back_as_it_is(bench: BenchMaker) -> None:
+    b = bench([reply("Searching", stop_reason="pause_turn"), "found it."])
+    b.history_is_judged = False  # the strict judge knows no pause
+
+    report = await b.loop.run("Go")
+
+    assert b.sent(1) == ["user: Go", "assistant: Searching"]
+    assert (report.reason, report.final_text) == ("done", "found it.")
+    assert [step.type for step in report.steps] == ["initial", "tool_followup"]
+
+
+async def test_pauses_count_as_steps(bench: BenchMaker) -> None:
+    b = bench([reply("…", stop_reason="pause_turn") for _ in range(9)], max_steps=3)
+    b.history_is_judged = False  # the strict judge knows no pause
+
+    assert (await b.loop.run("Go")).reason == "max_steps"
+    assert len(b.provider.requests) == 3
+
+
+async def test_calls_of_a_cut_answer_do_not_run_and_the_run_goes_on(bench: BenchMaker) -> None:
+    change = ScriptedTool("change")
+    cut = reply("Writing", Call("change", {"n": 1}), Call("change", {}, cut=True), stop_reason="max_tokens")
+    b = bench([cut, "Shorter then."], change)
+
+    report = await b.loop.run("Go")
+
+    assert report.reason == "done"
+    assert change.runs == []
+    assert all("output token limit" in result.text and result.is_error for result in b.results)
+    assert len(b.results) == 2
+
+
+async def test_a_cut_answer_without_calls_is_kept_with_a_warning(bench: BenchMaker) -> None:
+    b = bench([reply("It is because", stop_reason="max_tokens")])
+
+    report = await b.loop.run("Why?")
+
+    assert (report.reason, report.final_text) == ("done", "It is because")
+    assert [event.code for event in b.of(Warned)] == ["output_limit"]
+
+
+async def test_broken_history_is_repaired_at_the_start_with_a_warning(bench: BenchMaker) -> None:
+    broken = [
+        user_message("Before"),
+        asking("lost"),
+        ToolResultMessage(call_id="ghost", tool_name="x", content=()),
+    ]
+    b = bench(["Fine."], history=broken)
+
+    await b.loop.run("Go")
+
+    (warning,) = b.of(Warned)
+    assert warning.code == "unanswered_tool_calls_repaired"
+    assert warning.context == {"calls": ["lost"]}
+    assert [line.split(":")[0] for line in b.sent(0)] == ["user", "assistant", "tool_result", "user"]
+
+
+async def test_messages_that_were_given_are_made_whole(bench: BenchMaker) -> None:
+    b = bench(["Fine."])
+
+    await b.loop.run([user_message("Before"), asking("open")])
+
+    assert b.of(Warned)[0].context == {"calls": ["open"]}
+
+
+async def test_a_provider_is_all_it_takes() -> None:
+    loop = AgentLoop(AgentLoopConfig(provider=ScriptedProvider(["Hi."])))
+
+    report = await loop.run("Hello")
+
+    assert report.final_text == "Hi."
+    assert loop.bus.last_seq > 0
+    assert loop.history.system.startswith("You are tui-agent")

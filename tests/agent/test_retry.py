@@ -1,0 +1,51 @@
+"""Which failures are tried again, and when (promise 15, P12, P13)."""
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.agent.retry import RetryPolicy
+from tui_agent.protocol.errors import ConfigurationError, ProviderError, ProviderErrorKind
+
+
+def _failure(kind: ProviderErrorKind = "overloaded", retry_after: float | None = None) -> ProviderError:
+    return ProviderError("no", kind=kind, retry_after=retry_after)
+
+
+@pytest.mark.parametrize("kind", get_args(ProviderErrorKind))
+def test_what_was_refused_as_such_is_never_sent_again(kind: ProviderErrorKind) -> None:
+    wait = RetryPolicy().wait_before(2, _failure(kind))
+
+    assert (wait is not None) is (kind in {"rate_limit", "overloaded", "server", "network", "timeout", "stream_cut"})
+
+
+def test_waits_double_up_to_the_longest() -> None:
+    policy = RetryPolicy(max_attempts=8, first_wait=0.5, longest_wait=6)
+
+    waits = [policy.wait_before(attempt, _failure()) for attempt in range(2, 10)]
+
+    assert waits == [0.5, 1, 2, 4, 6, 6, 6, None]
+
+
+@given(st.integers(2, 10), st.floats(0, 120))
+def test_the_server_is_never_asked_earlier_than_it_said(attempt: int, retry_after: float) -> None:
+    wait = RetryPolicy().wait_before(attempt, _failure(retry_after=retry_after))
+
+    assert wait is not None
+    assert wait >= retry_after
+
+
+def test_a_server_that_asks_for_hours_is_not_waited_for() -> None:
+    assert RetryPolicy().wait_before(2, _failure(retry_after=3_600)) is None
+
+
+@pytest.mark.parametrize("wrong", [{"max_attempts": 0}, {"first_wait": -1}, {"longest_retry_after": -0.1}])
+def test_a_senseless_policy_is_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(ConfigurationError):
+        RetryPolicy(**wrong)
+
+
+def test_one_attempt_means_no_retry() -> None:
+    assert RetryPolicy(max_attempts=1).wait_before(2, _failure()) is None

@@ -1,0 +1,129 @@
+"""Messages that wait are never merged, never lost, delivered once and in order (P18–P25)."""
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from tui_agent.agent.steering import SteeringQueue
+from tui_agent.protocol.events import (
+    AgentEvent,
+    SteeringDelivered,
+    SteeringDropped,
+    SteeringQueued,
+    SteeringRequeued,
+)
+from tui_agent.protocol.messages import UserMessage, user_message
+
+
+class QueueAgainstLists(RuleBasedStateMachine):
+    """Every way to use the queue, beside two lists and a heap of what became of each message."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.events: list[AgentEvent] = []
+        self.queue = SteeringQueue(self.events.append)
+        self.steers: list[UserMessage] = []
+        self.follow_ups: list[UserMessage] = []
+        self.taken: list[UserMessage] = []
+        self.over: list[str] = []
+        self.put = 0
+
+    @rule(kind=st.sampled_from(["prompt", "steer", "follow_up", "notice"]))
+    def someone_writes(self, kind: str) -> None:
+        message = self.queue.put(user_message(f"message {self.put}", kind))
+        self.put += 1
+        (self.follow_ups if kind == "follow_up" else self.steers).append(message)
+        assert message.kind == ("steer" if kind == "prompt" else kind)
+
+    @rule(place=st.integers(0, 5))
+    def one_is_taken_back(self, place: int) -> None:
+        for waiting in (self.steers, self.follow_ups):
+            if place < len(waiting):
+                message = waiting.pop(place)
+                assert self.queue.drop(message.id) == message
+                self.over.append(message.id)
+
+    @rule(place=st.integers(0, 5))
+    def one_is_edited(self, place: int) -> None:
+        for waiting in (self.steers, self.follow_ups):
+            if place < len(waiting):
+                edited = self.queue.edit(waiting[place].id, "edited")
+                assert edited is not None
+                assert (edited.text, edited.kind) == ("edited", waiting[place].kind)
+                self.over.append(waiting[place].id)
+                waiting[place] = edited
+                self.put += 1
+
+    @rule()
+    def what_is_not_waiting_cannot_be_changed(self) -> None:
+        for message_id in ["unknown", *self.over, *(message.id for message in self.taken)]:
+            assert self.queue.drop(message_id) is None
+            assert self.queue.edit(message_id, "x") is None
+
+    @rule()
+    def steers_are_taken(self) -> None:
+        assert self.queue.take_steers() == tuple(self.steers)
+        self.taken += self.steers
+        self.steers = []
+
+    @rule()
+    def a_follow_up_is_taken(self) -> None:
+        assert self.queue.take_follow_up() == tuple(self.follow_ups[:1])
+        self.taken += self.follow_ups[:1]
+        self.follow_ups = self.follow_ups[1:]
+
+    @precondition(lambda self: self.taken)
+    @rule()
+    def the_first_taken_is_delivered(self) -> None:
+        message = self.taken.pop(0)
+        self.queue.commit(message, "here")
+        self.over.append(message.id)
+
+    @rule()
+    def delivery_fails(self) -> None:
+        self.queue.requeue("aborted")
+        self.steers = [message for message in self.taken if message.kind != "follow_up"] + self.steers
+        self.follow_ups = [message for message in self.taken if message.kind == "follow_up"] + self.follow_ups
+        self.taken = []
+
+    @invariant()
+    def nothing_is_lost_doubled_or_out_of_order(self) -> None:
+        assert list(self.queue.waiting) == [*self.taken, *self.steers, *self.follow_ups]
+        assert len(self.over) + len(self.queue.waiting) == self.put
+
+    @invariant()
+    def events_tell_each_fate_once(self) -> None:
+        queued = [event.message_id for event in self.events if isinstance(event, SteeringQueued)]
+        ended = [event.message_id for event in self.events if isinstance(event, SteeringDelivered | SteeringDropped)]
+        assert len(queued) == len(set(queued)) == self.put
+        assert sorted(ended) == sorted(self.over)
+
+
+TestQueueAgainstLists = QueueAgainstLists.TestCase
+
+
+def test_events_tell_position_kind_text_and_the_message_itself() -> None:
+    events: list[AgentEvent] = []
+    queue = SteeringQueue(events.append)
+    queue.put(user_message("one"))
+    message = queue.put(user_message("two"))
+
+    queue.edit(message.id, "three")
+    (first, second) = queue.take_steers()
+    queue.commit(first, "after step 1")
+    queue.requeue("the run was aborted")
+
+    assert events[1] == SteeringQueued(message_id=message.id, kind="steer", text="two", position=1, message=message)
+    assert events[2] == SteeringDropped(message_id=message.id, kind="steer", text="two", reason="edited")
+    assert isinstance(events[3], SteeringQueued)
+    assert (events[3].text, events[3].position) == ("three", 1)
+    assert events[4] == SteeringDelivered(message_id=first.id, kind="steer", text="one", boundary="after step 1")
+    assert events[5] == SteeringRequeued(message_id=second.id, kind="steer", text="three", reason="the run was aborted")
+
+
+def test_messages_of_an_earlier_session_wait_again() -> None:
+    queue = SteeringQueue(lambda _: None)
+    waiting = (user_message("a", "steer"), user_message("b", "follow_up"))
+
+    queue.restore(waiting)
+
+    assert queue.waiting == waiting

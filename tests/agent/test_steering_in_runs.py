@@ -1,0 +1,277 @@
+"""What a person says meanwhile lands where it should, whole, in order and once (S0-14…S0-19, C7, C8, P18–P25)."""
+
+import asyncio
+
+import pytest
+
+from tui_agent.execution import ExecutionOptions, Sequential
+from tui_agent.execution.options import SteeringMode
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import SteeringDelivered, SteeringQueued, SteeringRequeued, ToolEnded, TurnStarted
+from tui_agent.protocol.messages import UserMessage, user_message
+from tui_agent.providers import Wait, call, reply
+
+from .harness import Bench, BenchMaker, ScriptedTool
+
+
+async def _steered_while_held(b: Bench, held: ScriptedTool, *texts: str) -> None:
+    """Runs the agent and sends the texts while the held tool runs."""
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await held.started.wait()
+        for text in texts:
+            b.loop.steer(text)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        held.go_on.set()
+
+
+async def test_a_steer_lands_behind_the_results_and_the_run_goes_on(bench: BenchMaker) -> None:
+    held = ScriptedTool("change").hold()
+    b = bench([reply(call("change")), "As you like."], held)
+
+    await _steered_while_held(b, held, "careful")
+
+    assert b.texts == [
+        "user: Go",
+        "assistant: ",
+        "tool_result: change",
+        "user: careful",
+        "assistant: As you like.",
+    ]
+    (delivered,) = b.of(SteeringDelivered)
+    assert (delivered.text, delivered.kind, delivered.boundary) == ("careful", "steer", "after step 1")
+    assert [event.trigger for event in b.of(TurnStarted)] == ["prompt", "steer"]
+
+
+async def test_effects_that_have_not_begun_give_way_and_reads_do_not(bench: BenchMaker) -> None:
+    held, edit, look = ScriptedTool("bash").hold(), ScriptedTool("edit"), ScriptedTool("look", read_only=True)
+    b = bench([reply(call("bash"), call("edit"), call("look")), "Fine."], held, edit, look)
+
+    await _steered_while_held(b, held, "don't touch config.py")
+
+    assert (len(edit.runs), len(look.runs)) == (0, 1)
+    statuses = {event.name: event.status for event in b.of(ToolEnded)}
+    assert statuses == {"bash": "ok", "edit": "skipped_steering", "look": "ok"}
+    assert b.texts[-2:] == ["user: don't touch config.py", "assistant: Fine."]
+
+
+RUNS: dict[SteeringMode, int] = {
+    "between_calls": 1,
+    "between_batches": 1,
+    "after_batch": 2,
+    "before_effects": 1,
+    "interrupt": 1,
+    "off": 2,
+}
+"""How many of two calls run, one after the other, when a steer comes during the first."""
+
+
+@pytest.mark.parametrize("mode", RUNS)
+async def test_in_every_mode_it_is_delivered_once_behind_the_results(bench: BenchMaker, mode: SteeringMode) -> None:
+    held = ScriptedTool("bash").hold()
+    options = ExecutionOptions(strategy=Sequential(), steering_mode=mode)
+    b = bench([reply(call("bash", n=1), call("bash", n=2)), "Fine."], held, options=options)
+
+    await _steered_while_held(b, held, "one", "two")
+
+    assert len(held.runs) == RUNS[mode]
+    assert b.delivered == ["one", "two"]
+    assert [line for line in b.texts if line.startswith("user")] == ["user: Go", "user: one", "user: two"]
+    assert len(b.results) == 2
+
+
+async def test_interrupt_mode_takes_back_a_call_that_allows_it(bench: BenchMaker) -> None:
+    held = ScriptedTool("watch", interruptible=True).hold()
+    options = ExecutionOptions(steering_mode="interrupt", grace=0.01)
+    b = bench([reply(call("watch")), "Fine."], held, options=options)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await held.started.wait()
+        b.loop.steer("enough")
+
+    assert held.cancelled == 1
+    assert b.of(ToolEnded)[0].status == "interrupted"
+    assert b.texts[-2:] == ["user: enough", "assistant: Fine."]
+
+
+async def test_a_steer_during_the_final_answer_goes_on_in_the_same_run(bench: BenchMaker) -> None:
+    speaking, go_on = asyncio.Event(), asyncio.Event()
+    b = bench([reply("That is", Wait(go_on, speaking), " all."), "One more thing then."])
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await speaking.wait()
+        b.loop.steer("and?")
+        go_on.set()
+
+    assert b.texts == ["user: Go", "assistant: That is\n all.", "user: and?", "assistant: One more thing then."]
+    assert b.types().count("run.started") == 1
+
+
+async def test_follow_ups_come_one_by_one_once_the_run_would_end(bench: BenchMaker) -> None:
+    held = ScriptedTool("bash").hold()
+    b = bench([reply(call("bash")), "Done.", "First follow-up.", "Second follow-up."], held)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await held.started.wait()
+        b.loop.follow_up("then this")
+        b.loop.follow_up("then that")
+        held.go_on.set()
+
+    assert b.texts[3:] == [
+        "assistant: Done.",
+        "user: then this",
+        "assistant: First follow-up.",
+        "user: then that",
+        "assistant: Second follow-up.",
+    ]
+    assert [event.trigger for event in b.of(TurnStarted)] == ["prompt", "tools", "follow_up", "follow_up"]
+    assert b.types().count("run.ended") == 1
+
+
+async def test_steers_come_before_follow_ups(bench: BenchMaker) -> None:
+    speaking, go_on = asyncio.Event(), asyncio.Event()
+    b = bench([reply("Well", Wait(go_on, speaking)), "Two.", "Three."])
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await speaking.wait()
+        b.loop.follow_up("later")
+        b.loop.steer("now")
+        go_on.set()
+
+    assert b.delivered == ["now", "later"]
+
+
+async def test_what_was_said_while_idle_comes_before_the_next_input(bench: BenchMaker) -> None:
+    b = bench(["Fine."])
+    b.loop.steer("by the way")
+
+    await b.loop.run("Go")
+
+    assert b.texts[:2] == ["user: by the way", "user: Go"]
+    assert b.of(SteeringDelivered)[0].boundary == "at the start"
+
+
+async def test_a_run_without_input_takes_up_what_waits(bench: BenchMaker) -> None:
+    b = bench(["One.", "Two.", "Three."])
+    b.loop.steer("a")
+    b.loop.steer("b")
+    b.loop.follow_up("c")
+
+    await b.loop.run()
+
+    assert b.texts == ["user: a", "user: b", "assistant: One.", "user: c", "assistant: Two."]
+
+
+async def test_a_run_without_input_begins_with_the_first_follow_up_if_nothing_else_waits(bench: BenchMaker) -> None:
+    b = bench(["One.", "Two."])
+    b.loop.follow_up("c")
+    b.loop.follow_up("d")
+
+    await b.loop.run()
+
+    assert b.texts == ["user: c", "assistant: One.", "user: d", "assistant: Two."]
+
+
+async def test_a_waiting_message_can_be_taken_back_or_changed(bench: BenchMaker) -> None:
+    held = ScriptedTool("bash").hold()
+    b = bench([reply(call("bash")), "Fine."], held)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await held.started.wait()
+        first, second = b.loop.follow_up("first"), b.loop.follow_up("second")
+        assert [message.text for message in b.loop.waiting_messages] == ["first", "second"]
+        assert b.loop.drop_message(first.id) == first
+        edited = b.loop.edit_message(second.id, "changed")
+        assert edited is not None
+        assert b.loop.drop_message(edited.id) == edited
+        assert b.loop.edit_message(second.id, "too late") is None
+        held.go_on.set()
+
+    assert b.texts[-1] == "assistant: Fine."
+    assert b.loop.waiting_messages == ()
+
+
+async def test_messages_are_queued_as_what_they_are(bench: BenchMaker) -> None:
+    b = bench(["Fine.", "Fine."])
+
+    steered = b.loop.steer(user_message("x", "follow_up"))
+    follow_up = b.loop.follow_up("y")
+
+    assert (steered.kind, follow_up.kind) == ("steer", "follow_up")
+    assert [(event.text, event.kind, event.message_id) for event in b.of(SteeringQueued)] == [
+        ("x", "steer", steered.id),
+        ("y", "follow_up", follow_up.id),
+    ]
+    with pytest.raises(ConfigurationError, match="empty"):
+        b.loop.steer(" ")
+    await b.loop.run()
+    assert [message.id for message in b.loop.history.messages() if isinstance(message, UserMessage)] == [
+        steered.id,
+        follow_up.id,
+    ]
+
+
+async def test_what_waits_survives_an_abort_and_is_delivered_next_time(bench: BenchMaker) -> None:
+    held = ScriptedTool("bash").hold()
+    b = bench([reply(call("bash"), call("bash")), "Fine.", "And that."], held, options=ExecutionOptions(grace=0))
+
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(b.loop.run("Go"))
+        await held.started.wait()
+        b.loop.steer("wait")
+        b.loop.follow_up("later")
+        for _ in range(20):
+            await asyncio.sleep(0)
+        b.loop.abort("cancelled by a person")
+
+    assert running.result().reason == "aborted"
+    assert [message.text for message in b.loop.waiting_messages] == ["wait", "later"]
+    assert b.delivered == []
+    assert [event.text for event in b.of(SteeringRequeued)] == ["wait"]
+
+    await b.loop.run("Again")
+
+    assert b.texts[-5:] == ["user: wait", "user: Again", "assistant: Fine.", "user: later", "assistant: And that."]
+
+
+async def test_at_the_step_cap_messages_wait_on(bench: BenchMaker) -> None:
+    held = ScriptedTool("bash").hold()
+    b = bench([reply(call("bash"))], held, max_steps=1, options=ExecutionOptions(steering_mode="after_batch"))
+
+    await _steered_while_held(b, held, "one")
+
+    assert b.ended.reason == "max_steps"
+    assert [message.text for message in b.loop.waiting_messages] == ["one"]
+
+
+async def test_a_steer_that_comes_while_others_are_on_their_way_lands_behind_them(bench: BenchMaker) -> None:
+    held, other = ScriptedTool("bash").hold(), ScriptedTool("edit")
+    b = bench([reply(call("bash"), call("edit")), "Fine."], held, other)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await held.started.wait()
+        b.loop.steer("first")
+        for _ in range(20):
+            await asyncio.sleep(0)
+        b.loop.steer("second")
+        for _ in range(20):
+            await asyncio.sleep(0)
+        held.go_on.set()
+
+    assert b.delivered == ["first", "second"]
+    assert b.texts[-3:] == ["user: first", "user: second", "assistant: Fine."]
+
+
+async def test_messages_of_an_earlier_session_wait_again(bench: BenchMaker) -> None:
+    b = bench(["Fine.", "Later."], waiting=(user_message("a", "steer"), user_message("b", "follow_up")))
+
+    await b.loop.run()
+
+    assert b.delivered == ["a", "b"]

@@ -1,0 +1,22 @@
+"""Decides what next: the loop that asks the model, has its calls run, and listens to the person meanwhile."""
+
+from .guardrails import Guardrail, GuardrailContext, GuardrailDecision
+from .loop import AgentLoop
+from .loop_config import AgentLoopConfig, CheckpointStore
+from .retry import RetryPolicy
+from .run_input import UserInput
+from .snapshot import AgentLoopSnapshot
+from .system_prompt import DEFAULT_SYSTEM
+
+__all__ = [
+    "DEFAULT_SYSTEM",
+    "AgentLoop",
+    "AgentLoopConfig",
+    "AgentLoopSnapshot",
+    "CheckpointStore",
+    "Guardrail",
+    "GuardrailContext",
+    "GuardrailDecision",
+    "RetryPolicy",
+    "UserInput",
+]

@@ -1,0 +1,131 @@
+"""What an agent has between its runs: the parts it is made of, its conversation, and what it has spent."""
+
+from dataclasses import dataclass, field
+
+from tui_agent.context.history import ConversationHistory
+from tui_agent.execution import ApprovalGate, HookBus, ToolExecutor, ToolRegistry
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.envelope import Origin
+from tui_agent.protocol.events import ContextUsage, MessageEnded, MessageStarted, UsageUpdated
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    JsonObject,
+    Message,
+    ToolResultMessage,
+    Usage,
+    now_ms,
+)
+from tui_agent.protocol.permissions import PermissionChecker
+from tui_agent.protocol.provider import ModelProvider
+from tui_agent.protocol.reports import AgentRunReport
+
+from .loop_config import AgentLoopConfig
+from .no_policy import NoPolicy
+from .run_report import added_cost
+from .steering import SteeringQueue
+from .teller import Teller
+
+
+@dataclass(slots=True)
+class AgentState:
+    """One agent's parts and its memory. Shared by the loop, its runs and their turns; changed by nobody else."""
+
+    config: AgentLoopConfig
+    provider: ModelProvider
+    tools: ToolRegistry
+    history: ConversationHistory
+    policy: PermissionChecker
+    gate: ApprovalGate
+    teller: Teller
+    queue: SteeringQueue
+    executor: ToolExecutor
+    usage: Usage
+    """Everything this conversation has used."""
+    cost: float | None
+    """Dollars; None where no price is known."""
+    reports: list[AgentRunReport] = field(default_factory=list[AgentRunReport])
+    metadata: JsonObject = field(default_factory=dict[str, object])
+    created_at: int = field(default_factory=now_ms)
+
+    def add_message(self, message: Message) -> None:
+        """Tells a message that is complete from the start, and makes it part of the conversation."""
+        call_id = message.call_id if isinstance(message, ToolResultMessage) else None
+        self.teller.publish(MessageStarted(message_id=message.id, role=message.role, call_id=call_id))
+        self.end_message(message)
+
+    def end_message(self, message: Message, latency_ms: float | None = None) -> None:
+        """Makes a message that was begun part of the conversation, and tells that it is."""
+        self.history.append(message, latency_ms=latency_ms)
+        answer = message if isinstance(message, AssistantMessage) else None
+        self.teller.publish(
+            MessageEnded(
+                message_id=message.id,
+                message=message,
+                stop_reason=answer.stop_reason if answer else None,
+                usage=answer.usage if answer else None,
+            )
+        )
+
+    def spend(self, usage: Usage) -> float | None:
+        """Counts an answer's tokens, kept or not, and tells the sums. Returns what it cost in dollars."""
+        cost = self.provider.model.cost_of(usage)
+        self.usage = self.usage + usage
+        self.cost = added_cost(self.cost, cost)
+        self.teller.publish(UsageUpdated(delta=usage, total=self.usage, cost=self.cost))
+        return cost
+
+    def tell_context(self, answer: AssistantMessage | None = None) -> None:
+        """Tells how full the model's window is: as counted with `answer`, else as estimated."""
+        counted = answer.usage if answer is not None and answer.usage.context_tokens > 0 else None
+        tokens = counted.context_tokens + counted.output_tokens if counted else self.history.estimated_tokens()
+        self.teller.publish(
+            ContextUsage(
+                tokens=tokens,
+                window=self.provider.model.context_window,
+                source="actual" if counted else "estimate",
+            )
+        )
+
+
+def make_agent(config: AgentLoopConfig) -> AgentState:
+    """Puts an agent together; tells nothing yet.
+
+    Raises:
+        ConfigurationError: two tools have one name.
+    """
+    history = config.history
+    if not isinstance(history, ConversationHistory):
+        history = ConversationHistory(history, id=config.session_id or None)
+    for layer in config.layers:
+        history.registry.set(layer)
+    origin = Origin(
+        session_id=config.session_id,
+        agent_id=config.agent_id,
+        parent_call_id=config.parent_call_id,
+        depth=config.depth,
+    )
+    teller = Teller(config.bus or EventBus(), origin)
+    tools = ToolRegistry(config.tools)
+    policy, gate = config.policy or NoPolicy(), config.gate or ApprovalGate()
+    executor = ToolExecutor(
+        tools,
+        bus=teller,
+        options=config.options,
+        hooks=config.hooks or HookBus(),
+        policy=policy,
+        gate=gate,
+        agent=config.agent_id,
+    )
+    return AgentState(
+        config=config,
+        provider=config.provider,
+        tools=tools,
+        history=history,
+        policy=policy,
+        gate=gate,
+        teller=teller,
+        queue=SteeringQueue(teller.publish),
+        executor=executor,
+        usage=config.usage,
+        cost=config.cost,
+    )

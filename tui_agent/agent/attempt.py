@@ -1,0 +1,178 @@
+"""One attempt at one answer of the model, with the calls of it in hand.
+
+What comes in is folded, told, and – where it may be – run at once. Afterwards the answer was kept with a result for
+each of its calls, or nothing of it is left; there is no third way.
+"""
+
+import time
+from collections.abc import AsyncGenerator, Callable
+
+from tui_agent.execution import ToolExecutionResult, ToolScheduler
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import OperationCancelledError, ProviderError
+from tui_agent.protocol.events import MessageDelta, MessageDiscarded, MessageStarted
+from tui_agent.protocol.messages import AssistantMessage, StopReason
+from tui_agent.protocol.provider import ModelRequest
+
+from .agent_state import AgentState
+from .interrupt import unless_cancelled
+from .step import StepState, accumulate, build_message, build_partial, finalize_unended_tool_calls
+
+Problem = ProviderError | OperationCancelledError
+"""Why there is no complete answer."""
+
+_MAY_BE_EMPTY: frozenset[StopReason] = frozenset({"refusal", "model_context_window_exceeded"})
+"""Reasons to stop that are told as such, also where nothing was said."""
+
+
+class EmptyAnswerError(ProviderError):
+    """The model said nothing and asked for nothing; at most it thought (P17)."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The model gave an empty answer, also when it was asked once more. The conversation was kept; send a "
+            "message to go on.",
+            kind="bad_response",
+        )
+
+
+class Attempt:
+    """Listen first; then `keep` and `run_calls`, or `throw_away`; and `leave_whole` in any case."""
+
+    def __init__(
+        self,
+        agent: AgentState,
+        scheduler: ToolScheduler,
+        token: CancellationToken,
+        on_message_over: Callable[["Attempt"], None],
+    ) -> None:
+        """
+        Args:
+            agent: who asks.
+            scheduler: takes the calls; opened and closed by the caller.
+            token: of this attempt alone; setting it ends stream and calls.
+            on_message_over: called once, as soon as the answer was kept, or it is sure that there will be none.
+        """
+        self.state = StepState(is_taken=agent.history.knows_call)
+        self.answer: AssistantMessage | None = None
+        """What was kept."""
+        self.calls = ToolExecutionResult()
+        """What its calls came to."""
+        self.model_ms = 0.0
+        """Milliseconds until the stream was over."""
+        self.begun = False
+        """Whether anything of it was told; a failure before that is nothing to throw away (P13)."""
+        self._agent = agent
+        self._scheduler = scheduler
+        self._token = token
+        self._on_message_over = on_message_over
+        self._submits_early = agent.config.options.stream_tools != "off"
+        self._message_is_over = False
+        self._calls_are_over = False
+
+    async def listen(self, request: ModelRequest) -> Problem | None:
+        """Follows the model's stream to its end; the connection is closed when this returns, and when it is cancelled.
+
+        Returns:
+            None where the answer is complete and not empty; else why it is not.
+        """
+        began = time.monotonic()
+        try:
+            await unless_cancelled(self._token, self._drain(request))
+        except (ProviderError, OperationCancelledError) as problem:
+            return problem
+        finally:
+            self.model_ms = (time.monotonic() - began) * 1000
+        if self.state.stop_reason is None:
+            return ProviderError("The model's answer ended without saying why; send again.", kind="stream_cut")
+        if self.state.is_empty and self.state.stop_reason not in _MAY_BE_EMPTY:
+            return EmptyAnswerError()
+        return None
+
+    def keep(self) -> AssistantMessage:
+        """Makes the complete answer part of the conversation, with every call of it submitted; returns it.
+
+        One that says nothing and asks for nothing cannot be sent back and is only told as discarded.
+        """
+        late = finalize_unended_tool_calls(self.state)
+        answer = build_message(self.state)
+        if not self._submits_early:
+            self._scheduler.submit_all(answer.tool_calls)
+        else:
+            for call in late:
+                self._scheduler.submit(call)
+        if self.state.is_empty:
+            self._discard("it is empty")
+        else:
+            self._keep(answer)
+        return answer
+
+    def refuse_calls(self, reason: str) -> None:
+        """Takes the calls back; `run_calls` then only answers them."""
+        self._token.cancel(reason)
+
+    async def run_calls(self, *, cut: bool = False) -> None:
+        """Runs the calls that do not run already, and waits for all of them.
+
+        Args:
+            cut: the answer hit the output limit: its calls may be incomplete and do not run (C29).
+        """
+        self._calls_are_over = True
+        self.calls = await self._scheduler.finish(cut=cut)
+
+    async def throw_away(self, reason: str) -> None:
+        """Nothing of this attempt stays; a call that had begun is ended, and not run again with the next attempt."""
+        self._calls_are_over = True
+        self._discard(reason)
+        await self._scheduler.discard(reason)
+
+    async def leave_whole(self, reason: str) -> None:
+        """Keeps what was said of an answer that was broken off, and answers the calls kept with it.
+
+        Does nothing where the answer was kept and its calls were run, or all of it was thrown away.
+        """
+        if not self._message_is_over:
+            partial = build_partial(self.state)
+            if partial is None:
+                self._discard(reason)
+            else:
+                if not self._submits_early:
+                    self._scheduler.submit_all(partial.tool_calls)
+                self._keep(partial)
+        if not self._calls_are_over:
+            self._token.cancel(reason)
+            await self.run_calls()
+
+    async def _drain(self, request: ModelRequest) -> None:
+        tell, stream = self._agent.teller.publish, self._agent.provider.stream(request)
+        try:
+            async for event in stream:
+                folded = accumulate(self.state, event)
+                if folded is None:
+                    continue
+                self._begin()
+                if isinstance(folded, MessageDelta):
+                    tell(folded)
+                elif self._submits_early:
+                    self._scheduler.submit(folded)
+        finally:
+            if isinstance(stream, AsyncGenerator):
+                await stream.aclose()
+
+    def _begin(self) -> None:
+        if not self.begun:
+            self.begun = True
+            self._agent.teller.publish(MessageStarted(message_id=self.state.message_id, role="assistant"))
+
+    def _keep(self, answer: AssistantMessage) -> None:
+        self._begin()
+        self._message_is_over = True
+        self.answer = answer
+        self._agent.end_message(answer, latency_ms=self.model_ms)
+        self._on_message_over(self)
+
+    def _discard(self, reason: str) -> None:
+        self._message_is_over = True
+        if self.begun:
+            self._agent.teller.publish(MessageDiscarded(message_id=self.state.message_id, reason=reason))
+        self._on_message_over(self)

@@ -1,0 +1,288 @@
+"""The agent: one conversation with a model, its tools, and a person who may say something at any time (seed 004).
+
+`run` handles one input; everything else may be called while it goes on. All of it happens on one event loop.
+"""
+
+from dataclasses import replace
+
+from tui_agent.context.history import ConversationHistory
+from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, write_layer
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
+from tui_agent.protocol.events import (
+    AgentCreated,
+    AgentDestroyed,
+    CheckpointRestored,
+    CheckpointSaved,
+    PermissionModeChanged,
+    Warned,
+)
+from tui_agent.protocol.messages import UserKind, UserMessage, now_ms
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionChecker, PermissionMode
+from tui_agent.protocol.provider import ModelProvider
+from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.protocol.tool import Tool
+
+from .agent_state import AgentState, make_agent
+from .loop_config import AgentLoopConfig
+from .run import OWNER, AgentRun
+from .run_input import Trigger, UserInput, as_messages, as_user_message
+from .snapshot import AgentLoopSnapshot, tool_warnings
+from .system_prompt import environment_text
+
+
+class AgentLoop:
+    """One agent. It handles one input at a time and remembers everything between runs."""
+
+    def __init__(self, config: AgentLoopConfig) -> None:
+        """Puts the agent together and tells `agent.created` (S4-33).
+
+        Raises:
+            ConfigurationError: two tools have one name.
+        """
+        self._agent = agent = make_agent(config)
+        self._run: AgentRun | None = None
+        self._to_resume: dict[str, ApprovalRequest] = {}
+        _write_own_layers(agent)
+        if config.checkpoint is not None:
+            agent.gate.on_request = self._save_checkpoint
+        model = agent.provider.model.name
+        agent.teller.publish(AgentCreated(model=model, tools=agent.tools.names, mode=agent.policy.mode))
+        agent.queue.restore(config.waiting)
+
+    # --- what it is ---------------------------------------------------------------------------------------------------
+
+    @property
+    def running(self) -> bool:
+        """Whether a run goes on."""
+        return self._run is not None
+
+    @property
+    def history(self) -> ConversationHistory:
+        """The conversation; its id is the agent's (S4-33). Its `registry` takes layers from anyone (S4-83)."""
+        return self._agent.history
+
+    @property
+    def policy(self) -> PermissionChecker:
+        """What judges its calls."""
+        return self._agent.policy
+
+    @property
+    def provider(self) -> ModelProvider:
+        """The model it asks; another one is asked from the next request on."""
+        return self._agent.provider
+
+    @provider.setter
+    def provider(self, provider: ModelProvider) -> None:
+        self._agent.provider = provider
+
+    @property
+    def bus(self) -> EventBus:
+        """Where everything is told."""
+        return self._agent.teller.bus
+
+    @property
+    def reports(self) -> tuple[AgentRunReport, ...]:
+        """One report a run, oldest first (S4-43)."""
+        return tuple(self._agent.reports)
+
+    @property
+    def waiting_messages(self) -> tuple[UserMessage, ...]:
+        """Steering and follow-ups that are not part of the conversation yet, in the order they will be."""
+        return self._agent.queue.waiting
+
+    @property
+    def pending_calls(self) -> tuple[ApprovalRequest, ...]:
+        """Calls that wait for a person, here or since the snapshot this agent was restored from."""
+        return (*self._to_resume.values(), *self._agent.gate.pending)
+
+    # --- running ------------------------------------------------------------------------------------------------------
+
+    async def run(self, user_input: UserInput = None, *, trigger: Trigger | None = None) -> AgentRunReport:
+        """Handles one input to its end. What the model does wrong is told and reported, not raised.
+
+        Args:
+            user_input: what is said; None: go on with what waits, or where the last run ended.
+            trigger: why it runs; told in `run.started`.
+
+        Raises:
+            AlreadyRunningError: a run goes on (S4-34); `steer` is what is wanted then.
+            ConfigurationError: there is nothing to say.
+            asyncio.CancelledError: the task was cancelled; the conversation is whole and `run.ended` was told.
+        """
+        if self._run is not None:
+            raise AlreadyRunningError
+        messages = as_messages(user_input)
+        if not messages and not self._agent.history.length and not self._agent.queue.waiting:
+            raise ConfigurationError("there is nothing to run: no input, no message that waits, no conversation")
+        return await self._execute(AgentRun(self._agent, messages, trigger or ("prompt" if messages else "continue")))
+
+    def steer(self, message: str | UserMessage) -> UserMessage:
+        """Queues a message for the next boundary of the run, or for the start of the next one. Returns it as queued.
+
+        Raises:
+            ConfigurationError: it is empty.
+        """
+        queued = self._put(message, "steer")
+        if self._run is not None:
+            self._run.notice_steering()
+        return queued
+
+    def follow_up(self, message: str | UserMessage) -> UserMessage:
+        """Queues a message for a turn of its own, once the run would end. Returns it as queued.
+
+        Raises:
+            ConfigurationError: it is empty.
+        """
+        return self._put(message, "follow_up")
+
+    def edit_message(self, message_id: str, text: str) -> UserMessage | None:
+        """Puts another text in place of a waiting message, which gets a new id; None: it is not waiting any more."""
+        return self._agent.queue.edit(message_id, text)
+
+    def drop_message(self, message_id: str) -> UserMessage | None:
+        """Takes a waiting message back and returns it; None: it is not waiting any more."""
+        return self._agent.queue.drop(message_id)
+
+    def stop(self) -> None:
+        """Ends the run after this step (C33); nothing happens where there is none."""
+        if self._run is not None:
+            self._run.stop()
+
+    def abort(self, reason: str = "aborted") -> None:
+        """Ends the run now: the stream is closed and the calls are cancelled. What was said so far is kept, every call
+        has its answer, and waiting messages wait on.
+        """
+        if self._run is not None:
+            self._run.abort(reason)
+
+    def set_mode(self, mode: PermissionMode, by: str = "user") -> None:
+        """Changes the permission mode at once, also for calls that wait for a person (P56).
+
+        Raises:
+            ConfigurationError: this agent has no permission policy that could keep to it.
+        """
+        old = self._agent.policy.mode
+        if mode is not old:
+            self._agent.policy.set_mode(mode)
+            self._agent.teller.publish(PermissionModeChanged(old=old, new=mode, by=by))
+            self._agent.gate.reconsider()
+
+    def resolve_approval(self, request_id: str, decision: ApprovalDecision) -> bool:
+        """A person's answer to a waiting call. True only for the first answer to a request that waits (P51)."""
+        return self._agent.gate.resolve(request_id, decision)
+
+    def add_tool(self, tool: Tool) -> None:
+        """Gives the agent another tool, from the next request on (S4-82).
+
+        Raises:
+            ConfigurationError: it has one of that name.
+        """
+        self._agent.tools.add(tool)
+
+    # --- keeping and taking up again ----------------------------------------------------------------------------------
+
+    def dump(self) -> AgentLoopSnapshot:
+        """Everything needed to take this agent up again elsewhere, also in the middle of a run (S4-76)."""
+        agent = self._agent
+        system, context = (agent.history.registry.get(name) for name in (SYSTEM_LAYER, CONTEXT_LAYER))
+        return AgentLoopSnapshot(
+            system=system.text if system else "",
+            context=context.text if context else "",
+            history=agent.history.export(),
+            tool_names=agent.tools.names,
+            reports=tuple(agent.reports),
+            metadata=dict(agent.metadata),
+            created_at=agent.created_at,
+            saved_at=now_ms(),
+            pending_tool_calls=self.pending_calls,
+            waiting_messages=agent.queue.waiting,
+            usage=agent.usage,
+            cost=agent.cost,
+        )
+
+    @classmethod
+    def restore(cls, snapshot: AgentLoopSnapshot, config: AgentLoopConfig) -> "AgentLoop":
+        """Takes an agent up again (S4-77). What the snapshot knows replaces the config's; a system function stays.
+
+        Tells `warning`s with the codes `tool_removed` and `tool_added` where its tools are not the same (S4-78).
+        """
+        restored = replace(
+            config,
+            system=snapshot.system if isinstance(config.system, str) else config.system,
+            context=snapshot.context,
+            workspace=None,
+            history=ConversationHistory.restore(snapshot.history),
+            waiting=snapshot.waiting_messages,
+            usage=snapshot.usage,
+            cost=snapshot.cost,
+        )
+        loop = cls(restored)
+        agent = loop._agent
+        agent.reports.extend(snapshot.reports)
+        agent.metadata.update(snapshot.metadata)
+        agent.created_at = snapshot.created_at
+        loop._to_resume = {request.call_id: request for request in snapshot.pending_tool_calls}
+        for warning in tool_warnings(snapshot.tool_names, agent.tools.names):
+            agent.teller.publish(warning)
+        agent.teller.publish(CheckpointRestored(key=loop._checkpoint_key, pending=tuple(loop._to_resume)))
+        return loop
+
+    async def resume_with_approval(self, call_id: str, decision: ApprovalDecision) -> AgentRunReport | None:
+        """Answers a call that waited for a person when the snapshot was taken, and goes on from there (S4-74).
+
+        The call itself is executed, bound to what was asked: if its tool or target changed, the question comes again
+        (C43). Other calls that waited ask again; calls whose outcome nobody knows are answered as such, not repeated.
+
+        Returns:
+            The report of the run; None for a call that does not wait here, which only gives a warning (S4-75).
+
+        Raises:
+            AlreadyRunningError: a run goes on.
+        """
+        if self._run is not None:
+            raise AlreadyRunningError
+        request = self._to_resume.get(call_id)
+        if request is None:
+            text = f"No call {call_id} waits for an answer; nothing was done."
+            self._agent.teller.publish(Warned(code="unknown_pending_call", text=text, context={"call_id": call_id}))
+            return None
+        self._agent.gate.prefeed(call_id, decision, request.digest)
+        resumable, self._to_resume = frozenset(self._to_resume), {}
+        return await self._execute(AgentRun(self._agent, (), "resume", resumable))
+
+    def destroy(self, reason: str = "closed") -> None:
+        """Tells that the agent is gone (S4-90); a run that goes on is aborted. Its provider is left to its owner."""
+        self.abort(reason)
+        self._agent.teller.publish(AgentDestroyed(reason=reason))
+
+    async def _execute(self, run: AgentRun) -> AgentRunReport:
+        self._run = run
+        try:
+            return await run.execute()
+        finally:
+            self._run = None
+
+    def _put(self, message: str | UserMessage, kind: UserKind) -> UserMessage:
+        return self._agent.queue.put(as_user_message(message).model_copy(update={"kind": kind}))
+
+    @property
+    def _checkpoint_key(self) -> str:
+        return f"agent-loop:{self._agent.history.id}"
+
+    async def _save_checkpoint(self, request: ApprovalRequest) -> None:
+        """Stores the agent's state while a call waits for a person (S4-71)."""
+        store = self._agent.config.checkpoint
+        if store is not None:
+            await store.set(self._checkpoint_key, self.dump())
+            pending = tuple(waiting.call_id for waiting in self._agent.gate.pending)
+            self._agent.teller.publish(CheckpointSaved(key=self._checkpoint_key, pending=pending))
+
+
+def _write_own_layers(agent: AgentState) -> None:
+    """The layers `agentloop.system` and `agentloop.context` (S4-31); a system function is asked when a run starts."""
+    config, registry = agent.config, agent.history.registry
+    if isinstance(config.system, str):
+        write_layer(registry, SYSTEM_LAYER, config.system, OWNER)
+    environment = environment_text(config.workspace) if config.workspace else ""
+    write_layer(registry, CONTEXT_LAYER, "\n\n".join(filter(None, (environment, config.context))), OWNER)

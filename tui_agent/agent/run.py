@@ -1,0 +1,256 @@
+"""One run: a person's input handled to its end (engine §4). Read `execute` from top to bottom."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+
+from tui_agent.context.layers import SYSTEM_LAYER, write_layer
+from tui_agent.context.repair import UNANSWERED, may_be_answered
+from tui_agent.execution import ToolScheduler
+from tui_agent.execution.foreign_code import Crash, asked
+from tui_agent.protocol.errors import OperationCancelledError
+from tui_agent.protocol.events import Failed, Noticed, RunEnded, RunStarted, Warned
+from tui_agent.protocol.messages import Message, ToolResultMessage, UserMessage, new_id, user_message
+from tui_agent.protocol.reports import AgentRunReport
+
+from .agent_state import AgentState
+from .interrupt import Brakes, unless_cancelled
+from .loop_config import DEFAULT_MAX_STEPS
+from .run_input import GO_ON, Trigger, text_of
+from .run_report import Ending, RunTally
+from .status import ABORT_REQUESTED, STOP_REQUESTED
+from .turn import Turn, TurnPlace
+
+OWNER = "agent-loop"
+"""Owner of the layers the loop writes (S4-33)."""
+
+
+class AgentRun:
+    """One run of one agent. `execute` it once; `stop` and `abort` may come at any time from anywhere."""
+
+    def __init__(
+        self,
+        agent: AgentState,
+        messages: Sequence[Message],
+        trigger: Trigger,
+        resumable: frozenset[str] = frozenset(),
+    ) -> None:
+        """
+        Args:
+            agent: whose run it is.
+            messages: the input; none: go on with what is there.
+            trigger: why it runs.
+            resumable: ids of open calls that may be run now, because they waited for a person and did not start.
+        """
+        self.id = new_id("run")
+        self._agent = agent
+        self._tell = agent.teller.publish
+        self._messages = messages
+        self._trigger: Trigger = trigger
+        self._resumable = resumable
+        self._brakes = Brakes.linked_to(agent.config.cancellation)
+        self._tally = RunTally(self.id, agent.provider.model.name, text_of(messages))
+        self._task: asyncio.Task[object] | None = None
+        self._turn: Turn | None = None
+        self._next = TurnPlace(0, trigger, "initial")
+        self._ending: Ending | None = None
+
+    async def execute(self) -> AgentRunReport:
+        """Handles the input to its end and returns the report; a failure of the model is an ending, not an exception.
+
+        Cancelling the task ends the run like an abort, and the cancellation goes on.
+        """
+        self._task = asyncio.current_task()
+        self._begin()
+        try:
+            if self._resumable:
+                await self._answer_open_calls()
+            self._add_input()
+            await self._refresh_system()
+            while self._ending is None:
+                self._brakes.soon.raise_if_set()
+                turn = self._turn = Turn(self._agent, self._tally, self._next, self._brakes)
+                self._agent.teller.move(run_id=self.id, turn=self._next.index, step=self._next.index)
+                await turn.take()
+                self._ending = turn.ending or self._go_on_after(turn)
+        except OperationCancelledError:
+            self._ending = self._braked()
+        finally:
+            self._end()
+        return self._agent.reports[-1]
+
+    # --- the brakes ---------------------------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """Ends the run after this step; what the model says and calls in it is finished."""
+        if not self._brakes.soon.is_set():
+            self._tell(Noticed(code=STOP_REQUESTED, text="The run ends after this step."))
+            self._brakes.soon.cancel("stopped")
+
+    def abort(self, reason: str) -> None:
+        """Ends the run now: the stream is closed, the calls are cancelled, and every one of them gets its answer."""
+        if not self._brakes.now.is_set():
+            self._tell(Noticed(code=ABORT_REQUESTED, text=f"The run ends now: {reason}."))
+            self._brakes.now.cancel(reason)
+
+    def notice_steering(self) -> None:
+        """A message waits: the calls in hand may give way to it at once."""
+        being_cancelled = self._task is not None and self._task.cancelling() > 0
+        if self._turn is not None and self._turn.scheduler is not None and not being_cancelled:
+            self._turn.scheduler.notice_steering()
+
+    # --- the beginning ------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        self._agent.teller.move(run_id=self.id)
+        self._tell(
+            RunStarted(
+                input=self._tally.user_message,
+                trigger=self._trigger,
+                model=self._tally.model,
+                mode=self._agent.policy.mode,
+            )
+        )
+
+    def _add_input(self) -> None:
+        """What waited comes first, then the input; both stand behind a conversation that is whole."""
+        self._repair("the last run of this conversation broke off")
+        steered = self._deliver(self._agent.queue.take_steers(), "at the start")
+        for message in self._messages:
+            self._agent.add_message(message)
+        if not self._messages and not steered:
+            followed = self._deliver(self._agent.queue.take_follow_up(), "at the start")
+            last = self._agent.history.messages()[-1:]
+            if not followed and not all(map(may_be_answered, last)):
+                self._agent.add_message(user_message(GO_ON, "notice"))
+        self._repair("the messages it was started with are no whole conversation")
+
+    async def _answer_open_calls(self) -> None:
+        """Runs the calls that waited for a person when the process ended (C43); all others are only answered (P82)."""
+        history = self._agent.history
+
+        def add_result(result: ToolResultMessage) -> None:
+            history.append(result)
+
+        calls, executor, now = history.open_calls, self._agent.executor, self._brakes.now
+        async with ToolScheduler(executor, cancellation=now, on_result=add_result) as scheduler:
+            scheduler.submit_all(calls)
+            for call in calls:
+                if call.id not in self._resumable:
+                    scheduler.cancel_call(call.id, UNANSWERED)
+            await scheduler.finish()
+
+    async def _refresh_system(self) -> None:
+        """Asks a system text that is a function; the layer changes only if its text did (S4-36)."""
+        system = self._agent.config.system
+        if isinstance(system, str):
+            return
+        text = await unless_cancelled(self._brakes.now, asked(lambda _: system(), None, None))
+        if isinstance(text, Crash):
+            error = f"The system prompt could not be made: {text.text}. Nothing was sent; the message was kept."
+            self._ending = Ending("error", error=error)
+        else:
+            write_layer(self._agent.history.registry, SYSTEM_LAYER, str(text), OWNER)
+
+    # --- from turn to turn --------------------------------------------------------------------------------------------
+
+    def _go_on_after(self, turn: Turn) -> Ending | None:
+        """Why the run is over after this turn; None: `_next` is the turn that follows."""
+        answer, calls = turn.answer, turn.calls
+        if self._brakes.soon.is_set():
+            return self._braked()
+        if calls.halted is not None:
+            return Ending(calls.halted, error=next((report.error for report in calls.reports if report.error), None))
+        if calls.terminate:
+            return Ending("done")
+        goes_on = bool(calls.tool_results) or (answer is not None and answer.stop_reason == "pause_turn")
+        if not goes_on and not self._agent.queue.waiting:
+            return Ending("done")
+        if self._is_at_its_cap():
+            return self._capped()
+        self._next = TurnPlace(
+            self._next.index + 1,
+            self._deliver_what_waits(turn, goes_on=goes_on),
+            "tool_followup" if goes_on else "initial",
+        )
+        return None
+
+    def _deliver_what_waits(self, turn: Turn, *, goes_on: bool) -> str:
+        """Steers go behind the results, follow-ups where the run would end. Returns what the next turn answers."""
+        queue, boundary = self._agent.queue, f"after step {self._next.index + 1}"
+        if self._deliver((*(turn.calls.steering_messages or ()), *queue.take_steers()), boundary):
+            return "steer"
+        if not goes_on and self._deliver(queue.take_follow_up(), boundary):
+            return "follow_up"
+        return "tools" if turn.calls.tool_results else "pause"
+
+    def _deliver(self, messages: Sequence[UserMessage], boundary: str) -> bool:
+        for message in messages:
+            self._agent.queue.commit(message, boundary)
+            self._agent.add_message(message)
+        return bool(messages)
+
+    def _is_at_its_cap(self) -> bool:
+        cap = self._agent.config.max_steps
+        if cap is not None and cap <= 0:
+            cap = DEFAULT_MAX_STEPS
+        return cap is not None and self._next.index + 1 >= cap
+
+    def _capped(self) -> Ending:
+        note = f"(Ended after {self._next.index + 1} steps, the most this run may take. Run it on to continue.)"
+        text = self._tally.final_text
+        return Ending("max_steps", text=f"{text}\n\n{note}" if text else note)
+
+    def _braked(self) -> Ending:
+        if self._brakes.now.is_set():
+            return Ending("aborted", error=self._brakes.now.reason)
+        return Ending("stopped")
+
+    # --- the end ------------------------------------------------------------------------------------------------------
+
+    def _end(self) -> None:
+        """Whatever led here: the conversation is whole, nothing is lost, and `run.ended` is the run's last word."""
+        ending = self._ending or _broken_off()
+        self._turn = None
+        self._agent.queue.requeue(f"the run ended first ({ending.reason})")
+        self._repair("this run broke off")
+        self._agent.teller.move(run_id=self.id)
+        if ending.reason == "error":
+            context = {"kind": ending.error_kind} if ending.error_kind else {}
+            self._tell(Failed(code="run_failed", text=ending.error or "The run failed.", context=context))
+        report = self._tally.report(ending)
+        self._agent.reports.append(report)
+        self._tell(
+            RunEnded(
+                reason=report.reason,
+                final_text=report.final_text,
+                error=report.error,
+                usage=report.total_usage,
+                cost=report.cost_usd,
+                steps=report.step_count,
+                tool_calls=report.tool_call_count,
+                total_ms=report.total_ms,
+                model_ms=report.total_llm_time_ms,
+                tool_ms=report.total_tool_time_ms,
+                approval_ms=report.total_approval_wait_ms,
+                report=report,
+            )
+        )
+        self._agent.teller.move(run_id=None)
+
+    def _repair(self, why: str) -> None:
+        """Makes the conversation one that a model accepts; says so where anything had to be done (P01, P04)."""
+        repaired = self._agent.history.repair()
+        if repaired.changed:
+            text = f"The conversation was repaired because {why}: {repaired}."
+            calls = [result.call_id for result in repaired.synthesised]
+            self._tell(Warned(code="unanswered_tool_calls_repaired", text=text, context={"calls": calls}))
+
+
+def _broken_off() -> Ending:
+    """The ending of a run that an exception leads out of."""
+    error = sys.exception()
+    if isinstance(error, Exception):
+        text = f"Internal error: {type(error).__name__}: {error}. The conversation was kept."
+        return Ending("error", error=text)
+    return Ending("aborted", error="the run was cancelled")

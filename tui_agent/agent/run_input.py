@@ -1,0 +1,59 @@
+"""What a run may be started with, and the messages it becomes (S4-38)."""
+
+from collections.abc import Sequence
+from typing import Literal, TypeAlias
+
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    ImageBlock,
+    Message,
+    TextBlock,
+    ToolResultMessage,
+    UserBlock,
+    UserMessage,
+    user_message,
+)
+
+UserInput: TypeAlias = str | UserMessage | Sequence[UserBlock | Message] | None
+"""Text, a message, blocks of one message, or whole messages; None: go on with what is there."""
+
+Trigger = Literal["prompt", "continue", "resume", "follow_up", "subagent", "schedule"]
+"""Why a run was started."""
+
+GO_ON = "Please go on."
+"""Said for the person when a run is to continue where nothing else was said."""
+
+
+def as_messages(user_input: UserInput) -> tuple[Message, ...]:
+    """The messages an input stands for; none for None.
+
+    Raises:
+        ConfigurationError: there is nothing in it to say, or blocks and messages are mixed.
+    """
+    if user_input is None:
+        return ()
+    if isinstance(user_input, str | UserMessage):
+        return (as_user_message(user_input),)
+    blocks = [part for part in user_input if isinstance(part, TextBlock | ImageBlock)]
+    messages = [part for part in user_input if isinstance(part, UserMessage | AssistantMessage | ToolResultMessage)]
+    if blocks and messages:
+        raise ConfigurationError("a run is started with blocks or with messages, not with both at once")
+    return tuple(messages) if messages else (as_user_message(UserMessage(content=tuple(blocks))),)
+
+
+def as_user_message(said: str | UserMessage) -> UserMessage:
+    """What a person said, as a message.
+
+    Raises:
+        ConfigurationError: there is nothing in it.
+    """
+    message = user_message(said) if isinstance(said, str) else said
+    if not message.text.strip() and not any(isinstance(block, ImageBlock) for block in message.content):
+        raise ConfigurationError("an empty message cannot be sent; nothing was done")
+    return message
+
+
+def text_of(messages: Sequence[Message]) -> str:
+    """What a person said in them, for the journal and the report."""
+    return "\n".join(message.text for message in messages if isinstance(message, UserMessage))

@@ -1,0 +1,89 @@
+"""Adds up what a run used and took, and makes its report (S4-10, S4-11, S4-12)."""
+
+import time
+from dataclasses import dataclass, field
+
+from tui_agent.protocol.messages import Usage, now_ms
+from tui_agent.protocol.reports import AgentRunReport, RunReason, StepReport
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Why a run ended, and what is to be said about it."""
+
+    reason: RunReason
+    text: str = ""
+    """Shown as the run's final text in place of the last answer, where it is not empty."""
+    error: str | None = None
+    error_kind: str | None = None
+
+
+@dataclass(slots=True)
+class RunTally:
+    """One run's sums, as it goes along."""
+
+    run_id: str
+    model: str
+    user_message: str
+    started_at: int = field(default_factory=now_ms)
+    started_mono: float = field(default_factory=time.monotonic)
+    steps: list[StepReport] = field(default_factory=list[StepReport])
+    usage: Usage = field(default_factory=Usage)
+    """Everything that was paid for, answers that were thrown away included."""
+    cost: float | None = None
+    """Dollars; None as long as no price is known."""
+    model_ms: float = 0.0
+    tool_ms: float = 0.0
+    approval_ms: float = 0.0
+    final_text: str = ""
+
+    def spend(self, usage: Usage, cost: float | None) -> None:
+        """Counts one answer's tokens, kept or not."""
+        self.usage = self.usage + usage
+        self.cost = added_cost(self.cost, cost)
+
+    def add_step(self, step: StepReport) -> None:
+        """Counts a step that is over."""
+        self.steps.append(step)
+        self.model_ms += step.llm_latency_ms
+        self.tool_ms += step.tool_total_ms
+
+    @property
+    def tool_calls(self) -> int:
+        """Calls of all steps so far."""
+        return sum(len(step.tool_calls) for step in self.steps)
+
+    @property
+    def elapsed_ms(self) -> float:
+        """Milliseconds since the run began."""
+        return (time.monotonic() - self.started_mono) * 1000
+
+    def report(self, ending: Ending) -> AgentRunReport:
+        """The report of the whole run."""
+        return AgentRunReport(
+            id=self.run_id,
+            model=self.model,
+            started_at=self.started_at,
+            completed_at=now_ms(),
+            total_ms=self.elapsed_ms,
+            reason=ending.reason,
+            user_message=self.user_message,
+            final_text=ending.text or self.final_text,
+            error=ending.error,
+            error_kind=ending.error_kind,
+            steps=tuple(self.steps),
+            step_count=len(self.steps),
+            tool_call_count=self.tool_calls,
+            total_usage=self.usage,
+            cost_usd=self.cost,
+            total_llm_time_ms=self.model_ms,
+            total_tool_time_ms=self.tool_ms,
+            total_approval_wait_ms=self.approval_ms,
+        )
+
+
+def added_cost(total: float | None, cost: float | None) -> float | None:
+    """The sum of two costs of which either may be unknown; unknown only if both are."""
+    if total is None or cost is None:
+        return cost if total is None else total
+    return total + cost

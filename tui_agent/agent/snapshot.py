@@ -1,0 +1,55 @@
+"""What is kept of an agent to take it up again in another process (S4-6, S4-76).
+
+Sessions keep it, too, which is why nothing here knows the loop.
+"""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from pydantic import Field
+
+from tui_agent.context.history import HistorySnapshot
+from tui_agent.protocol.events import Warned
+from tui_agent.protocol.messages import JsonObject, Usage, UserMessage, Word
+from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.protocol.reports import AgentRunReport
+
+SNAPSHOT_VERSION = 1
+
+
+class AgentLoopSnapshot(Word):
+    """Version 1. Plain data: `model_dump_json` writes it, `model_validate_json` reads it."""
+
+    version: Literal[1] = SNAPSHOT_VERSION
+    system: str
+    """Text of the layer `agentloop.system`."""
+    context: str
+    """Text of the layer `agentloop.context`."""
+    history: HistorySnapshot
+    """Messages and every layer; the calls of the last message may be without results."""
+    tool_names: tuple[str, ...]
+    reports: tuple[AgentRunReport, ...] = ()
+    metadata: JsonObject = Field(default_factory=dict)
+    created_at: int
+    """When the agent was made; milliseconds since the epoch."""
+    saved_at: int
+    pending_tool_calls: tuple[ApprovalRequest, ...] = ()
+    """Calls that waited for a person."""
+    waiting_messages: tuple[UserMessage, ...] = ()
+    """Messages that were not delivered yet, in order (P22)."""
+    usage: Usage = Usage()
+    """Everything spent so far."""
+    cost: float | None = None
+    """Dollars; None where no price is known."""
+
+
+def tool_warnings(before: Iterable[str], now: Iterable[str]) -> tuple[Warned, ...]:
+    """Warnings for tools that are gone, and for tools that are new, since the snapshot was taken (S4-78)."""
+    known, present = list(before), list(now)
+    removed = [_warning("tool_removed", name, "is gone; calls of it fail") for name in known if name not in present]
+    added = [_warning("tool_added", name, "is new") for name in present if name not in known]
+    return (*removed, *added)
+
+
+def _warning(code: str, name: str, what: str) -> Warned:
+    return Warned(code=code, text=f"tool {name} {what} since this session was saved", context={"tool": name})

@@ -1,0 +1,245 @@
+"""The pure fold of a provider's stream into one assistant message (S4-14, S4-47 … S4-55).
+
+`StepState` is fresh for each attempt and holds everything there is to know of it; nothing leaks into the next (S4-86).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from tui_agent.protocol.events import MessageDelta
+from tui_agent.protocol.messages import (
+    AssistantBlock,
+    AssistantMessage,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolCall,
+    Usage,
+    new_id,
+    parse_tool_call,
+)
+from tui_agent.protocol.provider import (
+    StreamEnded,
+    StreamEvent,
+    StreamStarted,
+    TextDelta,
+    ThinkingDelta,
+    ThinkingEnded,
+    ToolCallDelta,
+    ToolCallEnded,
+    ToolCallStarted,
+    UsageReported,
+)
+
+TRUNCATED: frozenset[StopReason] = frozenset({"max_tokens", "model_context_window_exceeded", "refusal"})
+"""The model did not finish: no call of such a message is run (C29, P11)."""
+
+
+@dataclass(slots=True)
+class OpenText:
+    """A text block as it grows."""
+
+    block: int
+    pieces: list[str] = field(default_factory=list[str])
+
+
+@dataclass(slots=True)
+class OpenThinking:
+    """A reasoning block as it grows."""
+
+    block: int
+    pieces: list[str] = field(default_factory=list[str])
+    finished: ThinkingBlock | None = None
+
+
+@dataclass(slots=True)
+class OpenCall:
+    """A call as its arguments come in."""
+
+    call_id: str
+    """The id used from here on: the provider's, unless that cannot tell calls apart."""
+    provider_id: str
+    name: str
+    fragments: list[str] = field(default_factory=list[str])
+    finished: ToolCall | None = None
+
+
+OpenBlock = OpenText | OpenThinking | OpenCall
+
+
+def _no_id_is_taken(_: str) -> bool:
+    return False
+
+
+@dataclass(slots=True)
+class StepState:
+    """One attempt at one answer, as far as it came in."""
+
+    is_taken: Callable[[str], bool] = _no_id_is_taken
+    """Whether a call id was used in this conversation before; some servers count from zero in each answer."""
+    message_id: str = field(default_factory=lambda: new_id("msg"))
+    model: str = ""
+    usage: Usage = field(default_factory=Usage)
+    stop_reason: StopReason | None = None
+    """None until the model ended by itself."""
+    detail: str = ""
+    blocks: list[OpenBlock] = field(default_factory=list[OpenBlock])
+    """In the order they began."""
+
+    @property
+    def text(self) -> str:
+        """All text so far."""
+        return "".join("".join(block.pieces) for block in self.blocks if isinstance(block, OpenText))
+
+    @property
+    def calls(self) -> list[OpenCall]:
+        """All calls so far, finished or not, in order."""
+        return [block for block in self.blocks if isinstance(block, OpenCall)]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to show and nothing to do: no text and no call (P17)."""
+        return not self.text.strip() and not self.calls
+
+
+def accumulate(state: StepState, event: StreamEvent) -> MessageDelta | ToolCall | None:
+    """Takes one event of the stream into the state.
+
+    Returns:
+        What there is to show, or a call whose block is complete, or neither. A call comes exactly once (P10).
+    """
+    match event:
+        case TextDelta(text=text):
+            return _add_text(state, text, event.block)
+        case ThinkingDelta(text=text):
+            _open_thinking(state, event.block).pieces.append(text)
+            return MessageDelta(message_id=state.message_id, kind="thinking", delta=text) if text else None
+        case ThinkingEnded(thinking=thinking):
+            _open_thinking(state, event.block).finished = thinking
+        case ToolCallStarted():
+            _begin_call(state, event.call_id, event.name)
+        case ToolCallDelta():
+            return _add_fragment(state, event)
+        case ToolCallEnded(call=call):
+            return _end_call(state, call)
+        case UsageReported(usage=usage):
+            state.usage = usage
+        case StreamStarted():
+            state.model = event.model
+            state.usage = event.usage
+        case StreamEnded():
+            state.stop_reason = event.stop_reason
+            state.detail = event.detail
+    return None
+
+
+def finalize_unended_tool_calls(state: StepState) -> tuple[ToolCall, ...]:
+    """Ends the calls whose end never came, once the stream is over, and returns them in order (S4-54)."""
+    ended: list[ToolCall] = []
+    for call in state.calls:
+        if call.finished is None:
+            call.finished = parse_tool_call(call.call_id, call.name, "".join(call.fragments))
+            ended.append(call.finished)
+    return tuple(ended)
+
+
+def build_message(state: StepState) -> AssistantMessage:
+    """The complete answer (S4-55). Calls of one that was cut off are marked so that they never run."""
+    stop_reason = state.stop_reason or "other"
+    content: list[AssistantBlock] = []
+    for block in state.blocks:
+        built = _built(block)
+        if isinstance(built, ToolCall) and stop_reason in TRUNCATED:
+            built = built.model_copy(update={"cut": True})
+        if built is not None:
+            content.append(built)
+    if state.calls and stop_reason in ("end_turn", "stop_sequence", "other"):
+        stop_reason = "tool_use"
+    return _message(state, content, stop_reason)
+
+
+def build_partial(state: StepState) -> AssistantMessage | None:
+    """What is worth keeping of an answer that was broken off: text, finished calls, and signed reasoning with them.
+
+    None where nothing of it could be shown or sent back.
+    """
+    content: list[AssistantBlock] = []
+    for block in state.blocks:
+        built = _built(block)
+        signed = isinstance(built, ThinkingBlock) and (built.signature or built.redacted)
+        if built is not None and (signed or isinstance(built, TextBlock | ToolCall)):
+            content.append(built)
+    if all(isinstance(block, ThinkingBlock) for block in content):
+        return None
+    return _message(state, content, "other")
+
+
+def _add_text(state: StepState, text: str, index: int) -> MessageDelta | None:
+    if not text:
+        return None
+    last = state.blocks[-1] if state.blocks else None
+    if not isinstance(last, OpenText) or last.block != index:
+        last = OpenText(index)
+        state.blocks.append(last)
+    last.pieces.append(text)
+    return MessageDelta(message_id=state.message_id, kind="text", delta=text)
+
+
+def _open_thinking(state: StepState, index: int) -> OpenThinking:
+    last = state.blocks[-1] if state.blocks else None
+    if not isinstance(last, OpenThinking) or last.block != index or last.finished is not None:
+        last = OpenThinking(index)
+        state.blocks.append(last)
+    return last
+
+
+def _begin_call(state: StepState, provider_id: str, name: str) -> OpenCall:
+    unusable = not provider_id or state.is_taken(provider_id)
+    doubled = any(call.call_id == provider_id for call in state.calls)
+    call = OpenCall(new_id("call") if unusable or doubled else provider_id, provider_id, name)
+    state.blocks.append(call)
+    return call
+
+
+def _add_fragment(state: StepState, event: ToolCallDelta) -> MessageDelta | None:
+    unfinished = [call for call in state.calls if call.finished is None]
+    named = [call for call in unfinished if call.provider_id == event.call_id]
+    if not unfinished or not event.fragment:
+        return None
+    call = (named or unfinished)[-1]
+    call.fragments.append(event.fragment)
+    return MessageDelta(message_id=state.message_id, kind="toolcall", delta=event.fragment, call_id=call.call_id)
+
+
+def _end_call(state: StepState, ended: ToolCall) -> ToolCall | None:
+    """Ends the call of that id, else the first that is open (S4-51); a second end of the same call is nothing."""
+    unfinished = [call for call in state.calls if call.finished is None]
+    named = [call for call in unfinished if call.provider_id == ended.id]
+    if not named and ended.id and any(call.provider_id == ended.id for call in state.calls):
+        return None
+    call = next(iter(named or unfinished), None) or _begin_call(state, ended.id, ended.name)
+    call.finished = ended if ended.id == call.call_id else ended.model_copy(update={"id": call.call_id})
+    return call.finished
+
+
+def _built(block: OpenBlock) -> AssistantBlock | None:
+    """The finished form of a block; None where there is nothing to it, or it is an open call."""
+    match block:
+        case OpenText():
+            text = "".join(block.pieces)
+            return TextBlock(text=text) if text.strip() else None
+        case OpenThinking():
+            text = "".join(block.pieces)
+            return block.finished or (ThinkingBlock(thinking=text) if text.strip() else None)
+        case OpenCall():
+            return block.finished
+
+
+def _message(state: StepState, content: list[AssistantBlock], stop_reason: StopReason) -> AssistantMessage:
+    return AssistantMessage(
+        id=state.message_id,
+        content=tuple(content),
+        model=state.model,
+        usage=state.usage,
+        stop_reason=stop_reason,
+    )

@@ -1,0 +1,281 @@
+"""One turn: the model is asked, answers, and the calls of its answer are run (engine §4, steps 2 and 3).
+
+Whatever happens on the way – a failure, an abort, a cancellation – the conversation afterwards is one a model accepts.
+"""
+
+import asyncio
+import itertools
+from dataclasses import dataclass
+from typing import Literal
+
+from tui_agent.context.layers import system_parts
+from tui_agent.execution import ToolExecutionResult, ToolScheduler
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import ProviderError
+from tui_agent.protocol.events import RequestBuilt, StepEnded, StepRetry, StepStarted, TurnEnded, TurnStarted, Warned
+from tui_agent.protocol.messages import AssistantMessage, ToolResultMessage, Usage, UserMessage
+from tui_agent.protocol.provider import ModelRequest
+from tui_agent.protocol.reports import StepReport
+
+from .agent_state import AgentState
+from .attempt import Attempt, EmptyAnswerError, Problem
+from .guardrails import GuardrailContext, GuardrailKind, first_trip
+from .interrupt import Brakes, unless_cancelled
+from .run_report import Ending, RunTally
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPlace:
+    """Which turn of a run it is."""
+
+    index: int
+    """From 0, in the run."""
+    trigger: str
+    """What it answers: `prompt`, `tools`, `steer`, `follow_up`, …"""
+    kind: Literal["initial", "tool_followup"]
+
+
+class Turn:
+    """One model response and its calls. `take` it once; then `answer`, `calls` and `ending` say what came of it."""
+
+    def __init__(self, agent: AgentState, tally: RunTally, place: TurnPlace, brakes: Brakes) -> None:
+        """
+        Args:
+            agent: who takes it.
+            tally: the sums of the run.
+            place: which turn of the run it is.
+            brakes: what ends the run.
+        """
+        self.answer: AssistantMessage | None = None
+        """What became part of the conversation; a part of an answer where it was broken off."""
+        self.calls = ToolExecutionResult()
+        """What its calls came to."""
+        self.ending: Ending | None = None
+        """Why the run must end now, if it must."""
+        self.scheduler: ToolScheduler | None = None
+        """Holds the calls while there are any."""
+        self._agent = agent
+        self._tell = agent.teller.publish
+        self._tally = tally
+        self._place = place
+        self._brakes = brakes
+        self._usage = Usage()
+        self._model_ms = 0.0
+        self._empty_answers = 0
+        self._step_is_open = False
+
+    async def take(self) -> None:
+        """Asks the model until it has answered or cannot, and runs its calls.
+
+        Raises:
+            OperationCancelledError: the run is to end, and there was nothing in hand that had to be left whole.
+        """
+        place = self._place
+        self._tell(TurnStarted(index=place.index, trigger=place.trigger))
+        self._tell(StepStarted(index=place.index, kind=place.kind))
+        self._step_is_open = True
+        try:
+            if await self._passes("input"):
+                await self._ask()
+        finally:
+            self._close()
+
+    # --- the model ----------------------------------------------------------------------------------------------------
+
+    async def _ask(self) -> None:
+        """Attempt after attempt, with a wait between them that a person can end."""
+        for attempt in itertools.count(1):
+            wait = await self._attempt(attempt)
+            if wait is None:
+                return
+            await unless_cancelled(self._brakes.soon, asyncio.sleep(wait))
+
+    async def _attempt(self, number: int) -> float | None:
+        """One attempt. Returns the seconds until the next; None: there is an answer, or there will be none."""
+        token = self._brakes.now.child()
+        async with self._calls_in_hand(token) as scheduler:
+            self.scheduler = scheduler
+            attempt = Attempt(self._agent, scheduler, token, self._take_stock)
+            try:
+                problem = await attempt.listen(self._request())
+                wait = None if problem is None else self._wait_after(problem, number)
+                if problem is None:
+                    await self._settle(attempt)
+                elif wait is not None and isinstance(problem, ProviderError):
+                    await self._throw_away(attempt, problem, number + 1, wait)
+                return wait
+            finally:
+                await attempt.leave_whole(self._why())
+                self.calls = attempt.calls
+
+    def _calls_in_hand(self, token: CancellationToken) -> ToolScheduler:
+        """A scheduler whose results become part of the conversation as they are told."""
+        queue, history = self._agent.queue, self._agent.history
+
+        async def take_steers() -> tuple[UserMessage, ...]:
+            return () if token.is_set() else queue.take_steers()
+
+        def add_result(result: ToolResultMessage) -> None:
+            history.append(result)
+
+        return ToolScheduler(
+            self._agent.executor,
+            cancellation=token,
+            get_steering=take_steers,
+            step=self._place.index,
+            on_result=add_result,
+        )
+
+    def _request(self) -> ModelRequest:
+        """Everything the model is to know, as it is now (S4-41)."""
+        agent, config = self._agent, self._agent.config
+        request = ModelRequest(
+            messages=agent.history.messages(),
+            system=system_parts(agent.history.registry),
+            tools=agent.tools.specs,
+            max_tokens=config.max_tokens,
+            temperature=config.temperature,
+            thinking_tokens=config.thinking_tokens,
+            conversation_id=agent.history.id,
+        )
+        estimate = agent.history.estimated_tokens()
+        self._tell(RequestBuilt(message_count=len(request.messages), est_tokens=estimate, tools=len(request.tools)))
+        return request
+
+    # --- an answer ----------------------------------------------------------------------------------------------------
+
+    async def _settle(self, attempt: Attempt) -> None:
+        """Keeps a complete answer, has it judged, and runs its calls (S4-40)."""
+        answer = attempt.keep()
+        self.ending = _ending_of(answer, attempt.state.detail)
+        if self.ending is None:
+            await self._passes("output", answer)
+        if self.ending is not None:
+            attempt.refuse_calls(self.ending.error or self.ending.text)
+        elif answer.stop_reason == "max_tokens" and not answer.tool_calls:
+            text = "The answer was cut off at the model's output limit; ask it to go on."
+            self._tell(Warned(code="output_limit", text=text))
+        await attempt.run_calls(cut=answer.stop_reason == "max_tokens")
+
+    async def _passes(self, kind: GuardrailKind, answer: AssistantMessage | None = None) -> bool:
+        """Whether no guardrail trips; otherwise `ending` says which did."""
+        agent = self._agent
+        if not any(guardrail.kind == kind for guardrail in agent.config.guardrails):
+            return True
+        context = GuardrailContext(kind, agent.history.messages(), agent.history.system, answer, self._place.index)
+        reason = await unless_cancelled(self._brakes.now, first_trip(agent.config.guardrails, context, self._tell))
+        if reason is not None:
+            self.ending = Ending("guardrail", text=reason)
+        return reason is None
+
+    # --- no answer ----------------------------------------------------------------------------------------------------
+
+    def _wait_after(self, problem: Problem, number: int) -> float | None:
+        """Seconds to wait before the next attempt; None: this was the last one, and `ending` says why."""
+        if self._brakes.now.is_set() or not isinstance(problem, ProviderError):
+            self.ending = Ending("aborted", error=self._brakes.now.reason)
+            return None
+        if self._brakes.soon.is_set():
+            self.ending = Ending("stopped", error=str(problem), error_kind=problem.kind)
+            return None
+        if isinstance(problem, EmptyAnswerError):
+            self._empty_answers += 1
+            wait = 0.0 if self._empty_answers == 1 else None
+        else:
+            wait = self._agent.config.retry.wait_before(number + 1, problem)
+        if wait is None:
+            self.ending = Ending("error", error=str(problem), error_kind=problem.kind)
+        return wait
+
+    async def _throw_away(self, attempt: Attempt, problem: ProviderError, number: int, wait: float) -> None:
+        """Nothing of this attempt stays, and a person sees that there will be another."""
+        await attempt.throw_away("the model's answer broke off and is asked for again")
+        self._agent.queue.requeue("the answer it was to follow was thrown away")
+        is_empty = isinstance(problem, EmptyAnswerError)
+        self._tell(
+            StepRetry(
+                attempt=number,
+                max=number if is_empty else self._agent.config.retry.max_attempts,
+                wait_s=wait,
+                error_kind="empty_answer" if is_empty else problem.kind,
+                status=problem.status,
+                discarded=attempt.begun,
+                text=str(problem),
+            )
+        )
+
+    # --- the books ----------------------------------------------------------------------------------------------------
+
+    def _take_stock(self, attempt: Attempt) -> None:
+        """An answer was kept or given up: counts what it took; with an answer the step is over (S4-40)."""
+        self._model_ms += attempt.model_ms
+        self._usage = self._usage + attempt.state.usage
+        if attempt.state.usage != Usage():
+            self._tally.spend(attempt.state.usage, self._agent.spend(attempt.state.usage))
+        if attempt.answer is not None:
+            self.answer = attempt.answer
+            self._tally.final_text = attempt.answer.text or self._tally.final_text
+            self._agent.tell_context(attempt.answer)
+            self._end_step()
+
+    def _end_step(self) -> None:
+        if self._step_is_open:
+            self._step_is_open = False
+            self._tell(
+                StepEnded(
+                    index=self._place.index,
+                    kind=self._place.kind,
+                    llm_ms=self._model_ms,
+                    finish_reason=self._finish_reason(),
+                    usage=self._usage,
+                )
+            )
+
+    def _close(self) -> None:
+        """Ends what was begun and counts the turn; also when it is cancelled."""
+        self._end_step()
+        results = self.scheduler.tool_results if self.scheduler else ()
+        self._tally.approval_ms += self.calls.approval_ms
+        self._tally.add_step(
+            StepReport(
+                index=self._place.index,
+                type=self._place.kind,
+                llm_latency_ms=self._model_ms,
+                usage=self._usage,
+                finish_reason=self._finish_reason(),
+                tool_calls=self.calls.reports,
+                tool_total_ms=sum(report.latency_ms for report in self.calls.reports),
+            )
+        )
+        self._tell(
+            TurnEnded(
+                index=self._place.index,
+                message_id=self.answer.id if self.answer else None,
+                result_ids=tuple(result.id for result in results),
+                usage=self._usage,
+            )
+        )
+
+    def _finish_reason(self) -> str:
+        return self.answer.stop_reason if self.answer else self._why()
+
+    def _why(self) -> str:
+        """Why there is no answer, in a word or in the words of whoever pulled the brakes."""
+        return self._brakes.now.reason or (self.ending.reason if self.ending else "cancelled")
+
+
+def _ending_of(answer: AssistantMessage, detail: str) -> Ending | None:
+    """Why a run cannot go on after this answer, if it cannot."""
+    match answer.stop_reason:
+        case "refusal":
+            why = f" ({detail})" if detail else ""
+            error = f"The model declined to answer{why}. The conversation was kept; put the request in other words."
+            return Ending("error", error=error)
+        case "model_context_window_exceeded":
+            error = (
+                "The conversation no longer fits into the model's context window. It was kept; compact it or start a "
+                "new one."
+            )
+            return Ending("error", error=error, error_kind="context_exceeded")
+        case _:
+            return None
