@@ -197,12 +197,15 @@ class Player:
             self._tell(MessageDelta(message_id=message_id, kind="text", delta=delta), where)
             self._tell(ContextUsage(tokens=len(delta), window=100, source="estimate"), where)
         calls: list[ToolCall] = []
+        streams = any(call.early for call in step.calls)
         for index, call in enumerate(step.calls):
             self._calls += 1
             calls.append(ToolCall(id=f"call_{self._calls}", name="work", arguments={"n": self._calls}))
-            if call.early and call.runs:
+            if streams:
+                self._begin_batch(message_id, index, where)
                 self._queue(calls[-1], index, where)
-                self._work(call, calls[-1], index, where)
+                if call.early:
+                    self._work(call, calls[-1], index, where)
         message = AssistantMessage(
             content=(TextBlock(text="".join(step.text)), *calls),
             id=message_id,
@@ -213,19 +216,26 @@ class Player:
         return message
 
     def _batch(self, step: PlayedStep, message: AssistantMessage, where: Origin) -> None:
-        batch = f"batch_{message.id}"
-        pairs = [(index, call) for index, call in enumerate(step.calls) if not (call.early and call.runs)]
-        self._tell(ToolBatchStarted(batch_id=batch, strategy="auto"), where)
-        for place, (index, _) in enumerate(pairs):
-            self._queue(message.tool_calls[index], place, where)
+        pairs = list(zip(message.tool_calls, step.calls, strict=True))
+        if not any(played.early for played in step.calls):
+            for index, call in enumerate(message.tool_calls):
+                self._begin_batch(message.id, index, where)
+                self._queue(call, index, where)
         if step.steer is not None:
             self._type(step, where)
-        for place, (index, call) in enumerate(pairs):
-            self._work(call, message.tool_calls[index], place, where)
-        ids = tuple(message.tool_calls[index].id for index, _ in pairs)
-        for call, played in zip(message.tool_calls, step.calls, strict=True):
+        for index, (call, played) in enumerate(pairs):
+            if not played.early:
+                self._work(played, call, index, where)
+        for call, played in pairs:
             self._result(call, played, where)
-        self._tell(ToolBatchEnded(batch_id=batch, strategy="auto", call_ids=ids, total_ms=1, busy_ms=1), where)
+        ids = tuple(call.id for call in message.tool_calls)
+        ended = ToolBatchEnded(batch_id=f"batch_{message.id}", strategy="auto", call_ids=ids, total_ms=1, busy_ms=1)
+        self._tell(ended, where)
+
+    def _begin_batch(self, message_id: str, index: int, where: Origin) -> None:
+        """Tells the batch before its first call."""
+        if index == 0:
+            self._tell(ToolBatchStarted(batch_id=f"batch_{message_id}", strategy="auto"), where)
 
     def _queue(self, call: ToolCall, index: int, where: Origin) -> None:
         self._tell(ToolQueued(call_id=call.id, name=call.name, args_raw=call.arguments, index=index), where)

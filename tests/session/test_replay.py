@@ -142,6 +142,21 @@ def test_a_lost_first_message_leaves_a_note_in_its_place() -> None:
     assert (messages[0].text, messages[0].kind) == (LOST_MESSAGE, "notice")
 
 
+def test_two_answers_in_a_row_have_a_note_between_them_unless_the_first_was_paused() -> None:
+    base = play((PlayedRun(),))[-1]
+    first = AssistantMessage(content=(TextBlock(text="one"),), id="one")
+    paused = AssistantMessage(content=(TextBlock(text="one"),), id="one", stop_reason="pause_turn")
+    second = AssistantMessage(content=(TextBlock(text="two"),), id="two")
+    asked = UserMessage(content=(TextBlock(text="go"),), id="asked")
+
+    def roles(*messages: UserMessage | AssistantMessage) -> list[str]:
+        told = [base.with_event(MessageEnded(message_id=message.id, message=message)) for message in messages]
+        return [message.role for message in messages_of(told)]
+
+    assert roles(asked, first, second) == ["user", "assistant", "user", "assistant"]
+    assert roles(asked, paused, second) == ["user", "assistant", "assistant"]
+
+
 def test_empty_and_repeated_messages_are_left_out() -> None:
     envelopes = play(ONE_CALL)
     empty = UserMessage(content=(), id="empty")

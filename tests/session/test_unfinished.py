@@ -165,7 +165,7 @@ def test_an_open_batch_is_closed_with_every_call_that_was_told() -> None:
     envelopes = until(play(FULL_SESSION), ToolStarted, 2)
     batch = next(event for event in closing_events(envelopes) if isinstance(event, ToolBatchEnded))
 
-    assert batch.call_ids == ("call_2", "call_3", "call_4")
+    assert batch.call_ids == ("call_1", "call_2", "call_3", "call_4")
 
 
 def test_open_compaction_and_background_work_are_closed() -> None:

@@ -17,14 +17,14 @@ class UserOrder(_Order):
     """Starts a run or, while one is on, steers it."""
 
     type: Literal["user"]
-    text: str = Field(min_length=1)
+    text: str = Field(pattern=r"\S")
 
 
 class FollowUpOrder(_Order):
     """Goes on with this once the run would end; starts one where none is on."""
 
     type: Literal["follow_up"]
-    text: str = Field(min_length=1)
+    text: str = Field(pattern=r"\S")
 
 
 class ApprovalOrder(_Order):

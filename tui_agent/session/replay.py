@@ -189,7 +189,7 @@ class _HistoryFold:
                 self.records.pop(call.id, None)
             self.asked = None
         if isinstance(message, AssistantMessage):
-            if not self.done or isinstance(self.done[-1], AssistantMessage):
+            if not self.done or _was_finished(self.done[-1]):
                 self.done.append(_lost_message(message))
             if calls := message.tool_calls:
                 self.asked = _Asked(calls, message.timestamp, [None] * len(calls))
@@ -239,6 +239,11 @@ def _fold(envelopes: Iterable[Envelope], agent_id: str) -> _HistoryFold:
         if not (isinstance(event, MessageEnded) and event.message_id in discarded):
             fold.apply(event)
     return fold
+
+
+def _was_finished(message: Message) -> bool:
+    """Whether it is an answer that only a user message may follow; a paused one is taken up by the next (S4-84)."""
+    return isinstance(message, AssistantMessage) and message.stop_reason != "pause_turn"
 
 
 def _lost_message(message: AssistantMessage) -> UserMessage:

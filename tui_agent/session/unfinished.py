@@ -223,12 +223,15 @@ class _Ledger:
 
     def closing(self, unanswered: _Unanswered, session: Origin) -> list[ClosingEvent]:
         """Closes every run, children before their parents, then what belongs to none."""
-        left = dict(unanswered)
+        homes = {
+            run.origin.agent_id: run for run in sorted(self.runs.values(), key=lambda run: (run.started, run.place))
+        }
         events: list[ClosingEvent] = []
         for run in sorted(self.runs.values(), key=lambda run: (-run.origin.depth, -run.place)):
-            events += run.closing(left.pop(run.origin.agent_id, ()) if run.started else ())
-        homeless = left.get(ROOT_AGENT, ())
-        events += [*_never_told(homeless, session), *_results(homeless, session)]
+            agent_id = run.origin.agent_id
+            events += run.closing(unanswered[agent_id] if run is homes[agent_id] else ())
+        if ROOT_AGENT not in homes:
+            events += [*_never_told(unanswered[ROOT_AGENT], session), *_results(unanswered[ROOT_AGENT], session)]
         for envelope in self.background.values():
             events.append(ClosingEvent(_closing_of(envelope.event), envelope.origin))
         return [*events, ClosingEvent(StatusChanged(status="idle"), session)] if events else []
