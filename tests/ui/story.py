@@ -157,9 +157,7 @@ class Story:
         self.tell(ToolOutput(call_id=call_id, stream="stdout", chunk=text, bytes_total=len(text)))
         return self
 
-    def ended(
-        self, call_id: str, tool: str, status: ToolStatus = "ok", text: str = "done", **fields: Any
-    ) -> "Story":
+    def ended(self, call_id: str, tool: str, status: ToolStatus = "ok", text: str = "done", **fields: Any) -> "Story":
         """A call is over."""
         self.tell(
             ToolEnded(

@@ -54,6 +54,6 @@ def _scaled(amount: int, base: int, units: tuple[str, ...]) -> str:
     while round(value, 1) >= base and unit < len(units) - 1:
         value /= base
         unit += 1
-    if unit == 0 or value >= 99.95 or round(value, 1) == int(value):
+    if unit == 0 or value >= 99.95 or round(value, 1).is_integer():
         return f"{round(value)}{units[unit]}"
     return f"{value:.1f}{units[unit]}"

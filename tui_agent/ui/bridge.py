@@ -15,7 +15,7 @@ from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, TuiAgentError
 from tui_agent.protocol.events import Failed, Warned
-from tui_agent.protocol.messages import UserKind, UserMessage, user_message
+from tui_agent.protocol.messages import UserKind, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.protocol.provider import ModelProvider
 
@@ -67,8 +67,8 @@ class Agent(Protocol):
         """What judges its calls."""
         ...
 
-    async def run(self, user_input: str | UserMessage, /) -> object:
-        """Handles one input to its end."""
+    async def run(self, user_input: str | None, /) -> object:
+        """Handles one input to its end; None: what waits, or going on."""
         ...
 
     def steer(self, text: str, /) -> UserMessage:
@@ -106,7 +106,7 @@ class AgentBridge:
     def __init__(self, agent: Agent, bus: EventBus) -> None:
         self._agent = agent
         self._bus = bus
-        self._prompts: deque[str | UserMessage] = deque()
+        self._prompts: deque[str | None] = deque()
         self._arrived = asyncio.Event()
         self._send_when_over = False
 
@@ -180,8 +180,11 @@ class AgentBridge:
         return self._agent.resolve_approval(request_id, decision)
 
     def set_mode(self, mode: PermissionMode) -> None:
-        """Sets the permission mode, also for questions that wait."""
-        self._agent.set_mode(mode, "user")
+        """Sets the permission mode, also for questions that wait; says so where the agent cannot keep to it."""
+        try:
+            self._agent.set_mode(mode, "user")
+        except TuiAgentError as error:
+            self._bus.publish(Warned(code="mode_refused", text=str(error)))
 
     def cycle_mode(self) -> PermissionMode:
         """Steps to the next of `CYCLED_MODES`; from any other mode back to the first."""
@@ -231,25 +234,24 @@ class AgentBridge:
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _enqueue(self, prompt: str | UserMessage) -> None:
+    def _enqueue(self, prompt: str | None) -> None:
         self._prompts.append(prompt)
         self._arrived.set()
 
-    async def _run(self, prompt: str | UserMessage) -> None:
+    async def _run(self, prompt: str | None) -> None:
         """One run. In a task of its own: a cancelled run ends with it and not with who serves."""
         try:
             await self._agent.run(prompt)
         except AlreadyRunningError:
-            self._agent.steer(prompt if isinstance(prompt, str) else prompt.text)
+            if prompt is not None:
+                self._agent.steer(prompt)
         except TuiAgentError as error:
             self._bus.publish(Failed(code="run_failed", text=str(error)))
 
     def _run_waiting(self) -> None:
-        """Starts a run with a waiting message. The agent puts steering before its input, so the last of it is that."""
-        steering = [message for message in self.waiting if message.kind == "steer"]
-        chosen = steering[-1] if steering else next(iter(self.waiting), None)
-        if chosen is not None and (text := self.take_back(chosen.id)) is not None:
-            self._enqueue(user_message(text))
+        """Starts a run with what waits: the agent takes it up by itself where it is given nothing else."""
+        if self._agent.waiting_messages:
+            self._enqueue(None)
 
 
 _PAST_BATCH = 500

@@ -102,7 +102,7 @@ def tail_rows(view: CallView, width: int) -> tuple[tuple[Run, ...], ...]:
         return ()
     texts: Sequence[str] = ()
     if view.output:
-        text = settle(sanitise(view.output[-_TAIL_READ:]))
+        text = sanitise(settle(view.output[-_TAIL_READ:]))
         texts = [line for line in text.split("\n") if line.strip()][-TAIL_ROWS:]
     elif view.progress:
         texts = [view.progress]

@@ -93,8 +93,9 @@ class PanelRows:
         """Rows between two others whose clock runs."""
         moving = self.ledger.places["running"] | self.ledger.places["needs_you"]
         for index in range(self._heights.find(first_row), min(self._heights.find(last_row) + 1, len(self._shown))):
-            if self._shown[index] in moving:
-                yield self.own_row(index)
+            row = self.own_row(index)
+            if self._shown[index] in moving and first_row <= row <= last_row:
+                yield row
 
     def runs(self, row: int, context: RowContext) -> tuple[Run, ...]:
         """The text of one row."""

@@ -44,8 +44,9 @@ class ApprovalDesk:
         return len(self._pending)
 
     def note_key(self) -> None:
-        """A key was pressed or something was pasted."""
-        self._typed_at = self._clock()
+        """A key was pressed or something was pasted; in a dialog that is an answer and holds up no other one."""
+        if self._dialog is None:
+            self._typed_at = self._clock()
 
     def apply(self, envelope: Envelope) -> None:
         """Takes one event; a dialog whose question is settled closes."""
@@ -71,7 +72,7 @@ class ApprovalDesk:
 
     def _open(self, request: ApprovalRequest) -> None:
         position, total = self._pending.place_of(request)
-        self._dialog, self._drawn = ApprovalScreen(request, position, total), request
+        self._dialog, self._drawn = ApprovalScreen(request, position, total, clock=self._clock), request
         self._chat.app.push_screen(self._dialog, self._answered)
 
     def _answered(self, decision: ApprovalDecision | None) -> None:

@@ -101,7 +101,7 @@ class ChatScreen(ChatKeys):
         busy = self.bridge.running
         self.entry.set_busy(busy)
         if not busy:
-            self.menu.close()
+            self.close_menu()
         self._desk.look()
 
     @on(AttentionLine.Clicked)
@@ -110,7 +110,7 @@ class ChatScreen(ChatKeys):
 
     @on(CallList.Opened)
     def _call_opened(self, event: CallList.Opened) -> None:
-        self.app.push_screen(CallDetailScreen(event.view))
+        self.app.push_screen(CallDetailScreen(event.view, clock=self.options.surroundings.clock))
 
     def on_screen_resume(self) -> None:
         """Back from another screen: a question may be waiting."""

@@ -11,16 +11,19 @@ from textual.widgets import TextArea
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.ui.bridge import AgentBridge
-from tui_agent.ui.commands import Command, bindings_for
+from tui_agent.ui.commands import Command, bindings_for, commands_for
 from tui_agent.ui.slash_input import SlashCall, UnknownSlash, read_slash
 from tui_agent.ui.status_view import StatusView
 from tui_agent.ui.surroundings import Place, Surroundings
 from tui_agent.ui.widgets.composer import Composer
+from tui_agent.ui.widgets.notice_lines import InterruptMenu
 from tui_agent.ui.widgets.queue_strip import QueueStrip
 
 from .chat_commands import ChatCommands
 from .chat_layout import ChatLayout
 from .help_page import HelpPage
+
+_MENU_KEYS = frozenset(key for entry in commands_for("interrupt") for key in entry.keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ class ChatKeys(ChatLayout):
     @on(TextArea.Changed)
     def _typed(self) -> None:
         self.status_line.typing = bool(self.entry.composer.text)
-        self.menu.close()
+        self.close_menu()
 
     @on(QueueStrip.Changed)
     def _queue_changed(self, event: QueueStrip.Changed) -> None:
@@ -100,7 +103,7 @@ class ChatKeys(ChatLayout):
     def _take_back(self, message_id: str, *, edit: bool) -> None:
         text = self.bridge.take_back(message_id)
         if text is None:
-            self.say("This message was already delivered.", wrong=True)
+            self.say("This message is already on its way.", wrong=True)
         elif edit:
             self.entry.composer.put_back(text)
             self.focus_composer()
@@ -120,22 +123,29 @@ class ChatKeys(ChatLayout):
         self.focus_composer()
         if self.bridge.running:
             self.menu.open(len(self.view.running), len(self.queue.messages))
+            self.entry.composer.yielded_keys = _MENU_KEYS
         else:
             self.close_drawer()
 
+    @on(InterruptMenu.Closed)
+    def close_menu(self) -> None:
+        """The keys of the menu are letters again."""
+        self.entry.composer.yielded_keys = frozenset()
+        self.menu.close()
+
     def action_menu_cancel(self) -> None:
         """Cancels what runs."""
-        self.menu.close()
+        self.close_menu()
         self.bridge.cancel()
 
     def action_menu_stop(self) -> None:
         """Ends the run after this step."""
-        self.menu.close()
+        self.close_menu()
         self.bridge.stop()
 
     def action_menu_now(self) -> None:
         """Cancels what runs and sends what waits."""
-        self.menu.close()
+        self.close_menu()
         self.bridge.send_now()
 
     def action_send_now(self) -> None:

@@ -72,6 +72,8 @@ class Composer(FoldingArea):
         """Whether the agent works, so that a text can follow it up."""
         self.waiting = 0
         """Messages that wait for delivery."""
+        self.yielded_keys: frozenset[str] = frozenset()
+        """Letters that mean something else for the moment."""
         self._history = PromptHistory()
         self._suggested: tuple[Command, ...] = ()
         self._chosen = 0
@@ -94,6 +96,10 @@ class Composer(FoldingArea):
                 return bool(self._suggested)
             case _:
                 return super().check_action(action, parameters)
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        """Whether a key is text."""
+        return key not in self.yielded_keys and super().check_consume_key(key, character)
 
     def action_submit(self) -> None:
         """Sends the draft, or the command that is chosen; after a backslash begins a new line instead."""

@@ -79,6 +79,10 @@ class InterruptMenu(Widget):
     }
     """
 
+    @dataclass
+    class Closed(Message):
+        """Nobody chose anything for a while."""
+
     running = reactive(0)
     """Calls a cancellation would end."""
     waiting = reactive(0)
@@ -98,12 +102,16 @@ class InterruptMenu(Widget):
         self.running, self.waiting = running, waiting
         self.display = True
         self._forget_timer()
-        self._timer = self.set_timer(OPEN_SECONDS, self.close)
+        self._timer = self.set_timer(OPEN_SECONDS, self._expire)
 
     def close(self) -> None:
         """Hides the choices."""
         self.display = False
         self._forget_timer()
+
+    def _expire(self) -> None:
+        self.close()
+        self.post_message(self.Closed())
 
     def _forget_timer(self) -> None:
         if self._timer is not None:

@@ -1,0 +1,176 @@
+"""The app on a stage: the real agent loop with a scripted model, tools that a test lets go, and a pilot."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from textual.events import Paste
+from textual.pilot import Pilot
+
+from tui_agent.agent import AgentLoop, AgentLoopConfig, RetryPolicy
+from tui_agent.execution import ApprovalGate
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import GrantScope, PermissionDecision, PermissionMode, Verdict
+from tui_agent.protocol.tool import Tool, ToolContext, ToolResult, ToolSpec
+from tui_agent.providers import ScriptedProvider
+from tui_agent.providers.scripted_provider import Step
+from tui_agent.ui.app import TuiAgentApp
+from tui_agent.ui.bridge import AgentBridge
+from tui_agent.ui.screens.chat import ChatScreen
+from tui_agent.ui.surroundings import Place, Surroundings
+
+LOOKS = 400
+"""How often a stage looks whether something has happened before it gives up."""
+
+
+class FakePolicy:
+    """Reads run, everything else follows the mode."""
+
+    def __init__(self, mode: PermissionMode = PermissionMode.ASK) -> None:
+        self.mode = mode
+        self.granted: list[str] = []
+
+    def set_mode(self, mode: PermissionMode) -> None:
+        self.mode = mode
+
+    def floor(self, tool: Tool, arguments: JsonObject) -> PermissionDecision | None:
+        return None
+
+    def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:
+        if tool.is_read_only(arguments):
+            return PermissionDecision(decision="allow", source="read_only", reason="it only reads")
+        if tool.name in self.granted:
+            return PermissionDecision(decision="allow", source="grant", reason="granted for this session")
+        verdicts: dict[PermissionMode, Verdict] = {PermissionMode.ALLOW: "allow", PermissionMode.PLAN: "deny"}
+        return PermissionDecision(
+            decision=verdicts.get(self.mode, "ask"),
+            source="mode",
+            reason=f"no rule decides, and the mode is {self.mode}",
+        )
+
+    def grant_rule(self, tool: Tool, arguments: JsonObject) -> str | None:
+        return tool.name
+
+    def grant(self, rule: str, scope: GrantScope) -> None:
+        self.granted.append(rule)
+
+
+class StageTool(Tool):
+    """A tool that writes `text` and then waits until the test lets it go."""
+
+    def __init__(self, name: str, *, read_only: bool = True, waits: bool = False, text: str = "done") -> None:
+        self.spec = ToolSpec(
+            name=name,
+            description=f"{name} something",
+            input_schema={"type": "object", "properties": {"what": {"type": "string"}}},
+        )
+        self._read_only = read_only
+        self._text = text
+        self.gate = asyncio.Event()
+        if not waits:
+            self.gate.set()
+        self.ran: list[str] = []
+
+    def is_read_only(self, arguments: JsonObject) -> bool:
+        return self._read_only
+
+    def summarise(self, arguments: JsonObject) -> str:
+        return str(arguments.get("what", ""))
+
+    async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        self.ran.append(self.summarise(arguments))
+        context.output(f"{self._text}\n")
+        await self.gate.wait()
+        return ToolResult.of_text(self._text)
+
+
+class Clock:
+    """Time that passes when a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass
+class Stage:
+    """Everything a test wants to touch."""
+
+    app: TuiAgentApp
+    pilot: Pilot[None]
+    loop: AgentLoop
+    provider: ScriptedProvider
+    policy: FakePolicy
+    bus: EventBus
+    clock: Clock = field(default_factory=Clock)
+
+    @property
+    def chat(self) -> ChatScreen:
+        return self.app.chat
+
+    @property
+    def draft(self) -> str:
+        return self.chat.entry.composer.text
+
+    async def until(self, happened: Callable[[], object]) -> None:
+        """Lets the app work until something has happened."""
+        for _ in range(LOOKS):
+            if happened():
+                return
+            await self.pilot.pause()
+        raise AssertionError("it did not happen")
+
+    async def type(self, text: str) -> None:
+        """Types a text, key by key."""
+        await self.pilot.press(*("space" if letter == " " else letter for letter in text))
+
+    async def say(self, text: str) -> None:
+        """Puts a text into the composer at once and sends it."""
+        self.app.post_message(Paste(text))
+        await self.until(lambda: self.draft.endswith(text))
+        await self.pilot.press("enter")
+
+    async def settled(self) -> None:
+        """Waits until nothing runs and everything that was told is shown."""
+        await self.until(lambda: not self.loop.running and self.chat.view.status == "idle" and self.chat.view.ended)
+        await self.pilot.pause()
+
+    def told(self) -> list[str]:
+        """What the agent has heard from the person so far, in order."""
+        return [message.text for message in self.loop.history.messages() if message.role == "user"]
+
+
+@asynccontextmanager
+async def stage(
+    steps: Iterable[Step] = (),
+    tools: Sequence[Tool] = (),
+    *,
+    mode: PermissionMode = PermissionMode.ASK,
+    size: tuple[int, int] = (120, 40),
+    prompt: str | None = None,
+) -> AsyncIterator[Stage]:
+    """Raises the curtain; the app runs headless until the block is left."""
+    bus, clock = EventBus(), Clock()
+    provider, policy = ScriptedProvider(steps), FakePolicy(mode)
+    loop = AgentLoop(
+        AgentLoopConfig(
+            provider=provider,
+            tools=tools,
+            bus=bus,
+            policy=policy,
+            gate=ApprovalGate(interactive=True),
+            retry=RetryPolicy(),
+        )
+    )
+    app = TuiAgentApp(
+        AgentBridge(loop, bus),
+        place=Place("~/shop", "main"),
+        prompt=prompt,
+        surroundings=Surroundings(reduced_motion=True, clock=clock),
+    )
+    async with app.run_test(size=size) as pilot:
+        yield Stage(app, pilot, loop, provider, policy, bus, clock)

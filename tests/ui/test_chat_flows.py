@@ -1,0 +1,552 @@
+"""A person at the keyboard, a real agent loop behind the bridge, a model that plays a script."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.events import Paste
+
+from tests.ui.stage import Stage, StageTool, stage
+from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.providers.scripted_provider import Wait, call, fail, reply
+from tui_agent.ui.screens.approval import ApprovalScreen
+from tui_agent.ui.screens.help_page import HelpPage
+
+
+def kinds(on: Stage) -> dict[str, int]:
+    """How many calls of each kind the panel shows."""
+    return {kind: len(places) for kind, places in on.chat.panel.ledger.places.items() if places}
+
+
+async def dialog_of(on: Stage) -> ApprovalScreen:
+    """Waits for the question and until its answers count."""
+    await on.until(lambda: isinstance(on.app.screen, ApprovalScreen))
+    await on.pilot.pause()
+    on.clock.now += 1
+    screen = on.app.screen
+    assert isinstance(screen, ApprovalScreen)
+    return screen
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_prompt_is_answered() -> None:
+    async with stage(["It is fine."]) as on:
+        await on.say("is it fine")
+        await on.settled()
+
+        assert on.told() == ["is it fine"]
+        assert on.draft == ""
+        assert on.chat.has_class("-begun")
+
+
+async def test_a_prompt_given_at_the_start_is_sent_at_once() -> None:
+    async with stage(["Hello."], prompt="say hello") as on:
+        await on.settled()
+
+        assert on.told() == ["say hello"]
+
+
+async def test_the_model_is_prepared_after_the_first_paint() -> None:
+    async with stage() as on:
+        await on.until(lambda: on.provider.prepared == 1)
+
+
+async def test_a_second_prompt_gets_a_run_of_its_own() -> None:
+    async with stage(["One.", "Two."]) as on:
+        await on.say("first")
+        await on.settled()
+        await on.say("second")
+        await on.until(lambda: len(on.loop.reports) == 2)
+
+        assert on.told() == ["first", "second"]
+
+
+async def test_enter_while_tools_run_steers_and_lands_after_them() -> None:
+    tool = StageTool("look", waits=True)
+    async with stage([reply(call("look", what="a")), "Then b."], [tool]) as on:
+        await on.say("look at a")
+        await on.until(lambda: kinds(on) == {"running": 1})
+        await on.say("and at b")
+        await on.until(lambda: on.chat.queue.messages)
+        assert [message.text for message in on.chat.queue.messages] == ["and at b"]
+        assert on.chat.queue.display
+
+        tool.gate.set()
+        await on.settled()
+
+        assert on.told() == ["look at a", "and at b"]
+        assert not on.chat.queue.display
+        assert len(on.provider.requests) == 2
+
+
+@pytest.mark.parametrize("key", ["alt+enter", "tab"])
+async def test_a_follow_up_gets_a_turn_of_its_own(key: str) -> None:
+    tool = StageTool("look", waits=True)
+    async with stage([reply(call("look", what="a")), "Done with a.", "Done with b."], [tool]) as on:
+        await on.say("look at a")
+        await on.until(lambda: kinds(on) == {"running": 1})
+        await on.type("then b")
+        await on.pilot.press(key)
+        await on.until(lambda: on.chat.queue.messages)
+        assert on.chat.queue.messages[0].follows_up
+
+        tool.gate.set()
+        await on.settled()
+
+        assert on.told() == ["look at a", "then b"]
+        assert len(on.provider.requests) == 3
+
+
+async def test_alt_enter_with_nothing_going_on_sends() -> None:
+    async with stage(["Fine."]) as on:
+        await on.type("hello")
+        await on.pilot.press("alt+enter")
+        await on.settled()
+
+        assert on.told() == ["hello"]
+
+
+async def test_tab_with_nothing_going_on_keeps_the_draft() -> None:
+    async with stage() as on:
+        await on.type("hello")
+        await on.pilot.press("tab")
+
+        assert on.draft == "hello"
+        assert not on.loop.running
+
+
+@asynccontextmanager
+async def streaming() -> AsyncIterator[tuple[Stage, asyncio.Event]]:
+    """A model that stops in the middle of its answer until the test lets it go on."""
+    gate, reached = asyncio.Event(), asyncio.Event()
+    async with stage([reply("Let me ", Wait(gate, reached), "think."), "Fine."]) as on:
+        await on.say("think")
+        await on.until(reached.is_set)
+        yield on, gate
+
+
+async def test_a_waiting_message_is_taken_back_for_editing() -> None:
+    async with streaming() as (on, gate):
+        await on.say("ande b")
+        await on.until(lambda: on.chat.entry.composer.waiting == 1)
+        await on.pilot.press("up")
+        await on.until(lambda: on.draft == "ande b")
+        await on.until(lambda: not on.chat.queue.messages)
+
+        await on.pilot.press("left", "left", "backspace")
+        await on.pilot.press("enter")
+        gate.set()
+        await on.settled()
+
+        assert on.told() == ["think", "and b"]
+
+
+async def test_a_waiting_message_is_dropped() -> None:
+    async with streaming() as (on, gate):
+        await on.say("and b")
+        await on.until(lambda: on.chat.entry.composer.waiting == 1)
+        await on.pilot.press("ctrl+x")
+        await on.until(lambda: not on.chat.queue.messages)
+        gate.set()
+        await on.settled()
+
+        assert on.told() == ["think"]
+
+
+async def test_a_click_on_a_waiting_message_takes_it_back() -> None:
+    async with streaming() as (on, gate):
+        await on.say("one")
+        await on.say("two")
+        await on.until(lambda: len(on.chat.queue.messages) == 2)
+        await on.pilot.pause()
+        await on.pilot.click("#queue", offset=(5, 1))
+        await on.until(lambda: on.draft == "one")
+
+        assert [message.text for message in on.chat.queue.messages] == ["two"]
+        gate.set()
+
+
+async def test_what_is_typed_while_text_streams_is_kept_and_sent() -> None:
+    async with streaming() as (on, gate):
+        await on.type("mind the tests")
+        assert on.draft == "mind the tests"
+
+        await on.pilot.press("enter")
+        gate.set()
+        await on.settled()
+
+        assert on.told() == ["think", "mind the tests"]
+
+
+async def test_a_failed_run_keeps_the_conversation_and_serves_the_next_prompt() -> None:
+    async with stage([fail("authentication", "the key was refused", status=401), "Better."]) as on:
+        await on.say("hello")
+        await on.until(lambda: len(on.loop.reports) == 1)
+        await on.say("again")
+        await on.until(lambda: len(on.loop.reports) == 2)
+
+        assert [report.reason for report in on.loop.reports] == ["error", "done"]
+        assert on.told() == ["hello", "again"]
+
+
+# --- brakes -----------------------------------------------------------------------------------------------------------
+
+
+async def test_escape_shows_the_consequences_and_a_second_one_cancels() -> None:
+    tool = StageTool("look", waits=True)
+    async with stage([reply(call("look", what="a"))], [tool]) as on:
+        await on.say("look at a")
+        await on.until(lambda: kinds(on) == {"running": 1})
+        await on.pilot.press("escape")
+        assert on.chat.menu.is_open
+        assert "esc again: cancel 1 tool and stop" in on.chat.menu.render().plain
+
+        await on.pilot.press("escape")
+        await on.settled()
+
+        assert on.loop.reports[-1].reason == "aborted"
+        assert kinds(on) == {"done": 1}
+        assert not on.chat.menu.is_open
+        assert on.app.focused is on.chat.entry.composer
+
+
+async def test_s_in_the_menu_stops_after_the_step() -> None:
+    tool = StageTool("look", waits=True)
+    async with stage([reply(call("look", what="a")), "never said"], [tool]) as on:
+        await on.say("look at a")
+        await on.until(lambda: kinds(on) == {"running": 1})
+        await on.pilot.press("escape", "s")
+        tool.gate.set()
+        await on.settled()
+
+        assert on.loop.reports[-1].reason == "stopped"
+        assert on.draft == ""
+        assert on.provider.left == 1
+
+
+async def test_n_in_the_menu_sends_what_waits_now() -> None:
+    tool = StageTool("look", waits=True)
+    async with stage([reply(call("look", what="a")), "Looking at b."], [tool]) as on:
+        await on.say("look at a")
+        await on.until(lambda: kinds(on) == {"running": 1})
+        await on.say("look at b instead")
+        await on.until(lambda: on.chat.queue.messages)
+        await on.pilot.press("escape", "n")
+        await on.until(lambda: len(on.loop.reports) == 2)
+
+        assert [report.reason for report in on.loop.reports] == ["aborted", "done"]
+        assert on.told() == ["look at a", "look at b instead"]
+
+
+async def test_ctrl_s_sends_the_draft_now() -> None:
+    tool = StageTool("look", waits=True)
+    async with stage([reply(call("look", what="a")), "Looking at b."], [tool]) as on:
+        await on.say("look at a")
+        await on.until(lambda: kinds(on) == {"running": 1})
+        await on.type("no b")
+        await on.pilot.press("ctrl+s")
+        await on.until(lambda: len(on.loop.reports) == 2)
+
+        assert on.told() == ["look at a", "no b"]
+
+
+async def test_another_key_closes_the_menu_and_is_typed() -> None:
+    tool = StageTool("look", waits=True)
+    async with stage([reply(call("look", what="a")), "Fine."], [tool]) as on:
+        await on.say("look at a")
+        await on.until(lambda: kinds(on) == {"running": 1})
+        await on.pilot.press("escape", "x")
+        assert not on.chat.menu.is_open
+
+        await on.pilot.press("s")
+        assert on.draft == "xs"
+        assert on.loop.running
+        tool.gate.set()
+
+
+async def test_messages_that_wait_survive_a_cancelled_run() -> None:
+    tool = StageTool("look", waits=True)
+    async with stage([reply(call("look", what="a")), "Fine."], [tool]) as on:
+        await on.say("look at a")
+        await on.until(lambda: kinds(on) == {"running": 1})
+        await on.say("and b")
+        await on.until(lambda: on.chat.queue.messages)
+        await on.pilot.press("escape", "escape")
+        await on.settled()
+        assert [message.text for message in on.chat.queue.messages] == ["and b"]
+
+        await on.pilot.press("ctrl+s")
+        await on.until(lambda: len(on.loop.reports) == 2)
+
+        assert on.told() == ["look at a", "and b"]
+        assert not on.chat.queue.messages
+
+
+async def test_ctrl_c_empties_then_cancels_then_quits() -> None:
+    tool = StageTool("look", waits=True)
+    async with stage([reply(call("look", what="a"))], [tool]) as on:
+        await on.say("look at a")
+        await on.until(lambda: kinds(on) == {"running": 1})
+        await on.type("half a thought")
+        await on.pilot.press("ctrl+c")
+        assert on.draft == ""
+        assert on.loop.running
+
+        await on.pilot.press("ctrl+c")
+        await on.settled()
+        assert on.loop.reports[-1].reason == "aborted"
+
+        await on.pilot.press("ctrl+c")
+        assert on.app.is_running
+        on.clock.now += 5
+        await on.pilot.press("ctrl+c")
+        assert on.app.return_code is None
+        await on.pilot.press("ctrl+c")
+        assert on.app.return_code == 0
+
+
+async def test_ctrl_q_leaves_at_once_and_ends_what_runs() -> None:
+    tool = StageTool("look", waits=True)
+    async with stage([reply(call("look", what="a"))], [tool]) as on:
+        await on.say("look at a")
+        await on.until(lambda: kinds(on) == {"running": 1})
+        await on.pilot.press("ctrl+q")
+    assert not on.loop.running
+    assert on.app.return_code == 0
+
+
+# --- questions --------------------------------------------------------------------------------------------------------
+
+
+async def test_a_question_opens_by_itself_and_y_lets_the_call_run() -> None:
+    tool = StageTool("change", read_only=False)
+    async with stage([reply(call("change", what="a")), "Changed."], [tool]) as on:
+        await on.say("change a")
+        on.clock.now += 5
+        dialog = await dialog_of(on)
+        assert dialog.request.summary == "a"
+
+        await on.pilot.press("y")
+        await on.settled()
+
+        assert tool.ran == ["a"]
+        assert on.app.screen is on.chat
+
+
+async def test_n_refuses_and_the_run_goes_on() -> None:
+    tool = StageTool("change", read_only=False)
+    async with stage([reply(call("change", what="a")), "I see."], [tool]) as on:
+        await on.say("change a")
+        on.clock.now += 5
+        await dialog_of(on)
+        await on.pilot.press("n")
+        await on.settled()
+
+        assert tool.ran == []
+        assert on.loop.reports[-1].reason == "done"
+
+
+async def test_nothing_opens_while_somebody_types() -> None:
+    tool = StageTool("change", read_only=False)
+    async with stage([reply(call("change", what="a")), "Changed."], [tool]) as on:
+        await on.say("change a")
+        await on.until(lambda: kinds(on) == {"needs_you": 1})
+        await on.until(lambda: on.chat.attention.display)
+        assert on.app.screen is on.chat
+
+        await on.type("yes")
+        assert on.draft == "yes"
+        assert tool.ran == []
+
+        await on.pilot.press("ctrl+y")
+        await dialog_of(on)
+        assert on.draft == "yes"
+
+
+async def test_not_now_puts_it_off_until_it_is_asked_for() -> None:
+    tool = StageTool("change", read_only=False)
+    async with stage([reply(call("change", what="a")), "Changed."], [tool]) as on:
+        await on.say("change a")
+        on.clock.now += 5
+        await dialog_of(on)
+        await on.pilot.press("escape")
+        await on.until(lambda: on.app.screen is on.chat)
+        on.clock.now += 60
+        await on.pilot.pause()
+        assert on.app.screen is on.chat
+        assert on.chat.attention.display
+        assert kinds(on) == {"needs_you": 1}
+
+        await on.pilot.press("ctrl+y")
+        await dialog_of(on)
+        await on.pilot.press("y")
+        await on.settled()
+
+        assert tool.ran == ["a"]
+        assert not on.chat.attention.display
+
+
+async def test_questions_come_one_after_another() -> None:
+    tool = StageTool("change", read_only=False)
+    calls = [call("change", what=name) for name in "abc"]
+    async with stage([reply(*calls), "Changed."], [tool]) as on:
+        await on.say("change all")
+        on.clock.now += 5
+        seen: list[str] = []
+        for _ in calls:
+            dialog = await dialog_of(on)
+            await on.until(lambda: on.app.screen is not on.chat)
+            seen.append(dialog.request.summary)
+            await on.pilot.press("y")
+            await on.until(lambda shown=dialog: on.app.screen is not shown)
+        await on.settled()
+
+        assert sorted(seen) == ["a", "b", "c"]
+        assert sorted(tool.ran) == ["a", "b", "c"]
+
+
+async def test_a_question_settled_elsewhere_closes() -> None:
+    tool = StageTool("change", read_only=False)
+    async with stage([reply(call("change", what="a")), "Changed."], [tool]) as on:
+        await on.say("change a")
+        on.clock.now += 5
+        await dialog_of(on)
+        on.loop.set_mode(PermissionMode.ALLOW, "elsewhere")
+        await on.settled()
+
+        assert on.app.screen is on.chat
+        assert tool.ran == ["a"]
+
+
+async def test_the_run_and_the_panel_go_on_behind_a_question() -> None:
+    asking, looking = StageTool("change", read_only=False), StageTool("look", waits=True)
+    async with stage([reply(call("look", what="b"), call("change", what="a")), "Done."], [asking, looking]) as on:
+        await on.say("both")
+        on.clock.now += 5
+        await dialog_of(on)
+        assert kinds(on) == {"running": 1, "needs_you": 1}
+
+        looking.gate.set()
+        await on.until(lambda: kinds(on) == {"done": 1, "needs_you": 1})
+        await on.pilot.press("y")
+        await on.settled()
+
+
+async def test_the_announcement_can_be_clicked() -> None:
+    tool = StageTool("change", read_only=False)
+    async with stage([reply(call("change", what="a")), "Changed."], [tool]) as on:
+        await on.say("change a")
+        await on.until(lambda: on.chat.attention.display)
+        await on.pilot.pause()
+        await on.pilot.click("#attention")
+        await dialog_of(on)
+
+
+# --- the rest of the keys ---------------------------------------------------------------------------------------------
+
+
+async def test_shift_tab_cycles_the_modes() -> None:
+    async with stage() as on:
+        seen = []
+        for _ in range(4):
+            await on.pilot.press("shift+tab")
+            seen.append(on.policy.mode.value)
+
+        assert seen == ["accept_edits", "plan", "ask", "accept_edits"]
+        await on.until(lambda: "accept edits" in on.chat.title_bar.render().plain)
+
+
+async def test_commands_by_name_do_what_they_say() -> None:
+    async with stage() as on:
+        await on.say("/mode plan")
+        await on.until(lambda: on.policy.mode is PermissionMode.PLAN)
+        await on.say("/help")
+        await on.until(lambda: isinstance(on.app.screen, HelpPage))
+        await on.pilot.press("pagedown", "down", "up", "pageup", "end", "home", "escape")
+        await on.until(lambda: on.app.screen is on.chat)
+        await on.until(lambda: len(on.chat.theme_names) == 4)
+        await on.say("/theme light")
+        await on.until(lambda: on.app.theme == "light")
+        await on.say("/tools")
+        await on.until(lambda: on.chat.panel.has_focus_within)
+
+        assert on.told() == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        ("/mode", "The mode is ask"),
+        ("/mode bold", "There is no mode bold"),
+        ("/theme nowhere", "There is no theme nowhere"),
+        ("/cost", "0 tokens read · 0 written · cost not known"),
+        ("/stop", "Nothing runs"),
+        ("/hlep", "There is no command /hlep. Did you mean /help?"),
+    ],
+)
+async def test_commands_answer_in_words(typed: str, answer: str) -> None:
+    async with stage() as on:
+        await on.say(typed)
+        await on.until(lambda: any(answer in note.message for note in on.app._notifications))
+
+        assert on.told() == []
+
+
+async def test_an_unknown_command_stays_in_the_composer() -> None:
+    async with stage() as on:
+        await on.say("/hlep")
+        await on.until(lambda: on.draft == "/hlep")
+
+
+async def test_quit_by_name_quits() -> None:
+    async with stage() as on:
+        await on.say("/quit")
+        await on.until(lambda: on.app.return_code == 0)
+
+
+async def test_suggestions_are_chosen_with_the_arrows() -> None:
+    async with stage() as on:
+        await on.type("/t")
+        await on.pilot.press("down")
+        await on.pilot.press("tab")
+        assert on.draft == "/tools "
+
+        await on.pilot.press("ctrl+u")
+        await on.type("/")
+        await on.pilot.press("escape")
+        assert on.draft == "/"
+
+
+async def test_the_palette_runs_commands() -> None:
+    async with stage() as on:
+        await on.pilot.press("ctrl+p")
+        await on.until(lambda: on.app.screen is not on.chat)
+        await on.type("mode: plan")
+        await on.pilot.pause(0.2)
+        await on.pilot.press("enter")
+        await on.until(lambda: on.policy.mode is PermissionMode.PLAN)
+
+
+async def test_selected_text_is_copied_before_anything_else() -> None:
+    async with stage(["It is fine."]) as on:
+        await on.say("is it fine")
+        await on.settled()
+        on.chat.conversation.text_select_all()
+        await on.pilot.press("ctrl+c")
+
+        assert "It is fine." in on.app.clipboard
+        assert on.app.is_running
+
+
+async def test_the_composer_folds_a_long_paste_and_sends_it_whole() -> None:
+    text = "\n".join(f"line {number}" for number in range(214))
+    async with stage(["Long."]) as on:
+        on.chat.entry.composer.post_message(Paste(text))
+        await on.until(lambda: on.draft == "[pasted 214 lines]")
+        await on.pilot.press("enter")
+        await on.settled()
+
+        assert on.told() == [text]

@@ -1,0 +1,40 @@
+"""What is a command and what is a message that begins with a slash."""
+
+import pytest
+
+from tui_agent.ui.slash_input import SlashCall, UnknownSlash, read_slash, suggestions
+
+
+def test_a_command_is_read_with_its_argument() -> None:
+    found = read_slash("/mode plan ")
+
+    assert isinstance(found, SlashCall)
+    assert (found.command.id, found.argument) == ("chat.mode", "plan")
+
+
+def test_a_command_needs_no_argument() -> None:
+    found = read_slash(" /help\n")
+
+    assert isinstance(found, SlashCall)
+    assert (found.command.id, found.argument) == ("chat.help", "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["help", "/etc/hosts is empty", "/help me with this test", "// a comment", "/", "/help\nand more", "fix /help"],
+)
+def test_a_sentence_or_a_path_is_a_message(text: str) -> None:
+    assert read_slash(text) is None
+
+
+def test_a_misspelt_command_names_the_nearest() -> None:
+    assert read_slash("/hlep") == UnknownSlash("hlep", "help")
+    assert read_slash("/zzzzzz") == UnknownSlash("zzzzzz", None)
+
+
+def test_suggestions_narrow_while_the_name_is_typed() -> None:
+    assert [entry.slash for entry in suggestions("/t")] == ["theme", "tools"]
+    assert len(suggestions("/")) > 5
+    assert suggestions("/mode ") == ()
+    assert suggestions("text") == ()
+    assert suggestions("/zzz") == ()
