@@ -1,0 +1,67 @@
+"""What is remembered of files, and within which bounds."""
+
+from pathlib import Path
+
+from tui_agent.tools.file_versions import (
+    KEPT_CONTENT,
+    KEPT_CONTENT_IN_ALL,
+    FileVersion,
+    FileVersions,
+    digest_of,
+    what_changed,
+)
+
+
+def version(content: bytes, inode: int = 1, *, hashed: bool = True) -> FileVersion:
+    digest = digest_of(content) if hashed else None
+    return FileVersion(1, inode, len(content), 5, digest, content)
+
+
+def test_the_content_decides_where_it_is_known() -> None:
+    assert version(b"a").is_same_as(version(b"a", inode=2))
+    assert not version(b"a").is_same_as(version(b"b"))
+
+
+def test_identity_decides_where_the_content_is_not_known() -> None:
+    assert version(b"a", hashed=False).is_same_as(version(b"b"))
+    assert not version(b"a", hashed=False).is_same_as(version(b"a", inode=2))
+
+
+def test_the_last_version_counts() -> None:
+    versions = FileVersions()
+    versions.remember(Path("/a"), version(b"1"))
+    versions.remember(Path("/a"), version(b"2"))
+
+    assert versions.last_seen(Path("/a")) == version(b"2")
+    assert versions.last_seen(Path("/b")) is None
+
+
+def test_contents_are_kept_within_bounds_and_hashes_for_ever(tmp_path: Path) -> None:
+    file = tmp_path / "f"
+    file.write_bytes(b"x")
+    status = file.stat()
+    versions = FileVersions()
+    content = b"x" * KEPT_CONTENT
+    count = KEPT_CONTENT_IN_ALL // KEPT_CONTENT + 3
+
+    for number in range(count):
+        versions.remember(Path(f"/{number}"), FileVersion.of(status, "hash", content))
+
+    seen = [versions.last_seen(Path(f"/{number}")) for number in range(count)]
+    assert all(one is not None and one.digest == "hash" for one in seen)
+    assert [one.content is None for one in seen if one is not None] == [True] * 3 + [False] * (count - 3)
+
+
+def test_long_content_is_not_kept(tmp_path: Path) -> None:
+    assert FileVersion.of(tmp_path.stat(), "hash", b"x" * (KEPT_CONTENT + 1)).content is None
+
+
+def test_a_change_is_told_as_a_difference() -> None:
+    assert what_changed(version(b"a\nb\n"), version(b"a\nc\n")).endswith("@@ -1,2 +1,2 @@\n a\n-b\n+c\n")
+
+
+def test_a_change_of_unknown_or_binary_content_is_told_in_sizes() -> None:
+    unknown = FileVersion(1, 1, 1, 5)
+
+    assert what_changed(unknown, version(b"abc")) == "it had 1 bytes and now has 3"
+    assert what_changed(version(b"\0"), version(b"abc")) == "it had 1 bytes and now has 3"

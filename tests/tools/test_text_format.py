@@ -1,0 +1,90 @@
+"""Encodings: what is read can be written back to the byte."""
+
+import codecs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.tools.text_format import SAMPLE_SIZE, TextFormat, format_of, is_binary, printable, uses_crlf
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding", "text"),
+    [
+        (b"plain", "utf-8", "plain"),
+        ("häß".encode(), "utf-8", "häß"),
+        (codecs.BOM_UTF8 + b"x", "utf-8", "x"),
+        (codecs.BOM_UTF16_LE + "hä".encode("utf-16-le"), "utf-16-le", "hä"),
+        (codecs.BOM_UTF16_BE + "hä".encode("utf-16-be"), "utf-16-be", "hä"),
+        ("häß “quoted”".encode("cp1252"), "cp1252", "häß “quoted”"),
+        ("hä".encode() + b"\xff", "utf-8", "hä\udcff"),
+    ],
+)
+def test_the_format_is_found(data: bytes, encoding: str, text: str) -> None:
+    form = format_of(data)
+
+    assert form.encoding == encoding
+    assert form.decode(data) == text
+    assert form.encode(text) == data
+
+
+@given(st.binary())
+def test_what_is_decoded_is_encoded_back_to_the_byte(data: bytes) -> None:
+    form = format_of(data)
+    try:
+        text = form.decode(data)
+    except ToolError:
+        assert form.encoding.startswith("utf-16")
+        return
+
+    assert form.encode(text) == data
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"])))
+def test_utf_8_is_always_recognised(text: str) -> None:
+    assert format_of(text.encode()).decode(text.encode()) == text.removeprefix("\ufeff")
+
+
+def test_a_character_cut_by_the_end_of_the_sample_is_no_damage() -> None:
+    sample = b"a" * (SAMPLE_SIZE - 1) + "ä".encode()[:1]
+
+    assert format_of(sample).encoding == "utf-8"
+    assert format_of(sample[1:]).encoding == "cp1252"
+
+
+def test_a_text_that_cannot_be_decoded_is_an_error() -> None:
+    with pytest.raises(ToolError, match="not valid UTF-16-LE"):
+        TextFormat("utf-16-le", codecs.BOM_UTF16_LE).decode(codecs.BOM_UTF16_LE + b"a")
+
+
+def test_a_nul_near_the_start_makes_a_file_binary() -> None:
+    assert is_binary(b"abc\0def")
+    assert not is_binary(b"abc" * 5000 + b"\0")
+    assert not is_binary(codecs.BOM_UTF16_LE + b"a\0")
+
+
+def test_formats_have_words() -> None:
+    assert format_of(b"x").words == ""
+    assert format_of(codecs.BOM_UTF8).words == "UTF-8 with byte order mark"
+    assert format_of(b"\xe4").words == "Windows-1252 (not valid UTF-8)"
+    assert format_of(codecs.BOM_UTF16_BE).words == "UTF-16-BE"
+
+
+@given(st.text())
+def test_printable_text_can_always_be_encoded(text: str) -> None:
+    shown = printable(text)
+
+    assert "\0" not in shown
+    shown.encode()
+
+
+def test_bytes_that_are_no_text_are_shown_as_such() -> None:
+    assert printable("a\udcff\0\ud800ä") == "a\\xff\\x00\\ud800ä"
+
+
+def test_most_line_ends_decide() -> None:
+    assert uses_crlf("a\r\nb\r\nc\n")
+    assert not uses_crlf("a\r\nb\nc\n")
+    assert not uses_crlf("a")

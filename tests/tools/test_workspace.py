@@ -1,0 +1,75 @@
+"""Names become paths; long output gets files of its own."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from tui_agent.tools.workspace import Workspace
+
+
+def test_names_are_resolved_from_the_root_through_every_link(workspace: Workspace, root: Path) -> None:
+    (root / "real").mkdir()
+    (root / "link").symlink_to("real")
+
+    assert workspace.resolve("a/b.py") == root / "a" / "b.py"
+    assert workspace.resolve("link/new.py") == root / "real" / "new.py"
+    assert workspace.resolve("/etc/../usr") == Path("/usr")
+
+
+def test_dots_behind_a_link_mean_the_parent_of_its_target(workspace: Workspace, root: Path) -> None:
+    (root / "deep" / "er").mkdir(parents=True)
+    (root / "link").symlink_to("deep/er")
+
+    assert workspace.resolve("link/../x") == root / "deep" / "x"
+
+
+def test_home_is_expanded_the_same_for_judging_and_for_opening(workspace: Workspace, clean_environment: Path) -> None:
+    assert workspace.given("~/x") == f"{clean_environment}/x"
+    assert workspace.resolve("~/x") == clean_environment / "x"
+    assert workspace.given("src/~x") == "src/~x"
+
+
+def test_paths_are_shown_relative_to_the_root_by_components(workspace: Workspace, root: Path) -> None:
+    assert workspace.display(root / "a" / "b.py") == "a/b.py"
+    assert workspace.display(root) == "."
+    assert workspace.display(Path(f"{root}-evil/x")) == f"{root}-evil/x"
+    assert not workspace.contains(Path(f"{root}-evil/x"))
+
+
+def test_a_name_that_is_no_text_is_shown_with_escapes(workspace: Workspace, root: Path) -> None:
+    assert workspace.display(root / os.fsdecode(b"caf\xe9")) == "caf\\xe9"
+
+
+def test_the_same_path_has_the_same_lock_while_somebody_holds_it(workspace: Workspace, root: Path) -> None:
+    lock = workspace.alone_with(root / "a")
+
+    assert workspace.alone_with(root / "a") is lock
+    assert workspace.alone_with(root / "b") is not lock
+
+
+def test_spool_files_are_private_from_the_start(workspace: Workspace) -> None:
+    descriptor, path = workspace.new_spool_file()
+    os.close(descriptor)
+
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert workspace.is_spooled(path)
+    assert not workspace.is_spooled(workspace.root / "a")
+
+
+def test_a_spool_directory_that_is_open_to_others_is_closed(workspace: Workspace) -> None:
+    workspace.spool_dir.mkdir(mode=0o755)
+    os.close(workspace.new_spool_file()[0])
+
+    assert stat.S_IMODE(workspace.spool_dir.stat().st_mode) == 0o700
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
+def test_a_spool_directory_of_somebody_else_is_refused(workspace: Workspace) -> None:
+    workspace.spool_dir.mkdir(mode=0o700)
+    os.chown(workspace.spool_dir, 12345, 12345)
+
+    with pytest.raises(PermissionError, match="not a directory of ours"):
+        workspace.new_spool_file()

@@ -1,0 +1,74 @@
+"""What the operating system refused, in words that help the model to do better."""
+
+import difflib
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from errno import EDQUOT, ELOOP, ENAMETOOLONG, ENOSPC, ENOTDIR, EROFS
+from itertools import islice
+from pathlib import Path
+
+from tui_agent.protocol.errors import ToolError
+
+from .text_format import printable
+
+_NAMES_LOOKED_AT = 5_000
+_NAMES_SHOWN = 30
+
+_WORDS = {
+    ENAMETOOLONG: "the name is too long",
+    ELOOP: "symbolic links lead round in a circle",
+    ENOTDIR: "a part of the path is a file or a link, not a directory",
+    ENOSPC: "the disk is full",
+    EDQUOT: "the disk quota is used up",
+    EROFS: "the file system is read-only",
+}
+
+
+@contextmanager
+def told(what_failed: str) -> Generator[None, None, None]:
+    """Turns an `OSError` inside into a `ToolError` that begins with `what_failed`, such as `cannot read src/a.py`."""
+    try:
+        yield
+    except PermissionError as error:
+        raise ToolError(f"{what_failed}: permission denied") from error
+    except OSError as error:
+        words = _WORDS.get(error.errno or 0) or error.strerror or str(error)
+        raise ToolError(f"{what_failed}: {words}") from error
+
+
+def missing_file(path: Path, shown: str) -> ToolError:
+    """Says that `path` does not exist, and which names near it do."""
+    directory = path.parent
+    while not os.path.isdir(directory):
+        directory = directory.parent
+    if directory != path.parent:
+        missing = path.relative_to(directory).parts[0]
+        where = f"there is no {printable(missing)!r} in {printable(str(directory))}"
+        return ToolError(f"{shown} does not exist: {where}{_hint(missing, directory)}")
+    return ToolError(f"{shown} does not exist{_hint(path.name, directory)}")
+
+
+def directory_instead(path: Path, shown: str) -> ToolError:
+    """Says that `path` is a directory, and what is in it."""
+    names = _names_in(path)
+    more = f", and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    holds = f"it holds: {', '.join(names[:_NAMES_SHOWN])}{more}" if names else "it is empty"
+    return ToolError(f"{shown} is a directory; {holds} (use glob to list files)")
+
+
+def _hint(name: str, directory: Path) -> str:
+    names = _names_in(directory)
+    folded = [other for other in names if other.rstrip("/").casefold() == name.casefold()]
+    near = folded or difflib.get_close_matches(printable(name), names, n=3, cutoff=0.5)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
+
+
+def _names_in(directory: Path) -> list[str]:
+    """Names in `directory`, sorted, directories with a slash; empty where it cannot be listed."""
+    try:
+        with os.scandir(directory) as entries:
+            some = islice(entries, _NAMES_LOOKED_AT)
+            return sorted(printable(entry.name) + ("/" if entry.is_dir() else "") for entry in some)
+    except OSError:
+        return []

@@ -1,0 +1,103 @@
+"""How a file holds its text: encoding, byte order mark, line endings. What is read can be written back unharmed."""
+
+import codecs
+import re
+from dataclasses import dataclass
+
+from tui_agent.protocol.errors import ToolError
+
+SAMPLE_SIZE = 64 * 1024
+"""Bytes at the start of a file that decide its format; every tool looks at the same ones."""
+
+_BINARY_SAMPLE = 8_192
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_UNPRINTABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class TextFormat:
+    """Encoding and byte order mark of a file."""
+
+    encoding: str = "utf-8"
+    mark: bytes = b""
+    """The byte order mark, kept when the file is written."""
+
+    @property
+    def errors(self) -> str:
+        """Error handler that loses nothing: a byte that fits no character is kept as a lone surrogate."""
+        return "surrogatepass" if self.encoding.startswith("utf-16") else "surrogateescape"
+
+    @property
+    def words(self) -> str:
+        """The format in words; empty for plain UTF-8."""
+        if self.mark and self.encoding == "utf-8":
+            return "UTF-8 with byte order mark"
+        return {"utf-8": "", "cp1252": "Windows-1252 (not valid UTF-8)"}.get(self.encoding, self.encoding.upper())
+
+    def decode(self, data: bytes) -> str:
+        """The text of a whole file, without its mark.
+
+        Raises:
+            ToolError: writing the text back would not give the same bytes.
+        """
+        body = data[len(self.mark) :]
+        try:
+            text = body.decode(self.encoding, self.errors)
+        except UnicodeDecodeError as error:
+            raise ToolError(f"the text is not valid {self.encoding.upper()}: {error.reason}") from error
+        return text
+
+    def encode(self, text: str) -> bytes:
+        """The bytes of a whole file.
+
+        Raises:
+            UnicodeEncodeError: the encoding has no such character.
+        """
+        return self.mark + text.encode(self.encoding, self.errors)
+
+
+def format_of(sample: bytes) -> TextFormat:
+    """The format of a file that begins with `sample`, its first `SAMPLE_SIZE` bytes or all of it.
+
+    Without a mark it is UTF-8, unless no single character beyond ASCII in the sample is: then it is Windows-1252.
+    """
+    for mark, encoding in _MARKS:
+        if sample.startswith(mark):
+            return TextFormat(encoding, mark)
+    if sample.isascii():
+        return TextFormat()
+    is_whole = len(sample) < SAMPLE_SIZE
+    text = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode(sample, is_whole)
+    beyond = [character for character in text if character > "\x7f"]
+    damaged = any("\udc80" <= character <= "\udcff" for character in beyond)
+    sound = any(not "\udc80" <= character <= "\udcff" for character in beyond)
+    return TextFormat("cp1252") if damaged and not sound else TextFormat()
+
+
+def is_binary(sample: bytes) -> bool:
+    """Whether a file that begins with `sample` holds no text: a NUL near its start and no UTF-16 mark."""
+    if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return False
+    return b"\0" in sample[:_BINARY_SAMPLE]
+
+
+def printable(text: str) -> str:
+    """`text` with what no encoder takes shown as an escape: lone surrogates (bytes that are no text) and NUL."""
+    return _UNPRINTABLE.sub(_escaped, text) if not text.isascii() or "\0" in text else text
+
+
+def uses_crlf(text: str) -> bool:
+    """Whether most lines of `text` end in CR LF."""
+    crlf = text.count("\r\n")
+    return crlf > 0 and crlf * 2 > text.count("\n")
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code == 0:
+        return "\\x00"
+    return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\u{code:04x}"

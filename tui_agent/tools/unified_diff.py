@@ -1,0 +1,117 @@
+"""Unified differences, with a bound on the time they take: what is equal at both ends is never compared."""
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+CONTEXT = 3
+"""Unchanged lines shown round a change."""
+
+_MOST_COMPARED = 6_000
+"""Lines, of both sides together, that are compared one by one; above, the middle is shown as replaced."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """A unified difference."""
+
+    text: str
+    """Empty when nothing differs."""
+    added: int = 0
+    """Lines."""
+    removed: int = 0
+
+    @property
+    def counts(self) -> str:
+        """Such as `+3 −1 lines`."""
+        return f"+{self.added} −{self.removed} lines"
+
+    def shortened(self, limit: int) -> "Diff":
+        """The same difference with at most about `limit` characters, cut after a line, and a line that says so."""
+        if len(self.text) <= limit:
+            return self
+        kept = self.text[: self.text.rfind("\n", 0, limit) + 1]
+        left = self.text.count("\n") - kept.count("\n")
+        return replace(self, text=f"{kept}… {left:,} more lines\n")
+
+
+def diff_of(old: str, new: str, old_name: str, new_name: str) -> Diff:
+    """The difference of two texts. Line endings are not compared: tools keep those of the file.
+
+    Args:
+        old: the text before.
+        new: the text after.
+        old_name: stands after `---`; `/dev/null` for a new file.
+        new_name: stands after `+++`.
+    """
+    before, after = _lines(old), _lines(new)
+    if before == after:
+        return Diff("")
+    start = _common(before, after)
+    end = _common(before[start:][::-1], after[start:][::-1])
+    hunks = list(_hunks(before, after, start, end))
+    removed = sum(line.startswith("-") for line in hunks)
+    added = sum(line.startswith("+") for line in hunks)
+    text = "\n".join((f"--- {old_name}", f"+++ {new_name}", *hunks)) + "\n"
+    return Diff(text, added, removed)
+
+
+def _lines(text: str) -> list[str]:
+    """Lines without their ends; the last is marked where it has none, so that the mark shows in the difference."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    last = lines.pop()
+    if last:
+        lines.append(f"{last}\n\\ No newline at end of file")
+    return lines
+
+
+def _common(one: list[str], other: list[str]) -> int:
+    """Number of equal lines at the start."""
+    count = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        count += 1
+    return count
+
+
+def _hunks(before: list[str], after: list[str], start: int, end: int) -> Iterator[str]:
+    """The lines below the two names, where `start` lines at the top and `end` at the bottom are equal."""
+    first = max(0, start - CONTEXT)
+    tail = max(0, end - CONTEXT)
+    old = before[first : len(before) - tail]
+    new = after[first : len(after) - tail]
+    top, bottom = start - first, end - tail
+    if len(old) + len(new) > _MOST_COMPARED:
+        groups = [_whole_replaced(old, new, top, bottom)]
+    else:
+        groups = list(difflib.SequenceMatcher(None, old, new).get_grouped_opcodes(CONTEXT))
+    for group in groups:
+        yield _header(group[0][1] + first, group[-1][2] + first, group[0][3] + first, group[-1][4] + first)
+        for tag, i1, i2, j1, j2 in group:
+            if tag == "equal":
+                yield from (f" {line}" for line in old[i1:i2])
+            else:
+                yield from (f"-{line}" for line in old[i1:i2])
+                yield from (f"+{line}" for line in new[j1:j2])
+
+
+def _whole_replaced(old: list[str], new: list[str], top: int, bottom: int) -> list[tuple[str, int, int, int, int]]:
+    """One group that replaces everything between the equal lines."""
+    old_end, new_end = len(old) - bottom, len(new) - bottom
+    return [
+        ("equal", 0, top, 0, top),
+        ("replace", top, old_end, top, new_end),
+        ("equal", old_end, len(old), new_end, len(new)),
+    ]
+
+
+def _header(old_start: int, old_end: int, new_start: int, new_end: int) -> str:
+    return f"@@ -{_span(old_start, old_end)} +{_span(new_start, new_end)} @@"
+
+
+def _span(start: int, end: int) -> str:
+    """Line numbers as a unified difference counts them: an empty span names the line before it."""
+    length = end - start
+    first = start + 1 if length else start
+    return f"{first}" if length == 1 else f"{first},{length}"

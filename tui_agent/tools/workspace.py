@@ -1,0 +1,70 @@
+"""The directory the tools work in: names become paths here, and what was read of each file is remembered here."""
+
+import asyncio
+import os
+import stat
+import tempfile
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+from .file_versions import FileVersions
+from .text_format import printable
+
+
+class Workspace:
+    """One working directory with what the tools of one session know about its files."""
+
+    def __init__(self, root: Path, *, spool_dir: Path) -> None:
+        """
+        Args:
+            root: the working directory; relative names start here.
+            spool_dir: directory of ours for output that is too long for the model; made, 0700, when first needed.
+        """
+        self.root = root.resolve()
+        self.spool_dir = Path(os.path.realpath(spool_dir))
+        self.versions = FileVersions()
+        """What read, write and edit last saw of each file."""
+        self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
+
+    def given(self, path: str) -> str:
+        """The name as a call gave it, with `~` expanded, so that whoever judges it means the same file."""
+        return os.path.expanduser(path)
+
+    def resolve(self, path: str) -> Path:
+        """The path a name leads to, every link followed, also where its last parts do not exist yet."""
+        return Path(os.path.realpath(os.path.join(self.root, self.given(path))))
+
+    def contains(self, path: Path) -> bool:
+        """Whether a resolved path is the root or below it, compared by components."""
+        return path.is_relative_to(self.root)
+
+    def display(self, path: Path) -> str:
+        """A resolved path for texts: relative to the root where it is below, else absolute."""
+        shown = path.relative_to(self.root) if self.contains(path) else path
+        return printable(str(shown))
+
+    def alone_with(self, path: Path) -> asyncio.Lock:
+        """A lock that calls changing `path` hold, so that two of them never work from the same old content."""
+        lock = self._locks.get(path)
+        if lock is None:
+            self._locks[path] = lock = asyncio.Lock()
+        return lock
+
+    def is_spooled(self, path: Path) -> bool:
+        """Whether a resolved path is one of our files with long output."""
+        return path.is_relative_to(self.spool_dir)
+
+    def new_spool_file(self) -> tuple[int, Path]:
+        """Makes an empty 0600 file for long output; gives a descriptor for writing and its path.
+
+        Raises:
+            OSError: it cannot be made, or the directory belongs to somebody else.
+        """
+        self.spool_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = self.spool_dir.lstat()
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+            raise PermissionError(f"{self.spool_dir} is not a directory of ours")
+        if stat.S_IMODE(status.st_mode) != 0o700:
+            self.spool_dir.chmod(0o700)
+        descriptor, name = tempfile.mkstemp(prefix="output-", suffix=".txt", dir=self.spool_dir)
+        return descriptor, Path(name)
