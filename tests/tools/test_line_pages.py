@@ -1,0 +1,140 @@
+"""Picking lines out of files: the same as splitting the whole, at any piece size."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tui_agent.protocol.errors import OperationCancelledError
+from tui_agent.tools import line_pages
+from tui_agent.tools.file_versions import digest_of
+from tui_agent.tools.line_pages import LinePage, LineRequest, read_lines
+from tui_agent.tools.text_format import SAMPLE_SIZE
+
+RANGES = st.lists(st.integers(1, 40), max_size=6, unique=True).map(
+    lambda numbers: [(first, first) for first in sorted(numbers)]
+)
+
+
+def page_of(
+    path: Path, ranges: list[tuple[int, int]], width: int = 1000, budget: int = 100_000, overhead: int = 1
+) -> LinePage:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        request = LineRequest(ranges, width, budget, overhead)
+        return read_lines(descriptor, os.pread(descriptor, SAMPLE_SIZE, 0), request, lambda: False)
+    finally:
+        os.close(descriptor)
+
+
+def texts(page: LinePage) -> list[tuple[int, str]]:
+    return [(line.number, line.text) for line in page.lines]
+
+
+@pytest.mark.parametrize("piece", [1, 3, 256 * 1024])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    text=st.lists(st.text("aä\n\r€", max_size=9), max_size=12).map("\n".join), ranges=RANGES, width=st.integers(1, 12)
+)
+def test_gives_what_splitting_the_whole_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int, text: str, ranges: list[tuple[int, int]], width: int
+) -> None:
+    monkeypatch.setattr(line_pages, "_PIECE", piece)
+    path = tmp_path / "f"
+    path.write_bytes(text.encode())
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+
+    page = page_of(path, ranges, width)
+
+    assert page.total == len(lines)
+    assert [line.number for line in page.lines] == [number for number, _ in ranges if number <= len(lines)]
+    for line in page.lines:
+        whole = lines[line.number - 1]
+        bare = whole.removesuffix("\r") if len(whole) <= width + 1 else whole
+        assert line.text == bare[:width]
+        assert line.left_out == len(bare) - len(line.text)
+
+
+def test_ranges_may_be_long(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("".join(f"{number}\n" for number in range(1, 11)))
+
+    assert texts(page_of(path, [(2, 4), (9, 20)])) == [(n, str(n)) for n in (2, 3, 4, 9, 10)]
+
+
+def test_the_budget_ends_a_page_but_never_leaves_it_empty(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text("12345\n" * 10)
+
+    page = page_of(path, [(1, 10)], budget=12)
+    assert (len(page.lines), page.full, page.total) == (2, True, 10)
+
+    page = page_of(path, [(1, 10)], budget=1)
+    assert (len(page.lines), page.full) == (1, True)
+
+
+def test_an_endless_line_does_not_fill_the_memory(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    with path.open("wb") as file:
+        file.truncate(50_000_000)
+
+    page = page_of(path, [(1, 5)], width=100)
+
+    assert [(len(line.text), line.left_out) for line in page.lines] == [(100, 49_999_900)]
+
+
+def test_line_ends_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"a\r\nb\nc\r\n")
+
+    page = page_of(path, [(1, 3)])
+
+    assert texts(page) == [(1, "a"), (2, "b"), (3, "c")]
+    assert page.crlf == 2
+
+
+def test_a_mark_is_no_part_of_the_first_line(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes("\ufeffä\nb".encode("utf-16-le"))
+
+    page = page_of(path, [(1, 2)])
+
+    assert texts(page) == [(1, "ä"), (2, "b")]
+    assert page.format.encoding == "utf-16-le"
+
+
+def test_a_file_read_to_its_end_has_a_hash(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"a\nb\n")
+
+    version = page_of(path, [(1, 1)]).version
+
+    assert (version.digest, version.content) == (digest_of(b"a\nb\n"), b"a\nb\n")
+
+
+def test_a_huge_file_is_left_as_soon_as_the_page_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(line_pages, "WHOLE_LIMIT", 1_000_000)
+    path = tmp_path / "f"
+    with path.open("wb") as file:
+        file.write(b"a\nb\n")
+        file.truncate(10_000_000)
+
+    page = page_of(path, [(1, 1)])
+
+    assert texts(page) == [(1, "a")]
+    assert page.total is None
+    assert page.version.digest is None
+
+
+def test_reading_can_be_stopped(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"a")
+    descriptor = os.open(path, os.O_RDONLY)
+
+    with pytest.raises(OperationCancelledError):
+        read_lines(descriptor, b"a", LineRequest([(1, 1)], 10, 10), lambda: True)
+    os.close(descriptor)

@@ -1,0 +1,230 @@
+"""The read tool on real files."""
+
+import asyncio
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tools.calls import Recorded, call, details_of
+from tests.tools.test_image_file import image
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import OperationCancelledError, ToolError
+from tui_agent.protocol.messages import ImageBlock
+from tui_agent.protocol.tool import Accesses, PathSubject
+from tui_agent.tools.image_file import IMAGE_LIMIT
+from tui_agent.tools.read_tool import LINE_WIDTH, PAGE_CHARACTERS, PAGE_LINES, ReadTool
+from tui_agent.tools.workspace import Workspace
+
+
+@pytest.fixture
+def read(workspace: Workspace) -> ReadTool:
+    return ReadTool(workspace)
+
+
+async def test_shows_lines_with_numbers(read: ReadTool, root: Path) -> None:
+    (root / "a.txt").write_text("one\n\ttwo\n")
+
+    result = await call(read, path="a.txt")
+
+    assert result.text == "     1\tone\n     2\t\ttwo"
+    assert details_of(result) == {
+        "path": str(root / "a.txt"),
+        "first_line": 1,
+        "last_line": 2,
+        "total_lines": 2,
+        "encoding": "utf-8",
+    }
+
+
+async def test_pages_tell_how_to_read_on(read: ReadTool, root: Path) -> None:
+    (root / "a.txt").write_text("".join(f"{number}\n" for number in range(1, 11)))
+
+    middle = await call(read, path="a.txt", offset=3, limit=2)
+    last = await call(read, path="a.txt", offset=9)
+
+    assert middle.text == "     3\t3\n     4\t4\n[lines 3 to 4 of 10; read on with offset=5]"
+    assert last.text == "     9\t9\n    10\t10\n[lines 9 to 10, the end of the file]"
+
+
+async def test_following_the_offsets_reads_everything_once(read: ReadTool, root: Path) -> None:
+    lines = [f"{number} {'x' * (number % 300)}" for number in range(1, PAGE_LINES * 3)]
+    (root / "a.txt").write_text("\n".join(lines))
+    offset, seen = 1, list[str]()
+
+    while offset:
+        text = (await call(read, path="a.txt", offset=offset)).text
+        assert len(text) < PAGE_CHARACTERS + 200
+        seen += [line.split("\t", 1)[1] for line in text.split("\n") if "\t" in line]
+        found = re.search(r"offset=(\d+)\]$", text)
+        offset = int(found.group(1)) if found else 0
+
+    assert seen == lines
+
+
+async def test_a_page_of_long_lines_ends_before_it_is_too_long(read: ReadTool, root: Path) -> None:
+    (root / "a.txt").write_text(("x" * 1000 + "\n") * 100)
+
+    assert (
+        "[lines 1 to 39 of 100 (as much as a page holds); read on with offset=40]"
+        in (await call(read, path="a.txt")).text
+    )
+
+
+async def test_a_long_line_is_cut_and_says_so(read: ReadTool, root: Path) -> None:
+    (root / "a.txt").write_text("x" * (LINE_WIDTH + 1234))
+
+    assert (await call(read, path="a.txt")).text.endswith("x [… 1,234 more characters in this line]")
+
+
+async def test_an_empty_file_says_so(read: ReadTool, root: Path) -> None:
+    (root / "a.txt").touch()
+
+    assert (await call(read, path="a.txt")).text == "[a.txt is empty]"
+
+
+async def test_a_line_behind_the_end_is_an_error(read: ReadTool, root: Path) -> None:
+    (root / "a.txt").write_text("1\n2\n")
+
+    with pytest.raises(ToolError, match=r"a\.txt has 2 lines; there is no line 3"):
+        await call(read, path="a.txt", offset=3)
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        (b"a\r\nb\r\n", "     1\ta\n     2\tb\n[CR LF line endings]"),
+        (b"a\r\nb\n", "     1\ta\n     2\tb\n[some lines end in CR LF]"),
+        (b"\xef\xbb\xbfa\n", "     1\ta\n[UTF-8 with byte order mark]"),
+        ("ä\n".encode("cp1252"), "     1\tä\n[Windows-1252 (not valid UTF-8)]"),
+        (
+            "ä\n".encode() + b"\xff\n",
+            "     1\tä\n     2\t\\xff\n[bytes that are no text are shown as \\x.. in 1 lines]",
+        ),
+        (b"a\x0cb\xc2\x85c\xe2\x80\xa8d\n", "     1\ta\x0cb\x85c\u2028d"),
+    ],
+)
+async def test_unusual_formats_are_read_and_named(read: ReadTool, root: Path, content: bytes, shown: str) -> None:
+    (root / "a.txt").write_bytes(content)
+
+    assert (await call(read, path="a.txt")).text == shown
+
+
+async def test_a_binary_file_is_an_error_that_says_how_it_begins(read: ReadTool, root: Path) -> None:
+    (root / "a.bin").write_bytes(b"\x7fELF\0\1\2")
+
+    with pytest.raises(ToolError, match=r"a\.bin is a binary file of 7 bytes \(it begins with 7f 45 4c 46"):
+        await call(read, path="a.bin")
+
+
+async def test_an_image_becomes_a_block(read: ReadTool, root: Path, workspace: Workspace) -> None:
+    (root / "a.png").write_bytes(image("PNG"))
+
+    result = await call(read, path="a.png")
+
+    assert result.text.startswith("a.png: image/png, 7×5 pixels, ")
+    assert isinstance(result.content[1], ImageBlock)
+    assert workspace.versions.last_seen(root / "a.png") is not None
+
+
+async def test_an_image_that_is_too_long_is_refused(read: ReadTool, root: Path) -> None:
+    with (root / "a.png").open("wb") as file:
+        file.write(image("PNG"))
+        file.truncate(IMAGE_LIMIT + 1)
+
+    with pytest.raises(ToolError, match="resize it first"):
+        await call(read, path="a.png")
+
+
+async def test_a_missing_file_names_its_neighbours(read: ReadTool, root: Path) -> None:
+    (root / "main.py").touch()
+
+    with pytest.raises(ToolError, match=r"mian\.py does not exist; did you mean main\.py\?"):
+        await call(read, path="mian.py")
+
+
+async def test_a_directory_is_listed_in_the_error(read: ReadTool, root: Path) -> None:
+    (root / "main.py").touch()
+
+    with pytest.raises(ToolError, match=r"\. is a directory; it holds: main\.py"):
+        await call(read, path=".")
+
+
+@pytest.mark.parametrize("path", ["pipe", "/dev/zero", "a.txt/b", "loop", "x" * 300])
+async def test_what_is_no_file_is_a_clear_error(read: ReadTool, root: Path, path: str) -> None:
+    os.mkfifo(root / "pipe")
+    (root / "a.txt").touch()
+    (root / "loop").symlink_to("loop")
+
+    with pytest.raises(ToolError, match=r"named pipe|a device|not a directory|symbolic link|too long"):
+        await call(read, path=path)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+async def test_an_unreadable_file_is_a_clear_error(read: ReadTool, root: Path) -> None:
+    (root / "a.txt").touch(0o000)
+
+    with pytest.raises(ToolError, match=r"cannot read a\.txt: permission denied"):
+        await call(read, path="a.txt")
+
+
+async def test_a_file_whose_size_the_system_does_not_know_is_read(read: ReadTool) -> None:
+    assert f"Pid:\t{os.getpid()}" in (await call(read, path="/proc/self/status")).text
+
+
+async def test_a_link_leads_to_its_target(read: ReadTool, root: Path) -> None:
+    (root / "a.txt").write_text("text")
+    (root / "link").symlink_to("a.txt")
+
+    assert details_of(await call(read, path="link"))["path"] == str(root / "a.txt")
+
+
+async def test_our_own_long_output_is_paged_even_where_it_is_no_text(read: ReadTool, workspace: Workspace) -> None:
+    descriptor, path = workspace.new_spool_file()
+    os.write(descriptor, b"a\0b\nc\n")
+    os.close(descriptor)
+
+    assert "     1\ta\\x00b\n     2\tc" in (await call(read, path=str(path))).text
+
+
+async def test_a_cancelled_call_stops_reading(read: ReadTool, root: Path) -> None:
+    (root / "a.txt").write_text("x")
+    token = CancellationToken()
+    token.cancel()
+
+    with pytest.raises(OperationCancelledError):
+        await call(read, Recorded(token), path="a.txt")
+
+
+async def test_reading_does_not_hold_up_the_loop(read: ReadTool, root: Path) -> None:
+    (root / "a.txt").write_bytes(b"line\n" * 5_000_000)
+    ticks = 0
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(call(read, path="a.txt"))
+        while not task.done():
+            ticks += 1
+            await asyncio.sleep(0)
+
+    assert ticks > 5
+
+
+def test_tells_what_a_call_is_about(read: ReadTool, root: Path, clean_environment: Path) -> None:
+    arguments: dict[str, Any] = {"path": "a.txt"}
+
+    assert read.is_read_only(arguments)
+    assert read.is_concurrency_safe(arguments)
+    assert read.interruptible(arguments)
+    assert read.accesses(arguments) == Accesses(reads=frozenset({root / "a.txt"}))
+    assert read.subject(arguments) == PathSubject("a.txt", "read")
+    assert read.subject({"path": "~/x"}) == PathSubject(f"{clean_environment}/x", "read")
+    assert read.timeout(arguments) == "default"
+
+
+def test_summaries_name_the_lines_wanted(read: ReadTool) -> None:
+    assert read.summarise({"path": "a.txt"}) == "a.txt"
+    assert read.summarise({"path": "a.txt", "offset": 10}) == "a.txt:10"
+    assert read.summarise({"path": "a.txt", "offset": 10, "limit": 5}) == "a.txt:10–14"
+    assert read.summarise({"path": 5, "x": "y"}) == "path=5, x='y'"

@@ -1,0 +1,153 @@
+"""The read tool: text with line numbers, a page at a time, and images."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from pydantic import Field
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.messages import JsonObject, TextBlock
+from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
+
+from .file_errors import directory_instead, missing_file, told
+from .file_versions import FileVersion, digest_of
+from .held_directory import opened_file
+from .image_file import IMAGE_LIMIT, image_block, image_type
+from .line_pages import Line, LinePage, LineRequest, read_lines
+from .text_format import SAMPLE_SIZE, is_binary, printable
+from .typed import Arguments, PathText, TypedTool
+from .workspace import Workspace
+
+PAGE_LINES = 2_000
+"""Lines of a page where the call does not say."""
+
+PAGE_CHARACTERS = 40_000
+"""Most characters of a page; little enough that it is not cut again on its way to the model (P67)."""
+
+LINE_WIDTH = 2_000
+"""Most characters shown of a line."""
+
+_NUMBER_WIDTH = 8
+"""Characters of a line's number, its tab and its end."""
+
+_DESCRIPTION = f"""Reads a file: text with line numbers, or an image (png, jpeg, gif, webp).
+Each line is shown as its number, a tab, and its text; numbers and tabs are not part of the file.
+A page holds {PAGE_LINES:,} lines or {PAGE_CHARACTERS:,} characters; `offset` is the number of the first line wanted.
+Lines longer than {LINE_WIDTH:,} characters are cut. A file must be read before it is overwritten."""
+
+
+class ReadArguments(Arguments):
+    """What to read."""
+
+    path: PathText = Field(description="File to read: absolute, from ~, or relative to the working directory.")
+    offset: int = Field(default=1, ge=1, description="Number of the first line, from 1.")
+    limit: int = Field(default=PAGE_LINES, ge=1, description="Most lines to read.")
+
+
+class ReadTool(TypedTool[ReadArguments]):
+    """Shows a page of a text file, or an image."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__("read", _DESCRIPTION, ReadArguments, read_only=True)
+        self._workspace = workspace
+
+    def call_accesses(self, args: ReadArguments) -> Accesses:
+        return Accesses(reads=frozenset({self._workspace.resolve(args.path)}))
+
+    def call_subject(self, args: ReadArguments) -> Subject:
+        return PathSubject(self._workspace.given(args.path), "read")
+
+    def call_summary(self, args: ReadArguments) -> str:
+        last = f"–{args.offset + args.limit - 1}" if args.limit != PAGE_LINES else ""
+        lines = f":{args.offset}{last}" if last or args.offset > 1 else ""
+        return f"{args.path}{lines}"
+
+    async def run(self, args: ReadArguments, context: ToolContext) -> ToolResult:
+        return await asyncio.to_thread(self._read, args, context.cancellation.is_set)
+
+    def _read(self, args: ReadArguments, stopped: Callable[[], bool]) -> ToolResult:
+        path = self._workspace.resolve(args.path)
+        shown = self._workspace.display(path)
+        if os.path.isdir(path):
+            raise directory_instead(path, shown)
+        try:
+            with told(f"cannot read {shown}"), opened_file(path, shown) as (descriptor, status):
+                sample = os.pread(descriptor, SAMPLE_SIZE, 0)
+                if media_type := image_type(sample):
+                    return self._image(path, descriptor, status, media_type)
+                if is_binary(sample) and not self._workspace.is_spooled(path):
+                    raise ToolError(_binary_words(shown, status.st_size, sample))
+                first, last = args.offset, args.offset + args.limit - 1
+                request = LineRequest(((first, last),), LINE_WIDTH, PAGE_CHARACTERS, _NUMBER_WIDTH)
+                page = read_lines(descriptor, sample, request, stopped)
+        except ToolError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                raise missing_file(path, shown) from error
+            raise
+        self._workspace.versions.remember(path, page.version)
+        return _page_result(page, args, path, shown)
+
+    def _image(self, path: Path, descriptor: int, status: os.stat_result, media_type: str) -> ToolResult:
+        shown = self._workspace.display(path)
+        if status.st_size > IMAGE_LIMIT:
+            most = f"at most {IMAGE_LIMIT:,} can be shown: resize it first"
+            raise ToolError(f"{shown} is an image of {status.st_size:,} bytes; {most}")
+        with open(descriptor, "rb", closefd=False) as file:
+            content = file.read(IMAGE_LIMIT + 1)
+        block, (width, height) = image_block(content, media_type, shown)
+        self._workspace.versions.remember(path, FileVersion.of(status, digest_of(content)))
+        words = TextBlock(text=f"{shown}: {media_type}, {width}×{height} pixels, {status.st_size:,} bytes")
+        details: JsonObject = {"path": printable(str(path)), "media_type": media_type, "width": width, "height": height}
+        return ToolResult(content=(words, block), details=details)
+
+
+def numbered(line: Line) -> str:
+    """A line as it is shown: number, tab, text, and what was left out of it."""
+    more = f" [… {line.left_out:,} more characters in this line]" if line.left_out else ""
+    return f"{line.number:>{_NUMBER_WIDTH - 2}}\t{printable(line.text)}{more}"
+
+
+def _page_result(page: LinePage, args: ReadArguments, path: Path, shown: str) -> ToolResult:
+    """The page in words: its lines, then in brackets what one has to know about them."""
+    if not page.lines:
+        if page.total == 0:
+            return ToolResult.of_text(f"[{shown} is empty]", details=_details(page, path))
+        raise ToolError(f"{shown} has {page.total:,} lines; there is no line {args.offset:,}")
+    notes = [note for note in (_place_note(page), _format_note(page)) if note]
+    text = "\n".join([*map(numbered, page.lines), *(f"[{note}]" for note in notes)])
+    return ToolResult.of_text(text, details=_details(page, path))
+
+
+def _place_note(page: LinePage) -> str:
+    """Which lines these are and how to read on; empty when they are all there is."""
+    first, last = page.lines[0].number, page.lines[-1].number
+    if page.total == last:
+        return "" if first == 1 else f"lines {first:,} to {last:,}, the end of the file"
+    of = f" of {page.total:,}" if page.total is not None else "; the file is too long to count its lines"
+    why = " (as much as a page holds)" if page.full else ""
+    return f"lines {first:,} to {last:,}{of}{why}; read on with offset={last + 1}"
+
+
+def _format_note(page: LinePage) -> str:
+    """What is unusual about the format; empty when nothing is."""
+    ends = "CR LF line endings" if page.crlf == len(page.lines) else "some lines end in CR LF" if page.crlf else ""
+    odd = sum(printable(line.text) != line.text for line in page.lines)
+    bytes_note = f"bytes that are no text are shown as \\x.. in {odd:,} lines" if odd else ""
+    return "; ".join(note for note in (page.format.words, ends, bytes_note) if note)
+
+
+def _details(page: LinePage, path: Path) -> JsonObject:
+    return {
+        "path": printable(str(path)),
+        "first_line": page.lines[0].number if page.lines else 0,
+        "last_line": page.lines[-1].number if page.lines else 0,
+        "total_lines": page.total,
+        "encoding": page.format.encoding,
+    }
+
+
+def _binary_words(shown: str, size: int, sample: bytes) -> str:
+    start = sample[:16].hex(" ")
+    return f"{shown} is a binary file of {size:,} bytes (it begins with {start}); look at it with a program run by bash"
