@@ -1,0 +1,200 @@
+"""Replacing a file: as a whole or not at all, and everything else about it stays."""
+
+import errno
+import os
+import stat
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.tools import atomic_write
+from tui_agent.tools.atomic_write import replace_file
+
+
+def names_in(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
+
+
+def test_replaces_the_content_and_nothing_else(root: Path) -> None:
+    path = root / "a.sh"
+    path.write_text("old")
+    path.chmod(0o6755)
+    before = path.stat()
+
+    status = replace_file(path, b"new", before, "a.sh")
+
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o6755
+    assert status.st_ino == path.stat().st_ino != before.st_ino
+    assert names_in(root) == ["a.sh"]
+
+
+def test_makes_a_new_file_with_its_directories(root: Path) -> None:
+    umask = os.umask(0o027)
+    try:
+        replace_file(root / "x" / "y" / "a", b"new", None, "a")
+    finally:
+        os.umask(umask)
+
+    assert (root / "x" / "y" / "a").read_bytes() == b"new"
+    assert stat.S_IMODE((root / "x" / "y" / "a").stat().st_mode) == 0o640
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+def test_keeps_the_owner(root: Path) -> None:
+    path = root / "a"
+    path.write_text("old")
+    os.chown(path, 12345, 23456)
+
+    replace_file(path, b"new", path.stat(), "a")
+
+    assert (path.stat().st_uid, path.stat().st_gid) == (12345, 23456)
+
+
+def test_keeps_extended_attributes(root: Path) -> None:
+    path = root / "a"
+    path.write_text("old")
+    try:
+        os.setxattr(path, "user.note", b"kept")
+    except OSError:
+        pytest.skip("the file system has no extended attributes")
+
+    replace_file(path, b"new", path.stat(), "a")
+
+    assert os.getxattr(path, "user.note") == b"kept"
+
+
+def test_readers_see_the_old_or_the_new_content_and_never_a_part(root: Path) -> None:
+    path = root / "a"
+    contents = [bytes([letter]) * 1_000_000 for letter in b"ab"]
+    path.write_bytes(contents[0])
+    seen: set[bytes] = set()
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.is_set():
+            data = path.read_bytes()
+            seen.add(data[:1] + data[-1:] + str(len(data)).encode())
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    for number in range(50):
+        replace_file(path, contents[number % 2], path.stat(), "a")
+    over.set()
+    reader.join()
+
+    assert seen <= {b"aa1000000", b"bb1000000"}
+
+
+def change(path: Path) -> None:
+    path.write_text("other")
+
+
+def delete(path: Path) -> None:
+    path.unlink()
+
+
+def swap_for_link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("victim")
+
+
+@pytest.mark.parametrize(
+    ("meddle", "words"),
+    [(change, "changed just now"), (delete, "was deleted just now"), (swap_for_link, "is a symbolic link")],
+)
+def test_a_file_that_is_not_the_one_looked_at_is_refused(
+    root: Path, meddle: Callable[[Path], None], words: str
+) -> None:
+    path = root / "a"
+    path.write_text("old")
+    before = path.stat()
+    meddle(path)
+    names = names_in(root)
+
+    with pytest.raises(ToolError, match=words):
+        replace_file(path, b"new", before, "a")
+
+    assert names_in(root) == names
+
+
+def test_a_file_that_appeared_is_not_overwritten(root: Path) -> None:
+    (root / "a").write_text("other")
+
+    with pytest.raises(ToolError, match="appeared just now"):
+        replace_file(root / "a", b"new", None, "a")
+
+    assert (root / "a").read_text() == "other"
+
+
+def test_a_change_while_the_new_content_is_written_is_noticed(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = root / "a"
+    path.write_text("old")
+
+    def fsync(descriptor: int) -> None:
+        path.write_text("meanwhile")
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(ToolError, match="changed just now"):
+        replace_file(path, b"new", path.stat(), "a")
+
+    assert path.read_text() == "meanwhile"
+    assert names_in(root) == ["a"]
+
+
+def test_a_full_disk_leaves_everything_as_it_was(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = root / "a"
+    path.write_text("old")
+
+    def write(descriptor: int, data: memoryview) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", write)
+    with pytest.raises(OSError, match="No space"):
+        replace_file(path, b"new", path.stat(), "a")
+
+    monkeypatch.undo()
+    assert path.read_text() == "old"
+    assert names_in(root) == ["a"]
+
+
+def test_short_writes_are_continued(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: whole(descriptor, data[:2]))
+
+    replace_file(root / "a", b"12345", None, "a")
+
+    assert (root / "a").read_bytes() == b"12345"
+
+
+def test_a_write_protected_file_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = root / "a"
+    path.write_text("old")
+    path.chmod(0o444)
+    if os.geteuid() == 0:
+        monkeypatch.setattr(os, "access", lambda *args, **options: False)
+
+    with pytest.raises(ToolError, match=r"a is write-protected \(mode 0444\)"):
+        replace_file(path, b"new", path.stat(), "a")
+
+
+def test_a_directory_swapped_for_a_link_is_not_followed(root: Path) -> None:
+    (root / "elsewhere").mkdir()
+    (root / "dir").symlink_to("elsewhere")
+
+    with pytest.raises(NotADirectoryError):
+        replace_file(root / "dir" / "a", b"new", None, "a")
+
+    assert names_in(root / "elsewhere") == []
+
+
+def test_other_systems_have_no_attributes_to_keep(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(atomic_write.sys, "platform", "other")
+    (root / "a").write_text("old")
+
+    replace_file(root / "a", b"new", (root / "a").stat(), "a")
+
+    assert (root / "a").read_bytes() == b"new"

@@ -1,0 +1,108 @@
+"""Edits: the same as `str.replace`, with the file's own line endings, and errors that show the way."""
+
+import re
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.tools.edit_match import replace_text
+
+TEXT = st.text("ab\n ", max_size=30)
+PART = st.text("ab\n ", min_size=1, max_size=4)
+MIXED = st.lists(st.sampled_from(["a", "b", "\n", "\r\n", "\r", "aa"]), max_size=20).map("".join)
+
+
+@given(text=TEXT, old=PART, new=TEXT)
+def test_replacing_everywhere_is_what_str_replace_does(text: str, old: str, new: str) -> None:
+    assume(old in text and old != new)
+
+    result = replace_text(text, old, new, everywhere=True)
+
+    assert result.text == text.replace(old, new)
+    assert result.count == text.count(old)
+
+
+@given(text=TEXT, old=PART, new=TEXT)
+def test_replacing_the_only_place_is_what_str_replace_does(text: str, old: str, new: str) -> None:
+    places = [place for place in range(len(text)) if text.startswith(old, place)]
+    assume(old != new)
+
+    if len(places) == 1:
+        assert replace_text(text, old, new, everywhere=False).text == text.replace(old, new)
+    else:
+        with pytest.raises(ToolError, match=f"occurs {len(places)} times" if places else "was not found|leave out"):
+            replace_text(text, old, new, everywhere=False)
+
+
+@given(text=MIXED, old=PART, new=TEXT)
+def test_line_endings_change_nothing_but_the_line_endings(text: str, old: str, new: str) -> None:
+    view = text.replace("\r\n", "\n")
+    assume(old in view and old != new)
+
+    result = replace_text(text, old, new, everywhere=True).text
+
+    assert result.replace("\r\n", "\n").count("a") == view.replace(old, new).count("a")
+    if "\r" not in text.replace("\r\n", ""):
+        assert result.replace("\r\n", "\n") == view.replace(old, new)
+
+
+@given(text=TEXT, old=PART, new=TEXT)
+def test_a_file_with_cr_lf_keeps_cr_lf_throughout(text: str, old: str, new: str) -> None:
+    assume(old in text and old != new and "\n" in text)
+    dos = text.replace("\n", "\r\n")
+
+    assert replace_text(dos, old, new, everywhere=True).text == text.replace(old, new).replace("\n", "\r\n")
+    assert replace_text(dos, old.replace("\n", "\r\n"), new, everywhere=True).text == (
+        text.replace(old, new).replace("\n", "\r\n")
+    )
+
+
+def test_in_a_mixed_file_each_place_keeps_its_own_endings() -> None:
+    text = "a\r\nb\r\nc\nd\ne\n"
+
+    assert replace_text(text, "c\n", "x\ny\n", everywhere=False).text == "a\r\nb\r\nx\ny\nd\ne\n"
+    assert replace_text(text, "a\n", "x\ny\n", everywhere=False).text == "x\r\ny\r\nb\r\nc\nd\ne\n"
+    assert replace_text(text, "d", "x\ny", everywhere=False).text == "a\r\nb\r\nc\nx\ny\ne\n"
+
+
+def test_an_edit_that_changes_nothing_is_an_error() -> None:
+    with pytest.raises(ToolError, match="are the same"):
+        replace_text("a\r\n", "a\r\n", "a\n", everywhere=False)
+
+
+def error_of(text: str, old: str) -> str:
+    with pytest.raises(ToolError) as caught:
+        replace_text(text, old, "new", everywhere=False)
+    return str(caught.value)
+
+
+def test_an_ambiguous_place_is_named_by_its_lines() -> None:
+    assert "occurs 2 times, at lines 1, 3; add lines" in error_of("x\ny\nx\n", "x")
+    assert re.search(r"at lines 1, 2, .*, 10 and 5 more", error_of("x\n" * 15, "x"))
+
+
+def test_overlapping_places_are_ambiguous_too() -> None:
+    assert "occurs 2 times" in error_of("aaa", "aa")
+
+
+def test_copied_line_numbers_are_recognised() -> None:
+    assert "leave out the line numbers" in error_of("def f():\n    pass\n", "     1\tdef f():\n     2\t    pass")
+
+
+def test_a_place_that_differs_in_blanks_is_shown() -> None:
+    words = error_of("x\n\tif a:\n\t\tpass\ny\n", "\n    if a:\n        pass\n")
+
+    assert "lines 2 to 3 differ from it only in blanks:\n     2\t\tif a:\n     3\t\t\tpass" in words
+
+
+def test_the_nearest_lines_are_shown_in_order() -> None:
+    words = error_of("alpha = 1\nbeta = 2\nalpha2 = 3\n", "alpha = 9\nmore")
+
+    assert words.endswith("nearest to its first line:\n     1\talpha = 1\n     3\talpha2 = 3")
+
+
+def test_nothing_near_says_so() -> None:
+    assert "nor anything like its first line" in error_of("abc\n", "zzzzzz")
+    assert "nor anything like its first line" in error_of("abc\n", "\n\n\n")

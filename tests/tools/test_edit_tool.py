@@ -1,0 +1,146 @@
+"""The edit tool on real files."""
+
+import asyncio
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from tests.tools.calls import Recorded, call, details_of
+from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
+from tui_agent.protocol.tool import Accesses, PathSubject
+from tui_agent.tools.edit_tool import EditTool
+from tui_agent.tools.read_tool import ReadTool
+from tui_agent.tools.workspace import Workspace
+
+
+@pytest.fixture
+def edit(workspace: Workspace) -> EditTool:
+    return EditTool(workspace)
+
+
+async def test_replaces_the_only_place(edit: EditTool, root: Path) -> None:
+    (root / "a").write_text("1\n2\n3\n")
+    (root / "a").chmod(0o711)
+    recorded = Recorded()
+
+    result = await call(edit, recorded, path="a", old_string="2", new_string="two")
+
+    diff = "--- a/a\n+++ b/a\n@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n"
+    assert (root / "a").read_text() == "1\ntwo\n3\n"
+    assert stat.S_IMODE((root / "a").stat().st_mode) == 0o711
+    assert result.text == "Changed a (+1 −1 lines)."
+    assert recorded.data == [("file.changed", {"path": str(root / "a"), "change": "modified", "diff": diff})]
+    assert details_of(result)["diff"] == diff
+
+
+async def test_replaces_every_place_when_asked(edit: EditTool, root: Path) -> None:
+    (root / "a").write_text("x x\nx\n")
+
+    result = await call(edit, path="a", old_string="x", new_string="y", replace_all=True)
+
+    assert (root / "a").read_text() == "y y\ny\n"
+    assert "[3 places replaced]" in result.text
+
+
+async def test_bytes_that_are_no_text_survive(edit: EditTool, root: Path) -> None:
+    (root / "a").write_bytes("ä\n".encode() + b"\xff\xfe\n1\n")
+
+    await call(edit, path="a", old_string="1", new_string="ö")
+
+    assert (root / "a").read_bytes() == "ä\n".encode() + b"\xff\xfe\n" + "ö\n".encode()
+
+
+async def test_an_encoding_that_lacks_a_character_is_an_error(edit: EditTool, root: Path) -> None:
+    (root / "a").write_bytes("ä 1\n".encode("cp1252"))
+
+    with pytest.raises(ToolError, match=r"it is Windows-1252 .*, which has no '→'"):
+        await call(edit, path="a", old_string="1", new_string="→")
+
+    await call(edit, path="a", old_string="ä 1", new_string="ü")
+    assert (root / "a").read_bytes() == "ü\n".encode("cp1252")
+
+
+async def test_a_file_that_changed_since_it_was_read_is_refused(
+    edit: EditTool, workspace: Workspace, root: Path
+) -> None:
+    (root / "a").write_text("1\n2\n")
+    await call(ReadTool(workspace), path="a")
+    (root / "a").write_text("1\n2\n3\n")
+
+    with pytest.raises(ToolError, match=r"(?s)a changed on disk since it was last read.*\+3"):
+        await call(edit, path="a", old_string="1", new_string="one")
+
+
+async def test_edits_may_follow_each_other(edit: EditTool, root: Path) -> None:
+    (root / "a").write_text("1\n")
+
+    await call(edit, path="a", old_string="1", new_string="2")
+    await call(edit, path="a", old_string="2", new_string="3")
+
+    assert (root / "a").read_text() == "3\n"
+
+
+async def test_edits_of_one_file_at_once_lose_nothing(edit: EditTool, root: Path) -> None:
+    (root / "a").write_text("".join(f"line {number};\n" for number in range(20)))
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(20):
+            group.create_task(call(edit, path="a", old_string=f" {number};", new_string=f" -{number}"))
+
+    assert (root / "a").read_text() == "".join(f"line -{number}\n" for number in range(20))
+
+
+async def test_errors_name_the_file(edit: EditTool, root: Path) -> None:
+    (root / "main.py").write_text("a = 1\n")
+
+    with pytest.raises(ToolError, match=r"mian\.py does not exist; did you mean main\.py"):
+        await call(edit, path="mian.py", old_string="a", new_string="b")
+    with pytest.raises(ToolError, match=r"main\.py was not changed: old_string was not found; nearest"):
+        await call(edit, path="main.py", old_string="a = 2", new_string="b")
+    with pytest.raises(InvalidArgumentsError, match="use write to make a file"):
+        await call(edit, path="main.py", old_string="", new_string="b")
+
+
+async def test_the_preview_is_the_difference_and_writes_nothing(edit: EditTool, root: Path) -> None:
+    (root / "a").write_text("1\n")
+
+    preview = await edit.preview({"path": "a", "old_string": "1", "new_string": "2"})
+    failing = await edit.preview({"path": "a", "old_string": "x", "new_string": "2"})
+
+    assert preview is not None
+    assert preview.text == "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n"
+    assert failing is not None
+    assert failing.text.startswith("This call would fail: a was not changed")
+    assert (root / "a").read_text() == "1\n"
+
+
+def test_tells_what_a_call_is_about(edit: EditTool, root: Path) -> None:
+    arguments = {"path": "a", "old_string": "x\ny", "new_string": ""}
+
+    assert not edit.is_read_only(arguments)
+    assert edit.accesses(arguments) == Accesses(frozenset({root / "a"}), frozenset({root / "a"}))
+    assert edit.subject(arguments) == PathSubject("a", "write")
+    assert edit.summarise(arguments) == "a (−2 +0)"
+    assert edit.summarise(arguments | {"replace_all": True}) == "a (−2 +0 everywhere)"
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    before=st.binary(max_size=20),
+    after=st.binary(max_size=20),
+    mark=st.sampled_from([b"", b"\xef\xbb\xbf"]),
+    ending=st.sampled_from([b"\n", b"\r\n"]),
+)
+async def test_what_is_not_replaced_stays_to_the_byte(
+    workspace: Workspace, root: Path, before: bytes, after: bytes, mark: bytes, ending: bytes
+) -> None:
+    content = mark + before + ending + b"@here@" + ending + after
+    assume(b"\0" not in content and not content.startswith((b"\xff\xfe", b"\xfe\xff")))
+    (root / "a").write_bytes(content)
+
+    await call(EditTool(Workspace(root, spool_dir=workspace.spool_dir)), path="a", old_string="@here@", new_string="x")
+
+    assert (root / "a").read_bytes() == mark + before + ending + b"x" + ending + after

@@ -1,0 +1,108 @@
+"""A change made to the end although its call is cancelled in the middle."""
+
+import asyncio
+import errno
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.tools.calls import Recorded, call
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import OperationCancelledError, ToolError
+from tui_agent.tools.file_change import CHANGE_LIMIT, DIFF_LIMIT, load_file, target_of
+from tui_agent.tools.workspace import Workspace
+from tui_agent.tools.write_tool import WriteTool
+
+
+async def test_a_cancelled_call_that_wrote_tells_what_it_wrote(
+    workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    renaming, go_on = asyncio.Event(), threading.Event()
+    loop, rename = asyncio.get_running_loop(), os.rename
+
+    def slow_rename(*names: str, **options: int) -> None:
+        loop.call_soon_threadsafe(renaming.set)
+        go_on.wait(10)
+        rename(*names, **options)
+
+    monkeypatch.setattr(os, "rename", slow_rename)
+    recorded = Recorded()
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(call(WriteTool(workspace), recorded, path="a", content="new\n"))
+        await renaming.wait()
+        task.cancel()
+        await asyncio.wait([task], timeout=0)
+        go_on.set()
+
+    assert task.cancelled()
+    assert (root / "a").read_text() == "new\n"
+    assert [(kind, data["change"]) for kind, data in recorded.data] == [("file.changed", "created")]
+
+
+async def test_a_call_that_is_already_cancelled_writes_nothing(workspace: Workspace, root: Path) -> None:
+    token = CancellationToken()
+    token.cancel("no more")
+
+    with pytest.raises(OperationCancelledError, match="no more"):
+        await call(WriteTool(workspace), Recorded(token), path="a", content="new")
+
+    assert not (root / "a").exists()
+
+
+async def test_a_failed_write_changes_nothing_and_tells_nothing(
+    workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def rename(*names: str, **options: int) -> None:
+        raise OSError(errno.EBUSY, "Device or resource busy")
+
+    monkeypatch.setattr(os, "rename", rename)
+    recorded = Recorded()
+
+    with pytest.raises(ToolError, match="cannot write a; nothing was changed: Device or resource busy"):
+        await call(WriteTool(workspace), recorded, path="a", content="new")
+
+    assert list(root.iterdir()) == []
+    assert recorded.data == []
+
+
+async def test_a_long_difference_is_cut_in_events_and_whole_in_the_preview(workspace: Workspace) -> None:
+    tool, recorded, content = WriteTool(workspace), Recorded(), "x" * 99 + "\n"
+
+    preview = await tool.preview({"path": "a", "content": content * 1000})
+    await call(tool, recorded, path="a", content=content * 1000)
+
+    assert preview is not None
+    assert preview.text.count("\n") == 1003
+    assert len(recorded.data[0][1]["diff"]) < DIFF_LIMIT + 100
+
+
+def test_what_cannot_be_changed_as_text_is_refused(root: Path) -> None:
+    (root / "binary").write_bytes(b"a\0b")
+    with (root / "huge").open("wb") as file:
+        file.truncate(CHANGE_LIMIT + 1)
+    os.mkfifo(root / "pipe")
+    (root / "file").touch()
+
+    for name, words in {
+        "binary": "is a binary file",
+        "huge": "files over",
+        "pipe": "is a named pipe",
+        "file/below": "cannot read file/below: a part of the path is a file",
+    }.items():
+        with pytest.raises(ToolError, match=words):
+            load_file(root / name, name)
+
+
+def test_a_file_that_does_not_exist_is_none(root: Path) -> None:
+    assert load_file(root / "a", "a") is None
+    assert load_file(root / "x" / "a", "x/a") is None
+
+
+@pytest.mark.parametrize("name", ["dir", "new/", "."])
+def test_a_name_of_a_directory_is_refused(workspace: Workspace, root: Path, name: str) -> None:
+    (root / "dir").mkdir()
+
+    with pytest.raises(ToolError, match="is a directory; name a file"):
+        target_of(workspace, name)

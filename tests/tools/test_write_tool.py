@@ -1,0 +1,238 @@
+"""The write tool on real files."""
+
+import asyncio
+import codecs
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.tools.calls import Recorded, call, details_of
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.tool import Accesses, PathSubject
+from tui_agent.tools.read_tool import ReadTool
+from tui_agent.tools.workspace import Workspace
+from tui_agent.tools.write_tool import WriteTool
+
+
+@pytest.fixture
+def write(workspace: Workspace) -> WriteTool:
+    return WriteTool(workspace)
+
+
+@pytest.fixture
+def read(workspace: Workspace) -> ReadTool:
+    return ReadTool(workspace)
+
+
+async def test_makes_a_file_with_its_directories(write: WriteTool, root: Path) -> None:
+    recorded = Recorded()
+
+    result = await call(write, recorded, path="src/new/a.py", content="a\nb\n")
+
+    diff = "--- /dev/null\n+++ b/src/new/a.py\n@@ -0,0 +1,2 @@\n+a\n+b\n"
+    told = {"path": str(root / "src/new/a.py"), "change": "created", "diff": diff}
+    assert (root / "src/new/a.py").read_text() == "a\nb\n"
+    assert result.text == "Created src/new/a.py (+2 −0 lines)."
+    assert recorded.data == [("file.changed", told)]
+    assert details_of(result) == told | {"added": 2, "removed": 0}
+
+
+async def test_replaces_a_file_that_was_read(write: WriteTool, read: ReadTool, root: Path) -> None:
+    (root / "a").write_text("1\n2\n")
+    (root / "a").chmod(0o750)
+    await call(read, path="a")
+
+    result = await call(write, path="a", content="1\n3\n")
+
+    assert result.text == "Changed a (+1 −1 lines)."
+    assert (root / "a").read_text() == "1\n3\n"
+    assert stat.S_IMODE((root / "a").stat().st_mode) == 0o750
+
+
+async def test_a_file_that_was_never_read_is_not_overwritten(write: WriteTool, root: Path) -> None:
+    (root / "a").write_text("unknown")
+
+    with pytest.raises(ToolError, match="a exists and was never read; read it first"):
+        await call(write, path="a", content="new")
+
+    assert (root / "a").read_text() == "unknown"
+
+
+async def test_a_file_that_changed_since_is_not_overwritten_and_the_change_is_told(
+    write: WriteTool, read: ReadTool, root: Path
+) -> None:
+    (root / "a").write_text("1\n2\n")
+    await call(read, path="a")
+    (root / "a").write_text("1\ntwo\n")
+
+    with pytest.raises(
+        ToolError, match=r"(?s)a changed on disk since it was last read; nothing was written.*-2\n\+two"
+    ):
+        await call(write, path="a", content="new")
+
+    assert (root / "a").read_text() == "1\ntwo\n"
+    await call(read, path="a")
+    await call(write, path="a", content="new")
+    assert (root / "a").read_text() == "new"
+
+
+async def test_a_change_within_the_same_size_and_time_is_noticed(write: WriteTool, read: ReadTool, root: Path) -> None:
+    (root / "a").write_text("old")
+    await call(read, path="a")
+    before = (root / "a").stat()
+    (root / "a").write_text("new")
+    os.utime(root / "a", ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    with pytest.raises(ToolError, match="changed on disk"):
+        await call(write, path="a", content="x")
+
+
+async def test_a_file_that_was_only_touched_has_not_changed(write: WriteTool, read: ReadTool, root: Path) -> None:
+    (root / "a").write_text("old")
+    await call(read, path="a")
+    os.utime(root / "a", ns=(1, 1))
+
+    await call(write, path="a", content="new")
+
+    assert (root / "a").read_text() == "new"
+
+
+async def test_its_own_writing_counts_as_read(write: WriteTool, root: Path) -> None:
+    for content in ("1", "2", "3"):
+        await call(write, path="a", content=content)
+
+    assert (root / "a").read_text() == "3"
+
+
+async def test_a_file_that_was_deleted_since_is_made_again(write: WriteTool, read: ReadTool, root: Path) -> None:
+    (root / "a").write_text("old")
+    await call(read, path="a")
+    (root / "a").unlink()
+
+    assert (await call(write, path="a", content="new")).text.startswith("Created a")
+
+
+async def test_the_same_content_is_not_written_again(write: WriteTool, root: Path) -> None:
+    await call(write, path="a", content="x\n")
+    inode = (root / "a").stat().st_ino
+    recorded = Recorded()
+
+    result = await call(write, recorded, path="a", content="x\n")
+
+    assert result.text == "a already holds exactly this; nothing was written."
+    assert (root / "a").stat().st_ino == inode
+    assert recorded.data == []
+
+
+@pytest.mark.parametrize(
+    ("before", "content", "after"),
+    [
+        (b"a\r\nb\r\n", "x\ny\n", b"x\r\ny\r\n"),
+        (b"a\r\nb\r\n", "x\r\ny\n", b"x\r\ny\r\n"),
+        (b"a\nb\n", "x\r\ny\r\n", b"x\ny\n"),
+        (b"a", "x\r\ny\n", b"x\r\ny\n"),
+        (codecs.BOM_UTF8 + b"a\n", "x\n", codecs.BOM_UTF8 + b"x\n"),
+        (
+            codecs.BOM_UTF16_LE + "a\r\n".encode("utf-16-le"),
+            "ä\n",
+            codecs.BOM_UTF16_LE + "ä\r\n".encode("utf-16-le"),
+        ),
+        ("ä\n".encode("cp1252"), "ö\n", "ö\n".encode("cp1252")),
+    ],
+)
+async def test_encoding_mark_and_line_endings_are_kept(
+    write: WriteTool, read: ReadTool, root: Path, before: bytes, content: str, after: bytes
+) -> None:
+    (root / "a").write_bytes(before)
+    await call(read, path="a")
+
+    await call(write, path="a", content=content)
+
+    assert (root / "a").read_bytes() == after
+
+
+async def test_text_the_old_encoding_cannot_hold_becomes_utf_8_and_says_so(
+    write: WriteTool, read: ReadTool, root: Path
+) -> None:
+    (root / "a").write_bytes("ä\n".encode("cp1252"))
+    await call(read, path="a")
+
+    result = await call(write, path="a", content="→\n")
+
+    assert (
+        "[the file was Windows-1252 (not valid UTF-8), which cannot hold the new text; it is UTF-8 now]" in result.text
+    )
+    assert (root / "a").read_text("utf-8") == "→\n"
+
+
+async def test_a_link_is_written_through_and_it_says_so(write: WriteTool, read: ReadTool, root: Path) -> None:
+    (root / "real").mkdir()
+    (root / "real" / "a").write_text("old")
+    (root / "link").symlink_to("real/a")
+    await call(read, path="link")
+
+    result = await call(write, path="link", content="new")
+
+    assert "[link leads through a symbolic link: the file changed is real/a]" in result.text
+    assert (root / "link").is_symlink()
+    assert (root / "real" / "a").read_text() == "new"
+
+
+async def test_hard_links_are_told_of(write: WriteTool, read: ReadTool, root: Path) -> None:
+    (root / "a").write_text("old")
+    os.link(root / "a", root / "b")
+    await call(read, path="a")
+
+    result = await call(write, path="a", content="new")
+
+    assert "[the file had 2 hard links; the others keep the old content]" in result.text
+    assert (root / "b").read_text() == "old"
+
+
+async def test_a_file_where_a_directory_must_be_is_an_error(write: WriteTool, root: Path) -> None:
+    (root / "file").touch()
+
+    with pytest.raises(ToolError, match="a part of the path is a file"):
+        await call(write, path="file/below", content="x")
+
+
+async def test_writes_to_one_file_come_one_after_the_other(write: WriteTool, root: Path) -> None:
+    await call(write, path="a", content="0\n")
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(call(write, path="a", content=f"{number}\n" * number)) for number in range(1, 9)]
+
+    assert [task.result().text for task in tasks] == [
+        f"Changed a (+{number} −{max(1, number - 1)} lines)." for number in range(1, 9)
+    ]
+
+
+async def test_the_preview_is_the_difference_and_writes_nothing(write: WriteTool, root: Path) -> None:
+    preview = await write.preview({"path": "a", "content": "x\n"})
+
+    assert preview is not None
+    assert (preview.kind, preview.path) == ("diff", str(root / "a"))
+    assert preview.text.endswith("@@ -0,0 +1 @@\n+x\n")
+    assert not (root / "a").exists()
+
+
+async def test_the_preview_of_a_call_that_would_fail_says_why(write: WriteTool, root: Path) -> None:
+    (root / "a").write_text("unknown")
+    preview = await write.preview({"path": "a", "content": "x"})
+
+    assert preview is not None
+    assert preview.kind == "text"
+    assert "never read" in preview.text
+
+
+def test_tells_what_a_call_is_about(write: WriteTool, root: Path) -> None:
+    arguments = {"path": "a/../b", "content": "x\ny"}
+
+    assert not write.is_read_only(arguments)
+    assert not write.is_concurrency_safe(arguments)
+    assert write.accesses(arguments) == Accesses(frozenset({root / "b"}), frozenset({root / "b"}))
+    assert write.subject(arguments) == PathSubject("a/../b", "write")
+    assert write.summarise(arguments) == "a/../b (2 lines)"
+    assert write.summarise({"path": "b", "content": ""}) == "b (0 lines)"

@@ -1,0 +1,124 @@
+"""Replaces a file as a whole or not at all: new content beside it, synced, then renamed over it (safety promise 6)."""
+
+import os
+import secrets
+import stat
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from tui_agent.protocol.errors import ToolError
+
+from .held_directory import held_directory, refuse_special
+
+_NEW_FILE_MODE = 0o666
+"""Mode of a file that did not exist; the process's umask takes bits away."""
+
+
+def replace_file(path: Path, content: bytes, before: os.stat_result | None, shown: str) -> os.stat_result:
+    """Gives `path` a new content; mode, owner and extended attributes stay. Blocks.
+
+    Args:
+        path: absolute and fully resolved; missing directories are made.
+        content: the whole new content.
+        before: what `fstat` said when the old content was looked at; None: there was no file.
+        shown: the file's name in error texts.
+
+    Returns:
+        What `fstat` says of the new file.
+
+    Raises:
+        ToolError: the file is not the one that was looked at, or may not be written; nothing was changed.
+        OSError: writing failed; nothing was changed.
+    """
+    with held_directory(path.parent, create=True) as directory:
+        _refuse_other(_status(path.name, directory), before, shown)
+        if before is not None and not os.access(path.name, os.W_OK, dir_fd=directory, effective_ids=True):
+            raise ToolError(
+                f"{shown} is write-protected (mode {stat.S_IMODE(before.st_mode):04o}); nothing was changed"
+            )
+        temporary = f".{path.name[:40]}.{secrets.token_hex(8)}.tmp"
+        try:
+            status = _write_beside(temporary, directory, content, before, path.name)
+            _refuse_other(_status(path.name, directory), before, shown)
+            os.rename(temporary, path.name, src_dir_fd=directory, dst_dir_fd=directory)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary, dir_fd=directory)
+            raise
+        _sync_directory(directory)
+    return status
+
+
+def _status(name: str, directory: int) -> os.stat_result | None:
+    try:
+        return os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def _refuse_other(now: os.stat_result | None, before: os.stat_result | None, shown: str) -> None:
+    """Lets the file pass that was looked at."""
+    if now is not None:
+        refuse_special(now, shown)
+    if _identity(now) != _identity(before):
+        what = "appeared" if before is None else "was deleted" if now is None else "changed"
+        raise ToolError(
+            f"{shown} {what} just now, while it was about to be written; nothing was changed: read it again"
+        )
+
+
+def _identity(status: os.stat_result | None) -> tuple[int, int, int, int] | None:
+    return None if status is None else (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def _write_beside(
+    temporary: str, directory: int, content: bytes, before: os.stat_result | None, name: str
+) -> os.stat_result:
+    """Writes the new file under its temporary name; it is never more open to others than the old one."""
+    mode = _NEW_FILE_MODE if before is None else stat.S_IMODE(before.st_mode) & 0o700
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(temporary, flags, mode, dir_fd=directory)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        if before is not None:
+            _keep_owner(descriptor, before)
+            _keep_attributes(descriptor, directory, name)
+            os.fchmod(descriptor, stat.S_IMODE(before.st_mode))
+        os.fsync(descriptor)
+        return os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _keep_owner(descriptor: int, before: os.stat_result) -> None:
+    """Gives the file its old owner and group, as far as we may."""
+    with suppress(PermissionError):
+        os.fchown(descriptor, -1, before.st_gid)
+        os.fchown(descriptor, before.st_uid, -1)
+
+
+def _keep_attributes(descriptor: int, directory: int, name: str) -> None:
+    """Copies extended attributes, access lists among them, as far as the file systems allow."""
+    if sys.platform != "linux":
+        return
+    with suppress(OSError):
+        old = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+        try:
+            for attribute in os.listxattr(old):
+                with suppress(OSError):
+                    os.setxattr(descriptor, attribute, os.getxattr(old, attribute))
+        finally:
+            os.close(old)
+
+
+def _sync_directory(directory: int) -> None:
+    """Makes the rename itself durable, where the directory can be opened for reading."""
+    with suppress(OSError):
+        descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

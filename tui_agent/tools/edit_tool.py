@@ -1,0 +1,81 @@
+"""The edit tool: replaces an exact piece of text in a file."""
+
+import asyncio
+from dataclasses import replace
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.tool import Accesses, PathSubject, Preview, Subject, ToolContext, ToolResult
+
+from .edit_match import replace_text
+from .file_change import PlannedChange, load_file, make_change, plan_change, refuse_changed, target_of
+from .file_errors import missing_file
+from .typed import Arguments, PathText, TypedTool
+from .workspace import Workspace
+
+_DESCRIPTION = """Replaces a piece of text in a file by another.
+`old_string` must occur in the file exactly as given, blanks included, and only once, unless `replace_all` is set.
+Do not copy the line numbers that read shows. Refused if the file changed since it was last read.
+Mode, encoding, byte order mark and line endings are kept."""
+
+
+def _not_empty(text: str) -> str:
+    if not text:
+        raise ValueError("must not be empty; use write to make a file or give it a whole new content")
+    return text
+
+
+class EditArguments(Arguments):
+    """What to replace where."""
+
+    path: PathText = Field(description="File to change: absolute, from ~, or relative to the working directory.")
+    old_string: Annotated[str, AfterValidator(_not_empty)] = Field(description="The exact text to replace.")
+    new_string: str = Field(description="The text to put in its place; empty to delete it.")
+    replace_all: bool = Field(default=False, description="Replace every occurrence instead of the only one.")
+
+
+class EditTool(TypedTool[EditArguments]):
+    """Replaces exact text in a file, atomically."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__("edit", _DESCRIPTION, EditArguments)
+        self._workspace = workspace
+
+    def call_accesses(self, args: EditArguments) -> Accesses:
+        path = frozenset({self._workspace.resolve(args.path)})
+        return Accesses(reads=path, writes=path)
+
+    def call_subject(self, args: EditArguments) -> Subject:
+        return PathSubject(self._workspace.given(args.path), "write")
+
+    def call_summary(self, args: EditArguments) -> str:
+        removed, added = (text.count("\n") + 1 if text else 0 for text in (args.old_string, args.new_string))
+        return f"{args.path} (−{removed} +{added}{' everywhere' if args.replace_all else ''})"
+
+    async def call_preview(self, args: EditArguments) -> Preview:
+        return (await asyncio.to_thread(self._plan, args)).preview()
+
+    async def run(self, args: EditArguments, context: ToolContext) -> ToolResult:
+        async with self._workspace.alone_with(self._workspace.resolve(args.path)):
+            plan = await asyncio.to_thread(self._plan, args)
+            return await make_change(self._workspace, plan, context)
+
+    def _plan(self, args: EditArguments) -> PlannedChange:
+        path, shown, notes = target_of(self._workspace, args.path)
+        before = load_file(path, shown)
+        if before is None:
+            raise missing_file(path, shown)
+        refuse_changed(self._workspace, path, shown, before)
+        try:
+            edited = replace_text(before.text, args.old_string, args.new_string, everywhere=args.replace_all)
+        except ToolError as error:
+            raise ToolError(f"{shown} was not changed: {error}") from error
+        try:
+            content = before.format.encode(edited.text)
+        except UnicodeEncodeError as error:
+            lost = edited.text[error.start]
+            raise ToolError(f"{shown} was not changed: it is {before.format.words}, which has no {lost!r}") from error
+        plan = plan_change(path, shown, before, edited.text, content, notes)
+        return replace(plan, notes=(*plan.notes, f"{edited.count:,} places replaced")) if edited.count > 1 else plan

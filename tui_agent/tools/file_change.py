@@ -1,0 +1,163 @@
+"""A change of one file: planned against what is on disk, shown as a difference, then made at once or not at all."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.tool import Preview, ToolContext, ToolResult
+
+from .atomic_write import replace_file
+from .file_errors import told
+from .file_versions import FileVersion, digest_of, what_changed
+from .held_directory import opened_file
+from .own_thread import finish_in_thread
+from .text_format import SAMPLE_SIZE, TextFormat, format_of, is_binary, printable
+from .unified_diff import Diff, diff_of
+from .workspace import Workspace
+
+CHANGE_LIMIT = 16 * 1024 * 1024
+"""Largest file in bytes that is changed; larger ones are for programs run by bash."""
+
+DIFF_LIMIT = 60_000
+"""Most characters of a difference in events and details; previews show all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedFile:
+    """An existing text file, as a whole."""
+
+    text: str
+    """Without byte order mark, line endings as they are."""
+    format: TextFormat
+    status: os.stat_result
+    version: FileVersion
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChange:
+    """What a call would do to a file."""
+
+    path: Path
+    """Fully resolved."""
+    shown: str
+    before: LoadedFile | None
+    """None: the file does not exist yet."""
+    content: bytes
+    diff: Diff
+    notes: tuple[str, ...] = ()
+    """What one has to know beside the difference, a sentence each."""
+
+    @property
+    def change(self) -> Literal["created", "modified"]:
+        """What happens to the file."""
+        return "created" if self.before is None else "modified"
+
+    def preview(self) -> Preview:
+        """The change for the person who is asked."""
+        return Preview(kind="diff", text=self.diff.text, path=printable(str(self.path)))
+
+
+def target_of(workspace: Workspace, path: str) -> tuple[Path, str, tuple[str, ...]]:
+    """The file a call means: resolved, as shown, and a note where a symbolic link led there.
+
+    Raises:
+        ToolError: the name can only be a directory's.
+    """
+    resolved = workspace.resolve(path)
+    shown = workspace.display(resolved)
+    if path.endswith(os.sep) or os.path.isdir(resolved):
+        raise ToolError(f"{shown} is a directory; name a file")
+    named = Path(os.path.normpath(os.path.join(workspace.root, workspace.given(path))))
+    linked = f"{printable(path)} leads through a symbolic link: the file changed is {shown}"
+    return resolved, shown, (linked,) if named != resolved else ()
+
+
+def load_file(path: Path, shown: str) -> LoadedFile | None:
+    """Reads a whole text file; None where there is none. Blocks.
+
+    Raises:
+        ToolError: it is no regular file, too large, binary, or not readable.
+    """
+    try:
+        with told(f"cannot read {shown}"), opened_file(path, shown) as (descriptor, status):
+            if status.st_size > CHANGE_LIMIT:
+                too_large = f"files over {CHANGE_LIMIT:,} are changed with programs run by bash"
+                raise ToolError(f"{shown} has {status.st_size:,} bytes; {too_large}")
+            with open(descriptor, "rb", closefd=False) as file:
+                content = file.read(CHANGE_LIMIT + 1)
+    except ToolError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return None
+        raise
+    if is_binary(content[:SAMPLE_SIZE]):
+        raise ToolError(f"{shown} is a binary file of {len(content):,} bytes; it is not changed as text")
+    form = format_of(content[:SAMPLE_SIZE])
+    return LoadedFile(form.decode(content), form, status, FileVersion.of(status, digest_of(content), content))
+
+
+def refuse_changed(workspace: Workspace, path: Path, shown: str, now: LoadedFile) -> None:
+    """Lets a file pass that is as it was last read, or was never read.
+
+    Raises:
+        ToolError: it changed since; the text says what changed.
+    """
+    seen = workspace.versions.last_seen(path)
+    if seen is not None and not seen.is_same_as(now.version):
+        changes = what_changed(seen, now.version)
+        what_to_do = "nothing was written: read it again, then repeat"
+        raise ToolError(f"{shown} changed on disk since it was last read; {what_to_do}; {changes}")
+
+
+def plan_change(
+    path: Path, shown: str, before: LoadedFile | None, text: str, content: bytes, notes: tuple[str, ...] = ()
+) -> PlannedChange:
+    """The change that gives a file a new text, with its difference."""
+    old_name, old_text = ("/dev/null", "") if before is None else (f"a/{shown.lstrip('/')}", before.text)
+    diff = diff_of(printable(old_text), printable(text), old_name, f"b/{shown.lstrip('/')}")
+    if before is not None and before.status.st_nlink > 1:
+        notes += (f"the file had {before.status.st_nlink} hard links; the others keep the old content",)
+    return PlannedChange(path, shown, before, content, diff, notes)
+
+
+async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolContext) -> ToolResult:
+    """Writes a planned change, remembers the new version, tells `file.changed`.
+
+    A cancellation that comes while the file is being replaced does not stop it half way: it is told, then the
+    cancellation goes on.
+
+    Raises:
+        ToolError: the file could not be written; nothing was changed.
+    """
+    written: list[os.stat_result] = []
+    diff = plan.diff.shortened(DIFF_LIMIT)
+    details: JsonObject = {"path": printable(str(plan.path)), "change": plan.change, "diff": diff.text}
+
+    def work() -> None:
+        with told(f"cannot write {plan.shown}; nothing was changed"):
+            before = None if plan.before is None else plan.before.status
+            status = replace_file(plan.path, plan.content, before, plan.shown)
+        version = FileVersion.of(status, digest_of(plan.content), plan.content)
+        workspace.versions.remember(plan.path, version)
+        written.append(status)
+
+    context.cancellation.raise_if_set()
+    try:
+        await finish_in_thread(work)
+    finally:
+        if written:
+            context.emit("file.changed", details)
+    details |= {"added": diff.added, "removed": diff.removed}
+    verb = "Created" if plan.before is None else "Changed"
+    notes = "".join(f"\n[{note}]" for note in plan.notes)
+    return ToolResult.of_text(f"{verb} {plan.shown} ({diff.counts}).{notes}", details=details)
+
+
+def unchanged(plan: PlannedChange) -> ToolResult:
+    """The result of a call that asks for what is already there."""
+    return ToolResult.of_text(
+        f"{plan.shown} already holds exactly this; nothing was written.",
+        details={"path": printable(str(plan.path)), "change": "none", "diff": ""},
+    )

@@ -1,0 +1,86 @@
+"""The write tool: gives a file a whole new content."""
+
+import asyncio
+
+from pydantic import Field
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.tool import Accesses, PathSubject, Preview, Subject, ToolContext, ToolResult
+
+from .file_change import (
+    LoadedFile,
+    PlannedChange,
+    load_file,
+    make_change,
+    plan_change,
+    refuse_changed,
+    target_of,
+    unchanged,
+)
+from .text_format import TextFormat, uses_crlf
+from .typed import Arguments, PathText, TypedTool
+from .workspace import Workspace
+
+_DESCRIPTION = """Writes a file: makes a new one, or replaces the whole content of an existing one.
+An existing file must have been read first, and is not overwritten if it changed since. Missing directories are made.
+Mode, encoding, byte order mark and line endings of an existing file are kept. To change a part of a file, use edit."""
+
+
+class WriteArguments(Arguments):
+    """What to write where."""
+
+    path: PathText = Field(description="File to write: absolute, from ~, or relative to the working directory.")
+    content: str = Field(description="The whole new content.")
+
+
+class WriteTool(TypedTool[WriteArguments]):
+    """Creates or replaces a text file, atomically."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__("write", _DESCRIPTION, WriteArguments)
+        self._workspace = workspace
+
+    def call_accesses(self, args: WriteArguments) -> Accesses:
+        path = frozenset({self._workspace.resolve(args.path)})
+        return Accesses(reads=path, writes=path)
+
+    def call_subject(self, args: WriteArguments) -> Subject:
+        return PathSubject(self._workspace.given(args.path), "write")
+
+    def call_summary(self, args: WriteArguments) -> str:
+        lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))
+        return f"{args.path} ({lines:,} lines)"
+
+    async def call_preview(self, args: WriteArguments) -> Preview:
+        return (await asyncio.to_thread(self._plan, args)).preview()
+
+    async def run(self, args: WriteArguments, context: ToolContext) -> ToolResult:
+        async with self._workspace.alone_with(self._workspace.resolve(args.path)):
+            plan = await asyncio.to_thread(self._plan, args)
+            if plan.before is not None and not plan.diff.text:
+                return unchanged(plan)
+            return await make_change(self._workspace, plan, context)
+
+    def _plan(self, args: WriteArguments) -> PlannedChange:
+        path, shown, notes = target_of(self._workspace, args.path)
+        before = load_file(path, shown)
+        if before is None:
+            return plan_change(path, shown, None, args.content, args.content.encode(), notes)
+        if self._workspace.versions.last_seen(path) is None:
+            raise ToolError(f"{shown} exists and was never read; read it first, so that nothing unknown is overwritten")
+        refuse_changed(self._workspace, path, shown, before)
+        text = _with_endings_of(before, args.content)
+        try:
+            content = before.format.encode(text)
+        except UnicodeEncodeError:
+            content = TextFormat().encode(text)
+            notes += (f"the file was {before.format.words}, which cannot hold the new text; it is UTF-8 now",)
+        return plan_change(path, shown, before, text, content, notes)
+
+
+def _with_endings_of(before: LoadedFile, content: str) -> str:
+    """`content` with the line endings most lines of the old text have; as it is where the old text has no lines."""
+    if "\n" not in before.text:
+        return content
+    plain = content.replace("\r\n", "\n")
+    return plain.replace("\n", "\r\n") if uses_crlf(before.text) else plain
