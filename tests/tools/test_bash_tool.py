@@ -1,0 +1,292 @@
+"""The bash tool with real commands."""
+
+import asyncio
+import os
+import re
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.tools.calls import Recorded, call, details_of
+from tests.tools.test_process import lives, pid_from
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
+from tui_agent.protocol.tool import CommandSubject, OutputUpdate, Preview, ToolUpdate
+from tui_agent.tools.bash_tool import BashTool
+from tui_agent.tools.read_tool import ReadTool
+from tui_agent.tools.workspace import Workspace
+
+
+def only_reads(command: str) -> bool:
+    return command.startswith("git status")
+
+
+@pytest.fixture
+def bash(workspace: Workspace) -> BashTool:
+    return BashTool(workspace, is_read_only_command=only_reads)
+
+
+async def test_shows_both_outputs_as_they_come(bash: BashTool) -> None:
+    recorded = Recorded()
+
+    result = await call(bash, recorded, command="echo out; echo err >&2; echo more")
+
+    assert result.text == "out\nerr\nmore"
+    assert not result.is_error
+    assert recorded.output == "out\nerr\nmore\n"
+    assert details_of(result)["exit_code"] == 0
+    assert recorded.context.metrics["exit_code"].value == 0
+    assert recorded.context.metrics["output_bytes"].value == 13
+
+
+async def test_a_failing_command_is_an_error_with_its_exit_code(bash: BashTool) -> None:
+    result = await call(bash, command="echo broken; exit 3")
+
+    assert result.text == "broken\n[exit code 3]"
+    assert result.is_error
+
+
+async def test_a_command_without_output_says_so(bash: BashTool) -> None:
+    assert (await call(bash, command="true")).text == "[no output]"
+    assert (await call(bash, command="false")).text == "[exit code 1]"
+
+
+async def test_a_command_ended_by_a_signal_says_which(bash: BashTool) -> None:
+    assert (await call(bash, command="kill -9 $$")).text == "[ended by signal 9 (Killed)]"
+
+
+async def test_output_is_told_while_the_command_runs(bash: BashTool, root: Path) -> None:
+    def answer(update: ToolUpdate) -> None:
+        assert isinstance(update, OutputUpdate)
+        if "question" in update.chunk:
+            (root / "answer").touch()
+
+    recorded = Recorded(on_update=answer)
+    result = await call(
+        bash, recorded, command="echo question; until [ -e answer ]; do sleep 0.01; done; echo answered", timeout=10
+    )
+
+    assert result.text == "question\nanswered"
+
+
+async def test_runs_in_the_workspace_with_a_clean_shell(
+    bash: BashTool, root: Path, clean_environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (clean_environment / ".bashrc").write_text("echo started\n")
+    (root / "start.sh").write_text("echo hooked\n")
+    monkeypatch.setenv("BASH_ENV", str(root / "start.sh"))
+    monkeypatch.setenv("BASH_FUNC_pwd%%", "() { echo shadowed; }")
+
+    assert (await call(bash, command="pwd")).text == str(root)
+
+
+async def test_no_secret_reaches_the_command(bash: BashTool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ANTHROPIC_API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "TUI_AGENT_THING"):
+        monkeypatch.setenv(name, "hidden-value")
+
+    assert "hidden-value" not in (await call(bash, command="env; cat /proc/self/environ")).text
+
+
+async def test_long_output_is_cut_in_the_middle_and_kept_whole_in_a_file(bash: BashTool, workspace: Workspace) -> None:
+    result = await call(bash, command="seq 1 100000")
+
+    details = details_of(result)
+    path = Path(details["persisted_path"])
+    assert path.read_text() == "".join(f"{number}\n" for number in range(1, 100_001))
+    assert details["truncated"]
+    assert details["size_bytes"] == path.stat().st_size == 588_895
+    assert len(result.text) < 31_000
+    head, note, tail = re.split(r"(\[….*…\])\n", result.text)
+    lines = head.split() + tail.split()
+    assert all(line.isdecimal() for line in lines)
+    assert (lines[0], lines[-1]) == ("1", "100000")
+    left_out = 588_895 - len(head) - len(tail) - 1
+    assert note == (f"[… {left_out:,} of 588,895 bytes left out here; the whole is in {path}, which read can page …]")
+    page = await call(ReadTool(workspace), path=str(path), offset=50_000, limit=1)
+    assert page.text.startswith(" 50000\t50000\n")
+
+
+async def test_one_endless_line_is_cut_between_characters(bash: BashTool) -> None:
+    result = await call(bash, command="printf 'x'; for i in {1..40000}; do printf 'ä'; done")
+
+    head, tail = re.split(r"\n\[….*…\]\n", result.text)
+    assert set(head[1:]) == set(tail) == {"ä"}
+
+
+async def test_a_flood_is_survived_with_little_memory_and_few_events(bash: BashTool) -> None:
+    recorded, process = Recorded(), psutil.Process()
+    before = process.memory_info().rss
+    longest = 0.0
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(call(bash, recorded, command="yes | head -c 200M", timeout=60))
+        while not task.done():
+            tick = time.monotonic()
+            await asyncio.sleep(0.005)
+            longest = max(longest, time.monotonic() - tick)
+
+    details = details_of(task.result())
+    assert details["size_bytes"] == 200 * 1024 * 1024 == Path(details["persisted_path"]).stat().st_size
+    assert process.memory_info().rss - before < 50_000_000
+    assert longest < 0.5
+    shown = sum(len(update.chunk) for update in recorded.updates if isinstance(update, OutputUpdate))
+    assert shown < 70_000 + 100_000 * details["duration_ms"] / 1000
+    assert isinstance(recorded.updates[-1], OutputUpdate)
+    assert recorded.updates[-1].bytes_total == 200 * 1024 * 1024
+
+
+async def test_binary_output_is_not_shown_but_kept(bash: BashTool) -> None:
+    result = await call(bash, command="head -c 1000 /dev/zero")
+
+    path = details_of(result)["persisted_path"]
+    assert result.text == f"[binary output of 1,000 bytes; the whole is in {path}, which read can page]"
+    assert Path(path).read_bytes() == bytes(1000)
+
+
+async def test_a_file_that_cannot_be_kept_is_told(root: Path) -> None:
+    (root / "file").touch()
+    tool = BashTool(Workspace(root, spool_dir=root / "file"), is_read_only_command=only_reads)
+
+    result = await call(tool, command="seq 1 100000")
+
+    assert "the whole could not be kept: File exists …]" in result.text
+    assert result.text.endswith("100000")
+
+
+async def test_a_command_that_takes_too_long_is_stopped_and_its_output_kept(bash: BashTool, root: Path) -> None:
+    script = "echo begun; setsid bash -c 'echo $$ > pid.tmp; mv pid.tmp pid; exec sleep 60' & wait"
+
+    result = await call(bash, command=script, timeout=0.5)
+
+    assert result.text == "begun\n[stopped: it ran longer than 0.5 s; everything it had started was ended]"
+    assert result.is_error
+    assert details_of(result)["timed_out"]
+    assert details_of(result)["duration_ms"] < 2500
+    assert not lives(await pid_from(root / "pid"))
+
+
+async def test_a_command_that_ends_well_on_term_is_still_an_error(bash: BashTool) -> None:
+    result = await call(bash, command="trap 'exit 0' TERM; while :; do sleep 0.01; done", timeout=0.3)
+
+    assert result.is_error
+    assert details_of(result)["exit_code"] == 0
+
+
+async def test_a_cancelled_call_gives_what_there_is_and_why(bash: BashTool) -> None:
+    token = CancellationToken()
+    recorded = Recorded(token, on_update=lambda update: token.cancel("the user said stop"))
+
+    result = await call(bash, recorded, command="echo begun; sleep 60")
+
+    assert result.text == "begun\n[stopped before its end; everything it had started was ended]"
+    assert details_of(result)["cancelled"]
+    assert result.is_error
+
+
+async def test_a_cancelled_task_ends_the_command(bash: BashTool, root: Path) -> None:
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(call(bash, command="echo $$ > pid.tmp; mv pid.tmp pid; exec sleep 60"))
+        pid = await pid_from(root / "pid")
+        task.cancel()
+
+    assert task.cancelled()
+    assert not lives(pid)
+
+
+async def test_what_is_left_in_the_background_is_ended_and_named(bash: BashTool) -> None:
+    result = await call(bash, command="sleep 60 & echo done")
+
+    assert re.fullmatch(r"done\n\[left running in the background, and ended: sleep \(pid \d+\)\]", result.text)
+    assert not result.is_error
+
+
+async def test_a_workspace_that_is_gone_is_an_error(bash: BashTool, root: Path) -> None:
+    root.rmdir()
+
+    with pytest.raises(ToolError, match=r"bash could not be started in .*: No such file or directory"):
+        await call(bash, command="true")
+
+
+async def test_without_bash_there_is_an_error(bash: BashTool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+
+    with pytest.raises(ToolError, match="bash is not installed"):
+        await call(bash, command="true")
+
+
+async def test_a_bash_of_the_workspace_is_not_used(bash: BashTool, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "bash").write_text("#!/bin/sh\necho evil\n")
+    (root / "bash").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{root}:{os.environ['PATH']}")
+
+    assert (await call(bash, command="echo good")).text == "good"
+
+
+async def test_a_command_that_only_reads_runs_git_without_its_helpers(bash: BashTool, root: Path) -> None:
+    await call(bash, command="git init -q . && git config core.fsmonitor 'touch proof;false'")
+
+    await call(bash, command="git status")
+    assert not (root / "proof").exists()
+    await call(bash, command=" git status")
+    assert (root / "proof").exists()
+
+
+async def test_the_command_is_what_was_given_byte_for_byte(bash: BashTool) -> None:
+    command = "  printf '%s' \"$BASH_EXECUTION_STRING\" # 'ä\t\\ \n "
+
+    assert (await call(bash, command=command)).text == command
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"command": ""},
+        {"command": "a\0b"},
+        {"command": "x", "timeout": 0},
+        {"command": "x", "timeout": -1},
+        {"command": "x", "timeout": 120_000},
+        {"command": "x", "run_in_background": True},
+    ],
+)
+async def test_wrong_arguments_are_refused(bash: BashTool, arguments: dict[str, object]) -> None:
+    with pytest.raises(InvalidArgumentsError):
+        await call(bash, **arguments)
+
+
+async def test_tells_what_a_call_is_about(bash: BashTool) -> None:
+    writes, reads = {"command": "make\nmake test", "description": "looks harmless"}, {"command": "git status"}
+
+    assert bash.summarise(writes) == "make ⏎ make test"
+    assert await bash.preview(writes) == Preview(kind="command", text="make\nmake test")
+    assert bash.subject(writes) == CommandSubject("make\nmake test")
+    assert bash.timeout(writes) == 120
+    assert bash.timeout(writes | {"timeout": 0.5}) == 0.5
+    assert bash.accesses(writes) is None
+    assert not bash.is_read_only(writes)
+    assert not bash.is_concurrency_safe(writes)
+    assert not bash.interruptible(writes)
+    assert bash.is_read_only(reads)
+    assert bash.is_concurrency_safe(reads)
+    assert bash.interruptible(reads)
+    assert not bash.is_read_only({})
+
+
+async def test_processes_of_others_are_left_alone(bash: BashTool) -> None:
+    other = await asyncio.create_subprocess_exec("sleep", "60")
+
+    await call(bash, command="sleep 60", timeout=0.1)
+
+    assert other.returncode is None
+    other.kill()
+    await other.wait()
+
+
+async def test_two_calls_do_not_end_each_other(bash: BashTool, root: Path) -> None:
+    async with asyncio.TaskGroup() as group:
+        long = group.create_task(call(bash, command="until [ -e go ]; do sleep 0.01; done; echo survived", timeout=20))
+        await call(bash, command="sleep 60", timeout=0.2)
+        (root / "go").touch()
+
+    assert long.result().text == "survived"

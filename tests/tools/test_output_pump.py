@@ -1,0 +1,93 @@
+"""The thread that empties a program's pipes."""
+
+import asyncio
+import os
+
+from tui_agent.tools.output_pump import OutputPump
+
+
+class Kept:
+    def __init__(self, enough: int = 10**9) -> None:
+        self.data = b""
+        self.enough = enough
+
+    def feed(self, data: bytes) -> bool:
+        self.data += data
+        return len(self.data) < self.enough
+
+
+def open_descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+async def test_reads_until_the_writers_are_gone(root: object) -> None:
+    before = open_descriptors()
+    out, err, noticed = Kept(), Kept(), asyncio.Event()
+    pump = OutputPump([out, err], noticed.set)
+    pump.start()
+    os.write(pump.write_ends[0], b"out")
+    os.write(pump.write_ends[1], b"err")
+    await noticed.wait()
+    for descriptor in pump.write_ends:
+        os.close(descriptor)
+
+    await pump.wait(10)
+    pump.stop()
+    pump.stop()
+
+    assert (out.data, err.data) == (b"out", b"err")
+    assert open_descriptors() == before
+
+
+async def test_stops_although_a_writer_holds_its_end(root: object) -> None:
+    before = open_descriptors()
+    kept = Kept()
+    pump = OutputPump([kept])
+    pump.start()
+    os.write(pump.write_ends[0], b"x")
+    await pump.wait(0.01)
+
+    pump.stop()
+    await pump.wait(10)
+
+    os.close(pump.write_ends[0])
+    assert open_descriptors() == before
+
+
+async def test_stops_before_it_began(root: object) -> None:
+    before = open_descriptors()
+    pump = OutputPump([Kept()])
+    pump.stop()
+    os.close(pump.write_ends[0])
+
+    assert open_descriptors() == before
+
+
+async def test_says_when_a_sink_has_enough() -> None:
+    kept = Kept(enough=1)
+    pump = OutputPump([kept])
+    pump.start()
+    os.write(pump.write_ends[0], b"x")
+
+    await asyncio.wait_for(pump.sated.wait(), 10)
+    await pump.wait(10)
+
+    pump.stop()
+    os.close(pump.write_ends[0])
+
+
+def test_a_closed_loop_is_no_trouble() -> None:
+    loop = asyncio.new_event_loop()
+
+    async def begin() -> OutputPump:
+        pump = OutputPump([Kept()])
+        pump.start()
+        return pump
+
+    pump = loop.run_until_complete(begin())
+    loop.close()
+    os.close(pump.write_ends[0])
+    pump.stop()
+    pump._thread.join(10)  # pyright: ignore[reportPrivateUsage]
+
+    assert not pump._thread.is_alive()  # pyright: ignore[reportPrivateUsage]

@@ -1,0 +1,176 @@
+"""The bash tool: runs a command in a shell of its own and shows what it writes as it writes it."""
+
+import codecs
+import os
+import signal
+from collections.abc import Callable
+
+from pydantic import Field
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.tool import CommandSubject, Preview, Subject, Timeout, ToolContext, ToolResult
+
+from .captured_output import Captured, CapturedOutput, is_no_text
+from .child_environment import child_environment, with_read_only_git
+from .live_output import LiveOutput
+from .process import ProcessOutcome, ProcessSpec, run_process
+from .programs import find_program
+from .spool_file import SpoolFile
+from .text_format import printable
+from .typed import Arguments, TypedTool, WordText
+from .workspace import Workspace
+
+DEFAULT_TIMEOUT = 120.0
+"""Seconds a command may run where the call does not say."""
+
+LONGEST_TIMEOUT = 3_600.0
+"""Seconds a call may ask for at most."""
+
+_OWN_TIMER_LATER = 0.25
+"""Seconds by which the engine's timer, whose result is a timeout and not an error, is ahead of the tool's own."""
+
+_DESCRIPTION = f"""Runs a command with bash in the working directory and shows its output.
+Each call is a new shell: directory and variables do not last. There is no terminal and no input, so nothing may ask.
+Output and error output come together. It is stopped after `timeout` seconds (default {DEFAULT_TIMEOUT:g}).
+When the command ends, what it left running in the background is ended, too.
+Of long output you get the start and the end; the whole is in a file that read can page.
+Prefer read, grep and glob to cat, grep and find."""
+
+
+class BashArguments(Arguments):
+    """What to run."""
+
+    command: WordText = Field(description="The command, as bash reads it.")
+    timeout: float = Field(
+        default=DEFAULT_TIMEOUT, gt=0, le=LONGEST_TIMEOUT, description="Seconds until it is stopped."
+    )
+    description: str = Field(default="", description="What the command does, in a few words.")
+
+
+class BashTool(TypedTool[BashArguments]):
+    """Runs shell commands. Its command is never changed: what was judged and shown is what bash gets."""
+
+    def __init__(self, workspace: Workspace, *, is_read_only_command: Callable[[str], bool]) -> None:
+        """
+        Args:
+            workspace: where commands run.
+            is_read_only_command: says whether a command only reads; never raises, and says no when in doubt.
+        """
+        super().__init__("bash", _DESCRIPTION, BashArguments)
+        self._workspace = workspace
+        self._is_read_only_command = is_read_only_command
+
+    def call_is_read_only(self, args: BashArguments) -> bool:
+        return self._is_read_only_command(args.command)
+
+    def call_subject(self, args: BashArguments) -> Subject:
+        return CommandSubject(args.command)
+
+    def call_timeout(self, args: BashArguments) -> Timeout:
+        return args.timeout
+
+    def call_summary(self, args: BashArguments) -> str:
+        return args.command
+
+    async def call_preview(self, args: BashArguments) -> Preview:
+        return Preview(kind="command", text=args.command)
+
+    async def run(self, args: BashArguments, context: ToolContext) -> ToolResult:
+        spec = self._spec(args)
+        output = CapturedOutput(SpoolFile(self._workspace.new_spool_file))
+        live = LiveOutput(output, context.output)
+        try:
+            outcome = await run_process(spec, output, None, context.cancellation, live.wake)
+        except OSError as error:
+            raise ToolError(f"bash could not be started in {self._workspace.root}: {error.strerror}") from error
+        finally:
+            live.close()
+            captured = output.close()
+        return _result(args, outcome, captured, context)
+
+    def _spec(self, args: BashArguments) -> ProcessSpec:
+        bash = find_program("bash", self._workspace.root)
+        if bash is None:
+            raise ToolError("bash is not installed: no program of that name is on PATH outside the workspace")
+        environment = child_environment(os.environ)
+        if self.call_is_read_only(args):
+            environment = with_read_only_git(environment)
+        argv = (str(bash), "--noprofile", "--norc", "-c", args.command)
+        return ProcessSpec(argv, self._workspace.root, environment, args.timeout + _OWN_TIMER_LATER)
+
+
+def _result(args: BashArguments, outcome: ProcessOutcome, captured: Captured, context: ToolContext) -> ToolResult:
+    """Output for the model, with how the command ended; the same as data for the screen."""
+    context.measure("exit_code", outcome.returncode if outcome.returncode is not None else -1)
+    context.measure("output_bytes", captured.total)
+    notes = [note for note in (_ending_note(args, outcome), _ended_note(outcome)) if note]
+    output = _output_text(captured)
+    text = "\n".join([*([output.removesuffix("\n")] if output else []), *(f"[{note}]" for note in notes)])
+    details: JsonObject = {
+        "exit_code": outcome.returncode,
+        "timed_out": outcome.ending == "timeout",
+        "cancelled": outcome.ending == "cancelled",
+        "duration_ms": round(outcome.seconds * 1000, 1),
+        "size_bytes": captured.total,
+        "truncated": captured.left_out > 0,
+        "persisted_path": printable(str(captured.path)) if captured.path else None,
+        "ended_processes": list(outcome.ended),
+    }
+    failed = outcome.ending != "exited" or outcome.returncode != 0
+    return ToolResult.of_text(text or "[no output]", is_error=failed, details=details)
+
+
+def _output_text(captured: Captured) -> str:
+    """What the model gets of the output: all, or head and tail with a line between that says where the whole is."""
+    where = f"the whole is in {printable(str(captured.path))}, which read can page" if captured.path else ""
+    problem = f"the whole could not be kept: {captured.problem}" if captured.problem else ""
+    kept = "; ".join(part for part in (where, problem) if part)
+    if is_no_text(captured.head):
+        return f"[binary output of {captured.total:,} bytes; {kept}]"
+    if not captured.left_out:
+        return _text(captured.head)
+    head, tail = _whole_lines(captured)
+    left_out = captured.total - len(head) - len(tail)
+    gap = "" if head.endswith(b"\n") else "\n"
+    return f"{_text(head)}{gap}[… {left_out:,} of {captured.total:,} bytes left out here; {kept} …]\n{_text(tail)}"
+
+
+def _whole_lines(captured: Captured) -> tuple[bytes, bytes]:
+    """Head and tail, cut back to line ends where the lines are not endless."""
+    head, tail = captured.head, captured.tail
+    end = head.rfind(b"\n") + 1
+    head = head[:end] if end > len(head) // 2 else _without_cut_character(head)
+    start = tail.find(b"\n") + 1
+    tail = tail[start:] if 0 < start < len(tail) // 2 else tail.lstrip(bytes(range(0x80, 0xC0)))
+    return head, tail
+
+
+def _without_cut_character(data: bytes) -> bytes:
+    """`data` without a character that was cut in two at its end."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    decoder.decode(data)
+    return data[: len(data) - len(decoder.getstate()[0])]
+
+
+def _text(data: bytes) -> str:
+    return printable(data.decode("utf-8", "replace"))
+
+
+def _ending_note(args: BashArguments, outcome: ProcessOutcome) -> str:
+    """How the command ended, unless it ended well."""
+    if outcome.ending == "timeout":
+        return f"stopped: it ran longer than {args.timeout:g} s; everything it had started was ended"
+    if outcome.ending == "cancelled":
+        return "stopped before its end; everything it had started was ended"
+    code = outcome.returncode
+    if code is not None and code < 0:
+        return f"ended by signal {-code} ({signal.strsignal(-code)})"
+    return f"exit code {code}" if code else ""
+
+
+def _ended_note(outcome: ProcessOutcome) -> str:
+    """What was still running when the command itself had ended."""
+    if outcome.ending != "exited" or not outcome.ended:
+        return ""
+    return f"left running in the background, and ended: {', '.join(outcome.ended)}"

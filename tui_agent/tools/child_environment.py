@@ -1,0 +1,58 @@
+"""What a child process is told by its environment: no secret of ours, no pager, no prompt (safety promise 9, P38)."""
+
+import re
+from collections.abc import Mapping
+
+_SECRET = re.compile(r"(_KEY|APIKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD|_PAT)$", re.IGNORECASE)
+_OURS = ("ANTHROPIC_", "TUI_AGENT_")
+
+_SHELL_HOOKS = frozenset({"BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "CDPATH", "GLOBIGNORE", "PROMPT_COMMAND", "PS4"})
+_SHELL_FUNCTION = "BASH_FUNC_"
+
+_QUIET = {
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "MANPAGER": "cat",
+    "SYSTEMD_PAGER": "",
+    "TERM": "dumb",
+    "NO_COLOR": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",
+    "GIT_EDITOR": "true",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "DEBIAN_FRONTEND": "noninteractive",
+}
+
+_READ_ONLY_GIT = (
+    ("core.fsmonitor", "false"),
+    ("core.hooksPath", "/dev/null"),
+    ("core.pager", "cat"),
+    ("log.showSignature", "false"),
+    ("safe.bareRepository", "explicit"),
+)
+
+
+def child_environment(inherited: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a child: what was inherited, without secrets, without what changes how a shell reads its
+    command (start files, exported functions, shell options), and with pagers, prompts and colours off.
+    """
+    kept = {name: value for name, value in inherited.items() if _is_harmless(name)}
+    return kept | _QUIET
+
+
+def with_read_only_git(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment for a command that ran without a question because it only reads: git then starts no program
+    that a repository's own settings name, as far as settings can keep it from that, and takes no lock.
+    """
+    count = environment.get("GIT_CONFIG_COUNT", "0")
+    first = int(count) if count.isdecimal() else 0
+    changed = {"GIT_OPTIONAL_LOCKS": "0", "GIT_CONFIG_COUNT": str(first + len(_READ_ONLY_GIT))}
+    for number, (key, value) in enumerate(_READ_ONLY_GIT, start=first):
+        changed |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return dict(environment) | changed
+
+
+def _is_harmless(name: str) -> bool:
+    if name in _SHELL_HOOKS or name.startswith((*_OURS, _SHELL_FUNCTION)):
+        return False
+    return not (_SECRET.search(name) or name.upper() == "KEY")

@@ -1,0 +1,52 @@
+"""Tells a running command's output as it comes, often enough to be watched and never more than a person could read."""
+
+import asyncio
+import codecs
+from typing import Protocol
+
+from .captured_output import CapturedOutput
+
+FLUSH_INTERVAL = 0.05
+"""Least seconds between two pieces; together with `LIVE_SIZE` this bounds a flood to 80 KB a second."""
+
+
+class Teller(Protocol):
+    """Where text goes; `ToolContext.output` is one."""
+
+    def __call__(self, chunk: str, *, bytes_total: int) -> None: ...
+
+
+class LiveOutput:
+    """Takes pieces out of a `CapturedOutput` at a bounded rate. Lives on the event loop."""
+
+    def __init__(self, captured: CapturedOutput, tell: Teller) -> None:
+        self._captured = captured
+        self._tell = tell
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._timer: asyncio.TimerHandle | None = None
+        self._next = 0.0
+
+    def wake(self) -> None:
+        """Says that there is output; it is told now, or when the interval is over."""
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_at(max(self._next, loop.time()), self._flush)
+
+    def close(self) -> None:
+        """Tells what is left, at once."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._flush(final=True)
+
+    def _flush(self, *, final: bool = False) -> None:
+        self._timer = None
+        self._next = asyncio.get_running_loop().time() + FLUSH_INTERVAL
+        piece = self._captured.take_live()
+        if piece.skipped:
+            self._decoder.reset()
+            data = piece.data.lstrip(bytes(range(0x80, 0xC0)))
+            text = f"\n[… {piece.skipped:,} bytes came too fast to be shown …]\n{self._decoder.decode(data, final)}"
+        else:
+            text = self._decoder.decode(piece.data, final)
+        if text:
+            self._tell(text, bytes_total=piece.total)

@@ -1,0 +1,116 @@
+"""Reads a program's output in a thread of its own, so that neither a flood nor a slow disk reaches the event loop."""
+
+import asyncio
+import fcntl
+import os
+import select
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Protocol
+
+_PIECE = 256 * 1024
+_PIPE_SIZE = 256 * 1024
+
+
+class Sink(Protocol):
+    """Takes output, piece by piece, in the pump's thread."""
+
+    def feed(self, data: bytes) -> bool:
+        """Takes the next bytes; False: no more is wanted, the program may be ended."""
+        ...
+
+
+class OutputPump:
+    """One pipe for each sink, and a thread that empties them. Made and asked on the event loop."""
+
+    def __init__(self, sinks: Sequence[Sink], on_data: Callable[[], None] | None = None) -> None:
+        """
+        Args:
+            sinks: one or two, for output and error output.
+            on_data: called on the event loop after data came, once for many pieces.
+        """
+        self._loop = asyncio.get_running_loop()
+        self._on_data = on_data or _nothing
+        self._notice_pending = False
+        self._stop_read, self._stop_write = os.pipe()
+        pipes = [os.pipe() for _ in sinks]
+        self._sinks = {read_end: sink for (read_end, _), sink in zip(pipes, sinks, strict=True)}
+        self.write_ends = tuple(write_end for _, write_end in pipes)
+        """Descriptors for the program; whoever starts it closes them."""
+        self.sated = asyncio.Event()
+        """Set when a sink wants no more."""
+        self._ended = asyncio.Event()
+        self._thread = threading.Thread(target=self._pump, name="output-pump", daemon=True)
+        self._stopped = False
+
+    def start(self) -> None:
+        """Begins to read."""
+        self._thread.start()
+
+    async def wait(self, seconds: float) -> None:
+        """Waits until everything was read, or that time is over."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._ended.wait()
+
+    def stop(self) -> None:
+        """Ends reading at once; what still comes is not read. May be called again."""
+        if self._stopped:
+            return
+        self._stopped = True
+        os.close(self._stop_write)
+        if self._thread.ident is None:
+            self._close()
+
+    def _pump(self) -> None:
+        try:
+            self._read_all()
+        finally:
+            self._close()
+            self._say(self._ended.set)
+
+    def _read_all(self) -> None:
+        poll = select.poll()
+        poll.register(self._stop_read, select.POLLIN)
+        left = dict(self._sinks)
+        for read_end in left:
+            with suppress(OSError, AttributeError):
+                fcntl.fcntl(read_end, fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
+            poll.register(read_end, select.POLLIN)
+        while left:
+            for descriptor, _ in poll.poll():
+                if descriptor == self._stop_read:
+                    return
+                data = os.read(descriptor, _PIECE)
+                if not data:
+                    poll.unregister(descriptor)
+                    del left[descriptor]
+                elif not left[descriptor].feed(data):
+                    self._say(self.sated.set)
+                    return
+                else:
+                    self._notice()
+
+    def _notice(self) -> None:
+        """Tells the loop of new data, unless it has not yet looked at what it was told of."""
+        if not self._notice_pending:
+            self._notice_pending = True
+            self._say(self._look)
+
+    def _look(self) -> None:
+        self._notice_pending = False
+        self._on_data()
+
+    def _say(self, callback: Callable[[], object]) -> None:
+        """Calls something on the loop; a loop that is closed needs to know nothing any more."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(callback)
+
+    def _close(self) -> None:
+        for descriptor in (self._stop_read, *self._sinks):
+            os.close(descriptor)
+
+
+def _nothing() -> None:
+    """For a program whose output nobody watches."""

@@ -1,0 +1,157 @@
+"""Runs one program: output read in a thread of its own, ended with everything it started, however the call ends.
+
+The reading thread keeps a flood away from the event loop, and makes the end independent of the pipe: a grandchild
+that holds it open delays nothing (P37), and asyncio's `wait`, which on Python 3.11 never returns while one of asyncio's
+own pipes is held open (https://github.com/python/cpython/issues/119710), has no pipe to wait for.
+"""
+
+import asyncio
+import os
+import time
+from asyncio.subprocess import DEVNULL, Process
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from tui_agent.protocol.cancellation import CancellationToken
+
+from .output_pump import OutputPump, Sink
+from .own_thread import finish_in_thread
+from .process_tree import TreeMark, end_tree
+
+GRACE = 0.8
+"""Seconds between TERM and KILL; with the times below, a result comes well within its limit plus 2 s."""
+
+DRAIN_TIME = 0.3
+"""Seconds in which output may still come after the program itself has ended."""
+
+_REAP_TIME = 0.3
+
+Ending = Literal["exited", "timeout", "cancelled", "enough"]
+"""How it ended: by itself, or was ended because its time was over, the call was cancelled, or a sink had enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSpec:
+    """What to run."""
+
+    argv: tuple[str, ...]
+    cwd: Path
+    environment: Mapping[str, str]
+    limit: float | None
+    """Seconds; None: no limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessOutcome:
+    """How a program ended."""
+
+    ending: Ending
+    returncode: int | None
+    """Negative: the number of the signal that ended it. None: it could not be ended, or collected."""
+    seconds: float
+    ended: tuple[str, ...] = ()
+    """Name and id of other processes it had started that still ran and were ended."""
+
+
+async def run_process(
+    spec: ProcessSpec,
+    stdout: Sink,
+    stderr: Sink | None,
+    cancellation: CancellationToken,
+    on_data: Callable[[], None] | None = None,
+) -> ProcessOutcome:
+    """Runs a program in a session of its own, without input; when this returns or raises, nothing of it runs any more.
+
+    Args:
+        spec: what to run.
+        stdout: takes its output, in a thread.
+        stderr: takes its error output; None: it goes to `stdout`, interleaved as it comes.
+        cancellation: ends the program when set.
+        on_data: called on the event loop after output came, seldom enough to be cheap.
+
+    Raises:
+        OSError: it could not be started.
+        CancelledError: the calling task was cancelled; the program has been ended.
+    """
+    started = time.monotonic()
+    mark = TreeMark.new()
+    pump = OutputPump([sink for sink in (stdout, stderr) if sink is not None], on_data)
+    try:
+        process = await _spawn(spec, mark, pump.write_ends)
+    except asyncio.CancelledError:
+        pump.stop()
+        await finish_in_thread(partial(end_tree, None, mark, grace=0))
+        raise
+    except BaseException:
+        pump.stop()
+        raise
+    ended: tuple[str, ...] = ()
+    try:
+        pump.start()
+        ending = await _wait_for_end(process, pump, cancellation, spec.limit)
+        if ending == "exited":
+            await pump.wait(DRAIN_TIME)
+    finally:
+        try:
+            ended = await finish_in_thread(partial(end_tree, process.pid, mark, grace=GRACE))
+            await pump.wait(DRAIN_TIME)
+        finally:
+            pump.stop()
+        await pump.wait(DRAIN_TIME)
+        await _collect(process)
+    return ProcessOutcome(ending, process.returncode, time.monotonic() - started, ended)
+
+
+async def _spawn(spec: ProcessSpec, mark: TreeMark, write_ends: tuple[int, ...]) -> Process:
+    """Starts the program; our copies of the pipes' write ends are closed in any case."""
+    try:
+        return await asyncio.create_subprocess_exec(
+            *spec.argv,
+            stdin=DEVNULL,
+            stdout=write_ends[0],
+            stderr=write_ends[-1],
+            cwd=spec.cwd,
+            env=mark.put_into(spec.environment),
+            start_new_session=True,
+        )
+    finally:
+        for descriptor in write_ends:
+            os.close(descriptor)
+
+
+async def _wait_for_end(
+    process: Process, pump: OutputPump, cancellation: CancellationToken, limit: float | None
+) -> Ending:
+    """Waits for whatever ends the program first."""
+    over = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        waits: tuple[Coroutine[Any, Any, object], ...] = (process.wait(), cancellation.wait(), pump.sated.wait())
+        watchers = [group.create_task(_then_set(over, wait)) for wait in waits]
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(limit):
+                    await over.wait()
+        finally:
+            for watcher in watchers:
+                watcher.cancel()
+    if pump.sated.is_set():
+        return "enough"
+    if process.returncode is not None:
+        return "exited"
+    return "cancelled" if cancellation.is_set() else "timeout"
+
+
+async def _then_set(over: asyncio.Event, wait: Coroutine[Any, Any, object]) -> None:
+    await wait
+    over.set()
+
+
+async def _collect(process: Process) -> None:
+    """Waits until the system has taken the ended program off its list, so that asyncio forgets it."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_REAP_TIME):
+            await process.wait()

@@ -1,0 +1,119 @@
+"""Ends a process with everything it started, also what moved away: new session, double fork, nohup, ignored TERM (P36).
+
+A process belongs to a tree if it is in the leader's session, descends from the leader, or carries the mark that the
+leader's environment held; the mark finds what has lost every other tie. A process that empties its environment and
+leaves session and parents behind is not found; only a sandbox bounds such a program.
+"""
+
+import os
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+_MARK_NAME = "PROCESS_TREE"
+_LOOK_AGAIN = 0.01
+_KILL_TIME = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class TreeMark:
+    """Marks the environment of one process so that its descendants can be found."""
+
+    token: str
+
+    @classmethod
+    def new(cls) -> "TreeMark":
+        """A mark nobody can guess."""
+        return cls(secrets.token_hex(16))
+
+    def put_into(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """The environment with this mark added to those it may already hold."""
+        outer = environment.get(_MARK_NAME)
+        return dict(environment) | {_MARK_NAME: f"{outer}:{self.token}" if outer else self.token}
+
+
+def end_tree(leader: int | None, mark: TreeMark, *, grace: float) -> tuple[str, ...]:
+    """Ends everything that belongs to a tree: TERM, then after `grace` seconds KILL. Blocks; for a thread.
+
+    Args:
+        leader: the first process, which was started in a session of its own; None: not known.
+        mark: what its environment was marked with.
+        grace: seconds to end by themselves after TERM.
+
+    Returns:
+        Name and id of each process that was ended, the leader left out.
+    """
+    found = _members(leader, mark)
+    if not found:
+        return ()
+    ended = tuple(_name(process) for process in found if process.pid != leader)
+    for process in found:
+        _send(process, signal.SIGTERM)
+        _send(process, signal.SIGCONT)
+    deadline = time.monotonic() + grace
+    while _members(leader, mark) and time.monotonic() < deadline:
+        time.sleep(_LOOK_AGAIN)
+    deadline = time.monotonic() + _KILL_TIME
+    while (left := _members(leader, mark)) and time.monotonic() < deadline:
+        for process in left:
+            _send(process, signal.SIGKILL)
+        time.sleep(_LOOK_AGAIN)
+    return ended
+
+
+def _members(leader: int | None, mark: TreeMark) -> list[psutil.Process]:
+    """The live processes of the tree, the leader first if it lives."""
+    token = mark.token.encode()
+    tied = {pid for pid in psutil.pids() if _session(pid) == leader or token in _environment(pid)}
+    processes: dict[int, psutil.Process] = {}
+    for pid in sorted(tied, key=lambda pid: pid != leader):
+        if pid in processes:
+            continue
+        with suppress(psutil.Error):
+            processes[pid] = psutil.Process(pid)
+            processes |= {child.pid: child for child in processes[pid].children(recursive=True)}
+    return [process for process in processes.values() if _lives(process)]
+
+
+def _session(pid: int) -> int:
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return 0
+
+
+def _environment(pid: int) -> bytes:
+    """The environment a process began with; empty where we may not look."""
+    try:
+        if sys.platform == "linux":
+            return Path(f"/proc/{pid}/environ").read_bytes()
+        return "\0".join(psutil.Process(pid).environ().values()).encode("utf-8", "replace")
+    except (OSError, psutil.Error):
+        return b""
+
+
+def _lives(process: psutil.Process) -> bool:
+    """Whether it runs; one that ended and waits to be collected by its parent does not."""
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
+
+
+def _name(process: psutil.Process) -> str:
+    with suppress(psutil.Error):
+        return f"{process.name()} (pid {process.pid})"
+    return f"pid {process.pid}"
+
+
+def _send(process: psutil.Process, number: signal.Signals) -> None:
+    """Signals a process, unless it is gone or another has its number now (psutil compares start times)."""
+    with suppress(psutil.Error):
+        process.send_signal(number)
