@@ -1,0 +1,133 @@
+"""Searching many files in batches."""
+
+import asyncio
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import OperationCancelledError, ToolError
+from tui_agent.tools import content_search
+from tui_agent.tools.content_search import SearchResult, search_contents
+from tui_agent.tools.search_engine import Ripgrep, SearchMode, SearchRequest
+
+RG = shutil.which("rg")
+ENGINES = [None, pytest.param(Ripgrep(Path(RG or "")), marks=pytest.mark.skipif(RG is None, reason="no ripgrep"))]
+
+
+def request(pattern: str = "foo", mode: SearchMode = "content", limit: int = 100) -> SearchRequest:
+    return SearchRequest(pattern, mode, False, limit)
+
+
+async def search(root: Path, wanted: SearchRequest, ripgrep: Ripgrep | None = None) -> SearchResult:
+    names = sorted(path.name for path in root.iterdir())
+    return await search_contents(root, names, wanted, ripgrep, CancellationToken())
+
+
+def grow(root: Path, count: int, content: str = "foo\nfoo\n") -> None:
+    for number in range(count):
+        (root / f"f{number:03}").write_text(content)
+
+
+@pytest.mark.parametrize("ripgrep", ENGINES)
+@pytest.mark.parametrize("batch", [1, 3, 4_000])
+async def test_batches_do_not_show(
+    root: Path, monkeypatch: pytest.MonkeyPatch, ripgrep: Ripgrep | None, batch: int
+) -> None:
+    monkeypatch.setattr(content_search, "_BATCH_FILES", batch)
+    grow(root, 7)
+
+    result = await search(root, request(), ripgrep)
+
+    assert [(hit.name, sorted(hit.columns)) for hit in result.hits] == [(f"f{n:03}", [1, 2]) for n in range(7)]
+    assert (result.more, result.complete) == (False, True)
+
+
+async def test_a_command_line_is_never_too_long(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(content_search, "_BATCH_SIZE", 20)
+    grow(root, 7)
+
+    assert len((await search(root, request())).hits) == 7
+
+
+@pytest.mark.parametrize("ripgrep", ENGINES)
+async def test_the_limit_is_exact_and_says_whether_there_is_more(root: Path, ripgrep: Ripgrep | None) -> None:
+    grow(root, 3)
+
+    exact = await search(root, request(limit=6), ripgrep)
+    within = await search(root, request(limit=3), ripgrep)
+    between = await search(root, request(limit=4), ripgrep)
+    files = await search(root, request(mode="files_with_matches", limit=2), ripgrep)
+
+    assert (sum(len(hit.columns) for hit in exact.hits), exact.more) == (6, False)
+    assert ([sorted(hit.columns) for hit in within.hits], within.more) == ([[1, 2], [1]], True)
+    assert (len(between.hits), between.more) == (2, True)
+    assert ([hit.name for hit in files.hits], files.more) == (["f000", "f001"], True)
+
+
+async def test_nothing_to_search_finds_nothing(root: Path) -> None:
+    assert await search(root, request()) == SearchResult()
+
+
+@pytest.mark.parametrize("ripgrep", ENGINES)
+async def test_a_wrong_pattern_is_an_error(root: Path, ripgrep: Ripgrep | None) -> None:
+    grow(root, 1)
+
+    with pytest.raises(ToolError, match=r"the pattern cannot be used: .*"):
+        await search(root, request("("), ripgrep)
+
+
+@pytest.mark.skipif(RG is None, reason="ripgrep is not installed")
+async def test_a_pattern_that_ripgrep_cannot_read_is_left_to_python(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(content_search, "_BATCH_FILES", 1)
+    grow(root, 3, "foobar\nfoobaz\n")
+
+    result = await search(root, request("foo(?!bar)"), Ripgrep(Path(RG or "")))
+
+    assert [sorted(hit.columns) for hit in result.hits] == [[2], [2], [2]]
+
+
+async def test_a_pattern_that_takes_for_ever_is_ended_and_the_loop_stays_free(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(content_search, "SEARCH_TIME", 0.5)
+    (root / "a").write_text("a" * 60 + "b\n")
+    longest, started = 0.0, time.monotonic()
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(search(root, request("(a+)+$")))
+        while not task.done():
+            tick = time.monotonic()
+            await asyncio.sleep(0.005)
+            longest = max(longest, time.monotonic() - tick)
+
+    assert not task.result().complete
+    assert time.monotonic() - started < 3
+    assert longest < 0.3
+
+
+async def test_a_cancelled_search_stops(root: Path) -> None:
+    (root / "a").write_text("a" * 60 + "b\n")
+    token = CancellationToken()
+    token.cancel("no more")
+
+    with pytest.raises(OperationCancelledError, match="no more"):
+        await search_contents(root, ["a"], request("(a+)+$"), None, token)
+
+
+async def test_too_much_output_ends_the_search(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(content_search, "_OUTPUT_SIZE", 100)
+    grow(root, 20)
+
+    result = await search(root, request())
+
+    assert not result.complete
+    assert 0 < len(result.hits) < 20
+
+
+def test_a_hit_that_vanished_is_left_out(root: Path) -> None:
+    assert content_search._is_binary_file(root / "gone")  # pyright: ignore[reportPrivateUsage]

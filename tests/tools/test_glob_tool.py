@@ -1,0 +1,115 @@
+"""The glob tool on real trees, with and without ripgrep."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.tools.calls import Recorded, call, details_of
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import OperationCancelledError, ToolError
+from tui_agent.protocol.tool import Accesses, PathSubject
+from tui_agent.tools import file_listing
+from tui_agent.tools.glob_tool import MOST_SHOWN, GlobTool
+from tui_agent.tools.workspace import Workspace
+
+
+@pytest.fixture(params=["ripgrep", "python"])
+def glob(workspace: Workspace, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> GlobTool:
+    if request.param == "python":
+        monkeypatch.setenv("PATH", "/nowhere")
+    return GlobTool(workspace)
+
+
+@pytest.fixture
+def tree(root: Path) -> Path:
+    for name in ("a.py", "src/b.py", "src/deep/c.py", "src/d.txt", ".github/w.yml", "node_modules/m/x.py"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+    (root / ".gitignore").write_text("node_modules/\n")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("arguments", "files"),
+    [
+        ({"pattern": "**/*.py"}, "a.py\nsrc/b.py\nsrc/deep/c.py"),
+        ({"pattern": "*.py"}, "a.py"),
+        ({"pattern": "*.py", "path": "src"}, "src/b.py"),
+        ({"pattern": "**/*.{txt,yml}"}, ".github/w.yml\nsrc/d.txt"),
+        ({"pattern": "m/*", "path": "node_modules"}, "node_modules/m/x.py"),
+        ({"pattern": "*.rs"}, "[no files fit *.rs]"),
+    ],
+)
+async def test_finds_files(glob: GlobTool, tree: Path, arguments: dict[str, str], files: str) -> None:
+    assert (await call(glob, **arguments)).text == files
+
+
+async def test_an_absolute_pattern_says_where_to_look(glob: GlobTool, tree: Path) -> None:
+    assert (await call(glob, pattern=f"{tree}/src/**/*.py")).text == "src/b.py\nsrc/deep/c.py"
+    assert (await call(glob, pattern=f"{tree}/a.py")).text == "a.py"
+    assert glob.accesses({"pattern": f"{tree}/src/**/*.py"}) == Accesses(searches=frozenset({tree / "src"}))
+    assert glob.subject({"pattern": "/etc/*.conf"}) == PathSubject("/etc", "search")
+    assert glob.subject({"pattern": "/*.conf"}) == PathSubject("/", "search")
+
+
+async def test_a_pattern_from_home_is_judged_where_it_looks(glob: GlobTool, clean_environment: Path) -> None:
+    (clean_environment / "notes.txt").touch()
+
+    assert (await call(glob, pattern="~/*.txt")).text == f"{clean_environment}/notes.txt"
+    assert glob.subject({"pattern": "~/*.txt"}) == PathSubject(str(clean_environment), "search")
+
+
+async def test_too_many_files_are_cut(glob: GlobTool, root: Path) -> None:
+    for number in range(MOST_SHOWN + 5):
+        (root / f"f{number:05}").touch()
+
+    result = await call(glob, pattern="*")
+
+    assert result.text.endswith(f"f00999\n[1,000 of {MOST_SHOWN + 5:,} files; narrow the pattern to see the others]")
+    assert details_of(result) == {"files": MOST_SHOWN + 5, "complete": True}
+
+
+async def test_an_incomplete_listing_says_so(glob: GlobTool, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_listing, "_LISTING_SIZE", 5)
+    monkeypatch.setattr(file_listing.walk_files, "__kwdefaults__", {"seconds": -1.0})
+
+    assert "[the listing took too long and is not complete" in (await call(glob, pattern="*")).text
+
+
+async def test_names_that_are_no_text_are_shown_with_escapes(glob: GlobTool, root: Path) -> None:
+    os.close(os.open(os.fsencode(root) + b"/caf\xe9", os.O_CREAT))
+
+    assert (await call(glob, pattern="*")).text == "caf\\xe9"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"pattern": "*", "path": "scr"}, r"scr does not exist; did you mean src/\?"),
+        ({"pattern": "*", "path": "a.py"}, r"a\.py is not a directory"),
+        ({"pattern": "../*"}, "cannot climb"),
+    ],
+)
+async def test_errors_are_clear(glob: GlobTool, tree: Path, arguments: dict[str, str], words: str) -> None:
+    with pytest.raises(ToolError, match=words):
+        await call(glob, **arguments)
+
+
+async def test_a_cancelled_call_stops(glob: GlobTool, tree: Path) -> None:
+    token = CancellationToken()
+    token.cancel("stop")
+
+    with pytest.raises(OperationCancelledError):
+        await call(glob, Recorded(token), pattern="*")
+
+
+def test_tells_what_a_call_is_about(glob: GlobTool, root: Path) -> None:
+    arguments = {"pattern": "*.py", "path": "src"}
+
+    assert glob.is_read_only(arguments)
+    assert glob.is_concurrency_safe(arguments)
+    assert glob.accesses(arguments) == Accesses(searches=frozenset({root / "src"}))
+    assert glob.subject(arguments) == PathSubject("src", "search")
+    assert glob.summarise(arguments) == "*.py in src"
+    assert glob.summarise({"pattern": "*.py"}) == "*.py"

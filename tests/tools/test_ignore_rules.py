@@ -1,0 +1,79 @@
+"""Rule files: which count, and which do not."""
+
+import os
+from pathlib import Path
+
+from tui_agent.tools.ignore_rules import IgnoreRules, SearchScope
+
+
+def test_the_nearest_file_has_the_first_word(root: Path) -> None:
+    (root / "sub").mkdir()
+    (root / ".gitignore").write_text("*.log\n")
+    (root / "sub" / ".gitignore").write_text("!keep.log\n")
+    rules = IgnoreRules().inside(str(root))
+    inner = rules.inside(str(root / "sub"))
+
+    assert rules.leaves_out(str(root / "keep.log"), is_directory=False)
+    assert not inner.leaves_out(str(root / "sub" / "keep.log"), is_directory=False)
+    assert inner.leaves_out(str(root / "sub" / "other.log"), is_directory=False)
+    assert not inner.leaves_out(str(root / "sub" / "a"), is_directory=False)
+
+
+def test_what_cannot_be_read_as_rules_is_passed_over(root: Path) -> None:
+    (root / "a").mkdir()
+    (root / "a" / ".gitignore").mkdir()
+    (root / "b").mkdir()
+    os.mkfifo(root / "b" / ".gitignore")
+    (root / "c").mkdir()
+    with (root / "c" / ".gitignore").open("wb") as file:
+        file.truncate(2 * 1024 * 1024)
+
+    (root / "d").mkdir()
+    (root / "d" / ".gitignore").symlink_to("/proc/self/mem")
+
+    for name in "abcd":
+        assert IgnoreRules().inside(str(root / name)).files == ()
+
+
+def test_rules_in_another_encoding_are_still_read(root: Path) -> None:
+    (root / ".gitignore").write_bytes(b"caf\xe9\n*.log\n")
+
+    assert IgnoreRules().inside(str(root)).leaves_out(str(root / "a.log"), is_directory=False)
+
+
+def test_the_scope_begins_at_the_repository(root: Path) -> None:
+    (root / "repo" / "sub").mkdir(parents=True)
+    (root / "repo" / ".git").mkdir()
+    (root / ".gitignore").write_text("*\n")
+    (root / "repo" / ".gitignore").write_text("*.log\n")
+
+    scope = SearchScope.of(root / "repo" / "sub", root)
+
+    assert scope.in_repository
+    assert scope.rules is not None
+    assert [rules.base for rules in scope.rules.files] == [f"{root}/repo/"]
+
+
+def test_outside_of_everything_the_scope_begins_at_the_root_of_the_search(root: Path, tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("*\n")
+    (tmp_path / "other").mkdir()
+
+    scope = SearchScope.of(tmp_path / "other", root)
+
+    assert scope.rules == IgnoreRules()
+    assert not scope.in_repository
+
+
+def test_a_root_that_is_left_out_has_no_rules(root: Path) -> None:
+    (root / "build" / "deep").mkdir(parents=True)
+    (root / ".gitignore").write_text("build/\n")
+
+    assert SearchScope.of(root / "build", root).rules is None
+    assert SearchScope.of(root / "build" / "deep", root).rules is None
+
+
+def test_lines_that_are_no_pattern_are_passed_over(root: Path) -> None:
+    (root / ".gitignore").write_text("!\n[z-a]\n/\n# *\n\n   \n*.log\n")
+
+    (rules,) = IgnoreRules().inside(str(root)).files
+    assert len(rules.rules) == 1

@@ -1,0 +1,157 @@
+"""Searches the content of files in batches and stops as soon as there is enough; order and result never vary."""
+
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import OperationCancelledError, ToolError
+
+from .child_environment import child_environment
+from .file_listing import BoundedBytes
+from .process import ProcessSpec, run_process
+from .search_engine import PythonSearch, Ripgrep, SearchEngine, SearchMode, SearchRequest
+from .text_format import is_binary
+
+SEARCH_TIME = 15.0
+"""Seconds a search may take; what was found until then is shown."""
+
+_BATCH_FILES = 4_000
+_BATCH_SIZE = 256 * 1024
+_OUTPUT_SIZE = 32 * 1024 * 1024
+_ERRORS_SIZE = 4_000
+_BINARY_SAMPLE = 8_192
+
+_RECORDS: dict[SearchMode, re.Pattern[bytes]] = {
+    "content": re.compile(rb"([^\0]+)\0(\d+):(\d+):[^\n]*\n"),
+    "files_with_matches": re.compile(rb"([^\0]+)\0"),
+    "count": re.compile(rb"([^\0]+)\0(\d+)\r?\n"),
+}
+
+
+@dataclass(slots=True)
+class FileHits:
+    """What was found in one file."""
+
+    name: str
+    """Path below the root."""
+    columns: dict[int, int] = field(default_factory=dict[int, int])
+    """Number of each matching line, with the byte, from 1, at which its first match begins; only in mode `content`."""
+    count: int = 0
+    """Number of matching lines; only in mode `count`."""
+
+
+@dataclass(slots=True)
+class SearchResult:
+    """What was found in all files, sorted by name."""
+
+    hits: list[FileHits] = field(default_factory=list[FileHits])
+    more: bool = False
+    """Whether the limit left something out."""
+    complete: bool = True
+    """Whether the time and memory given were enough."""
+
+
+async def search_contents(
+    root: Path,
+    files: Sequence[str],
+    request: SearchRequest,
+    ripgrep: Ripgrep | None,
+    cancellation: CancellationToken,
+) -> SearchResult:
+    """Searches files below `root`, in their order; binary ones are left out.
+
+    Raises:
+        ToolError: the pattern is wrong.
+        OperationCancelledError: the call was cancelled.
+        OSError: the search could not be started.
+    """
+    result = SearchResult()
+    engines: list[SearchEngine] = [engine for engine in (ripgrep, PythonSearch()) if engine is not None]
+    deadline = time.monotonic() + SEARCH_TIME
+    for batch in _batches(files):
+        seconds = max(deadline - time.monotonic(), 0.1)
+        hits, complete = await _search_batch(root, batch, request, engines, cancellation, seconds)
+        result.complete = complete
+        _add(result, hits, request)
+        if result.more or not complete:
+            break
+    return result
+
+
+async def _search_batch(
+    root: Path,
+    batch: Sequence[str],
+    request: SearchRequest,
+    engines: list[SearchEngine],
+    cancellation: CancellationToken,
+    seconds: float,
+) -> tuple[list[FileHits], bool]:
+    """Hits of one batch, and whether it was searched to its end. An engine that cannot read the pattern is dropped."""
+    output, errors = BoundedBytes(_OUTPUT_SIZE), BoundedBytes(_ERRORS_SIZE)
+    command = engines[0].search_command(request, [f"./{name}" for name in batch])
+    spec = ProcessSpec(command, root, child_environment(os.environ), seconds)
+    outcome = await run_process(spec, output, errors, cancellation)
+    if outcome.ending == "cancelled":
+        raise OperationCancelledError(cancellation.reason)
+    words = errors.data.decode("utf-8", "replace").strip()
+    if not output.data and words and outcome.ending == "exited":
+        if len(engines) == 1:
+            raise ToolError(f"the pattern cannot be used: {words}")
+        engines.pop(0)
+        return await _search_batch(root, batch, request, engines, cancellation, seconds)
+    hits = _hits(bytes(output.data), request.mode)
+    places = {name: place for place, name in enumerate(batch)}
+    found = sorted(hits.values(), key=lambda hit: places[hit.name])
+    text_only = [hit for hit in found if not _is_binary_file(root / hit.name)]
+    return text_only, outcome.ending == "exited"
+
+
+def _batches(files: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Cuts the list into pieces that a command line can hold."""
+    start, size = 0, 0
+    for place, name in enumerate(files):
+        size += len(os.fsencode(name)) + 3
+        if size > _BATCH_SIZE or place - start >= _BATCH_FILES:
+            yield files[start:place]
+            start, size = place, len(os.fsencode(name)) + 3
+    if start < len(files):
+        yield files[start:]
+
+
+def _hits(output: bytes, mode: SearchMode) -> dict[str, FileHits]:
+    """Reads what an engine wrote; a record that was cut off is left out."""
+    hits: dict[str, FileHits] = {}
+    for record in _RECORDS[mode].finditer(output):
+        name = os.fsdecode(record.group(1)).removeprefix("./")
+        hit = hits.setdefault(name, FileHits(name))
+        if mode == "content":
+            hit.columns[int(record.group(2))] = int(record.group(3))
+        elif mode == "count":
+            hit.count = int(record.group(2))
+    return hits
+
+
+def _is_binary_file(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return is_binary(file.read(_BINARY_SAMPLE))
+    except OSError:
+        return True
+
+
+def _add(result: SearchResult, hits: list[FileHits], request: SearchRequest) -> None:
+    """Adds hits up to the limit: lines in mode `content`, else files."""
+    room = request.limit - sum(len(hit.columns) or 1 for hit in result.hits)
+    for hit in hits:
+        if room <= 0:
+            result.more = True
+            return
+        if len(hit.columns) > room:
+            result.more = True
+            hit.columns = dict(sorted(hit.columns.items())[:room])
+        room -= len(hit.columns) or 1
+        result.hits.append(hit)

@@ -1,0 +1,95 @@
+"""File name patterns: `*`, `?`, `[…]`, `{a,b}` and `**` over directories; matching takes no more than linear time."""
+
+import fnmatch
+import re
+from dataclasses import dataclass
+
+from tui_agent.protocol.errors import ToolError
+
+_MOST_ALTERNATIVES = 256
+_ANY_DEPTH = "**"
+
+
+@dataclass(frozen=True, slots=True)
+class GlobPattern:
+    """A compiled pattern, to be compared with relative paths that use `/`."""
+
+    alternatives: tuple[tuple[re.Pattern[str] | None, ...], ...]
+    """Segments of each alternative; None stands for any number of directories."""
+
+    @classmethod
+    def parse(cls, pattern: str) -> "GlobPattern":
+        """Compiles a pattern that is anchored at the directory it is used in.
+
+        Raises:
+            ToolError: it climbs with `..`, or its braces mean too many alternatives.
+        """
+        return cls(tuple(_segments(alternative) for alternative in _without_braces(pattern)))
+
+    @classmethod
+    def parse_filter(cls, pattern: str) -> "GlobPattern":
+        """Compiles a pattern that, without a slash, is about names at any depth.
+
+        Raises:
+            ToolError: as for `parse`.
+        """
+        return cls.parse(pattern if "/" in pattern else f"{_ANY_DEPTH}/{pattern}")
+
+    def matches(self, path: str) -> bool:
+        """Whether a file's relative path fits."""
+        parts = path.split("/")
+        return any(_matches(segments, parts) for segments in self.alternatives)
+
+
+def _segments(pattern: str) -> tuple[re.Pattern[str] | None, ...]:
+    names = [name for name in pattern.split("/") if name not in ("", ".")]
+    if ".." in names:
+        raise ToolError("a pattern cannot climb with ..; give the directory as path")
+    if names and names[-1] == _ANY_DEPTH:
+        names.append("*")
+    return tuple(None if name == _ANY_DEPTH else re.compile(fnmatch.translate(name)) for name in names)
+
+
+def _matches(segments: tuple[re.Pattern[str] | None, ...], parts: list[str]) -> bool:
+    """Follows all places in the pattern that could have been reached at once."""
+    reached = _with_skips(segments, {0})
+    for part in parts:
+        further: set[int] = set()
+        for place in reached:
+            segment = segments[place] if place < len(segments) else _NOTHING
+            if segment is None:
+                further.add(place)
+            elif segment.match(part):
+                further.add(place + 1)
+        reached = _with_skips(segments, further)
+        if not reached:
+            return False
+    return len(segments) in reached
+
+
+_NOTHING = re.compile(r"(?!)")
+
+
+def _with_skips(segments: tuple[re.Pattern[str] | None, ...], places: set[int]) -> set[int]:
+    """Adds the places behind each `**`, which may stand for no directory at all."""
+    for place in sorted(places):
+        behind = place
+        while behind < len(segments) and segments[behind] is None:
+            behind += 1
+            places.add(behind)
+    return places
+
+
+def _without_braces(pattern: str) -> list[str]:
+    """The alternatives that the braces of a pattern mean, innermost braces first."""
+    waiting, done = [pattern], list[str]()
+    while waiting:
+        text = waiting.pop(0)
+        found = re.search(r"\{([^{}]*,[^{}]*)\}", text)
+        if found is None:
+            done.append(text)
+            continue
+        waiting += [text[: found.start()] + choice + text[found.end() :] for choice in found.group(1).split(",")]
+        if len(waiting) + len(done) > _MOST_ALTERNATIVES:
+            raise ToolError(f"the braces of the pattern mean more than {_MOST_ALTERNATIVES} alternatives")
+    return done

@@ -1,0 +1,95 @@
+"""The glob tool: finds files by their names."""
+
+import asyncio
+import os
+from pathlib import Path
+
+from pydantic import Field
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
+
+from .file_errors import missing_file, told
+from .file_listing import FileListing, list_files
+from .glob_pattern import GlobPattern
+from .search_engine import find_ripgrep
+from .text_format import printable
+from .typed import Arguments, PathText, TypedTool, WordText
+from .workspace import Workspace
+
+MOST_SHOWN = 1_000
+"""Files listed in one result."""
+
+_DESCRIPTION = f"""Finds files by name, such as `**/*.py`, `src/*.{{ts,tsx}}` or `docs/**`.
+`*` and `?` stand within one name, `**` for any number of directories, `{{a,b}}` for one of several.
+Files that .gitignore leaves out are not found, nor symbolic links. At most {MOST_SHOWN:,} files, sorted by path."""
+
+
+class GlobArguments(Arguments):
+    """What to find where."""
+
+    pattern: WordText = Field(description="Pattern, relative to path; ** crosses directories.")
+    path: PathText = Field(default=".", description="Directory to look in; the working directory if not given.")
+
+
+class GlobTool(TypedTool[GlobArguments]):
+    """Lists files whose path fits a pattern."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__("glob", _DESCRIPTION, GlobArguments, read_only=True)
+        self._workspace = workspace
+
+    def call_accesses(self, args: GlobArguments) -> Accesses:
+        return Accesses(searches=frozenset({self._workspace.resolve(_place(args)[0])}))
+
+    def call_subject(self, args: GlobArguments) -> Subject:
+        return PathSubject(self._workspace.given(_place(args)[0]), "search")
+
+    def call_summary(self, args: GlobArguments) -> str:
+        return args.pattern if args.path == "." else f"{args.pattern} in {args.path}"
+
+    async def run(self, args: GlobArguments, context: ToolContext) -> ToolResult:
+        path, text = _place(args)
+        root, pattern = self._workspace.resolve(path), GlobPattern.parse(text)
+        refuse_no_directory(self._workspace, root)
+        with told(f"cannot list {self._workspace.display(root)}"):
+            ripgrep = find_ripgrep(self._workspace.root)
+            listing = await list_files(root, self._workspace.root, ripgrep, context.cancellation)
+        fitting = await asyncio.to_thread(lambda: [name for name in listing.names if pattern.matches(name)])
+        return _result([self._workspace.display(root / name) for name in fitting], listing, args)
+
+
+def refuse_no_directory(workspace: Workspace, root: Path) -> None:
+    """Lets directories pass.
+
+    Raises:
+        ToolError: there is nothing at that path, or a file.
+    """
+    shown = workspace.display(root)
+    if not os.path.lexists(root):
+        raise missing_file(root, shown)
+    if not os.path.isdir(root):
+        raise ToolError(f"{shown} is not a directory")
+
+
+def _place(args: GlobArguments) -> tuple[str, str]:
+    """Directory and pattern; the plain directories an absolute pattern begins with are taken off it."""
+    pattern = os.path.expanduser(args.pattern)
+    if not pattern.startswith("/"):
+        return args.path, pattern
+    names = pattern.split("/")
+    plain = next((place for place, name in enumerate(names) if any(sign in name for sign in "*?[{")), len(names) - 1)
+    return "/".join(names[:plain]) or "/", "/".join(names[plain:]) or "**"
+
+
+def _result(names: list[str], listing: FileListing, args: GlobArguments) -> ToolResult:
+    notes: list[str] = []
+    if len(names) > MOST_SHOWN:
+        notes.append(f"[{MOST_SHOWN:,} of {len(names):,} files; narrow the pattern to see the others]")
+    if not listing.complete:
+        notes.append("[the listing took too long and is not complete; name a directory further down]")
+    if not names:
+        notes.insert(0, f"[no files fit {printable(args.pattern)}]")
+    details: JsonObject = {"files": len(names), "complete": listing.complete}
+    return ToolResult.of_text("\n".join([*names[:MOST_SHOWN], *notes]), details=details)

@@ -1,0 +1,125 @@
+"""The grep tool: searches the content of files."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field
+
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
+
+from .content_search import SearchResult, search_contents
+from .file_errors import missing_file, told
+from .file_listing import FileListing, list_files
+from .found_lines import found_lines
+from .glob_pattern import GlobPattern
+from .held_directory import opened_file
+from .search_engine import SearchMode, SearchRequest, find_ripgrep
+from .text_format import printable
+from .typed import Arguments, PathText, TypedTool, WordText
+from .workspace import Workspace
+
+_DESCRIPTION = """Searches files for a regular expression, line by line.
+`output_mode` content shows the matching lines as path:line:text (context lines as path-line-text),
+files_with_matches only the paths, count the number of matching lines of each file.
+`glob` keeps to some files: *.py at any depth, src/**/*.ts, or !*.min.js for all but those.
+Files that .gitignore leaves out, binary files and symbolic links are not searched."""
+
+
+class GrepArguments(Arguments):
+    """What to look for where."""
+
+    pattern: WordText = Field(description="Regular expression; it matches within one line.")
+    path: PathText = Field(default=".", description="File or directory to search.")
+    glob: str = Field(default="", description="Pattern for the files to search; all if not given.")
+    output_mode: SearchMode = Field(default="content", description="What to show.")
+    context: int = Field(default=0, ge=0, le=50, description="Lines to show round each match.")
+    ignore_case: bool = Field(default=False, description="Whether upper and lower case are the same.")
+    limit: int = Field(default=200, ge=1, le=5_000, description="Most matching lines, or files, to show.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Where it was searched, and what was found."""
+
+    root: Path
+    listing: FileListing
+    result: SearchResult
+
+
+class GrepTool(TypedTool[GrepArguments]):
+    """Finds lines by a regular expression."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__("grep", _DESCRIPTION, GrepArguments, read_only=True)
+        self._workspace = workspace
+
+    def call_accesses(self, args: GrepArguments) -> Accesses:
+        return Accesses(searches=frozenset({self._workspace.resolve(args.path)}))
+
+    def call_subject(self, args: GrepArguments) -> Subject:
+        return PathSubject(self._workspace.given(args.path), "search")
+
+    def call_summary(self, args: GrepArguments) -> str:
+        where = "" if args.path == "." else f" in {args.path}"
+        return f"{args.pattern}{where}{f' ({args.glob})' if args.glob else ''}"
+
+    async def run(self, args: GrepArguments, context: ToolContext) -> ToolResult:
+        with told(f"cannot search {args.path}"):
+            found = await self._search(args, context.cancellation)
+            lines = await asyncio.to_thread(self._lines, args, found, context.cancellation)
+        hits = found.result.hits
+        details: JsonObject = {
+            "files": len(hits),
+            "matches": sum(len(hit.columns) or hit.count for hit in hits),
+            "complete": not _notes(args, found),
+        }
+        return ToolResult.of_text("\n".join([*lines, *_notes(args, found)]), details=details)
+
+    async def _search(self, args: GrepArguments, cancellation: CancellationToken) -> _Found:
+        start = self._workspace.resolve(args.path)
+        if not os.path.lexists(start):
+            raise missing_file(start, self._workspace.display(start))
+        ripgrep = find_ripgrep(self._workspace.root)
+        if os.path.isdir(start):
+            root, listing = start, await list_files(start, self._workspace.root, ripgrep, cancellation)
+        else:
+            root, listing = start.parent, FileListing((start.name,), True)
+            with opened_file(start, self._workspace.display(start)):
+                pass
+        names = await asyncio.to_thread(_filtered, listing.names, args.glob)
+        request = SearchRequest(args.pattern, args.output_mode, args.ignore_case, args.limit)
+        return _Found(root, listing, await search_contents(root, names, request, ripgrep, cancellation))
+
+    def _lines(self, args: GrepArguments, found: _Found, cancellation: CancellationToken) -> list[str]:
+        """What was found, a line each."""
+        if args.output_mode == "content":
+            return found_lines(found.root, found.result.hits, args.context, self._workspace, cancellation.is_set)
+        shown = [(self._workspace.display(found.root / hit.name), hit.count) for hit in found.result.hits]
+        return [f"{name}:{count}" if args.output_mode == "count" else name for name, count in shown]
+
+
+def _filtered(names: Sequence[str], pattern: str) -> Sequence[str]:
+    """The names a `glob` argument keeps."""
+    if not pattern:
+        return names
+    wanted = GlobPattern.parse_filter(pattern.removeprefix("!"))
+    without = pattern.startswith("!")
+    return [name for name in names if wanted.matches(name) != without]
+
+
+def _notes(args: GrepArguments, found: _Found) -> list[str]:
+    """What one has to know about the result; empty when it is all there is."""
+    notes: list[str] = []
+    if not found.result.hits:
+        one_line = "; a pattern matches within one line only" if "\n" in args.pattern or "\\n" in args.pattern else ""
+        notes.append(f"[nothing matches {printable(args.pattern)}{one_line}]")
+    if found.result.more:
+        notes.append(f"[stopped at the limit of {args.limit:,}; there is more: narrow the search or raise limit]")
+    if not (found.listing.complete and found.result.complete):
+        notes.append("[the search took too long and is not complete; name a directory further down]")
+    return notes

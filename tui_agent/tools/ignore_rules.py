@@ -1,0 +1,127 @@
+"""What `.gitignore` files leave out of a search: those from the repository's root, or the workspace's, downwards."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
+
+GIT_NAME = ".git"
+"""Git's own directory, or the file that points to it; never searched."""
+
+_RULES_NAME = ".gitignore"
+_RULES_LIMIT = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One line of a `.gitignore` file."""
+
+    regex: re.Pattern[str]
+    leaves_out: bool
+    """False for a line that begins with `!`."""
+
+    def fits(self, path: str) -> bool:
+        """Whether it is about this very path, not only about a directory above it.
+
+        pathspec's expressions also fit what is below a directory; git judges each level by itself. They end at the
+        slash of the directory they mean; those without an anchor are about any path, or any directory.
+        """
+        found = self.regex.search(path)
+        if found is None or found.end() == len(path):
+            return found is not None
+        anywhere = not self.regex.pattern.startswith("^")
+        return anywhere and ("/" not in self.regex.pattern or path.endswith("/"))
+
+
+@dataclass(frozen=True, slots=True)
+class RuleFile:
+    """One `.gitignore` file."""
+
+    base: str
+    """Path of its directory, with a slash at the end."""
+    rules: tuple[Rule, ...]
+    """The last that fits decides."""
+
+    def verdict(self, path: str, *, is_directory: bool) -> bool | None:
+        """Whether it leaves out a path below its directory; None: it says nothing of it."""
+        below = path[len(self.base) :] + ("/" if is_directory else "")
+        return next((rule.leaves_out for rule in reversed(self.rules) if rule.fits(below)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreRules:
+    """The rule files in force in one directory, the nearest last: it has the first word."""
+
+    files: tuple[RuleFile, ...] = ()
+
+    def leaves_out(self, path: str, *, is_directory: bool) -> bool:
+        """Whether a path is left out; for paths below all their directories, whose parents are not left out."""
+        for rules in reversed(self.files):
+            verdict = rules.verdict(path, is_directory=is_directory)
+            if verdict is not None:
+                return verdict
+        return False
+
+    def inside(self, directory: str) -> "IgnoreRules":
+        """The rules in force in `directory`, with its own file; another repository begins without any."""
+        outer = () if os.path.lexists(os.path.join(directory, GIT_NAME)) else self.files
+        own = _rule_file(directory)
+        return IgnoreRules((*outer, own) if own else outer)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchScope:
+    """Where a search goes, and what it leaves out."""
+
+    root: Path
+    rules: IgnoreRules | None
+    """Rules from above the root; None: the root itself is left out, so whoever names it wants to see all of it."""
+    in_repository: bool
+
+    @classmethod
+    def of(cls, root: Path, workspace: Path) -> "SearchScope":
+        """The scope of a search in `root`, a resolved directory; reads the rule files above it. Blocks."""
+        repository = next((path for path in (root, *root.parents) if os.path.lexists(path / GIT_NAME)), None)
+        top = repository or (workspace if root.is_relative_to(workspace) else root)
+        rules = IgnoreRules()
+        for directory in _from_to(top, root):
+            if directory != top and rules.leaves_out(str(directory), is_directory=True):
+                return cls(root, None, repository is not None)
+            if directory != root:
+                rules = rules.inside(str(directory))
+        return cls(root, rules, repository is not None)
+
+
+def _from_to(top: Path, root: Path) -> Iterator[Path]:
+    """`top`, then each directory on the way down to `root`, both included."""
+    yield top
+    for name in root.relative_to(top).parts:
+        top /= name
+        yield top
+
+
+def _rule_file(directory: str) -> RuleFile | None:
+    """The rule file of a directory, if it has one that can be read."""
+    path = os.path.join(directory, _RULES_NAME)
+    try:
+        if not os.path.isfile(path) or os.path.getsize(path) > _RULES_LIMIT:
+            return None
+        with open(path, encoding="utf-8", errors="replace") as file:
+            lines = file.read().split("\n")
+    except OSError:
+        return None
+    return RuleFile(os.path.join(directory, ""), tuple(rule for line in lines if (rule := _rule(line))))
+
+
+def _rule(line: str) -> Rule | None:
+    """The rule of a line; None for a blank, a comment, and what git takes for no pattern."""
+    bare = line.rstrip()
+    try:
+        # `build/**` is about what is in the directory; pathspec takes it for the directory itself, too.
+        regex, leaves_out = GitIgnoreSpecPattern.pattern_to_regex(f"{bare}/*" if bare.endswith("/**") else line)
+        return None if regex is None or leaves_out is None else Rule(re.compile(regex), leaves_out)
+    except (ValueError, re.error):
+        return None

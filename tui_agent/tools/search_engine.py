@@ -1,0 +1,97 @@
+"""The two ways to search: ripgrep where it is installed, else Python. Both are programs that write the same."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+from .programs import find_program
+
+SearchMode = Literal["content", "files_with_matches", "count"]
+
+_WORKER = Path(__file__).with_name("search_worker.py")
+
+_SAME_EVERYWHERE = ("--no-config", "--color=never", "--no-messages", "--null")
+"""No settings of the person's own, which could even name a program to run; names that end in NUL."""
+
+_MODES: dict[SearchMode, tuple[str, ...]] = {
+    "content": ("--line-number", "--column", "--max-columns=1"),
+    "files_with_matches": ("--files-with-matches",),
+    "count": ("--count",),
+}
+"""`--max-columns=1` keeps lines out of the output: only their place is wanted here."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """What to look for."""
+
+    pattern: str
+    mode: SearchMode
+    ignore_case: bool
+    limit: int
+    """Most matching lines shown in mode `content`, else files."""
+
+    @property
+    def most_of_one(self) -> int:
+        """Matching lines of one file that are looked for: one more than can be shown, to know whether there are."""
+        return self.limit + 1
+
+
+class SearchEngine(Protocol):
+    """A program that finds a pattern in files."""
+
+    def search_command(self, request: SearchRequest, files: Sequence[str]) -> tuple[str, ...]:
+        """The command that searches `files`; it writes `NAME NUL LINE:COLUMN:…`, `NAME NUL` or `NAME NUL COUNT`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Ripgrep:
+    """ripgrep: fast, and no pattern takes it for ever."""
+
+    program: Path
+
+    def search_command(self, request: SearchRequest, files: Sequence[str]) -> tuple[str, ...]:
+        case = "--ignore-case" if request.ignore_case else "--case-sensitive"
+        how = ("--text", "--crlf", "--no-mmap", "--no-heading", "--with-filename", case)
+        most = (f"--max-count={request.most_of_one}",) if request.mode == "content" else ()
+        what = ("-e", request.pattern, "--", *files)
+        return (str(self.program), *_SAME_EVERYWHERE, *how, *_MODES[request.mode], *most, *what)
+
+    def list_command(self, *, parents: bool, ignore: bool) -> tuple[str, ...]:
+        """The command that lists the files below the current directory, each name ended by NUL.
+
+        Args:
+            parents: also heed `.gitignore` files above.
+            ignore: heed `.gitignore` files at all.
+        """
+        which = ("--hidden", "--glob=!.git", "--no-require-git")
+        only_gitignore = ("--no-ignore-dot", "--no-ignore-global", "--no-ignore-exclude")
+        rules = only_gitignore if ignore else ("--no-ignore",)
+        above = () if parents else ("--no-ignore-parent",)
+        return (str(self.program), *_SAME_EVERYWHERE, "--files", *which, *rules, *above)
+
+
+@dataclass(frozen=True, slots=True)
+class PythonSearch:
+    """Python's regular expressions, in a process of their own."""
+
+    def search_command(self, request: SearchRequest, files: Sequence[str]) -> tuple[str, ...]:
+        options = json.dumps(
+            {
+                "pattern": request.pattern,
+                "mode": request.mode,
+                "ignore_case": request.ignore_case,
+                "limit": request.most_of_one,
+            }
+        )
+        return (sys.executable, "-I", "-S", "-B", "-W", "ignore", str(_WORKER), options, *files)
+
+
+def find_ripgrep(workspace: Path) -> Ripgrep | None:
+    """ripgrep, if it is on PATH outside `workspace`."""
+    program = find_program("rg", workspace)
+    return None if program is None else Ripgrep(program)

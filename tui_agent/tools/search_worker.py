@@ -1,0 +1,86 @@
+"""Searches files for a pattern where ripgrep is not installed. Run as a program, never imported by the engine.
+
+A regular expression can take for ever, and Python holds its lock meanwhile; in a process of its own it can be ended
+and disturbs nobody. Takes a JSON object and the files as arguments, and writes what ripgrep writes with `--null`.
+"""
+
+import codecs
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+_BINARY_SAMPLE = 8_192
+_LONGEST_LINE = 1024 * 1024
+_WHOLE_LIMIT = 64 * 1024 * 1024
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+Write = Callable[[bytes], object]
+
+
+def main(arguments: Sequence[str], write: Write) -> int:
+    """Searches; gives 0 where something was found, 1 where nothing was, 2 where the pattern is wrong.
+
+    Args:
+        arguments: `{"pattern", "ignore_case", "mode", "limit"}` as JSON, then the files.
+        write: takes the output.
+    """
+    options: dict[str, Any] = json.loads(arguments[0])
+    try:
+        pattern = re.compile(options["pattern"], re.IGNORECASE if options["ignore_case"] else 0)
+    except (re.error, OverflowError, RecursionError) as error:
+        sys.stderr.write(f"regex parse error: {error}\n")
+        return 2
+    found = False
+    for name in arguments[1:]:
+        try:
+            found = _search(name, pattern, options["mode"], options["limit"], write) or found
+        except OSError:
+            continue
+    return 0 if found else 1
+
+
+def _search(name: str, pattern: re.Pattern[str], mode: str, limit: int, write: Write) -> bool:
+    """Searches one file and writes what was found; says whether anything was."""
+    shown = name.encode("utf-8", "surrogateescape") + b"\0"
+    count = 0
+    for number, line in enumerate(_lines(name), start=1):
+        match = pattern.search(line)
+        if match is None:
+            continue
+        count += 1
+        if mode == "files_with_matches":
+            write(shown)
+            return True
+        if mode == "content":
+            column = len(line[: match.start()].encode("utf-8", "surrogateescape")) + 1
+            write(shown + f"{number}:{column}:\n".encode())
+            if count == limit:
+                return True
+    if count and mode == "count":
+        write(shown + f"{count}\n".encode())
+    return count > 0
+
+
+def _lines(name: str) -> Iterator[str]:
+    """The lines of a text file without their ends; none of a binary one. Of an endless line only the start."""
+    with open(name, "rb") as file:
+        sample = file.read(_BINARY_SAMPLE)
+        file.seek(0)
+        if sample.startswith(_UTF16):
+            text = file.read(_WHOLE_LIMIT).decode("utf-16", "replace")
+            lines = text.split("\n")
+            yield from (line.removesuffix("\r") for line in (lines if lines[-1] else lines[:-1]))
+        elif b"\0" not in sample:
+            if sample.startswith(codecs.BOM_UTF8):
+                file.seek(len(codecs.BOM_UTF8))
+            while line := file.readline(_LONGEST_LINE):
+                rest = line
+                while rest and not rest.endswith(b"\n"):
+                    rest = file.readline(_LONGEST_LINE)
+                yield line.rstrip(b"\n").removesuffix(b"\r").decode("utf-8", "surrogateescape")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], sys.stdout.buffer.write))
