@@ -1,0 +1,55 @@
+"""The todo tool: a validated list, told as data."""
+
+import pytest
+
+from tests.tools.calls import Recorded, call
+from tui_agent.protocol.errors import InvalidArgumentsError
+from tui_agent.protocol.tool import Accesses
+from tui_agent.tools.todo_tool import TodoTool
+
+ITEMS = [
+    {"text": "look", "status": "done"},
+    {"text": " change ", "status": "in_progress"},
+    {"text": "test", "status": "pending"},
+]
+
+tool = TodoTool()
+
+
+async def test_tells_the_whole_list() -> None:
+    recorded = Recorded()
+
+    result = await call(tool, recorded, items=ITEMS)
+
+    items = [ITEMS[0], {"text": "change", "status": "in_progress"}, ITEMS[2]]
+    assert recorded.data == [("todo.updated", {"items": items})]
+    assert result.details == {"items": items}
+    assert result.text == "The list is: 1 done, 1 in progress, 1 pending.\n[x] look\n[>] change\n[ ] test"
+
+
+async def test_an_empty_list_is_a_list() -> None:
+    recorded = Recorded()
+
+    await call(tool, recorded, items=[])
+
+    assert recorded.data == [("todo.updated", {"items": []})]
+
+
+@pytest.mark.parametrize(
+    "items",
+    [None, [{"text": "x"}], [{"text": " ", "status": "done"}], [{"text": "x", "status": "maybe"}], [ITEMS[0]] * 101],
+)
+async def test_a_wrong_list_is_refused_and_not_told(items: object) -> None:
+    recorded = Recorded()
+
+    with pytest.raises(InvalidArgumentsError):
+        await call(tool, recorded, items=items)
+
+    assert recorded.data == []
+
+
+def test_tells_what_a_call_is_about() -> None:
+    assert tool.is_read_only({})
+    assert tool.accesses({"items": ITEMS}) == Accesses()
+    assert tool.summarise({"items": ITEMS}) == "1 of 3 done: change"
+    assert tool.summarise({"items": ITEMS[2:]}) == "0 of 1 done"

@@ -1,0 +1,47 @@
+"""What the model can do to the world: seven tools over one workspace, and what they are made of."""
+
+from collections.abc import Callable
+
+from tui_agent.protocol.tool import Tool
+
+from .bash_tool import BashTool
+from .edit_tool import EditTool
+from .glob_tool import GlobTool
+from .grep_tool import GrepTool
+from .read_tool import ReadTool
+from .todo_tool import TodoTool
+from .typed import Arguments, TypedTool
+from .workspace import Workspace
+from .write_tool import WriteTool
+
+__all__ = [
+    "Arguments",
+    "BashTool",
+    "EditTool",
+    "GlobTool",
+    "GrepTool",
+    "ReadTool",
+    "TodoTool",
+    "TypedTool",
+    "Workspace",
+    "WriteTool",
+    "default_tools",
+]
+
+
+def default_tools(workspace: Workspace, *, is_read_only_command: Callable[[str], bool]) -> list[Tool]:
+    """The built-in tools, in the order they are listed.
+
+    Args:
+        workspace: shared by all of them, so that write and edit know what read has seen.
+        is_read_only_command: says whether a shell command only reads, such as `permissions.shell`'s; never raises.
+    """
+    return [
+        ReadTool(workspace),
+        WriteTool(workspace),
+        EditTool(workspace),
+        BashTool(workspace, is_read_only_command=is_read_only_command),
+        GlobTool(workspace),
+        GrepTool(workspace),
+        TodoTool(),
+    ]
