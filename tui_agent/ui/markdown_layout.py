@@ -45,13 +45,13 @@ def layout_block(block: Block, width: int) -> list[Line]:
 def layout_code(block: CodeBlock, width: int) -> list[Line]:
     """The rows of code on its own ground, each line broken where the row is full."""
     shown = block.lines[:MOST_CODE_LINES]
+    margin = "  " if width >= NARROWEST + 2 else ""
     rows: list[Line] = []
     for runs in colour_lines(block.language, shown):
         ground: list[Run] = [(text, f"code-ground {style}".strip()) for text, style in runs]
-        rows.extend(
-            Line((("  ", "code-ground"), *line.runs), line.joint, 2, "code-ground")
-            for line in folded(ground, width - 2)
-        )
+        for line in folded(ground, width - len(margin)):
+            row = Line(line.runs, line.joint, fill="code-ground")
+            rows.append(row.prefixed((margin, "code-ground")) if margin else row)
     if len(shown) < len(block.lines):
         rows.append(_left_out(len(block.lines) - len(shown), "lines"))
     return rows

@@ -1,0 +1,53 @@
+"""Code in colours: every character stays, and the same code looks the same however it arrived."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.ui.code_colours import LONGEST_LINE, PIECE_LEAST, PIECE_MOST, colour_lines, piece_length
+
+SOURCE = ["import os", "", "", "def name(a: int) -> str:", '    """Doc."""', "    return f'{a}'  # why", ""]
+
+
+def test_tokens_have_styles() -> None:
+    styles = {text.strip(): style for runs in colour_lines("python", SOURCE) for text, style in runs}
+
+    assert styles["import"] == "code-keyword"
+    assert styles["name"] == "code-name"
+    assert styles["# why"] == "code-comment"
+    assert styles['"""Doc."""'] == "code-string"
+
+
+def test_the_first_word_of_the_info_counts() -> None:
+    assert colour_lines("py {.numbered}", SOURCE) == colour_lines("python", SOURCE)
+    assert colour_lines("{.python}", SOURCE) == colour_lines("python", SOURCE)
+
+
+def test_unknown_and_missing_languages_are_plain() -> None:
+    assert colour_lines("no-such-language", ["a = 1", ""]) == [(("a = 1", ""),), ()]
+    assert colour_lines("", ["a"]) == [(("a", ""),)]
+
+
+def test_very_long_lines_are_not_coloured() -> None:
+    assert colour_lines("python", ["x" * (LONGEST_LINE + 1)]) == [(("x" * (LONGEST_LINE + 1), ""),)]
+
+
+@given(
+    st.sampled_from(["python", "bash", "json", "c", "html", "diff", "yaml"]),
+    st.text("aB1 \"'#<>/*\n{}:-+", max_size=200),
+)
+def test_colours_change_no_character(language: str, code: str) -> None:
+    lines = code.split("\n")
+
+    assert ["".join(text for text, _ in runs) for runs in colour_lines(language, lines)] == lines
+
+
+def test_a_piece_ends_where_a_new_top_level_line_follows_a_blank_one() -> None:
+    lines = ["    inside"] * PIECE_LEAST + ["", "def next():", "    pass"]
+
+    assert piece_length(lines) == PIECE_LEAST + 1
+    assert piece_length(lines[: PIECE_LEAST + 1]) is None
+
+
+def test_a_piece_without_a_good_end_ends_somewhere() -> None:
+    assert piece_length(["    inside"] * PIECE_MOST) == PIECE_MOST
+    assert piece_length(["    inside"] * (PIECE_MOST - 1)) is None
