@@ -106,6 +106,31 @@ async def test_an_abort_while_connecting_tells_of_no_message(bench: BenchMaker) 
     assert b.types()[5:] == ["notice", "step.ended", "turn.ended", "run.ended"]
 
 
+async def test_without_early_calls_those_of_a_broken_answer_are_answered_too(bench: BenchMaker) -> None:
+    speaking, change = asyncio.Event(), ScriptedTool("change")
+    options = ExecutionOptions(stream_tools="off")
+    b = bench([reply("Let me", call("change"), Wait(asyncio.Event(), speaking))], change, options=options)
+
+    await _braked(b, speaking, "abort")
+
+    assert [event.status for event in b.of(ToolEnded)] == ["cancelled"]
+    assert change.runs == []
+
+
+async def test_only_the_first_of_two_aborts_counts(bench: BenchMaker) -> None:
+    held = ScriptedTool("bash").hold()
+    b = bench([reply(call("bash"))], held, options=QUICK)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await held.started.wait()
+        b.loop.abort("first")
+        b.loop.abort("second")
+
+    assert b.ended.error == "first"
+    assert len(b.of(Noticed)) == 1
+
+
 @pytest.mark.parametrize("brake", ["abort", "cancel"])
 async def test_calls_of_a_broken_answer_are_answered(bench: BenchMaker, brake: str) -> None:
     speaking = asyncio.Event()

@@ -1,10 +1,13 @@
 """The loop from a person's input to run.ended, path by path (engine §4, S4-33 … S4-45)."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
 from tui_agent.agent import AgentLoop, AgentLoopConfig
+from tui_agent.context import ContextLayer, ConversationHistory
 from tui_agent.execution import ExecutionOptions, Sequential
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
 from tui_agent.protocol.events import (
@@ -19,9 +22,9 @@ from tui_agent.protocol.events import (
     UsageUpdated,
     Warned,
 )
-from tui_agent.protocol.messages import TextBlock, ToolResultMessage, Usage, UserMessage, user_message
+from tui_agent.protocol.messages import AssistantMessage, TextBlock, ToolResultMessage, Usage, UserMessage, user_message
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.protocol.provider import ModelInfo
+from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEvent, ToolCallEnded
 from tui_agent.providers import Call, ScriptedProvider, Think, call, reply
 
 from .harness import BenchMaker, ScriptedTool, asking
@@ -430,3 +433,62 @@ async def test_a_provider_is_all_it_takes() -> None:
     assert report.final_text == "Hi."
     assert loop.bus.last_seq > 0
     assert loop.history.system.startswith("You are tui-agent")
+
+
+async def test_layers_and_the_place_of_work_are_part_of_the_prompt(bench: BenchMaker, tmp_path: Path) -> None:
+    layer = ContextLayer(name="instructions:x", content="use tabs", priority=60)
+    b = bench(["Fine."], system="be good", layers=[layer], workspace=tmp_path, context="and this")
+
+    await b.loop.run("Go")
+
+    stable, dynamic = b.provider.requests[0].system
+    assert stable.text == "be good\n\nuse tabs"
+    assert dynamic.text.startswith(f"Working directory: {tmp_path}\nPlatform: ")
+    assert dynamic.text.endswith("\n\nand this")
+
+
+async def test_an_empty_system_is_no_system(bench: BenchMaker) -> None:
+    b = bench(["Fine."], system="")
+
+    await b.loop.run("Go")
+
+    assert b.provider.requests[0].system == ()
+
+
+async def test_the_preloaded_history_is_used_itself(bench: BenchMaker) -> None:
+    history = ConversationHistory([user_message("Before"), AssistantMessage(content=(TextBlock(text="Yes."),))], id="h")
+    b = bench(["Fine."], history=history)
+
+    await b.loop.run("Go")
+
+    assert b.loop.history is history
+    assert b.provider.requests[0].conversation_id == "h"
+    assert b.of(Warned) == []
+
+
+async def test_a_call_whose_end_never_came_is_run_with_what_came(bench: BenchMaker) -> None:
+    class UnendingProvider(ScriptedProvider):
+        """Never says that a call's block is complete."""
+
+        async def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+            async for event in super().stream(request):
+                if not isinstance(event, ToolCallEnded):
+                    yield event
+
+    change = ScriptedTool("change")
+    b = bench([], change)
+    b.loop.provider = UnendingProvider([reply(call("change", n=7)), "Done."])
+
+    await b.loop.run("Go")
+
+    assert change.runs == [{"n": 7}]
+
+
+async def test_a_server_that_counts_its_calls_from_zero_does_not_confuse_anybody(bench: BenchMaker) -> None:
+    change = ScriptedTool("change")
+    b = bench([reply(Call("change", {"n": number}, call_id="0")) for number in (1, 2)] + [reply("Done.")], change)
+
+    await b.loop.run("Go")
+
+    assert [result.text for result in b.results] == ["change 1", "change 2"]
+    assert len({result.call_id for result in b.results}) == 2

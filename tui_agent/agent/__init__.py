@@ -1,5 +1,16 @@
 """Decides what next: the loop that asks the model, has its calls run, and listens to the person meanwhile."""
 
+from .agent_stream import (
+    AgentStream,
+    AgentStreamEvent,
+    Done,
+    StepEnd,
+    StepStart,
+    TextPiece,
+    ThinkingPiece,
+    ToolCallEnd,
+    ToolCallStart,
+)
 from .guardrails import Guardrail, GuardrailContext, GuardrailDecision
 from .loop import AgentLoop
 from .loop_config import AgentLoopConfig, CheckpointStore
@@ -13,10 +24,19 @@ __all__ = [
     "AgentLoop",
     "AgentLoopConfig",
     "AgentLoopSnapshot",
+    "AgentStream",
+    "AgentStreamEvent",
     "CheckpointStore",
+    "Done",
     "Guardrail",
     "GuardrailContext",
     "GuardrailDecision",
     "RetryPolicy",
+    "StepEnd",
+    "StepStart",
+    "TextPiece",
+    "ThinkingPiece",
+    "ToolCallEnd",
+    "ToolCallStart",
     "UserInput",
 ]

@@ -24,6 +24,7 @@ from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool import Tool
 
 from .agent_state import AgentState, make_agent
+from .agent_stream import AgentStream
 from .loop_config import AgentLoopConfig
 from .run import OWNER, AgentRun
 from .run_input import Trigger, UserInput, as_messages, as_user_message
@@ -42,6 +43,7 @@ class AgentLoop:
         """
         self._agent = agent = make_agent(config)
         self._run: AgentRun | None = None
+        self._stream: AgentStream | None = None
         self._to_resume: dict[str, ApprovalRequest] = {}
         _write_own_layers(agent)
         if config.checkpoint is not None:
@@ -116,6 +118,14 @@ class AgentLoop:
         if not messages and not self._agent.history.length and not self._agent.queue.waiting:
             raise ConfigurationError("there is nothing to run: no input, no message that waits, no conversation")
         return await self._execute(AgentRun(self._agent, messages, trigger or ("prompt" if messages else "continue")))
+
+    def stream(self, user_input: UserInput = None) -> AgentStream:
+        """The same as `run`, read event by event: `async for event in loop.stream("…")` (S4-46).
+
+        It begins with the first event that is asked for; what `run` raises is raised there.
+        """
+        self._stream = AgentStream(self.bus, self._agent.config.agent_id, lambda: self.run(user_input))
+        return self._stream
 
     def steer(self, message: str | UserMessage) -> UserMessage:
         """Queues a message for the next boundary of the run, or for the start of the next one. Returns it as queued.
