@@ -130,7 +130,7 @@ class StepStarted(Word):
 
 
 class StepEnded(Word):
-    """The model answered and the calls of its answer are done."""
+    """The model's answer is complete, or there will be none; its calls may still run until `turn.ended` (S4-40)."""
 
     type: Literal["step.ended"] = "step.ended"
     index: int
@@ -138,7 +138,9 @@ class StepEnded(Word):
     llm_ms: float
     finish_reason: str
     usage: Usage
+    """Everything the step took, answers that were thrown away included."""
     tool_ms: float = 0.0
+    """Milliseconds of calls that were over by then; the run's report has the time of all of them."""
 
 
 class StepRetry(Word):
