@@ -88,6 +88,10 @@ class Bench:
     unanswered: Collection[str] = ()
     """Calls that need no result message; see `validate_events`."""
     history_is_judged: bool = True
+    ordered: bool = True
+    """Whether result messages must come in call order; see `validate_events`."""
+    balanced: bool = False
+    """Whether calls that never ran may have a start; see `validate_events`."""
     told: list[Envelope] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -135,7 +139,7 @@ class Bench:
         """The invariants: of the events, of the conversation, and of both together."""
         history: list[Message] = list(self.loop.history.messages())
         events = self.events
-        validate_events(self.told, unanswered=self.unanswered)
+        validate_events(self.told, ordered=self.ordered, balanced=self.balanced, unanswered=self.unanswered)
         if self.history_is_judged:
             validate_history(history)
         assert self.loop.history.sound

@@ -114,6 +114,7 @@ def make_agent(config: AgentLoopConfig) -> AgentState:
         hooks=config.hooks or HookBus(),
         policy=policy,
         gate=gate,
+        guardrails=config.tool_guardrails,
         agent=config.agent_id,
     )
     return AgentState(

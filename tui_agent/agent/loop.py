@@ -50,6 +50,8 @@ class AgentLoop:
             agent.gate.on_request = self._save_checkpoint
         model = agent.provider.model.name
         agent.teller.publish(AgentCreated(model=model, tools=agent.tools.names, mode=agent.policy.mode))
+        if agent.history.length:
+            agent.tell_context()
         agent.queue.restore(config.waiting)
 
     # --- what it is ---------------------------------------------------------------------------------------------------

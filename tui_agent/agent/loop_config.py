@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 from tui_agent.context.history import ConversationHistory
 from tui_agent.context.registry import ContextLayer
-from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
+from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, ToolGuardrails
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import Message, Usage, UserMessage
@@ -63,6 +63,9 @@ class AgentLoopConfig:
     waiting: Sequence[UserMessage] = ()
     """Steering and follow-ups that were not delivered when the session ended; they wait again."""
     guardrails: Sequence[Guardrail] = ()
+    """Looks at what goes to the model and at what comes back."""
+    tool_guardrails: ToolGuardrails | None = None
+    """Looks at each call and each result (C38)."""
     max_steps: int | None = None
     """Most steps of one run, checked after each (C35); None: no cap; 0 and less: `DEFAULT_MAX_STEPS`."""
     max_tokens: int | None = None

@@ -236,7 +236,6 @@ class AgentRun:
                 report=report,
             )
         )
-        self._agent.teller.move(run_id=None)
 
     def _repair(self, why: str) -> None:
         """Makes the conversation one that a model accepts; says so where anything had to be done (P01, P04)."""

@@ -24,21 +24,24 @@ class Teller:
         self.origin = replace(self.origin, run_id=run_id, turn=turn, step=step)
 
     def publish(self, event: AgentEvent) -> None:
-        """Tells one event, then the status if it changed; before `run.ended`, which is the last of its run."""
-        state = fold_status(self._state, event)
-        if state is self._state:
-            self.bus.publish(event, self.origin)
-            return
-        self._state = state
-        if isinstance(event, RunEnded):
-            self._tell_status()
-            self.bus.publish(event, self.origin)
-        else:
-            self.bus.publish(event, self.origin)
-            self._tell_status()
+        """Tells one event, then the status if it changed.
 
-    def _tell_status(self) -> None:
+        `run.ended` is the last event of its run: the status comes before it, and whatever somebody says in answer to it
+        belongs to no run.
+        """
+        origin, before = self.origin, self._state
+        self._state = fold_status(before, event)
+        if isinstance(event, RunEnded):
+            self._tell_status(origin)
+            self.move(run_id=None)
+            self.bus.publish(event, origin)
+            return
+        self.bus.publish(event, origin)
+        if self._state is not before:
+            self._tell_status(origin)
+
+    def _tell_status(self, origin: Origin) -> None:
         status = status_of(self._state)
         if status != self._status:
             self._status = status
-            self.bus.publish(status, self.origin)
+            self.bus.publish(status, origin)
