@@ -29,20 +29,14 @@ def test_one_column_has_numbers_and_signs() -> None:
 
 
 def test_two_columns_stand_beside_each_other() -> None:
-    assert (
-        plain(DIFF, 64, split=True)
-        == [
-            " ⋯ class Price:",
-            " 8   def total(items):         │  8   def total(items):",
-            " 9 -     return round(sum(items│  9 +     return sum(items)".replace("│", " │")[:66].replace(
-                "  │ ", " │ ", 1
-            ),
-            "     ), 2)                     │",
-            "10                             │ 10",
-            "11   RATE = 1                  │ 11   RATE = 1",
-        ]
-        or len(plain(DIFF, 64, split=True)) == 6
-    )
+    assert plain(DIFF, 64, split=True) == [
+        " ⋯ class Price:",
+        " 8   def total(items):         │  8   def total(items):",
+        " 9 -     return round(sum(item │  9 +     return sum(items)",
+        "     s), 2)                    │",
+        "10                             │ 10",
+        "11   RATE = 1                  │ 11   RATE = 1",
+    ]
 
 
 def test_the_sides_part_where_there_is_room_and_something_went() -> None:

@@ -9,15 +9,19 @@ from hypothesis import strategies as st
 from tui_agent.ui.diff_lines import LONGEST_COMPARED, MOST_COMPARED, MOST_LINES, DiffLine, diff_counts, read_diff
 from tui_agent.ui.text import visible
 
-DIFF = """--- a/src/price.py
-+++ b/src/price.py
-@@ -8,4 +8,4 @@ class Price:
- def total(items):
--    return round(sum(items), 2)
-+    return sum(items)
- 
- RATE = 1
-"""
+DIFF = "\n".join(
+    (
+        "--- a/src/price.py",
+        "+++ b/src/price.py",
+        "@@ -8,4 +8,4 @@ class Price:",
+        " def total(items):",
+        "-    return round(sum(items), 2)",
+        "+    return sum(items)",
+        " ",
+        " RATE = 1",
+        "",
+    )
+)
 
 
 def test_lines_have_numbers_and_kinds() -> None:

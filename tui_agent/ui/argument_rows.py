@@ -3,11 +3,13 @@
 Shared by the question whether a call may run and the page about it: both show the same thing the same way.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+from rich.cells import cell_len
 
 from tui_agent.protocol.permissions import DecisionPart, Verdict
 
-from .styled_lines import Line, Run, folded, prefixed_lines, width_of_runs, wrapped
+from .styled_lines import NARROWEST, Line, Run, folded, prefixed_lines, width_of_runs, wrapped
 from .text import foreign_scripts, one_line, visible
 
 _VERDICTS: dict[Verdict, tuple[str, str]] = {"allow": ("✔", "success"), "ask": ("▲", "warning"), "deny": ("✖", "error")}
@@ -42,13 +44,27 @@ def script_rows(text: str, width: int) -> list[Line]:
 
 
 def labelled_rows(label: str, values: Sequence[str], width: int) -> list[Line]:
-    """Values under each other beside a label."""
-    rows: list[Line] = []
-    for number, value in enumerate(values):
-        margin = f"{label}  " if number == 0 else " " * (len(label) + 2)
-        lines = folded([(visible(value), "exact")], width - len(margin))
-        rows.extend(prefixed_lines(lines, ((margin, "muted"),), ((" " * len(margin), ""),)))
-    return rows
+    """Exact values under each other beside a label."""
+
+    def rows(room: int) -> list[Line]:
+        return [row for value in values for row in folded([(visible(value), "exact")], room)]
+
+    return beside(label, rows, width) if values else []
+
+
+def beside(label: str, rows: Callable[[int], list[Line]], width: int, least: int = 0) -> list[Line]:
+    """Rows to the right of a label; under it where there is no room.
+
+    Args:
+        label: The label.
+        rows: Makes the rows for the cells that are left.
+        width: Cells of a row.
+        least: Cells the label takes at least, so that several of them stand in a column.
+    """
+    margin = one_line(visible(label), width // 2).ljust(least) + "  "
+    if width - cell_len(margin) < 2 * NARROWEST:
+        return [Line(((margin, "muted"),)), *rows(width)]
+    return prefixed_lines(rows(width - cell_len(margin)), ((margin, "muted"),), ((" " * cell_len(margin), ""),))
 
 
 def verdict_rows(part: DecisionPart, width: int) -> list[Line]:

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from tui_agent.protocol.permissions import PermissionMode
 
 from .amounts import bytes_text, count_text, seconds_text
-from .argument_rows import argument_rows, labelled_rows, verdict_rows
+from .argument_rows import argument_rows, beside, labelled_rows, verdict_rows
 from .call_view import CallView
 from .diff_layout import layout_diff
 from .diff_lines import read_diff
 from .styled_lines import Line, folded, prefixed_lines, wrapped
-from .text import one_line, sanitise, settle, visible
+from .text import sanitise, settle, visible
 
 MOST_OUTPUT_LINES = 5_000
 """Lines shown of an output: the first and the last half of them."""
@@ -153,10 +153,4 @@ def _timing_rows(view: CallView, width: int, now: float) -> list[Line]:
 
 def _told(label: str, value: str, width: int) -> list[Line]:
     """A value beside its label."""
-    margin = (
-        f"{one_line(visible(label), width // 2):<{_LABEL}}  "
-        if width > 3 * _LABEL
-        else f"{one_line(visible(label), width // 2)}  "
-    )
-    lines = wrapped([(visible(value), "")], width - len(margin))
-    return prefixed_lines(lines, ((margin, "muted"),), ((" " * len(margin), ""),))
+    return beside(label, lambda room: wrapped([(visible(value), "")], room), width, least=_LABEL)

@@ -1,0 +1,167 @@
+"""What a question shows: the exact input first, everything in it visible, nothing left out without a word."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.ui.row_kit import DIFF
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart
+from tui_agent.protocol.tool import Preview
+from tui_agent.ui.approval_rows import ApprovalRows
+from tui_agent.ui.styled_lines import copied_text, width_of_runs
+from tui_agent.ui.text import sanitise
+
+COMMAND = "git commit -am 'x'  && git push \u202e"
+
+
+def request(args: JsonObject, preview: Preview | None = None, **fields: object) -> ApprovalRequest:
+    return ApprovalRequest.model_validate(
+        {"call_id": "c1", "digest": "d", "tool": "t", "args": args, "preview": preview, **fields}
+    )
+
+
+def shown(asked: ApprovalRequest, width: int = 60, *, with_trace: bool = False) -> list[str]:
+    return [row.plain.rstrip() for row in ApprovalRows(asked).rows(width, with_trace=with_trace)]
+
+
+def test_the_exact_command_comes_first_with_hidden_characters_visible() -> None:
+    asked = request(
+        {"description": "harmless", "command": COMMAND, "timeout": 5}, Preview(kind="command", text=COMMAND)
+    )
+
+    assert shown(asked) == [
+        " git commit -am 'x'  && git push \\u202e",
+        "",
+        "description  harmless",
+        "timeout  5",
+    ]
+
+
+def test_a_preview_that_is_not_the_input_does_not_hide_the_input() -> None:
+    asked = request({"command": "rm -rf /"}, Preview(kind="command", text="ls"))
+
+    assert shown(asked) == [" ls", "", "command  rm -rf /"]
+
+
+def test_the_resolved_target_is_named() -> None:
+    preview = Preview(kind="diff", text=DIFF, path="/home/a/x.py")
+
+    assert "touches  /home/a/x.py" in shown(request({"path": "x.py"}, preview))
+    both = shown(request({"path": "x.py"}, preview, targets=("/home/a/x.py", "/home/a/y.py")))
+    assert both[both.index("touches  /home/a/x.py") + 1] == "         /home/a/y.py"
+
+
+def test_input_that_the_change_shows_line_by_line_is_not_shown_twice() -> None:
+    diff = "--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+one\n+two\n"
+    preview = Preview(kind="diff", text=diff, path="/x")
+
+    assert "content  as in the change below" in shown(request({"content": "one\ntwo\n"}, preview))
+    assert "content  as in the change below" not in shown(request({"content": "one\nthree\n"}, preview))
+    assert "content  as in the change below" not in shown(request({"content": "one\ntwo \n"}, preview))
+    assert "old  as in the change below" in shown(request({"old": "two"}, preview))
+    assert "old  tw" in shown(request({"old": "tw"}, preview))
+
+
+def test_a_change_is_counted_and_shown_with_numbers() -> None:
+    rows = shown(request({}, Preview(kind="diff", text=DIFF, path="/x")), 80)
+
+    assert "change  +1 −1" in rows
+    assert "10 -     return round(sum(round(item.price, 2) for item in items), 2)" in rows
+
+
+def test_hidden_characters_of_a_change_are_visible() -> None:
+    diff = "@@ -1 +1 @@\n-a\n+a \u200b\n"
+
+    assert "1 + a \\u200b" in shown(request({}, Preview(kind="diff", text=diff)))
+
+
+def test_parts_have_verdicts_and_reasons() -> None:
+    parts = (
+        DecisionPart(text="cd src", decision="allow", reason="only changes the directory"),
+        DecisionPart(text="git push", decision="ask", rule="bash(git push:*) (project)"),
+        DecisionPart(text="rm x", decision="deny"),
+    )
+
+    assert shown(request({}, parts=parts)) == [
+        "3 parts",
+        "✔ cd src",
+        "    only changes the directory",
+        "▲ git push",
+        "    bash(git push:*) (project)",
+        "✖ rm x",
+    ]
+
+
+def test_a_single_part_is_shown_only_where_it_says_something() -> None:
+    silent = DecisionPart(text="ls", decision="ask")
+
+    assert shown(request({}, parts=(silent,))) == []
+    assert shown(request({}, parts=(silent.model_copy(update={"reason": "why"}),))) == ["1 part", "▲ ls", "    why"]
+
+
+def test_the_trace_is_there_on_request() -> None:
+    asked = request({"a": "b"}, trace=("floor: fine", "rules: none"), reason="no rule")
+    rows = ApprovalRows(asked)
+
+    assert shown(asked, with_trace=True) == [
+        "a  b",
+        "",
+        "every rule and check, in order",
+        "· floor: fine",
+        "· rules: none",
+    ]
+    assert rows.trace_start(60) == 2
+    assert shown(request({}, reason="no rule"), with_trace=True)[1:] == ["· no rule"]
+
+
+def test_letters_of_other_scripts_are_named() -> None:
+    command = "cat \u0441\u043e\u0440\u0443"
+
+    assert "! has letters that are not Latin: Cyrillic" in shown(
+        request({"command": command}, Preview(kind="command", text=command))
+    )
+
+
+def test_every_kind_of_value_is_shown() -> None:
+    rows = shown(request({"empty": "", "many": "a\nb", "flag": True, "list": [1, 2], "none": None}))
+
+    assert rows == [
+        "empty  (empty)",
+        "many",
+        " a",
+        " b",
+        "flag  true",
+        "list",
+        " [",
+        "   1,",
+        "   2",
+        " ]",
+        "none  null",
+    ]
+
+
+def test_a_long_name_does_not_push_the_value_away() -> None:
+    rows = shown(request({"n" * 500: "value"}), 40)
+
+    assert any("value" in row for row in rows)
+
+
+texts = st.text(st.sampled_from("ab \t\n\\\x1b\u202e\u200b日{}[]"), max_size=60)
+
+
+@given(texts, texts, st.integers(16, 80))
+def test_no_row_is_wider_than_asked_and_nothing_in_it_hides(command: str, other: str, width: int) -> None:
+    asked = request({"command": command, "other": other}, Preview(kind="command", text=command), targets=(other,))
+
+    for row in ApprovalRows(asked).rows(width):
+        assert width_of_runs(row.runs) <= width
+        assert sanitise(row.plain) == row.plain
+
+
+@given(texts, texts)
+def test_different_commands_never_look_the_same(one: str, other: str) -> None:
+    def look(command: str) -> str:
+        rows = ApprovalRows(request({"command": command}, Preview(kind="command", text=command or "-"))).rows(60)
+        return copied_text([(row, 0, None) for row in rows])
+
+    assert (look(one) == look(other)) == (one == other or {one, other} == {"", "-"})

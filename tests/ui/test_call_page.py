@@ -1,0 +1,181 @@
+"""The page about a call: every part that has something to say."""
+
+from tests.ui.row_kit import DIFF, Teller
+from tests.ui.test_call_view import ASKED, QUEUED, STARTED, ended, seen
+from tui_agent.protocol.events import (
+    ApprovalResolved,
+    HookEnded,
+    PermissionDecided,
+    ToolOutput,
+    ToolProgress,
+    ToolUpdated,
+)
+from tui_agent.protocol.messages import TextBlock
+from tui_agent.protocol.permissions import DecisionPart, PermissionMode
+from tui_agent.protocol.reports import Metric
+from tui_agent.protocol.tool import ToolResult
+from tui_agent.ui.call_page import MOST_OUTPUT_LINES, call_sections, page_rows, state_words
+from tui_agent.ui.call_view import CallView
+
+
+def sections(view: CallView, now: float = 10.0, whole: str | None = None, width: int = 60) -> dict[str, list[str]]:
+    return {
+        section.title: [row.plain.rstrip() for row in section.rows]
+        for section in call_sections(view, width, now, whole)
+    }
+
+
+def test_a_call_that_just_came_has_input_output_and_timing() -> None:
+    assert sections(seen(QUEUED)) == {
+        "Input": ["command  ls"],
+        "Output": ["nothing yet"],
+        "Timing": ["state          queued", "waited         9.0 s"],
+    }
+
+
+def test_input_that_was_changed_shows_both() -> None:
+    view = seen(QUEUED, STARTED.model_copy(update={"args": {"command": "ls -la", "n": 1}}))
+
+    assert sections(view)["Input"] == ["command  ls -la", "n  1", "the model asked for:", "command  ls"]
+    assert sections(seen(QUEUED.model_copy(update={"args_raw": {}})))["Input"] == ["no input"]
+
+
+def test_live_output_is_shown_as_a_terminal_would_and_harmless() -> None:
+    out = ToolOutput(call_id="c1", stream="stdout", chunk="10%\r99%\n\x1b[31mred\x1b]0;t\x07\n", bytes_total=20)
+    view = seen(QUEUED, STARTED, out, ToolProgress(call_id="c1", text="compiling"))
+
+    assert sections(view)["Output"] == ["99%", "red", "compiling"]
+
+
+def test_partial_results_follow_the_output() -> None:
+    view = seen(QUEUED, STARTED, ToolUpdated(call_id="c1", partial=ToolResult.of_text("so far"), n=1))
+
+    assert sections(view)["Output"] == ["so far"]
+
+
+def test_output_that_was_let_go_is_said() -> None:
+    view = seen(QUEUED, STARTED)
+    view.output, view.output_cut = "tail", True
+
+    assert sections(view)["Output"] == ["… earlier output is not shown …", "tail"]
+
+
+def test_the_result_replaces_the_output_and_names_its_file() -> None:
+    view = seen(QUEUED, STARTED, ended(content=(TextBlock(text="head … tail"),), persisted_path="/spool/c1"))
+
+    assert sections(view)["Output"] == ["head … tail", "all of it in  /spool/c1"]
+    assert sections(view, whole="all\nof it\n")["Output"] == ["all", "of it"]
+    assert sections(seen(QUEUED, ended()))["Output"] == ["nothing"]
+
+
+def test_very_long_output_shows_both_ends() -> None:
+    text = "\n".join(str(number) for number in range(MOST_OUTPUT_LINES + 10))
+
+    rows = sections(seen(QUEUED, ended(content=(TextBlock(text=text),))))["Output"]
+
+    assert len(rows) == MOST_OUTPUT_LINES + 1
+    assert rows[MOST_OUTPUT_LINES // 2] == "… 10 more lines not shown …"
+    assert rows[-1] == str(MOST_OUTPUT_LINES + 9)
+
+
+def test_a_traceback_stands_under_the_result() -> None:
+    view = seen(
+        QUEUED,
+        ended(
+            status="error",
+            is_error=True,
+            content=(TextBlock(text="x"),),
+            error_kind="KeyError",
+            traceback="line 1\nline 2",
+        ),
+    )
+
+    assert sections(view)["Output"] == ["x", "", "KeyError", "line 1", "line 2"]
+
+
+def test_a_change_is_a_diff() -> None:
+    assert any("round(sum" in row for row in sections(seen(QUEUED, ended(details={"diff": DIFF})), width=90)["Change"])
+
+
+def test_who_decided_is_told_in_full() -> None:
+    decided = PermissionDecided(
+        call_id="c1",
+        decision="ask",
+        source="rule",
+        mode=PermissionMode.ASK,
+        rule="bash(ls:*) (user)",
+        parts=(DecisionPart(text="ls", decision="ask"),),
+    )
+    asked = ASKED.model_copy(update={"reason": "a rule asks", "trace": ("floor: fine",), "targets": ("/home/a",)})
+    resolved = ApprovalResolved(
+        request_id="q", call_id="c1", decision="approve", by="user", scope="session", note="go on"
+    )
+    hook = HookEnded(event="before_tool", name="audit", call_id="c1", action="allow", reason="fine", ms=20.0)
+
+    assert sections(seen(QUEUED, decided, asked, resolved, hook), width=80)["Decision"] == [
+        "asked by rule  bash(ls:*) (user)",
+        "mode           ask",
+        "▲ ls",
+        "asked because  a rule asks",
+        "touches  /home/a",
+        "· floor: fine",
+        "approve for the session by  user",
+        "with the words  go on",
+        "hook audit (before_tool)  allow · fine · 0.02 s",
+    ]
+
+
+def test_times_are_apart() -> None:
+    view = seen(
+        QUEUED,
+        STARTED,
+        ended(
+            latency_ms=1500.0,
+            queued_ms=200.0,
+            approval_ms=3000.0,
+            size_bytes=2048,
+            metrics={"lines": Metric(value=3.0)},
+        ),
+    )
+
+    assert sections(view)["Timing"] == [
+        "state          ok",
+        "waited         0.20 s",
+        "for you        3.0 s",
+        "ran            1.5 s",
+        "limit          2:00",
+        "size           2 kB",
+        "lines          3.0",
+    ]
+
+
+def test_a_running_call_counts_what_it_wrote() -> None:
+    out = ToolOutput(call_id="c1", stream="stdout", chunk="x", bytes_total=5000)
+    started = STARTED.model_copy(update={"attempt": 2, "timeout_s": None})
+
+    assert sections(seen(QUEUED, started, out), now=4.0)["Timing"] == [
+        "state          runs, attempt 2",
+        "waited         0.00 s",
+        "ran            2.0 s",
+        "written        5 kB",
+    ]
+
+
+def test_states_have_words() -> None:
+    assert state_words(seen(QUEUED)) == "queued"
+    assert state_words(seen(QUEUED, STARTED)) == "runs"
+    assert state_words(seen(QUEUED, ended(status="denied_user"))) == "denied user"
+
+
+def test_sections_are_stacked_under_headings() -> None:
+    rows, starts = page_rows(call_sections(seen(QUEUED), 60, 1.0))
+
+    assert [rows[start].plain for start in starts] == ["Input", "Output", "Timing"]
+    assert rows[starts[1] - 1].plain == ""
+
+
+def test_narrow_pages_keep_every_word() -> None:
+    view = CallView("c1")
+    view.apply(Teller().tell(QUEUED))
+
+    assert "command" in " ".join(sections(view, width=16)["Input"])

@@ -1,0 +1,104 @@
+"""Search over everything, also what is folded away."""
+
+from tests.ui.row_kit import rows_of
+from tui_agent.ui.markdown_part import MarkdownPart, ThinkingPart
+from tui_agent.ui.styled_lines import plain_line
+from tui_agent.ui.transcript import Transcript
+from tui_agent.ui.transcript_parts import CallsPart, TextPart
+from tui_agent.ui.transcript_search import TranscriptSearch
+
+
+def filled() -> Transcript:
+    transcript = Transcript()
+    calls = CallsPart()
+    calls.add("c1", "needle-tool")
+    for part in (
+        TextPart("nothing here"),
+        TextPart("a Needle and\nanother needle"),
+        MarkdownPart("word " * 40 + "**needle** at the end", gap=True),
+        ThinkingPart("first\n\nsecret needle"),
+        calls,
+    ):
+        transcript.add(part)
+    rows_of(transcript, 40)
+    return transcript
+
+
+def test_every_match_is_counted_whatever_its_case() -> None:
+    transcript = filled()
+
+    assert TranscriptSearch(transcript, "needle").count == 5
+    assert TranscriptSearch(transcript, "NEEDLE").count == 5
+    assert TranscriptSearch(transcript, "[needle]").count == 0
+
+
+def test_steps_go_through_all_matches_and_around() -> None:
+    transcript = filled()
+    search = TranscriptSearch(transcript, "needle")
+    parts = transcript.parts
+
+    forward = [search.step() for _ in range(6)]
+
+    assert forward == [parts[1], parts[1], parts[2], parts[3], parts[4], parts[1]]
+
+
+def test_steps_go_backwards_too() -> None:
+    transcript = filled()
+    search = TranscriptSearch(transcript, "needle")
+    parts = transcript.parts
+
+    assert [search.step(backwards=True) for _ in range(6)] == [
+        *(parts[4], parts[3], parts[2], parts[1], parts[1]),
+        parts[4],
+    ]
+
+
+def test_the_row_of_a_match_is_found_where_it_was_wrapped() -> None:
+    transcript = filled()
+    search = TranscriptSearch(transcript, "needle")
+
+    search.step()
+    assert search.row() == 0
+    search.step()
+    assert search.row() == 1
+    part = search.step()
+    assert part is transcript.parts[2]
+    assert "needle" in part.line(40, search.row()).plain
+
+
+def test_a_match_that_is_not_shown_leads_to_its_part() -> None:
+    transcript = Transcript()
+    transcript.add(MarkdownPart("see **bo**ld"))
+    rows_of(transcript, 40)
+    search = TranscriptSearch(transcript, "**bo**ld")
+
+    search.step()
+
+    assert search.row() == 0
+
+
+def test_without_a_match_there_is_nowhere_to_go() -> None:
+    search = TranscriptSearch(filled(), "no such words")
+
+    assert search.step() is None
+    assert search.row() == 0
+
+
+def test_a_part_that_is_gone_is_passed_over() -> None:
+    transcript = filled()
+    search = TranscriptSearch(transcript, "needle")
+    first = search.step()
+    assert first is not None
+
+    transcript.remove(first)
+
+    assert search.step() is transcript.parts[1]
+
+
+def test_matches_are_marked() -> None:
+    search = TranscriptSearch(filled(), "needle")
+
+    assert search.marked(plain_line("a needle"), here=False).runs == (("a ", ""), ("needle", "found"))
+    assert search.marked(plain_line("a needle"), here=True).runs == (("a ", ""), ("needle", "found-here"))
+    line = plain_line("nothing")
+    assert search.marked(line, here=False) is line
