@@ -332,7 +332,7 @@ async def test_the_step_cap_is_checked_after_each_step(bench: BenchMaker) -> Non
 
     assert report.reason == "max_steps"
     assert [result.text for result in b.results] == ["look"]
-    assert report.final_text.startswith("Looking.\n\n(Ended after 1 steps")
+    assert report.final_text.startswith("Looking.\n\n(Ended after step 1,")
 
 
 async def test_a_final_answer_at_the_cap_is_simply_done(bench: BenchMaker) -> None:
@@ -348,7 +348,7 @@ async def test_a_cap_that_is_not_positive_is_sixteen(bench: BenchMaker, senseles
     report = await b.loop.run("Go")
 
     assert (report.reason, report.step_count) == ("max_steps", 16)
-    assert report.final_text.startswith("(Ended after 16 steps")
+    assert report.final_text.startswith("(Ended after step 16,")
 
 
 async def test_a_tool_may_end_the_run(bench: BenchMaker) -> None:

@@ -177,6 +177,17 @@ async def test_a_run_without_input_begins_with_the_first_follow_up_if_nothing_el
     assert b.texts == ["user: c", "assistant: One.", "user: d", "assistant: Two."]
 
 
+async def test_running_on_after_results_leaves_follow_ups_for_the_end(bench: BenchMaker) -> None:
+    b = bench([reply(call("bash")), "Done.", "And that."], ScriptedTool("bash"), max_steps=1)
+    await b.loop.run("Go")
+    b.loop.follow_up("later")
+
+    await b.loop.run()
+
+    assert b.texts[2:] == ["tool_result: bash", "assistant: Done."]
+    assert [message.text for message in b.loop.waiting_messages] == ["later"]
+
+
 async def test_a_waiting_message_can_be_taken_back_or_changed(bench: BenchMaker) -> None:
     held = ScriptedTool("bash").hold()
     b = bench([reply(call("bash")), "Fine."], held)

@@ -115,14 +115,14 @@ class AgentRun:
     def _add_input(self) -> None:
         """What waited comes first, then the input; both stand behind a conversation that is whole."""
         self._repair("the last run of this conversation broke off")
-        steered = self._deliver(self._agent.queue.take_steers(), "at the start")
+        self._deliver(self._agent.queue.take_steers(), "at the start")
         for message in self._messages:
             self._agent.add_message(message)
-        if not self._messages and not steered:
-            followed = self._deliver(self._agent.queue.take_follow_up(), "at the start")
-            last = self._agent.history.messages()[-1:]
-            if not followed and not all(map(may_be_answered, last)):
-                self._agent.add_message(user_message(GO_ON, "notice"))
+        last = self._agent.history.messages()[-1:]
+        if not any(map(may_be_answered, last)) and not self._deliver(
+            self._agent.queue.take_follow_up(), "at the start"
+        ):
+            self._agent.add_message(user_message(GO_ON, "notice"))
         self._repair("the messages it was started with are no whole conversation")
 
     async def _answer_open_calls(self) -> None:
@@ -197,7 +197,7 @@ class AgentRun:
         return cap is not None and self._next.index + 1 >= cap
 
     def _capped(self) -> Ending:
-        note = f"(Ended after {self._next.index + 1} steps, the most this run may take. Run it on to continue.)"
+        note = f"(Ended after step {self._next.index + 1}, the last this run may take; run it on to continue.)"
         text = self._tally.final_text
         return Ending("max_steps", text=f"{text}\n\n{note}" if text else note)
 
