@@ -64,7 +64,7 @@ class ScriptedAgent:
         try:
             self.tell(RunStarted(input=user_input, trigger="prompt", model="scripted", mode=PermissionMode.ASK))
             made = await part(self, user_input)
-            self.tell(RunEnded(reason=made.reason, final_text=made.final_text, error=made.error))
+            self.tell(RunEnded(reason=made.reason, final_text=made.final_text, error=made.error, report=made))
             self.bus.publish(StatusChanged(status="idle"))
             return made
         finally:
@@ -212,7 +212,7 @@ class Program:
     async def _run(self) -> None:
         streams = StandardStreams(self._stdin, self._stdout, self._stderr)
         try:
-            self.code = await run_headless(self.agent, self.agent.bus, self._options, streams)
+            self.code = await run_headless(self.agent, self.agent.bus, self._options, streams=streams)
         finally:
             self._close(self._stdout)
             self._close(self._stderr)

@@ -19,7 +19,7 @@ from tests.headless.scripted_agent import (
 from tui_agent.headless import ExitCode, HeadlessOptions, StandardStreams, read_prompt, run_headless
 from tui_agent.headless.listener import INPUT_ENDED
 from tui_agent.headless.pipes import LineInput
-from tui_agent.protocol.errors import ConfigurationError, ProviderError
+from tui_agent.protocol.errors import ConfigurationError, ProviderError, SessionError
 from tui_agent.protocol.events import (
     Failed,
     MessageDelta,
@@ -164,6 +164,41 @@ async def test_trouble_is_said_on_standard_error() -> None:
         "tui-agent: note: nobody is there",
         "tui-agent: error: it broke",
     ]
+
+
+async def test_each_run_says_its_own_trouble() -> None:
+    lines = ({"type": "user", "text": "one"}, {"type": "user", "text": "two"})
+    _, _, complaints, _ = await headless(
+        HeadlessOptions(None, "text", "stream-json"), answering("error", "", error="it broke"), lines=lines
+    )
+
+    assert complaints.split("\n") == ["tui-agent: error: it broke"] * 2
+
+
+async def test_nothing_is_told_that_was_not_kept_before() -> None:
+    kept_up_to = [0]
+    agent = ScriptedAgent(talkative)
+    read, write = os.pipe()
+    _, errors = os.pipe()
+
+    async def keep() -> None:
+        await asyncio.sleep(0)
+        kept_up_to[0] = agent.bus.last_seq
+        if agent.bus.last_seq > 3:
+            raise SessionError("the disk is full")
+
+    async with asyncio.TaskGroup() as tasks:
+        streams = StandardStreams(0, write, errors)
+        running = tasks.create_task(run_headless(agent, agent.bus, STREAM, keep=keep, streams=streams))
+        lines = LineInput(read)
+        lines.start()
+        first = await lines.next()
+        assert first is not None
+        assert json.loads(first)["seq"] <= kept_up_to[0]
+
+    assert running.result() == 0
+    for descriptor in (write, errors):
+        os.close(descriptor)
 
 
 # --- exit codes -------------------------------------------------------------------------------------------------------
@@ -575,7 +610,7 @@ async def test_a_reader_that_does_not_read_does_not_hold_up_a_signal(monkeypatch
     streams = StandardStreams(os.open(os.devnull, os.O_RDONLY), write, os.open(os.devnull, os.O_WRONLY))
 
     async with asyncio.TaskGroup() as tasks:
-        running = tasks.create_task(run_headless(agent, agent.bus, STREAM, streams))
+        running = tasks.create_task(run_headless(agent, agent.bus, STREAM, streams=streams))
         async with asyncio.timeout(20):
             while agent.running or not agent.prompts:
                 await asyncio.sleep(0.005)
@@ -601,7 +636,7 @@ async def test_a_reader_that_goes_away_ends_the_run_quietly() -> None:
     os.close(read)
 
     async with asyncio.timeout(20):
-        code = await run_headless(agent, agent.bus, STREAM, streams)
+        code = await run_headless(agent, agent.bus, STREAM, streams=streams)
 
     for descriptor in (streams.stdin, streams.stdout, streams.stderr):
         os.close(descriptor)
@@ -615,7 +650,7 @@ async def test_output_that_cannot_be_written_is_a_failure_that_says_so() -> None
     complaints, errors = os.pipe()
     full = os.open("/dev/full", os.O_WRONLY)
 
-    code = await run_headless(agent, agent.bus, TEXT, StandardStreams(0, full, errors))
+    code = await run_headless(agent, agent.bus, TEXT, streams=StandardStreams(0, full, errors))
 
     os.close(errors)
     os.close(full)

@@ -7,11 +7,12 @@ session = store.create(cwd)                                  # or store.load(id)
 options = HeadlessOptions(read_prompt(argument), "stream-json")
 bus = EventBus(session.origin(), first_seq=session.next_seq)
 async with AsyncExitStack() as stack:
+    recorder = None
     if session.path is not None:
-        await stack.enter_async_context(Recorder(bus, session.path, expected_size=session.size))
+        recorder = await stack.enter_async_context(Recorder(bus, session.path, expected_size=session.size))
     session.announce(bus, __version__)
     agent = AgentLoop(AgentLoopConfig(…, bus=bus, gate=ApprovalGate(interactive=options.interactive)))
-    code = await run_headless(agent, bus, options)
+    code = await run_headless(agent, bus, options, keep=recorder.flush if recorder else None)
 ```
 """
 

@@ -112,6 +112,9 @@ class _WithNotes:
     def note(self, envelope: Envelope) -> str:
         """One line for what went wrong."""
         match envelope.event:
+            case RunStarted() if not envelope.origin.depth:
+                self._errors.clear()
+                return ""
             case Failed(text=text):
                 self._errors.add(text)
                 return f"error: {text}"
@@ -129,7 +132,7 @@ class _WithNotes:
                 return ""
 
     def run_note(self, report: AgentRunReport, code: ExitCode) -> str:
-        """Why the run did not get where it wanted, if that was not said before."""
+        """Why the run did not get where it wanted; the same error is said once."""
         if code is ExitCode.DONE or (report.error and report.error in self._errors):
             return ""
         if report.error:

@@ -19,7 +19,7 @@ from tui_agent.protocol.reports import AgentRunReport
 
 from .agent_port import Agent
 from .exit_codes import ExitCode
-from .listener import Listener
+from .listener import Keep, Listener
 from .order_desk import OrderDesk, PromptQueue
 from .pipes import LineInput, Outlet, read_everything
 from .reporters import OutputFormat, reporter_for
@@ -76,13 +76,24 @@ def read_prompt(argument: str | None, streams: StandardStreams | None = None) ->
 
 
 async def run_headless(
-    agent: Agent, bus: EventBus, options: HeadlessOptions, streams: StandardStreams | None = None
+    agent: Agent,
+    bus: EventBus,
+    options: HeadlessOptions,
+    *,
+    keep: Keep | None = None,
+    streams: StandardStreams | None = None,
 ) -> int:
     """Runs the agent without a screen and returns the process's exit code.
 
-    The session's first event must have been told on `bus` before. The agent's gate must be interactive only where
-    `options.interactive` is. INT, TERM and HUP abort the run, a second one cancels it; both end in code 130. Cancelling
-    this function cancels the run.
+    INT, TERM and HUP abort the run, a second one cancels it; both end in code 130. Cancelling this function cancels the
+    run. For the main thread.
+
+    Args:
+        agent: who works; its gate must be interactive only where `options.interactive` is.
+        bus: where it tells what happens; the session's first event must have been told there before.
+        options: what was asked for.
+        keep: the recorder's `flush`, so that nothing is written that is not in the journal; None: nothing is kept.
+        streams: where to read and write.
 
     Raises:
         ConfigurationError: there is nothing to do.
@@ -102,7 +113,7 @@ async def run_headless(
                 terminal=os.isatty(streams.stdout),
             )
             listener = Listener(agent, heard, reporter, output, errors, answers=options.interactive)
-            service = _Service(agent, bus, listener, output)
+            service = _Service(agent, bus, listener, output, keep or _nothing_to_keep)
             with _on_signal(service.interrupt):
                 await service.serve(options, streams.stdin, heard.close)
                 return await service.finish(errors)
@@ -114,14 +125,16 @@ async def run_headless(
 class _Service:
     """One headless program from its first prompt to its exit code."""
 
-    def __init__(self, agent: Agent, bus: EventBus, listener: Listener, output: Outlet) -> None:
+    def __init__(self, agent: Agent, bus: EventBus, listener: Listener, output: Outlet, keep: Keep) -> None:
         self._agent = agent
         self._bus = bus
         self._listener = listener
         self._output = output
+        self._keep = keep
         self._prompts = PromptQueue()
         self._runs: asyncio.Task[None] | None = None
-        self._code = ExitCode.DONE
+        self._failure = ExitCode.DONE
+        """How the last run failed to begin."""
         self._interrupted = False
 
     async def serve(self, options: HeadlessOptions, stdin: int, hang_up: Callable[[], None]) -> None:
@@ -129,7 +142,7 @@ class _Service:
         if options.prompt:
             self._prompts.put(options.prompt)
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._listener.listen())
+            tasks.create_task(self._listener.listen(self._keep))
             self._runs = tasks.create_task(self._run_prompts())
             helpers = [tasks.create_task(self._watch_output())]
             if options.input_format == "stream-json":
@@ -145,15 +158,16 @@ class _Service:
 
     async def finish(self, errors: Outlet) -> int:
         """Waits until everything is written; returns the exit code."""
+        code = self._failure or self._listener.code
         self._output.end()
         await self._output.drained()
         if self._output.error is not None:
             self._listener.say(f"error: the output could not be written ({self._output.error.strerror})")
-            self._code = self._code or ExitCode.FAILED
+            code = code or ExitCode.FAILED
         errors.end()
         asyncio.get_running_loop().call_later(LAST_WORDS_PATIENCE, errors.abandon)
         await errors.drained()
-        return int(ExitCode.INTERRUPTED if self._interrupted else self._code)
+        return int(ExitCode.INTERRUPTED if self._interrupted else code)
 
     def interrupt(self, name: str) -> None:
         """The first signal ends the run as a person would; a second one, or a run that does not end, is cancelled."""
@@ -176,12 +190,13 @@ class _Service:
     async def _run_prompts(self) -> None:
         while (prompt := await self._prompts.next()) is not None:
             asyncio.get_running_loop().call_soon(self._prompts.mark_begun)
+            self._failure = ExitCode.DONE
             try:
-                self._code = self._listener.run_over(await self._agent.run(prompt))
+                await self._agent.run(prompt)
             except TuiAgentError as error:
+                self._failure = ExitCode.USAGE if isinstance(error, ConfigurationError) else ExitCode.FAILED
+                self._listener.sum_up(_failed_report(prompt, str(error)), self._failure)
                 self._bus.publish(Failed(code="run_failed", text=str(error)))
-                code = self._listener.run_over(_failed_report(prompt, str(error)))
-                self._code = ExitCode.USAGE if isinstance(error, ConfigurationError) else code
 
     async def _take_orders(self, stdin: int) -> None:
         lines = LineInput(stdin)
@@ -215,6 +230,10 @@ def _on_signal(act: Callable[[str], None]) -> Generator[None, None, None]:
             loop.remove_signal_handler(number)
             if handler is not None:
                 signal.signal(number, handler)
+
+
+async def _nothing_to_keep() -> None:
+    """Stands for the recorder of a session that is not kept."""
 
 
 def _failed_report(prompt: str, error: str) -> AgentRunReport:

@@ -34,7 +34,10 @@ ROOT_AGENT = "main"
 Fate = Literal["not_started", "outcome_unknown", "finished"]
 """What is known of a call whose run broke off."""
 
-NOT_STARTED = "Not run: the program ended before this call started."
+NOT_STARTED = (
+    "Not run, as far as the journal tells: the program ended before this call started. "
+    "Look at the present state before doing it again if that matters."
+)
 OUTCOME_UNKNOWN = (
     "Outcome unknown: the program ended while this call was running. It may have had its effect; "
     "look at the present state before doing it again."

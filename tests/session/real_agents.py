@@ -1,0 +1,114 @@
+"""Real agents on scripted models, recorded: what a session is made of when nothing is played."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.support.transcripts import validate_history
+from tui_agent.agent import AgentLoop, AgentLoopConfig, RetryPolicy
+from tui_agent.execution import ApprovalGate
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.function_tool import function_tool
+from tui_agent.protocol.messages import JsonObject, Message
+from tui_agent.protocol.permissions import GrantScope, PermissionDecision, PermissionMode
+from tui_agent.protocol.tool import Tool, ToolContext
+from tui_agent.providers import ScriptedProvider
+from tui_agent.session import Recorder, StoredSession
+
+
+class AskingPolicy:
+    """Asks about every call that is not read-only."""
+
+    def __init__(self, mode: PermissionMode = PermissionMode.ASK) -> None:
+        self.mode = mode
+
+    def set_mode(self, mode: PermissionMode) -> None:
+        self.mode = mode
+
+    def floor(self, tool: Tool, arguments: JsonObject) -> PermissionDecision | None:
+        return None
+
+    def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:
+        allowed = self.mode is PermissionMode.ALLOW or tool.is_read_only(arguments)
+        return PermissionDecision(decision="allow" if allowed else "ask", source="mode", reason="nobody decided yet")
+
+    def grant_rule(self, tool: Tool, arguments: JsonObject) -> str | None:
+        return None
+
+    def grant(self, rule: str, scope: GrantScope) -> None:
+        raise ConfigurationError("not here")
+
+
+async def _at_once() -> None:
+    """Waits for nothing."""
+
+
+def tools_for(effects: Path, before_effects: Callable[[], Awaitable[None]] = _at_once) -> list[Tool]:
+    """A tool that reads, one that leaves a trace, one that fails, and one that never ends."""
+
+    @function_tool(read_only=True)
+    async def look(what: str) -> str:
+        """Looks at something."""
+        return f"{what} is there\u2028still the same line"
+
+    @function_tool()
+    async def leave(trace: str, context: ToolContext) -> str:
+        """Leaves a trace."""
+        context.output("leaving\n")
+        context.progress("half", 0.5)
+        await before_effects()
+        with effects.open("a") as file:
+            file.write(f"{trace}\n")
+        return f"left {trace}"
+
+    @function_tool()
+    async def fail(reason: str) -> str:
+        """Fails."""
+        raise ValueError(reason)
+
+    @function_tool()
+    async def hang() -> str:
+        """Never ends."""
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    return [look, leave, fail, hang]
+
+
+def agent_for(
+    session: StoredSession, bus: EventBus, provider: ScriptedProvider, effects: Path, **changes: Any
+) -> AgentLoop:
+    """An agent that goes on with a session."""
+    return AgentLoop(
+        AgentLoopConfig(
+            provider=provider,
+            tools=tools_for(effects, changes.pop("before_effects", _at_once)),
+            bus=bus,
+            policy=changes.pop("policy", AskingPolicy(PermissionMode.ALLOW)),
+            gate=changes.pop("gate", ApprovalGate()),
+            history=session.messages,
+            waiting=session.waiting,
+            session_id=session.id,
+            retry=RetryPolicy(first_wait=0.0, longest_wait=0.0),
+            **changes,
+        )
+    )
+
+
+def recorded(session: StoredSession, bus: EventBus) -> Recorder:
+    """The recorder of a session that is kept."""
+    assert session.path is not None
+    return Recorder(bus, session.path, expected_size=session.size)
+
+
+def bus_for(session: StoredSession) -> EventBus:
+    """A bus that goes on with a session's numbers."""
+    return EventBus(session.origin(), first_seq=session.next_seq)
+
+
+def said(messages: Sequence[Message]) -> list[tuple[str, str]]:
+    """Who said what; the conversation must be a valid one."""
+    validate_history(messages)
+    return [(message.role, message.text) for message in messages]
