@@ -156,7 +156,7 @@ def line(event: Any) -> str:
     return f"{event.type} {call_id}" if call_id else event.type
 
 
-def call(name: str = "act", call_id: str = "c", **arguments: Any) -> ToolCall:
+def call(name: str = "act", call_id: str = "c", /, **arguments: Any) -> ToolCall:
     return ToolCall(id=call_id, name=name, arguments=arguments)
 
 

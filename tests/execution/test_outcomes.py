@@ -60,7 +60,9 @@ def test_status_follows_the_error_flag_where_a_hook_changes_the_result() -> None
 
     assert fine.with_result(ToolResult.of_text("bad", is_error=True)).status == "error"
     assert fine.with_result(ToolResult.of_text("other")).status == "ok"
-    assert late.with_result(ToolResult.of_text("x", is_error=True)).status == "timeout"
+    changed = late.with_result(ToolResult.of_text("x"))
+    assert (changed.status, changed.result.is_error) == ("timeout", True)
+    assert not Outcome("overridden", ToolResult()).with_result(ToolResult.of_text("x")).result.is_error
 
 
 def test_a_timeout_names_the_tool_and_the_seconds() -> None:
@@ -69,7 +71,7 @@ def test_a_timeout_names_the_tool_and_the_seconds() -> None:
 
 def test_a_cancelled_call_says_whether_it_ran_and_why() -> None:
     assert cancelled("", started=False).result.text == "Cancelled. The call was not run."
-    assert cancelled("use b", started=True).result.text == "Cancelled: use b. A part of its work may be done."
+    assert cancelled("use b.", started=True).result.text == "Cancelled: use b. A part of its work may be done."
 
 
 def test_what_a_stopped_call_still_returned_is_kept() -> None:

@@ -28,11 +28,6 @@ from .outcomes import (
 from .validation import checked_arguments
 
 
-def receive(engine: Engine, state: CallState) -> None:
-    """Stages 1 to 3 at the moment a call arrives; what they find wrong is kept for the pipeline, which tells it."""
-    state.unfit = parse(engine, state) or look_up(engine, state) or prepare(engine, state)
-
-
 def parse(engine: Engine, state: CallState) -> Outcome | None:
     """Stage 1: the arguments could be read, and the message was not cut off (C20, C29)."""
     call = state.call

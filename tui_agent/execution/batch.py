@@ -103,10 +103,10 @@ class Batch:
         if state.committed or state.message is None:
             return
         state.committed = True
-        self._executor.tell_message(state)
         self.results.append(state.message)
         if self._on_result is not None:
             self._on_result(state.message)
+        self._executor.tell_message(state)
 
     def _terminates(self) -> bool:
         wishes = [state.outcome is not None and state.outcome.result.terminate for state in self.states]

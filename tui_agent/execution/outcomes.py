@@ -57,10 +57,13 @@ class Outcome:
     persisted_path: str | None = None
 
     def with_result(self, result: ToolResult) -> "Outcome":
-        """The same outcome with another result; `ok` and `error` follow its error flag."""
+        """The same outcome with another result. `ok` and `error` follow its error flag; a call that did not end by
+        itself, such as one that timed out, stays an error whatever its result says."""
         status = self.status
         if status in ("ok", "error"):
             status = "error" if result.is_error else "ok"
+        elif status != "overridden" and not result.is_error:
+            result = result.model_copy(update={"is_error": True})
         return replace(self, status=status, result=result)
 
 
@@ -133,7 +136,7 @@ def timed_out(name: str, seconds: float) -> Outcome:
 
 def cancelled(reason: str, *, started: bool) -> Outcome:
     """A call that was taken back while it waited or ran."""
-    words = f"Cancelled: {reason}." if reason and reason != "cancelled" else "Cancelled."
+    words = f"Cancelled: {reason.rstrip('.')}." if reason and reason != "cancelled" else "Cancelled."
     what = "A part of its work may be done." if started else "The call was not run."
     return failure("cancelled", f"{words} {what}", "cancelled")
 

@@ -5,25 +5,23 @@ or skip what is left. Auto hands every call to the conflict order. Either way ea
 of the executor, and each gets exactly one result, in call order.
 """
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from types import TracebackType
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.events import ToolQueued
 from tui_agent.protocol.messages import ToolCall, ToolResultMessage, UserMessage
 from tui_agent.protocol.reports import ToolCallReport
 
-from .admission import receive
 from .batch import Batch, ToolExecutionResult
 from .boundaries import Boundaries
-from .call_state import CallState, now
+from .call_state import CallState
 from .conflict_order import ConflictOrder
+from .crew import Crew
 from .executor import ToolExecutor
-from .foreign_code import careful
-from .outcomes import Outcome, cancelled, output_limit, skipped
+from .outcomes import Outcome, cancelled, interrupted, output_limit, skipped
+from .reception import may_start_early, receive, tell_queued
 from .running import tell_start
 from .steering_poll import SteeringGetter, SteeringPoll
 from .strategy import Auto, WaveCutter
@@ -77,14 +75,10 @@ class ToolScheduler:
         order = ConflictOrder(engine.options.grouping) if self._cutter is None else None
         self._turns = TurnKeeper(order, self._boundaries, engine.options.max_concurrency, engine.tell)
         self._phase: BatchPhase = "open"
-        self._group = asyncio.TaskGroup()
-        self._live = 0
-        """Tasks that run."""
-        self._quiet = asyncio.Event()
-        """Set when the last of them ends."""
+        self._crew = Crew()
 
     async def __aenter__(self) -> "ToolScheduler":
-        await self._group.__aenter__()
+        await self._crew.__aenter__()
         return self
 
     async def __aexit__(
@@ -93,11 +87,7 @@ class ToolScheduler:
         if self._phase not in ("finished", "discarded"):
             self._cancel_all(self._token.reason)
         try:
-            if isinstance(error, asyncio.CancelledError):
-                await self._group.__aexit__(kind, error, trace)
-            else:
-                # Another error of the body goes on as it is, and the calls get their grace.
-                await self._group.__aexit__(None, None, None)
+            await self._crew.__aexit__(kind, error, trace)
         finally:
             self._close()
 
@@ -121,7 +111,7 @@ class ToolScheduler:
         read-only, safe beside others and allowed without a question (C28). All others wait for `finish`.
         """
         state = self._receive(call, (call.id,))
-        if self._may_start_early(state):
+        if may_start_early(self._engine, state):
             self._start(state)
 
     def submit_all(self, calls: Sequence[ToolCall]) -> None:
@@ -147,7 +137,8 @@ class ToolScheduler:
                 _stop_each(states, output_limit())
             if self._options.start_events == "upfront":
                 for state in states:
-                    tell_start(self._engine, state)
+                    if state.ended is None:
+                        tell_start(self._engine, state)
             self._turns.close()
             for wave in self._waves():
                 await self._run(wave)
@@ -174,58 +165,43 @@ class ToolScheduler:
 
     def cancel_call(self, call_id: str, reason: str) -> bool:
         """Takes one call back; the others go on, and the model is told the reason. False: it is over, or unknown."""
-        for state in self._batch.states:
-            if state.call.id == call_id and state.phase in ("waiting", "running") and state.stopping is None:
-                state.cancel(reason)
-                return True
-        return False
+        state = self._stoppable(call_id)
+        if state is not None:
+            state.cancel(reason)
+        return state is not None
+
+    def give_up_call(self, call_id: str, text: str) -> bool:
+        """Answers a call of which nobody can say what it did, such as one that a process began before it died (P82).
+
+        It does not run; its status is `interrupted` and `text` is all the model is told. False: it is over, or unknown.
+        """
+        state = self._stoppable(call_id)
+        if state is not None:
+            state.stop(interrupted(text))
+        return state is not None
 
     def notice_steering(self) -> None:
         """A message waits: modes `before_effects` and `interrupt` look for it now instead of at the next boundary."""
-        if self._phase == "finishing" and self._live:
-            self._spawn(self._boundaries.look_when_told())
+        if self._phase == "finishing" and self._crew.is_busy:
+            self._crew.start(self._boundaries.look_when_told())
+
+    def _stoppable(self, call_id: str) -> CallState | None:
+        for state in self._batch.states:
+            if state.call.id == call_id and state.phase in ("waiting", "running") and state.stopping is None:
+                return state
+        return None
 
     def _receive(self, call: ToolCall, known_ids: Sequence[str]) -> CallState:
-        """Stage 0, with stages 1 to 3 to know what may be said of the call."""
         self._expect_open()
-        state = CallState(
-            call=call,
-            index=len(self._batch.states),
-            step=self._step,
-            token=self._token.child(),
-            turns=self._turns,
-            queued_at=now(),
-            grace=self._options.grace,
-        )
-        receive(self._engine, state)
+        index = len(self._batch.states)
+        state = receive(self._engine, call, index=index, step=self._step, token=self._token, turns=self._turns)
         if self._cutter is not None:
             state.group = self._cutter.place(alone=state.alone)
         self._batch.begin(known_ids)
         self._batch.states.append(state)
-        self._tell_queued(state)
+        tell_queued(self._engine, state)
         self._turns.add(state, settled=not self._engine.hooks.has("before_tool"))
         return state
-
-    def _tell_queued(self, state: CallState) -> None:
-        tool, call = state.tool, state.call
-        queued = ToolQueued(
-            call_id=call.id,
-            name=call.name,
-            args_raw=call.arguments,
-            index=state.index,
-            group=state.group,
-            safe=state.safe,
-            summary=careful(tool.summarise, call.arguments, otherwise="") if tool else "",
-        )
-        self._engine.tell.publish(queued)
-
-    def _may_start_early(self, state: CallState) -> bool:
-        if self._options.stream_tools == "off" or self._cutter is not None:
-            return False
-        if state.unfit is not None or not (state.read_only and state.safe) or state.alone:
-            return False
-        policy = self._engine.policy
-        return policy is None or policy.check(state.known_tool, state.arguments).decision == "allow"
 
     def _waves(self) -> list[list[CallState]]:
         """Calls that are let go together; Auto lets all go at once, and the conflict order says who waits for whom."""
@@ -247,7 +223,7 @@ class ToolScheduler:
     def _start(self, state: CallState) -> None:
         if not state.begun:
             state.begun = True
-            self._spawn(self._carry_out(state))
+            self._crew.start(self._carry_out(state))
 
     async def _carry_out(self, state: CallState) -> None:
         """A call's own task."""
@@ -258,8 +234,8 @@ class ToolScheduler:
             self._draw_conclusions(state)
         if state.end_told:
             await self._executor.observe(state)
-        if self._options.message_events == "completion":
-            self._executor.tell_message(state)
+            if self._options.message_events == "completion":
+                self._executor.tell_message(state)
         await self._boundaries.after_call(state)
 
     def _draw_conclusions(self, state: CallState) -> None:
@@ -274,28 +250,11 @@ class ToolScheduler:
             waiting = [other for other in self._batch.states if other.phase == "waiting"]
             _stop_each(waiting, skipped("rejected" if outcome.halts == "stopped" else "failed"))
 
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        self._live += 1
-        self._quiet.clear()
-        self._group.create_task(self._counted(work))
-
-    async def _counted(self, work: Coroutine[Any, Any, None]) -> None:
-        try:
-            await work
-        finally:
-            self._live -= 1
-            if self._live == 0:
-                self._quiet.set()
-
     async def _until_quiet(self) -> None:
         """Waits for every task; in mode `interrupt` it looks for steering meanwhile."""
         pause = self._options.interrupt_interval if self._boundaries.looks_while_running else None
-        while self._live:
-            try:
-                async with asyncio.timeout(pause):
-                    await self._quiet.wait()
-            except TimeoutError:
-                await self._boundaries.look()
+        while not await self._crew.until_idle(pause):
+            await self._boundaries.look()
 
     def _cancel_all(self, reason: str) -> None:
         for state in self._batch.states:

@@ -1,0 +1,91 @@
+"""One call and an engine around it, for tests of single stages."""
+
+from typing import Any
+
+from tests.execution.kit import FakePolicy, ScriptedTool, call
+from tui_agent.execution import ApprovalGate, ExecutionOptions, GuardrailTrip, HookBus, ToolExecutor
+from tui_agent.execution.call_state import CallState
+from tui_agent.execution.outcomes import Outcome
+from tui_agent.execution.reception import receive
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.messages import JsonObject, ToolCall
+from tui_agent.protocol.tool import Tool, ToolResult
+
+
+class FreeTurns:
+    """Gives every turn at once and notes what was asked of it."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def settle(self, state: CallState) -> None:
+        self.heard.append("settle")
+
+    def change(self, state: CallState) -> None:
+        self.heard.append("change")
+
+    async def take(self, state: CallState) -> Outcome | None:
+        self.heard.append("take")
+        return None
+
+    def give_back(self, state: CallState) -> None:
+        self.heard.append("give_back")
+
+
+class FakeGuardrails:
+    """Trips where a text contains the bad word; raises where it contains the worst one."""
+
+    def __init__(self, bad: str = "bad", *, halts: bool = False) -> None:
+        self._bad = bad
+        self._halts = halts
+
+    async def check_input(self, call: ToolCall, tool: Tool, arguments: JsonObject) -> GuardrailTrip | None:
+        return self._look(str(arguments))
+
+    async def check_output(self, call: ToolCall, result: ToolResult) -> GuardrailTrip | None:
+        return self._look(result.text)
+
+    def _look(self, text: str) -> GuardrailTrip | None:
+        if "worst" in text:
+            raise RuntimeError("no idea")
+        return GuardrailTrip("words", "bad word", "high", halts=self._halts) if self._bad in text else None
+
+
+class Stand:
+    """An engine, one call in hand, and what was told."""
+
+    def __init__(
+        self,
+        *tools: Tool,
+        asked: ToolCall | None = None,
+        options: ExecutionOptions | None = None,
+        hooks: HookBus | None = None,
+        policy: FakePolicy | None = None,
+        gate: ApprovalGate | None = None,
+        guardrails: FakeGuardrails | None = None,
+    ) -> None:
+        bus = EventBus()
+        self._subscription = bus.subscribe(merge=False)
+        self._events: list[Any] = []
+        self.executor = ToolExecutor(
+            tools or (ScriptedTool(),),
+            bus=bus,
+            options=options,
+            hooks=hooks,
+            policy=policy,
+            gate=gate,
+            guardrails=guardrails,
+        )
+        self.engine = self.executor.engine
+        self.token = CancellationToken()
+        self.turns = FreeTurns()
+        self.state = receive(self.engine, asked or call(), index=0, step=3, token=self.token, turns=self.turns)
+
+    def events(self, kind: type[Any] = object) -> list[Any]:
+        self._events += [envelope.event for envelope in self._subscription.drain()]
+        return [event for event in self._events if isinstance(event, kind)]
+
+
+def status(outcome: Outcome | None) -> str | None:
+    return outcome.status if outcome is not None else None

@@ -1,0 +1,232 @@
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.execution.kit import Doors, FakePolicy, Ran, ScriptedTool, Steering, calls, run, sleeping
+from tests.execution.test_scheduler import bench_of, settled
+from tests.support.virtual_clock import run_virtual
+from tui_agent.execution import ApprovalGate, Auto, Batched, ExecutionOptions, Parallel, Sequential
+from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, ToolBatchEnded, Warned
+from tui_agent.protocol.messages import JsonObject, UserMessage
+from tui_agent.protocol.tool import ToolContext, ToolResult
+
+SKIPPED = "Skipped due to queued user message."
+
+
+async def steered(asked: list[str], steering: Steering, **options: Any) -> Ran:
+    tools = [ScriptedTool("look", read_only=True), ScriptedTool()]
+    return await run(tools, calls(*asked), ExecutionOptions(**options), steering=steering)
+
+
+@pytest.mark.parametrize(
+    ("options", "polls"),
+    [
+        ({"strategy": Sequential()}, 4),
+        ({"strategy": Batched(2)}, 2),
+        ({"strategy": Batched(3)}, 2),
+        ({"strategy": Parallel()}, 1),
+        ({"strategy": Auto(), "steering_mode": "after_batch"}, 1),
+        ({"strategy": Auto()}, 4),
+        ({"strategy": Auto(), "steering_mode": "between_calls"}, 4),
+        ({"strategy": Parallel(), "steering_mode": "between_calls"}, 4),
+        ({"strategy": Sequential(), "steering_mode": "between_batches"}, 4),
+        ({"strategy": Sequential(), "steering_mode": "after_batch"}, 1),
+        ({"strategy": Auto(), "steering_mode": "off"}, 0),
+    ],
+)
+async def test_each_mode_looks_exactly_at_its_boundaries(options: dict[str, Any], polls: int) -> None:
+    """`Auto` looks before each effect but the first, and at the end."""
+    steering = Steering()
+
+    ran = await steered(["act"] * 4, steering, **options)
+
+    assert steering.polls == polls
+    assert ran.result.steering_messages is None
+    assert ran.statuses == ["ok"] * 4
+
+
+@pytest.mark.parametrize(
+    ("options", "at_poll", "statuses"),
+    [
+        ({"strategy": Sequential()}, 2, "oossss"),
+        ({"strategy": Sequential()}, 6, "oooooo"),
+        ({"strategy": Batched(2)}, 1, "oossss"),
+        ({"strategy": Batched(2)}, 3, "oooooo"),
+        ({"strategy": Parallel()}, 1, "oooooo"),
+        ({"strategy": Sequential(), "steering_mode": "after_batch"}, 1, "oooooo"),
+        ({"strategy": Batched(4), "steering_mode": "between_calls"}, 1, "osssss"),
+    ],
+)
+async def test_what_is_left_is_skipped_in_order_and_nobody_looks_again(
+    options: dict[str, Any], at_poll: int, statuses: str
+) -> None:
+    steering = Steering(at_poll)
+
+    ran = await steered(["act"] * 6, steering, **options)
+
+    assert "".join(status[0] for status in ran.statuses) == statuses
+    assert steering.polls == at_poll
+    assert [message.text for message in ran.result.steering_messages or ()] == ["stop that"]
+    skipped = [text for text, status in zip(ran.texts, ran.statuses, strict=True) if status == "skipped_steering"]
+    assert all(text.startswith(SKIPPED) for text in skipped)
+    assert all(message.is_error for message in ran.result.tool_results if message.text.startswith(SKIPPED))
+    assert ran.of(ToolBatchEnded)[0].steering == 1
+
+
+async def test_skips_come_after_the_last_event_of_every_call_that_ran() -> None:
+    ran = await steered(["act"] * 4, Steering(1), strategy=Batched(2))
+
+    assert ran.types[ran.types.index("message.ended c1") + 1 :] == [
+        "tool.ended c2",
+        "tool.ended c3",
+        "message.started c2",
+        "message.ended c2",
+        "message.started c3",
+        "message.ended c3",
+        "tool.batch_ended",
+    ]
+
+
+async def test_before_effects_skips_effects_and_lets_reads_run() -> None:
+    steering = Steering(at_poll=1)
+
+    ran = await steered(["act", "look", "act", "look", "act"], steering)
+
+    assert ran.statuses == ["ok", "ok", "skipped_steering", "ok", "skipped_steering"]
+    assert steering.polls == 1
+
+
+async def test_before_effects_leaves_the_first_call_and_invalid_ones_alone() -> None:
+    steering = Steering()
+    steering.say()
+
+    ran = await steered(["act", "nothing", "act"], steering)
+
+    assert ran.statuses == ["ok", "not_found", "skipped_steering"]
+
+
+async def test_a_systems_notice_is_not_blamed_on_the_user() -> None:
+    ran = await steered(["act", "act"], Steering(1, kind="notice"), strategy=Sequential())
+
+    assert "not from the user" in ran.texts[1]
+
+
+async def test_a_getter_that_raises_counts_as_empty() -> None:
+    async def broken() -> list[UserMessage]:
+        raise OSError("gone")
+
+    ran = await run(
+        [ScriptedTool()],
+        calls("act", "act"),
+        ExecutionOptions(strategy=Sequential()),
+        steering=broken,  # pyright: ignore[reportArgumentType]
+    )
+
+    assert ran.statuses == ["ok", "ok"]
+    assert [event.code for event in ran.of(Warned)] == ["steering_failed"] * 2
+
+
+async def test_a_call_that_waits_for_a_person_gives_way_when_told_of_a_message() -> None:
+    gate = ApprovalGate(interactive=True)
+    doors = Doors()
+    steering = Steering()
+    tools = [ScriptedTool("look", doors, read_only=True), ScriptedTool("ask")]
+    async with bench_of(
+        tools,
+        ExecutionOptions(strategy=Parallel(), steering_mode="before_effects"),
+        gate=gate,
+        policy=FakePolicy({"ask": "ask"}),
+        get_steering=steering,
+    ) as bench:
+        bench.scheduler.submit_all(calls("look", "ask"))
+        async with asyncio.TaskGroup() as group:
+            finishing = group.create_task(bench.scheduler.finish())
+            await bench.until(ApprovalRequested)
+            await doors.until("c0")
+            bench.scheduler.notice_steering()
+            await settled()
+            assert steering.polls == 1
+            steering.say()
+            bench.scheduler.notice_steering()
+            await bench.until(ApprovalResolved)
+            doors.open("c0")
+        result = finishing.result()
+        bench.scheduler.notice_steering()
+
+    assert [report.status for report in result.reports] == ["ok", "skipped_steering"]
+    assert result.steering_messages
+    assert bench.events(ApprovalResolved)[0].by == "cancel"
+    bench.judge()
+
+
+async def test_other_modes_wait_for_their_boundary_even_when_told() -> None:
+    doors = Doors()
+    steering = Steering()
+    async with bench_of(
+        [ScriptedTool(behaviour=doors)], ExecutionOptions(strategy=Parallel()), get_steering=steering
+    ) as bench:
+        bench.scheduler.submit_all(calls("act"))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(bench.scheduler.finish())
+            await doors.until("c0")
+            bench.scheduler.notice_steering()
+            await settled()
+            assert steering.polls == 0
+            doors.open("c0")
+
+
+def test_interrupt_cancels_what_may_be_interrupted_and_skips_the_rest() -> None:
+    steering = Steering()
+
+    async def speak(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        await asyncio.sleep(1)
+        steering.say()
+        await asyncio.sleep(9)
+        return ToolResult.of_text("spoke")
+
+    async def work() -> tuple[Ran, float]:
+        tools = [
+            ScriptedTool("long", sleeping(1000), safe=True, interruptible=True),
+            ScriptedTool("speak", speak, safe=True),
+            ScriptedTool("look", read_only=True),
+            ScriptedTool(),
+        ]
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        asked = calls("long", "speak", "act", "look")
+        ran = await run(tools, asked, ExecutionOptions(steering_mode="interrupt"), steering=steering)
+        return ran, loop.time() - began
+
+    ran, took = run_virtual(work())
+
+    assert ran.statuses == ["interrupted", "ok", "skipped_steering", "skipped_steering"]
+    assert 9.9 < took < 10.2
+    assert "the user sent a message" in ran.texts[0]
+
+
+def test_interrupt_looks_again_and_again_and_at_the_end() -> None:
+    steering = Steering()
+
+    async def work() -> Ran:
+        options = ExecutionOptions(steering_mode="interrupt", interrupt_interval=0.5)
+        return await run([ScriptedTool(behaviour=sleeping(2.2))], calls("act"), options, steering=steering)
+
+    ran = run_virtual(work())
+
+    assert ran.statuses == ["ok"]
+    assert steering.polls == 6
+
+
+def test_auto_between_batches_looks_whenever_nothing_runs() -> None:
+    steering = Steering()
+
+    async def work() -> Ran:
+        tools = [ScriptedTool("look", sleeping(1), read_only=True), ScriptedTool(behaviour=sleeping(1))]
+        options = ExecutionOptions(steering_mode="between_batches")
+        return await run(tools, calls("look", "look", "act"), options, steering=steering)
+
+    ran = run_virtual(work())
+
+    assert ran.statuses == ["ok"] * 3
+    assert steering.polls in (2, 3)

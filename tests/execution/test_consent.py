@@ -1,0 +1,235 @@
+from typing import Any
+
+import pytest
+
+from tests.execution.kit import FakePolicy, ScriptedTool, call
+from tests.execution.stage_kit import FakeGuardrails, Stand, status
+from tui_agent.execution import ApprovalGate, ExecutionOptions, call_digest
+from tui_agent.execution.admission import judge
+from tui_agent.execution.consent import MOST_QUESTIONS, ask_person, needs_answer, still_stands
+from tui_agent.execution.outcomes import Outcome
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, ToolBlockedOn, Warned
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.protocol.tool import Preview, ToolResult
+
+NEEDS_A: JsonObject = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+
+
+def approving(**answer: Any) -> ApprovalGate:
+    return ApprovalGate(approver=lambda request: ApprovalDecision.model_validate({"decision": "approve", **answer}))
+
+
+def asking(**settings: Any) -> Stand:
+    settings.setdefault("policy", FakePolicy({"act": "ask"}))
+    return Stand(*settings.pop("tools", ()), **settings)
+
+
+async def outcome_of(stand: Stand) -> Outcome | None:
+    return await judge(stand.engine, stand.state) or await ask_person(stand.engine, stand.state)
+
+
+async def test_nobody_is_asked_where_the_judgement_is_clear() -> None:
+    for stand in (Stand(), Stand(policy=FakePolicy())):
+        assert await outcome_of(stand) is None
+        assert not needs_answer(stand.engine, stand.state)
+        assert stand.events(ApprovalRequested) == []
+
+
+async def test_the_question_says_all_there_is_to_know() -> None:
+    preview = Preview(kind="diff", text="+a", path="/w/f")
+    policy = FakePolicy({"act": "ask"}, targets=lambda arguments: ("/w/f",))
+    stand = asking(tools=[ScriptedTool(preview=preview)], asked=call(a=1), policy=policy, gate=approving())
+
+    assert await outcome_of(stand) is None
+
+    question = stand.events(ApprovalRequested)[0]
+    assert (question.call_id, question.tool, question.args, question.summary) == ("c", "act", {"a": 1}, "act!")
+    assert (question.reason, question.targets, question.preview) == ("act is ask", ("/w/f",), preview)
+    assert question.digest == call_digest("act", {"a": 1}, ["/w/f"])
+    assert (question.session_rule, question.agent) == ("act(*)", "main")
+    assert stand.events(ToolBlockedOn)[0].what == "approval"
+    assert stand.state.preview == preview
+    assert stand.state.stale
+    assert len(stand.state.asked) == 1
+
+
+async def test_a_preview_that_fails_is_left_out() -> None:
+    class Broken(ScriptedTool):
+        async def preview(self, arguments: JsonObject) -> Preview | None:
+            raise OSError
+
+        def summarise(self, arguments: JsonObject) -> str:
+            raise OSError
+
+    stand = asking(tools=[Broken()], gate=approving())
+
+    assert await outcome_of(stand) is None
+    assert stand.events(ApprovalRequested)[0].preview is None
+
+
+async def test_what_was_approved_is_not_asked_again() -> None:
+    stand = asking(gate=approving())
+
+    assert await outcome_of(stand) is None
+    assert await outcome_of(stand) is None
+    assert len(stand.events(ApprovalRequested)) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected", "text", "is_error"),
+    [
+        ({"decision": "deny"}, "denied_user", "The user denied this call.", True),
+        ({"decision": "deny", "note": "wrong file"}, "denied_user", "The user said: wrong file", True),
+        ({"decision": "skip"}, "skipped_user", "Skipped by the user.", True),
+        ({"decision": "skip", "override_result": ToolResult.of_text("known")}, "skipped_user", "known", False),
+        ({"override_result": ToolResult.of_text("instead")}, "overridden", "instead", False),
+    ],
+)
+async def test_what_the_person_answers_decides(answer: JsonObject, expected: str, text: str, is_error: bool) -> None:
+    stand = asking(gate=approving(**answer))
+
+    outcome = await outcome_of(stand)
+
+    assert outcome is not None
+    assert outcome.status == expected
+    assert text in outcome.result.text
+    assert outcome.result.is_error is is_error
+    assert outcome.halts is None
+
+
+async def test_where_nobody_can_answer_the_call_is_denied_and_says_so() -> None:
+    outcome = await outcome_of(asking())
+
+    assert outcome is not None
+    assert outcome.status == "denied_policy"
+    assert "no approver is available" in outcome.result.text
+
+
+@pytest.mark.parametrize(("note", "halts"), [("", "stopped"), ("because", None)])
+async def test_a_denial_without_words_may_end_the_turn(note: str, halts: str | None) -> None:
+    stand = asking(gate=approving(decision="deny", note=note), options=ExecutionOptions(on_reject="stop_turn"))
+
+    outcome = await outcome_of(stand)
+
+    assert outcome is not None
+    assert outcome.halts == halts
+
+
+async def test_the_persons_words_with_an_approval_reach_the_model() -> None:
+    stand = asking(gate=approving(note="mind the gap"))
+
+    assert await outcome_of(stand) is None
+    assert stand.state.notes == ["The user said: mind the gap"]
+
+
+async def test_edited_arguments_are_validated_judged_and_made_known() -> None:
+    stand = asking(asked=call(a=1, b=2), gate=approving(input={"a": 3, "b": 2}))
+
+    assert await outcome_of(stand) is None
+
+    assert stand.state.arguments == {"a": 3, "b": 2}
+    assert stand.turns.heard == ["change"]
+    assert "changed the arguments before approving: a." in stand.state.notes[0]
+    assert await outcome_of(stand) is None
+    assert len(stand.events(ApprovalRequested)) == 1
+
+
+async def test_the_same_arguments_sent_back_are_no_edit() -> None:
+    stand = asking(asked=call(a=1), gate=approving(input={"a": 1}))
+
+    assert await outcome_of(stand) is None
+    assert stand.state.notes == []
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [({"a": "x"}, "invalid"), ({"a": 1, "forbidden": 1}, "denied_policy"), ({"a": 1, "t": "bad"}, "denied_guardrail")],
+)
+async def test_edited_arguments_pass_every_check(given: JsonObject, expected: str) -> None:
+    stand = asking(
+        tools=[ScriptedTool(schema=NEEDS_A)], asked=call(a=1), gate=approving(input=given), guardrails=FakeGuardrails()
+    )
+
+    assert status(await outcome_of(stand)) == expected
+
+
+@pytest.mark.parametrize("scope", ["session", "project", "user"])
+async def test_a_wider_approval_stores_the_rule_that_was_shown(scope: str) -> None:
+    policy = FakePolicy({"act": "ask"})
+    stand = asking(policy=policy, gate=approving(scope=scope))
+
+    assert await outcome_of(stand) is None
+    assert policy.granted == [("act(*)", scope)]
+
+
+async def test_a_rule_that_cannot_be_stored_is_told_and_the_call_runs_once() -> None:
+    class Refusing(FakePolicy):
+        def grant(self, rule: str, scope: Any) -> None:
+            raise ConfigurationError("read-only disk")
+
+    for policy in (Refusing({"act": "ask"}), FakePolicy({"act": "ask"}, rule=None)):
+        stand = asking(policy=policy, gate=approving(scope="project"))
+        assert await outcome_of(stand) is None
+        assert [event.code for event in stand.events(Warned)] == ["grant_failed"]
+
+
+async def test_the_rule_of_an_edited_call_is_made_of_the_edited_arguments() -> None:
+    class ByArguments(FakePolicy):
+        def grant_rule(self, tool: Any, arguments: JsonObject) -> str | None:
+            return f"act({arguments['a']})"
+
+    policy = ByArguments({"act": "ask"})
+    stand = asking(policy=policy, asked=call(a=1), gate=approving(scope="session", input={"a": 2}))
+
+    await outcome_of(stand)
+
+    assert policy.granted == [("act(2)", "session")]
+
+
+@pytest.mark.parametrize(("verdict", "expected"), [("allow", None), ("deny", "denied_policy")])
+async def test_a_policy_that_changed_answers_for_the_person(verdict: str, expected: str | None) -> None:
+    policy = FakePolicy({"act": "ask"})
+    gate = ApprovalGate(interactive=True)
+
+    def change(request: ApprovalRequest) -> None:
+        policy.verdicts["act"] = verdict
+        gate.reconsider()
+
+    gate.on_request = change
+    stand = asking(policy=policy, gate=gate)
+
+    assert status(await outcome_of(stand)) == expected
+    assert stand.events(ApprovalResolved)[0].by == "policy"
+    assert stand.state.approved is None
+
+
+async def test_a_call_whose_targets_keep_changing_is_denied_in_the_end() -> None:
+    stand = asking(gate=approving())
+    stand.state.questions = MOST_QUESTIONS
+
+    assert status(await outcome_of(stand)) == "denied_policy"
+
+
+async def test_targets_that_changed_make_an_approval_void() -> None:
+    target = ["/w/a"]
+    policy = FakePolicy({"act": "ask"}, targets=lambda arguments: (target[0],))
+    stand = asking(policy=policy, gate=approving())
+    assert await outcome_of(stand) is None
+
+    target[0] = "/etc/passwd"
+    assert still_stands(stand.engine, stand.state) is None
+
+    assert needs_answer(stand.engine, stand.state)
+
+
+async def test_a_tool_that_was_removed_or_replaced_does_not_run() -> None:
+    stand = Stand()
+    assert still_stands(stand.engine, stand.state) is None
+
+    stand.engine.registry.remove("act")
+    assert status(still_stands(stand.engine, stand.state)) == "not_found"
+
+    stand.engine.registry.add(ScriptedTool())
+    assert status(still_stands(stand.engine, stand.state)) == "not_found"

@@ -1,0 +1,276 @@
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.execution.kit import FakePolicy, ScriptedTool, call, run, sleeping
+from tests.execution.stage_kit import Stand
+from tests.support.virtual_clock import run_virtual
+from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
+from tui_agent.execution.call_state import CallState
+from tui_agent.execution.executor import ADMISSION, cut_off, take_slot
+from tui_agent.execution.outcomes import Outcome
+from tui_agent.protocol.events import ToolEnded
+from tui_agent.protocol.hooks import DenyCall, ModifyArguments, OverrideResult
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.tool import Tool, ToolContext, ToolResult
+
+APPROVING = ApprovalDecision(decision="approve")
+
+
+class Order:
+    """Notes in which order the parts of the pipeline are asked."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self.hooks = HookBus()
+        self.hooks.add("before_tool", lambda question: self.heard.append("before"))
+        self.hooks.add("after_tool", lambda question: self.heard.append("after"))
+        self.hooks.add("after_tool_observer", lambda question: self.heard.append("observer"))
+        self.gate = ApprovalGate(approver=self._approve)
+        self.tool = ScriptedTool(behaviour=self._behave)
+
+    async def _behave(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        self.heard.append("tool")
+        return ToolResult()
+
+    def _approve(self, request: Any) -> ApprovalDecision:
+        self.heard.append("person")
+        return APPROVING
+
+
+@pytest.mark.parametrize(
+    ("position", "heard"),
+    [
+        ("before_permission", ["before", "person", "tool", "after", "observer"]),
+        ("after_permission", ["person", "before", "tool", "after", "observer"]),
+        ("before_lookup", ["before", "person", "tool", "after", "observer"]),
+    ],
+)
+async def test_the_parts_of_the_pipeline_are_asked_in_their_order(position: Any, heard: list[str]) -> None:
+    order = Order()
+    options = ExecutionOptions(pre_hook_position=position)
+
+    await run([order.tool], [call()], options, hooks=order.hooks, policy=FakePolicy({"act": "ask"}), gate=order.gate)
+
+    assert order.heard == heard
+
+
+@pytest.mark.parametrize(("position", "asked"), [("before_permission", 0), ("before_lookup", 1)])
+async def test_only_before_the_lookup_hooks_are_asked_about_unknown_tools(position: Any, asked: int) -> None:
+    seen: list[Any] = []
+    hooks = HookBus()
+    hooks.before_tool(lambda question: seen.append(question.tool))
+
+    ran = await run([], [call("nothing")], ExecutionOptions(pre_hook_position=position), hooks=hooks)
+
+    assert ran.statuses == ["not_found"]
+    assert seen == [None] * asked
+
+
+async def test_rewriting_after_the_approval_asks_the_person_about_the_new_arguments() -> None:
+    asked: list[JsonObject] = []
+    hooks = HookBus()
+    hooks.before_tool(lambda question: ModifyArguments({"b": 2}))
+
+    def approve(request: Any) -> ApprovalDecision:
+        asked.append(request.args)
+        return APPROVING
+
+    ran = await run(
+        [ScriptedTool()],
+        [call(a=1)],
+        ExecutionOptions(pre_hook_position="after_permission"),
+        hooks=hooks,
+        policy=FakePolicy({"act": "ask"}),
+        gate=ApprovalGate(approver=approve),
+    )
+
+    assert asked == [{"a": 1}, {"b": 2}]
+    assert ran.texts == ["act {'b': 2}"]
+
+
+@pytest.mark.parametrize("refusal", ["unknown", "invalid", "hook", "policy", "nobody"])
+async def test_every_refusal_has_one_end_and_no_start(refusal: str) -> None:
+    hooks = HookBus()
+    if refusal == "hook":
+        hooks.before_tool(lambda question: DenyCall("no"))
+    policy = FakePolicy({"act": {"policy": "deny", "nobody": "ask"}.get(refusal, "allow")})
+    tool = ScriptedTool(schema={"type": "object", "required": ["a"]} if refusal == "invalid" else None)
+
+    ran = await run([tool], [call("x" if refusal == "unknown" else "act")], hooks=hooks, policy=policy)
+
+    assert "tool.started c" not in ran.types
+    assert ran.types.count("tool.ended c") == 1
+    assert tool.calls == []
+    assert ran.result.tool_results[0].is_error
+
+
+async def test_a_start_can_be_told_for_calls_that_never_run() -> None:
+    options = ExecutionOptions(balanced_start=True)
+
+    ran = await run([ScriptedTool()], [call("x", "a"), call("act", "b")], options)
+
+    assert [line for line in ran.types if line.startswith("tool.started")] == ["tool.started a", "tool.started b"]
+
+
+async def test_observers_hear_of_calls_that_ran_and_of_unknown_tools() -> None:
+    heard: list[ToolEnded] = []
+    hooks = HookBus()
+    hooks.after_tool_observer(heard.append)
+    hooks.before_tool(lambda question: question.call.id != "skipped")
+
+    await run([ScriptedTool()], [call("act", "ran"), call("act", "skipped"), call("x", "unknown")], hooks=hooks)
+
+    assert sorted(ended.call_id for ended in heard) == ["ran", "unknown"]
+
+
+async def test_the_end_says_all_about_the_call() -> None:
+    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        context.measure("n", 1)
+        return ToolResult.of_text("done", details={"k": 1}).model_copy(update={"child_run_id": "run_2"})
+
+    ran = await run([ScriptedTool(behaviour=behaviour)], [call()])
+
+    ended = ran.ended("c")
+    assert (ended.status, ended.is_error, ended.index, ended.size_bytes) == ("ok", False, 0, 4)
+    assert (ended.details, ended.child_run_id, ended.metrics["n"].value) == ({"k": 1}, "run_2", 1)
+    report = ran.result.reports[0]
+    assert (report.call_id, report.tool_name, report.status, report.error) == ("c", "act", "ok", None)
+    assert report.metrics["n"].value == 1
+
+
+def test_time_is_told_apart_into_queue_approval_and_work() -> None:
+    async def approve(request: Any) -> ApprovalDecision:
+        await asyncio.sleep(60)
+        return APPROVING
+
+    async def work() -> ToolEnded:
+        tools = [ScriptedTool("act", sleeping(5)), ScriptedTool("ask", sleeping(2))]
+        ran = await run(
+            tools,
+            [call("act", "a"), call("ask", "b")],
+            policy=FakePolicy({"ask": "ask"}),
+            gate=ApprovalGate(approver=approve),
+        )
+        assert round(ran.result.approval_ms) == 60_000
+        return ran.ended("b")
+
+    ended = run_virtual(work())
+
+    assert (round(ended.approval_ms), round(ended.latency_ms), round(ended.queued_ms)) == (60_000, 2_000, 0)
+
+
+class Taking:
+    """Turns that must be waited for, the first time they are asked."""
+
+    def __init__(self, stand: Stand, meanwhile: Any = lambda: None) -> None:
+        self.heard: list[str] = []
+        self._meanwhile = meanwhile
+        stand.state.turns = self
+
+    def settle(self, state: CallState) -> None: ...
+
+    def change(self, state: CallState) -> None: ...
+
+    async def take(self, state: CallState) -> Outcome | None:
+        self.heard.append("take")
+        state.stale = len(self.heard) == 1
+        self._meanwhile()
+        return None
+
+    def give_back(self, state: CallState) -> None:
+        self.heard.append("give_back")
+
+
+async def test_after_a_wait_the_call_is_judged_again() -> None:
+    policy = FakePolicy()
+    stand = Stand(policy=policy)
+
+    def deny() -> None:
+        policy.verdicts["act"] = "deny"
+
+    Taking(stand, deny)
+    outcome = await take_slot(stand.engine, stand.state)
+
+    assert outcome is not None
+    assert outcome.status == "denied_policy"
+
+
+async def test_a_permit_is_given_back_while_a_person_is_asked_once_more() -> None:
+    policy = FakePolicy()
+    stand = Stand(policy=policy, gate=ApprovalGate(approver=lambda request: APPROVING))
+
+    def ask() -> None:
+        policy.verdicts["act"] = "ask"
+
+    turns = Taking(stand, ask)
+
+    assert await take_slot(stand.engine, stand.state) is None
+    assert turns.heard == ["take", "give_back", "take"]
+
+
+async def test_a_cut_off_call_tells_how_far_it_came() -> None:
+    texts: dict[str, str] = {}
+
+    async def cut(phase: Any, *, started: bool) -> None:
+        stand = Stand()
+        stand.state.phase = phase
+        stand.state.started_at = 1.0 if started else None
+        try:
+            await asyncio.Event().wait()
+        finally:
+            texts[phase] = cut_off(stand.state).result.text
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [
+            group.create_task(cut("waiting", started=False)),
+            group.create_task(cut("running", started=True)),
+            group.create_task(cut("ran", started=True)),
+        ]
+        await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+
+    assert "not run" in texts["waiting"]
+    assert "part of its work" in texts["running"]
+    assert "ran to its end" in texts["ran"]
+    assert "engine failed" in cut_off(Stand().state).result.text
+
+
+async def test_a_fault_of_our_own_still_ends_every_call() -> None:
+    class Broken(FakePolicy):
+        def check(self, tool: Tool, arguments: JsonObject) -> Any:
+            raise TimeoutError("never raises, they said")
+
+    stand = Stand(policy=Broken())
+
+    with pytest.raises(TimeoutError):
+        await stand.executor.execute(stand.state)
+
+    ended = stand.events(ToolEnded)[0]
+    assert ended.status == "interrupted"
+    assert "engine failed" in ended.content[0].text
+
+
+async def test_an_overridden_call_does_not_run() -> None:
+    tool = ScriptedTool()
+    hooks = HookBus()
+    hooks.before_tool(lambda question: OverrideResult(ToolResult.of_text("known")))
+
+    ran = await run([tool], [call()], hooks=hooks)
+
+    assert ran.statuses == ["overridden"]
+    assert not ran.result.tool_results[0].is_error
+    assert tool.calls == []
+
+
+@pytest.mark.parametrize("position", ADMISSION)
+async def test_an_invalid_call_is_never_judged(position: Any) -> None:
+    policy = FakePolicy()
+    tool = ScriptedTool(schema={"type": "object", "required": ["a"]})
+
+    await run([tool], [call()], ExecutionOptions(pre_hook_position=position), policy=policy)
+
+    assert policy.checks == 0

@@ -1,0 +1,79 @@
+from typing import Any
+
+import pytest
+
+from tests.execution.kit import FakePolicy, ScriptedTool, call
+from tests.execution.stage_kit import Stand
+from tui_agent.execution import ExecutionOptions, Parallel
+from tui_agent.execution.reception import may_start_early, tell_queued
+from tui_agent.protocol.events import ToolQueued
+from tui_agent.protocol.messages import JsonObject
+
+
+async def test_a_received_call_is_told_with_what_is_known_of_it() -> None:
+    stand = Stand(ScriptedTool("look", read_only=True), asked=call("look", a=1))
+    stand.state.group = 2
+
+    tell_queued(stand.engine, stand.state)
+
+    assert stand.events() == [
+        ToolQueued(call_id="c", name="look", args_raw={"a": 1}, index=0, group=2, safe=True, summary="look!")
+    ]
+
+
+@pytest.mark.parametrize("name", ["act", "nothing"])
+async def test_a_call_that_cannot_be_summarised_is_told_all_the_same(name: str) -> None:
+    class Broken(ScriptedTool):
+        def summarise(self, arguments: JsonObject) -> str:
+            raise KeyError
+
+    stand = Stand(Broken(), asked=call(name))
+    tell_queued(stand.engine, stand.state)
+
+    assert stand.events(ToolQueued)[0].summary == ""
+
+
+async def test_what_is_wrong_with_a_call_is_kept_and_not_told_yet() -> None:
+    stand = Stand(asked=call("nothing"))
+
+    assert stand.state.unfit is not None
+    assert stand.state.unfit.status == "not_found"
+    assert stand.events() == []
+
+
+async def test_a_call_sees_a_token_of_its_own_below_the_runs() -> None:
+    stand = Stand()
+
+    stand.state.token.cancel("only this one")
+    assert not stand.token.is_set()
+
+    other = Stand()
+    other.token.cancel("all of them")
+    assert other.state.token.is_set()
+
+
+READ = {"read_only": True}
+
+
+@pytest.mark.parametrize(
+    ("tool", "options", "policy", "asked", "answer"),
+    [
+        (READ, {}, None, "t", True),
+        (READ, {}, FakePolicy(), "t", True),
+        (READ, {}, FakePolicy({"t": "ask"}), "t", False),
+        (READ, {}, FakePolicy({"t": "deny"}), "t", False),
+        (READ, {}, None, "unknown", False),
+        (READ, {"stream_tools": "off"}, None, "t", False),
+        (READ, {"strategy": Parallel()}, None, "t", False),
+        ({}, {}, None, "t", False),
+        ({"safe": True}, {}, None, "t", False),
+        ({"read_only": True, "safe": False}, {}, None, "t", False),
+        ({"read_only": True, "alone": True}, {}, None, "t", False),
+    ],
+)
+async def test_only_harmless_calls_begin_while_the_model_talks(
+    tool: dict[str, Any], options: dict[str, Any], policy: FakePolicy | None, asked: str, answer: bool
+) -> None:
+    stand = Stand(ScriptedTool("t", **tool), asked=call(asked), options=ExecutionOptions(**options), policy=policy)
+
+    assert may_start_early(stand.engine, stand.state) is answer
