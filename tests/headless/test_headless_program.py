@@ -17,6 +17,7 @@ from tui_agent.protocol.envelope import Envelope, read_envelope
 from tui_agent.session import SessionStore, StoredSession
 
 PATIENCE = 30
+REPOSITORY = Path(__file__).parents[2]
 
 
 class Process:
@@ -25,7 +26,9 @@ class Process:
     def __init__(self, root: Path, chosen: dict[str, Any]) -> None:
         command = [sys.executable, "-m", "tests.headless.headless_program", str(root), json.dumps(chosen)]
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, encoding="utf-8")
+        self.process = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, encoding="utf-8", cwd=REPOSITORY
+        )
         assert self.process.stdin
         assert self.process.stdout
         assert self.process.stderr

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -97,6 +96,7 @@ async def test_descriptors_that_do_not_block_are_waited_for() -> None:
     outlet.start()
     async with asyncio.TaskGroup() as tasks:
         heard = tasks.create_task(lines_of(read, longest=1_000_000))
+        # Time for the reader to find nothing; without it the outcome is the same.
         await asyncio.sleep(0.05)
         outlet.put(b"x" * 500_000 + b"\n")
         outlet.end()
@@ -133,10 +133,8 @@ async def test_a_slow_reader_makes_room_wait_and_put_never() -> None:
     read, write = os.pipe()
     outlet = Outlet(write)
     outlet.start()
-    began = time.monotonic()
     for _ in range(4):
         outlet.put(b"x" * (BACKLOG // 2))
-    assert time.monotonic() - began < 2
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.05):
             await outlet.room()

@@ -24,6 +24,8 @@ from tui_agent.providers.scripted_provider import Say, Step, Think, Wait, call, 
 from tui_agent.session import SessionStore, StoredSession
 from tui_agent.session.replay import NOT_STARTED, OUTCOME_UNKNOWN, messages_of
 
+REPOSITORY = Path(__file__).parents[2]
+
 Body = Callable[[AgentLoop, EventBus], Awaitable[None]]
 
 
@@ -174,7 +176,8 @@ asyncio.run(main(Path(sys.argv[1])))
 
 def killed_while_it_works(root: Path, seconds: float) -> StoredSession:
     """Lets an agent go on with the session in a process of its own, kills it, and loads what is left."""
-    with subprocess.Popen([sys.executable, "-c", KILLED, str(root)], stdout=subprocess.PIPE) as agent:
+    command = [sys.executable, "-c", KILLED, str(root)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=REPOSITORY) as agent:
         assert agent.stdout is not None
         assert agent.stdout.readline() == b"on\n"
         with pytest.raises(subprocess.TimeoutExpired):

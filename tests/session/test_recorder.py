@@ -38,6 +38,8 @@ from tui_agent.session.recorder import OUTPUT_KEPT, Recorder, Spool
 from tui_agent.session.replay import messages_of
 from tui_agent.session.unfinished import unfinished
 
+REPOSITORY = Path(__file__).parents[2]
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
@@ -223,14 +225,12 @@ async def test_more_than_the_bus_remembers_is_kept(bus: EventBus, path: Path) ->
 
 async def test_a_slow_disk_does_not_hold_up_who_tells(bus: EventBus, path: Path) -> None:
     disk, gate = FailingDisk(), threading.Event()
-    disk.before_write = lambda: gate.wait(20) and None
+    disk.before_write = lambda: gate.wait() and None
     async with Recorder(bus, path, disk=disk):
         Player(bus).play((PlayedRun(),))
-        began = time.monotonic()
         for number in range(1_000):
             bus.publish(Noticed(code="n", text=str(number)))
             await asyncio.sleep(0)
-        assert time.monotonic() - began < 5
         gate.set()
 
     assert kept(path).count("notice") == 1_000
@@ -444,7 +444,9 @@ def test_two_threads_may_add_and_write(path: Path) -> None:
 
 def start_recording(path: Path, *limits: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.session.recording_program", str(path), *limits], stdout=subprocess.PIPE
+        [sys.executable, "-m", "tests.session.recording_program", str(path), *limits],
+        stdout=subprocess.PIPE,
+        cwd=REPOSITORY,
     )
 
 
