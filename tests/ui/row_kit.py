@@ -167,6 +167,8 @@ class HostApp(App[None]):
     #side { width: 38%; border-left: solid $border-blurred; color: $text-muted; }
     """
 
+    AUTO_FOCUS = None
+
     def __init__(self, *, theme: str = DEFAULT_THEME, side: bool = False) -> None:
         super().__init__()
         self._theme = theme

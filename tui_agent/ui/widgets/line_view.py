@@ -29,7 +29,7 @@ SELECTED = "selected"
 """The one style that is the screen's own."""
 
 
-class LineView(ScrollView, can_focus=True):
+class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     """Rows of `Line`s. A subclass knows the rows; this knows their colours."""
 
     ALLOW_SELECT = True
