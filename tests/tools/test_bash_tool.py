@@ -239,6 +239,15 @@ async def test_the_command_is_what_was_given_byte_for_byte(bash: BashTool) -> No
     assert (await call(bash, command=command)).text == command
 
 
+async def test_a_command_that_looks_like_an_option_is_a_command(bash: BashTool) -> None:
+    assert "--version: command not found" in (await call(bash, command="--version")).text
+    assert "-x: command not found" in (await call(bash, command="-x")).text
+
+
+async def test_git_leaves_no_housekeeping_in_the_background(bash: BashTool) -> None:
+    assert (await call(bash, command="git config gc.auto; git config maintenance.auto")).text == "0\nfalse"
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -113,7 +113,7 @@ async def test_the_preview_is_the_difference_and_writes_nothing(edit: EditTool, 
     assert preview is not None
     assert preview.text == "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n"
     assert failing is not None
-    assert failing.text.startswith("This call would fail: a was not changed")
+    assert failing.text.startswith("As things stand, this call would fail: a was not changed")
     assert (root / "a").read_text() == "1\n"
 
 

@@ -210,6 +210,12 @@ async def test_a_sink_that_has_enough_ends_the_program(root: Path) -> None:
     assert outcome.seconds < GRACE + 1
 
 
+async def test_a_sink_that_has_enough_of_what_is_left_after_the_end_says_so(root: Path) -> None:
+    outcome = await run(bash("printf 1234567890", root), BoundedBytes(5))
+
+    assert outcome.ending == "enough"
+
+
 async def test_the_limit_may_be_none(root: Path) -> None:
     assert (await run(bash("true", root, limit=None))).returncode == 0
 

@@ -109,7 +109,7 @@ def test_predicates_ask_the_typed_methods() -> None:
 async def test_what_a_typed_method_cannot_tell_is_unknown_or_said_in_words() -> None:
     assert tool.accesses({"name": "broken"}) is None
     preview = await tool.preview({"name": "broken"})
-    assert preview == Preview(kind="text", text="This call would fail: no such path")
+    assert preview == Preview(kind="text", text="As things stand, this call would fail: no such path")
     assert await tool.preview({"name": "x"}) == Preview(kind="text", text="x")
 
 

@@ -133,6 +133,7 @@ async def test_the_same_content_is_not_written_again(write: WriteTool, root: Pat
         (b"a\r\nb\r\n", "x\r\ny\n", b"x\r\ny\r\n"),
         (b"a\nb\n", "x\r\ny\r\n", b"x\ny\n"),
         (b"a", "x\r\ny\n", b"x\r\ny\n"),
+        (b"a\r\nb\r\nc\n", "a\nb\nc\n", b"a\r\nb\r\nc\r\n"),
         (codecs.BOM_UTF8 + b"a\n", "x\n", codecs.BOM_UTF8 + b"x\n"),
         (
             codecs.BOM_UTF16_LE + "a\r\n".encode("utf-16-le"),
@@ -218,13 +219,22 @@ async def test_the_preview_is_the_difference_and_writes_nothing(write: WriteTool
     assert not (root / "a").exists()
 
 
-async def test_the_preview_of_a_call_that_would_fail_says_why(write: WriteTool, root: Path) -> None:
-    (root / "a").write_text("unknown")
-    preview = await write.preview({"path": "a", "content": "x"})
+async def test_the_preview_of_a_file_that_may_yet_be_read_is_its_difference(write: WriteTool, root: Path) -> None:
+    (root / "a").write_text("unknown\n")
+    preview = await write.preview({"path": "a", "content": "x\n"})
 
     assert preview is not None
-    assert preview.kind == "text"
-    assert "never read" in preview.text
+    assert preview.text == "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-unknown\n+x\n"
+
+
+async def test_the_preview_of_a_call_that_would_fail_says_why(write: WriteTool) -> None:
+    preview = await write.preview({"path": ".", "content": "x"})
+
+    assert preview is not None
+    assert (preview.kind, preview.text) == (
+        "text",
+        "As things stand, this call would fail: . is a directory; name a file",
+    )
 
 
 def test_tells_what_a_call_is_about(write: WriteTool, root: Path) -> None:
@@ -236,3 +246,4 @@ def test_tells_what_a_call_is_about(write: WriteTool, root: Path) -> None:
     assert write.subject(arguments) == PathSubject("a/../b", "write")
     assert write.summarise(arguments) == "a/../b (2 lines)"
     assert write.summarise({"path": "b", "content": ""}) == "b (0 lines)"
+    assert write.summarise({"path": "b", "content": "x\n"}) == "b (1 line)"

@@ -96,7 +96,7 @@ class BashTool(TypedTool[BashArguments]):
         environment = child_environment(os.environ)
         if self.call_is_read_only(args):
             environment = with_read_only_git(environment)
-        argv = (str(bash), "--noprofile", "--norc", "-c", args.command)
+        argv = (str(bash), "--noprofile", "--norc", "-c", "--", args.command)
         return ProcessSpec(argv, self._workspace.root, environment, args.timeout + _OWN_TIMER_LATER)
 
 

@@ -1,7 +1,7 @@
 """What a child process is told by its environment: no secret of ours, no pager, no prompt (safety promise 9, P38)."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 _SECRET = re.compile(r"(_KEY|APIKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD|_PAT)$", re.IGNORECASE)
 _OURS = ("ANTHROPIC_", "TUI_AGENT_")
@@ -23,6 +23,9 @@ _QUIET = {
     "DEBIAN_FRONTEND": "noninteractive",
 }
 
+_NO_BACKGROUND_GIT = (("gc.auto", "0"), ("maintenance.auto", "false"))
+"""What git starts in the background would be ended with its command, again and again."""
+
 _READ_ONLY_GIT = (
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
@@ -37,17 +40,22 @@ def child_environment(inherited: Mapping[str, str]) -> dict[str, str]:
     command (start files, exported functions, shell options), and with pagers, prompts and colours off.
     """
     kept = {name: value for name, value in inherited.items() if _is_harmless(name)}
-    return kept | _QUIET
+    return _with_git_settings(kept | _QUIET, _NO_BACKGROUND_GIT)
 
 
 def with_read_only_git(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment for a command that ran without a question because it only reads: git then starts no program
     that a repository's own settings name, as far as settings can keep it from that, and takes no lock.
     """
+    return _with_git_settings(environment, _READ_ONLY_GIT) | {"GIT_OPTIONAL_LOCKS": "0"}
+
+
+def _with_git_settings(environment: Mapping[str, str], settings: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """The environment with settings for git behind those it may already hold; they weigh more than any file's."""
     count = environment.get("GIT_CONFIG_COUNT", "0")
     first = int(count) if count.isdecimal() else 0
-    changed = {"GIT_OPTIONAL_LOCKS": "0", "GIT_CONFIG_COUNT": str(first + len(_READ_ONLY_GIT))}
-    for number, (key, value) in enumerate(_READ_ONLY_GIT, start=first):
+    changed = {"GIT_CONFIG_COUNT": str(first + len(settings))}
+    for number, (key, value) in enumerate(settings, start=first):
         changed |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     return dict(environment) | changed
 

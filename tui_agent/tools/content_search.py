@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.errors import OperationCancelledError, ToolError
+from tui_agent.protocol.errors import ToolError
 
 from .child_environment import child_environment
 from .file_listing import BoundedBytes
@@ -95,8 +95,7 @@ async def _search_batch(
     command = engines[0].search_command(request, [f"./{name}" for name in batch])
     spec = ProcessSpec(command, root, child_environment(os.environ), seconds)
     outcome = await run_process(spec, output, errors, cancellation)
-    if outcome.ending == "cancelled":
-        raise OperationCancelledError(cancellation.reason)
+    cancellation.raise_if_set()
     words = errors.data.decode("utf-8", "replace").strip()
     if not output.data and words and outcome.ending == "exited":
         if len(engines) == 1:

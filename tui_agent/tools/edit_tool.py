@@ -55,19 +55,21 @@ class EditTool(TypedTool[EditArguments]):
         return f"{args.path} (−{removed} +{added}{' everywhere' if args.replace_all else ''})"
 
     async def call_preview(self, args: EditArguments) -> Preview:
-        return (await asyncio.to_thread(self._plan, args)).preview()
+        return (await asyncio.to_thread(self._plan, args, checked=False)).preview()
 
     async def run(self, args: EditArguments, context: ToolContext) -> ToolResult:
         async with self._workspace.alone_with(self._workspace.resolve(args.path)):
             plan = await asyncio.to_thread(self._plan, args)
             return await make_change(self._workspace, plan, context)
 
-    def _plan(self, args: EditArguments) -> PlannedChange:
+    def _plan(self, args: EditArguments, *, checked: bool = True) -> PlannedChange:
+        """What the call would do; a preview is not `checked`, as the file may yet be read before the call runs."""
         path, shown, notes = target_of(self._workspace, args.path)
         before = load_file(path, shown)
         if before is None:
             raise missing_file(path, shown)
-        refuse_changed(self._workspace, path, shown, before)
+        if checked:
+            refuse_changed(self._workspace, path, shown, before)
         try:
             edited = replace_text(before.text, args.old_string, args.new_string, everywhere=args.replace_all)
         except ToolError as error:

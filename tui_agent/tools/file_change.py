@@ -55,6 +55,11 @@ class PlannedChange:
         """What happens to the file."""
         return "created" if self.before is None else "modified"
 
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether the file already holds exactly this content."""
+        return self.before is not None and self.before.version.digest == digest_of(self.content)
+
     def preview(self) -> Preview:
         """The change for the person who is asked."""
         return Preview(kind="diff", text=self.diff.text, path=printable(str(self.path)))

@@ -62,8 +62,7 @@ async def list_files(
     output, errors = BoundedBytes(_LISTING_SIZE), BoundedBytes(_LISTING_SIZE)
     spec = ProcessSpec(command, root, child_environment(os.environ), LISTING_TIME)
     outcome = await run_process(spec, output, errors, cancellation)
-    if outcome.ending == "cancelled":
-        raise OperationCancelledError(cancellation.reason)
+    cancellation.raise_if_set()
     whole, _, _ = bytes(output.data).rpartition(b"\0")
     if not whole and outcome.returncode not in _RIPGREP_RAN:
         return await asyncio.to_thread(walk_files, scope, cancellation.is_set)

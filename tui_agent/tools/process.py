@@ -95,6 +95,7 @@ async def run_process(
         ending = await _wait_for_end(process, pump, cancellation, spec.limit)
         if ending == "exited":
             await pump.wait(DRAIN_TIME)
+            ending = "enough" if pump.sated.is_set() else ending
     finally:
         try:
             ended = await finish_in_thread(partial(end_tree, process.pid, mark, grace=GRACE))

@@ -152,7 +152,7 @@ class TypedTool(Tool, Generic[Args]):
         try:
             return await self.call_preview(args)
         except ToolError as error:
-            return Preview(kind="text", text=f"This call would fail: {error}")
+            return Preview(kind="text", text=f"As things stand, this call would fail: {error}")
 
     def _parsed(self, arguments: JsonObject) -> Args | None:
         try:

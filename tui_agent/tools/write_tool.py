@@ -1,6 +1,7 @@
 """The write tool: gives a file a whole new content."""
 
 import asyncio
+from pathlib import Path
 
 from pydantic import Field
 
@@ -49,26 +50,26 @@ class WriteTool(TypedTool[WriteArguments]):
 
     def call_summary(self, args: WriteArguments) -> str:
         lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))
-        return f"{args.path} ({lines:,} lines)"
+        return f"{args.path} ({lines:,} {'line' if lines == 1 else 'lines'})"
 
     async def call_preview(self, args: WriteArguments) -> Preview:
-        return (await asyncio.to_thread(self._plan, args)).preview()
+        return (await asyncio.to_thread(self._plan, args, checked=False)).preview()
 
     async def run(self, args: WriteArguments, context: ToolContext) -> ToolResult:
         async with self._workspace.alone_with(self._workspace.resolve(args.path)):
             plan = await asyncio.to_thread(self._plan, args)
-            if plan.before is not None and not plan.diff.text:
+            if plan.changes_nothing:
                 return unchanged(plan)
             return await make_change(self._workspace, plan, context)
 
-    def _plan(self, args: WriteArguments) -> PlannedChange:
+    def _plan(self, args: WriteArguments, *, checked: bool = True) -> PlannedChange:
+        """What the call would do; a preview is not `checked`, as the file may yet be read before the call runs."""
         path, shown, notes = target_of(self._workspace, args.path)
         before = load_file(path, shown)
         if before is None:
             return plan_change(path, shown, None, args.content, args.content.encode(), notes)
-        if self._workspace.versions.last_seen(path) is None:
-            raise ToolError(f"{shown} exists and was never read; read it first, so that nothing unknown is overwritten")
-        refuse_changed(self._workspace, path, shown, before)
+        if checked:
+            self._refuse_unknown(path, shown, before)
         text = _with_endings_of(before, args.content)
         try:
             content = before.format.encode(text)
@@ -76,6 +77,13 @@ class WriteTool(TypedTool[WriteArguments]):
             content = TextFormat().encode(text)
             notes += (f"the file was {before.format.words}, which cannot hold the new text; it is UTF-8 now",)
         return plan_change(path, shown, before, text, content, notes)
+
+    def _refuse_unknown(self, path: Path, shown: str, before: LoadedFile) -> None:
+        """Lets a file pass that was read, and is as it was then."""
+        if self._workspace.versions.last_seen(path) is None:
+            words = "read it first, so that nothing unknown is overwritten"
+            raise ToolError(f"{shown} exists and was never read; {words}")
+        refuse_changed(self._workspace, path, shown, before)
 
 
 def _with_endings_of(before: LoadedFile, content: str) -> str:
