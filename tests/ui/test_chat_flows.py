@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from textual.events import Paste
+from textual.events import Key, Paste
 
 from tests.ui.stage import Stage, StageTool, stage
 from tui_agent.protocol.permissions import PermissionMode
@@ -550,3 +550,23 @@ async def test_the_composer_folds_a_long_paste_and_sends_it_whole() -> None:
         await on.settled()
 
         assert on.told() == [text]
+
+
+async def test_keys_that_pile_up_keep_their_order() -> None:
+    async with stage(["One.", "Two."]) as on:
+        burst = [*"teh", "backspace", "backspace", *"he", "enter", *"/mode", "space", *"plan", "enter", *"rest"]
+        for key in burst:
+            on.app.post_message(Key(key, " " if key == "space" else key if len(key) == 1 else None))
+        await on.until(lambda: on.draft == "rest")
+        await on.settled()
+
+        assert on.told() == ["the"]
+        assert on.policy.mode is PermissionMode.PLAN
+
+
+async def test_what_is_typed_before_anything_has_the_focus_is_kept() -> None:
+    async with stage() as on:
+        on.chat.set_focus(None)
+        for key in "hi":
+            on.app.post_message(Key(key, key))
+        await on.until(lambda: on.draft == "hi")

@@ -115,3 +115,9 @@ def test_a_broken_theme_of_the_user_falls_back_to_the_shipped_one(tmp_path: Path
 
 def test_an_unknown_theme_is_none(tmp_path: Path) -> None:
     assert ThemeShelf((tmp_path,)).find("nowhere") is None
+
+
+def test_an_ansi_theme_has_every_variable_textual_asks_for(tmp_path: Path) -> None:
+    path = write(tmp_path, 'name = "mine"\nansi = true\n[colors]\nprimary = "ansi_cyan"\n')
+
+    assert {"ansi-background", "ansi-foreground"} <= set(read_theme(path).to_color_system().generate())

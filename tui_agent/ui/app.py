@@ -99,6 +99,7 @@ class TuiAgentApp(App[None]):
         if self._surroundings.reduced_motion:
             self.animation_level = "none"
         if self._surroundings.no_color:
+            self.no_color = True
             self._filters.append(NoColor())
         self._choose_first_theme(theme)
 
@@ -175,6 +176,9 @@ class TuiAgentApp(App[None]):
 
     def action_escalate(self) -> None:
         """`ctrl+c`: copies what is selected, else empties the composer, else interrupts, else quits the second time."""
+        self.chat.in_order(self._escalate)
+
+    def _escalate(self) -> None:
         selected = self.screen.get_selected_text()
         if selected:
             self.copy_to_clipboard(selected)

@@ -11,7 +11,7 @@ from .amounts import bytes_text, seconds_text
 from .call_ledger import LedgerCall
 from .call_view import CallView
 from .styled_lines import Run
-from .text import one_line, sanitise, settle
+from .text import clip, one_line, sanitise, settle
 
 TAIL_ROWS = 3
 """Rows of live output under a running call."""
@@ -82,7 +82,7 @@ def row_of(call: LedgerCall, context: RowContext) -> tuple[Run, ...]:
     words = cell_len(right) + 2
     summary = one_line(view.summary, max(0, room - words))
     if room < words + 8:
-        summary, right = "", one_line(right, max(0, room))
+        summary, right = "", clip(right, max(0, room))
     gap = " " * max(0, room - cell_len(summary) - cell_len(right))
     return ((head, style), (number, "number"), (name, "name"), (summary, "summary"), (gap, ""), (right, right_style))
 

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from textual.binding import Binding
 
 Where: TypeAlias = Literal[
-    "everywhere", "chat", "composer", "queue", "panel", "interrupt", "conversation", "approval", "detail"
+    "everywhere", "chat", "composer", "queue", "panel", "interrupt", "conversation", "approval", "detail", "picker"
 ]
 """The part of the screen a key belongs to."""
 
@@ -136,14 +136,13 @@ COMMANDS: tuple[Command, ...] = (
     Command("chat.theme", (), "theme", "Choose the colours", "chat", slash="theme", argument="[NAME]"),
     Command("chat.cost", (), "cost", "Tokens and cost of this session", "chat", palette=True, slash="cost"),
     # composer
-    Command("composer.submit", ("enter",), "send", "Send; while the agent works: steer it", "composer", priority=True),
+    Command("composer.submit", ("enter",), "send", "Send; while the agent works: steer it", "composer"),
     Command(
         "composer.follow_up",
         ("alt+enter",),
         "follow-up",
         "Send once the agent is done with what it does now",
         "composer",
-        priority=True,
     ),
     Command(
         "composer.follow_up_or_leave",
@@ -151,7 +150,6 @@ COMMANDS: tuple[Command, ...] = (
         "follow-up",
         "With text, while the agent works: the same as a follow-up; empty: go to the next part of the screen",
         "composer",
-        priority=True,
     ),
     Command(
         "composer.new_line",
@@ -159,7 +157,6 @@ COMMANDS: tuple[Command, ...] = (
         "new line",
         "New line; so does enter after a backslash",
         "composer",
-        priority=True,
     ),
     Command(
         "composer.earlier",
@@ -167,9 +164,8 @@ COMMANDS: tuple[Command, ...] = (
         "earlier",
         "On the first line: what was sent before; empty: take back the last waiting message",
         "composer",
-        priority=True,
     ),
-    Command("composer.later", ("down",), "later", "On the last line: what was sent after", "composer", priority=True),
+    Command("composer.later", ("down",), "later", "On the last line: what was sent after", "composer"),
     Command("composer.undo", ("ctrl+underscore",), "undo", "Undo the last change of the text", "composer"),
     Command(
         "composer.unfold",
@@ -177,7 +173,6 @@ COMMANDS: tuple[Command, ...] = (
         "unfold",
         "Show the text of the folded paste under the cursor",
         "composer",
-        priority=True,
     ),
     Command(
         "composer.close_suggestions",
@@ -185,12 +180,9 @@ COMMANDS: tuple[Command, ...] = (
         "close",
         "Hide the commands that fit",
         "composer",
-        priority=True,
     ),
     # queue
-    Command(
-        "queue.drop", ("ctrl+x",), "drop", "Empty composer: throw the last waiting message away", "queue", priority=True
-    ),
+    Command("queue.drop", ("ctrl+x",), "drop", "Empty composer: throw the last waiting message away", "queue"),
     # interrupt menu
     Command("interrupt.cancel", ("escape",), "cancel", "Cancel what runs and stop", "interrupt", "menu_cancel"),
     Command(
@@ -200,7 +192,6 @@ COMMANDS: tuple[Command, ...] = (
         "End the run after this step",
         "interrupt",
         "menu_stop",
-        priority=True,
     ),
     Command(
         "interrupt.now",
@@ -209,7 +200,6 @@ COMMANDS: tuple[Command, ...] = (
         "Cancel what runs and send what waits",
         "interrupt",
         "menu_now",
-        priority=True,
     ),
     # tool panel
     Command("panel.cursor_up", ("up", "k"), "up", "Select the row above", "panel"),
@@ -228,6 +218,12 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "conversation.next_part", ("shift+down",), "part below", "The next part that can be opened", "conversation"
     ),
+    Command("conversation.line_up", ("up", "k"), "up", "One line up", "conversation"),
+    Command("conversation.line_down", ("down", "j"), "down", "One line down", "conversation"),
+    Command("conversation.page_up", ("pageup",), "page up", "One page up", "conversation"),
+    Command("conversation.page_down", ("pagedown", "space"), "page down", "One page down", "conversation"),
+    Command("conversation.scroll_top", ("home", "g"), "top", "To the first message", "conversation"),
+    Command("conversation.scroll_end", ("end", "G"), "end", "To the newest message, and follow", "conversation"),
     # approval dialog
     Command("approval.approve_once", ("y",), "yes, once", "Allow this call", "approval"),
     Command("approval.approve_session", ("s",), "yes, this session", "Allow calls like this one", "approval"),
@@ -253,6 +249,8 @@ COMMANDS: tuple[Command, ...] = (
     Command("detail.next_section", ("tab", "right"), "next part", "Input, output, decision, timing", "detail"),
     Command("detail.previous_section", ("shift+tab", "left"), "part before", "The part before", "detail"),
     Command("detail.copy", ("c",), "copy", "Copy what is shown", "detail"),
+    # choosing a session
+    Command("picker.leave", ("escape", "q"), "leave", "Leave without choosing a session", "picker"),
 )
 """Every command, in the order of the help page."""
 

@@ -20,11 +20,12 @@ from tui_agent.protocol.events import (
     ToolEnded,
     ToolQueued,
     ToolStarted,
+    ToolStatus,
 )
 from tui_agent.protocol.messages import AssistantMessage
 
-SpanKind = Literal["model", "waits", "asks", "runs", "failed"]
-"""What somebody does: the model answers, a call waits its turn, waits for a person, executes, executed in vain."""
+SpanKind = Literal["model", "waits", "asks", "runs", "failed", "stopped"]
+"""What somebody does: the model answers; a call waits its turn or for a person, executes, failed, was cancelled."""
 
 
 @dataclass(slots=True)
@@ -105,8 +106,8 @@ class RunTimes:
                 self._begin(call_id, "waits", at)
             case ToolStarted(call_id=call_id):
                 self._begin(call_id, "runs", at)
-            case ToolEnded(call_id=call_id, is_error=is_error):
-                self._end_call(call_id, at, is_error=is_error)
+            case ToolEnded(call_id=call_id, status=status):
+                self._end_call(call_id, at, status)
             case _:
                 return envelope.origin.depth == 0 and self._apply_own(event, at)
         return True
@@ -152,14 +153,14 @@ class RunTimes:
         if (lane := self.calls.get(call_id)) is not None and lane.open:
             lane.begin(kind, at)
 
-    def _end_call(self, call_id: str, at: float, *, is_error: bool) -> None:
+    def _end_call(self, call_id: str, at: float, status: ToolStatus) -> None:
         if (lane := self.calls.get(call_id)) is not None:
             lane.finish(at)
-            if is_error and lane.spans[-1].kind == "runs":
-                lane.spans[-1].kind = "failed"
+            if lane.spans[-1].kind == "runs" and status not in ("ok", "overridden"):
+                lane.spans[-1].kind = "stopped" if status in ("cancelled", "interrupted") else "failed"
 
 
-_EXECUTING: frozenset[SpanKind] = frozenset(("runs", "failed"))
+_EXECUTING: frozenset[SpanKind] = frozenset(("runs", "failed", "stopped"))
 
 
 def covered(stretches: Iterable[tuple[float, float]]) -> float:

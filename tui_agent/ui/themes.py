@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 from textual.color import Color, ColorParseError
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 import tui_agent
 from tui_agent.protocol.errors import ConfigurationError
@@ -85,7 +85,11 @@ class ThemeFile(BaseModel):
     def to_theme(self) -> Theme:
         """The same as Textual wants it."""
         colours = {name: value for name, value in self.colors.model_dump().items() if value is not None}
-        return Theme(name=self.name, dark=self.dark, ansi=self.ansi, variables=dict(self.variables), **colours)
+        variables = dict(self.variables)
+        if self.ansi:
+            # Textual's own style sheets use variables that only its own ANSI themes define.
+            variables = {**BUILTIN_THEMES["ansi-dark" if self.dark else "ansi-light"].variables, **variables}
+        return Theme(name=self.name, dark=self.dark, ansi=self.ansi, variables=variables, **colours)
 
 
 @dataclass(frozen=True, slots=True)

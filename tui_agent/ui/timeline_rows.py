@@ -15,6 +15,7 @@ _BARS: dict[SpanKind, tuple[str, str]] = {
     "asks": ("░", "asks"),
     "runs": ("▆", "runs"),
     "failed": ("▚", "failed"),
+    "stopped": ("▒", "stopped"),
 }
 """Sign and style of each kind of stretch."""
 

@@ -150,9 +150,16 @@ class ChatKeys(ChatLayout):
 
     def action_send_now(self) -> None:
         """Sends the draft and what waits, without waiting for what runs."""
+        self.in_order(self._send_now)
+
+    def _send_now(self) -> None:
         self.entry.composer.action_submit()
         # Behind the message with which the composer hands its draft over.
         self.call_later(self.bridge.send_now)
+
+    def in_order(self, do: Callable[[], object]) -> None:
+        """Does something once everything typed so far has reached the composer."""
+        self.entry.composer.call_later(do)
 
     def clear_or_cancel(self) -> bool:
         """The first steps of `ctrl+c`: empties the composer, else cancels what runs; False where there is neither."""

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.events import Key
 from textual.screen import Screen
 
 from tui_agent.ui.hosting import any_app
@@ -76,6 +77,16 @@ class ChatLayout(Screen[None]):
         if action in ("page_up", "page_down"):
             return not self.panel.has_focus_within
         return super().check_action(action, parameters)
+
+    def on_key(self, event: Key) -> None:
+        """What is typed while nothing has the focus, or has no meaning where it has, is typed into the composer."""
+        composer = self.entry.composer
+        if event is composer.last_key:
+            return
+        if self.focused is None:
+            self.set_focus(composer)
+        if event.is_printable or self.focused is composer:
+            composer.post_message(Key(event.key, event.character))
 
     def focus_composer(self) -> None:
         """Back to typing."""

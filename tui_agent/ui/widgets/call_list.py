@@ -58,6 +58,7 @@ class CallList(ScrollView, can_focus=True):
         & > .call--rule { color: $border-blurred; }
         & > .call--cursor { background: $block-cursor-blurred-background; }
         &:focus > .call--cursor { background: $block-cursor-background; }
+        &:nocolor > .call--cursor { text-style: reverse; }
     }
     """
 
@@ -138,7 +139,11 @@ class CallList(ScrollView, can_focus=True):
             width, self._surroundings.clock(), 0 if still else self._frame, not still, self.ledger.find
         )
         base = self.rich_style
-        if self._cursor is not None and self._rows.find(row) == self._cursor:
+        if (
+            self._cursor is not None
+            and self._rows.find(row) == self._cursor
+            and row >= self._rows.own_row(self._cursor)
+        ):
             base += self._style("cursor")
         segments = [
             Segment(text, base + self._style(name) if name else base)

@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 
 from textual import on
 from textual.binding import BindingType
+from textual.events import Key
 from textual.message import Message
 from textual.widgets import TextArea
 
@@ -38,6 +39,10 @@ class Composer(FoldingArea):
 
         & .text-area--placeholder {
             color: $text-disabled;
+        }
+
+        &:nocolor .text-area--cursor {
+            text-style: reverse;
         }
     }
     """
@@ -74,8 +79,11 @@ class Composer(FoldingArea):
         """Messages that wait for delivery."""
         self.yielded_keys: frozenset[str] = frozenset()
         """Letters that mean something else for the moment."""
+        self.last_key: Key | None = None
+        """The key that was pressed last, so that one which nobody used is not typed again."""
         self._history = PromptHistory()
         self._suggested: tuple[Command, ...] = ()
+        self._suggested_for = ""
         self._chosen = 0
 
     def remember(self, text: str) -> None:
@@ -97,7 +105,15 @@ class Composer(FoldingArea):
             case _:
                 return super().check_action(action, parameters)
 
-    def check_consume_key(self, key: str, character: str | None) -> bool:
+    async def on_key(self, event: Key) -> None:
+        """Letters that mean something else are left to whoever gave them their meaning."""
+        self.last_key = event
+        if event.key in self.yielded_keys:
+            event.prevent_default()
+        # What was typed last may not have been told yet.
+        self._suggest()
+
+    def check_consume_key(self, key: str, character: str | None = None) -> bool:
         """Whether a key is text."""
         return key not in self.yielded_keys and super().check_consume_key(key, character)
 
@@ -152,11 +168,11 @@ class Composer(FoldingArea):
 
     def action_close_suggestions(self) -> None:
         """Hides the commands; the text stays."""
-        self._suggest(())
+        self._offer(())
 
     @on(TextArea.Changed)
     def _text_changed(self) -> None:
-        self._suggest(suggestions(self.text))
+        self._suggest()
 
     def _send(self, text: str, kind: SubmitKind) -> None:
         if text.strip():
@@ -164,7 +180,13 @@ class Composer(FoldingArea):
             self.clear()
             self.post_message(self.Submitted(text.strip("\n"), kind))
 
-    def _suggest(self, commands: tuple[Command, ...]) -> None:
+    def _suggest(self) -> None:
+        """Offers what fits the text, once for each text."""
+        if self.text != self._suggested_for:
+            self._suggested_for = self.text
+            self._offer(suggestions(self.text))
+
+    def _offer(self, commands: tuple[Command, ...]) -> None:
         if commands != self._suggested:
             self._suggested, self._chosen = commands, 0
             self.post_message(self.Suggested(commands))

@@ -2,11 +2,12 @@
 
 import re
 
-from textual import on
-from textual.events import Paste
+from textual import getters, on
+from textual.events import Key, Paste
 from textual.widgets import TextArea
 
 from tui_agent.ui.folded_paste import FoldedSpan, PasteFolder
+from tui_agent.ui.hosting import any_app
 
 _ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 """Characters a terminal acts on, or that hide or reorder others: not taken over from a paste that is shown."""
@@ -14,6 +15,8 @@ _ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202
 
 class FoldingArea(TextArea):
     """A text area for prompts: `text` is what is seen, `draft` what is meant."""
+
+    app = getters.app(any_app)
 
     def __init__(self, placeholder: str, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(
@@ -38,6 +41,17 @@ class FoldingArea(TextArea):
         """Puts a text in front of whatever is being written."""
         folded = self._folder.fold(text)
         self.show(f"{folded}\n{self.text}" if self.text.strip() else folded)
+
+    async def on_key(self, event: Key) -> None:
+        """Runs the keys of this widget here, in the order they were typed.
+
+        Left to the app, a key such as Enter would overtake the letters before it that still wait in our queue.
+        """
+        for binding in self._bindings.key_to_bindings.get(event.key, ()):
+            if await self.app.run_action(binding.action, self):
+                event.stop()
+                event.prevent_default()
+                return
 
     def on_paste(self, event: Paste) -> None:
         """Takes a paste: as it is where it is short, folded where it is long."""

@@ -159,10 +159,12 @@ class PanelStrip(Widget):
 
     def render(self) -> Content:
         """The line."""
-        left = Content.assemble(("─ ", "$border-blurred"), "tools  ", counts(self._ledger), " ")
-        key = Content(f" {hint('chat.toggle_panel', 'open')} ")
-        rule = max(0, self.size.width - left.cell_length - key.cell_length)
-        return Content("").join([left, Content.styled("─" * rule, "$border-blurred"), key])
+        width = self.size.width
+        key = f" {hint('chat.toggle_panel', 'open')} "
+        left = Content.assemble(("─ ", "$border-blurred"), "tools  ", counts(self._ledger, width - 10), " ")
+        right = Content(key if left.cell_length + len(key) <= width else "")
+        rule = max(0, width - left.cell_length - right.cell_length)
+        return Content("").join([left, Content.styled("─" * rule, "$border-blurred"), right])
 
     def on_click(self) -> None:
         """A click opens the panel."""

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.events import Click
 from textual.message import Message
@@ -11,11 +12,13 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import Status
 from tui_agent.ui.commands import hint
 from tui_agent.ui.status_view import StatusView
-from tui_agent.ui.text import one_line
+from tui_agent.ui.text import clip, one_line
 from tui_agent.ui.waiting_messages import WaitingMessage, WaitingMessages
 
 MOST_ROWS = 4
 """Messages shown; more are counted."""
+_LONGEST = 400
+"""Cells of a message that are looked at."""
 
 
 class QueueStrip(Widget):
@@ -75,10 +78,12 @@ class QueueStrip(Widget):
             self._show(changed=True)
 
     def render(self) -> Content:
-        """The rule and the lines."""
+        """The rule and the lines; where there is room for one only, the newest message under their number."""
         width = self.size.width
-        rows = [_rule(width)]
         waiting = self._queue.all
+        if self.size.height == 1 and waiting:
+            return _row(len(waiting), waiting[-1], _landing(waiting[-1], self._view.status), width, with_keys=True)
+        rows = [_rule(width)]
         for number, message in enumerate(waiting[:MOST_ROWS], 1):
             newest = message is waiting[-1]
             rows.append(_row(number, message, _landing(message, self._view.status), width, with_keys=newest))
@@ -88,7 +93,7 @@ class QueueStrip(Widget):
 
     def on_click(self, event: Click) -> None:
         """A click takes the message back for editing."""
-        row = event.y - 1
+        row = event.y - 1 if self.size.height > 1 else len(self._queue.all) - 1
         if 0 <= row < min(MOST_ROWS, len(self._queue.all)):
             self.post_message(self.EditRequested(self._queue.all[row].message_id))
 
@@ -108,7 +113,7 @@ def _landing(message: WaitingMessage, status: Status) -> str:
     if status == "idle":
         return "waits for you to send it"
     if message.follows_up:
-        return "a turn of its own when this one is done"
+        return "a turn of its own after this one"
     running = status in ("running_tools", "waiting_approval")
     return "lands after the running calls" if running else "lands after this step"
 
@@ -119,8 +124,11 @@ def _row(number: int, message: WaitingMessage, landing: str, width: int, *, with
     head = Content.assemble(f" {number} ", (kind, "$accent"), "  ")
     keys = f"   {hint('composer.earlier', 'edit')} · {hint('queue.drop')} "
     room = width - head.cell_length
+    text = one_line(message.text, _LONGEST)
     offers = (f"{landing}{keys if with_keys else ' ' * len(keys)}", f"{landing} ", "")
-    tail = next(text for text in offers if len(text) + 16 <= room or not text)
-    quoted = Content.styled(f"“{one_line(message.text, max(1, room - len(tail) - 5))}”", "$text")
+    # The text whole before the keys, and when it lands before the end of a long text.
+    least = (cell_len(text) + 5, min(cell_len(text) + 5, room // 2), 0)
+    tail = next(offer for offer, needed in zip(offers, least, strict=True) if len(offer) + needed <= room or not offer)
+    quoted = Content.styled(f"“{clip(text, max(1, room - len(tail) - 5))}”", "$text")
     gap = max(1, room - quoted.cell_length - len(tail))
     return Content("").join([head, quoted, Content(" " * gap), Content(tail)])

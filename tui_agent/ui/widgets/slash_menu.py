@@ -45,4 +45,4 @@ class SlashMenu(Widget):
         row = Content.assemble((f"{name:<20}", "$primary bold" if chosen else "$text"), (f" {text}", ""))
         gap = " " * max(0, self.size.width - row.cell_length)
         full = row + Content(gap)
-        return full.stylize("on $block-cursor-background") if chosen else full
+        return full.stylize("$block-cursor-foreground on $block-cursor-background") if chosen else full

@@ -19,7 +19,7 @@ from tui_agent.ui.timeline_rows import timeline_rows
 TICK = 0.5
 """Seconds between two looks at the clock while a run goes on."""
 
-STYLES = ("title", "label", "amount", "model", "waits", "asks", "runs", "failed", "steer", "saved")
+STYLES = ("title", "label", "amount", "model", "waits", "asks", "runs", "failed", "stopped", "steer", "saved")
 
 
 class Timeline(Widget):
@@ -35,6 +35,7 @@ class Timeline(Widget):
         & > .time--asks { color: $warning; }
         & > .time--runs { color: $primary; }
         & > .time--failed { color: $error; }
+        & > .time--stopped { color: $text-muted; }
         & > .time--steer { color: $accent; text-style: bold; }
         & > .time--saved { color: $success; }
     }

@@ -83,21 +83,22 @@ class ToolPanel(Vertical):
         self._heading.chosen = event.chosen
 
 
-def counts(ledger: CallLedger) -> Content:
-    """How many calls run, wait, failed or need a person; once all is quiet, how many there were."""
+def counts(ledger: CallLedger, room: int = 1_000) -> Content:
+    """How many calls run, wait, failed or need a person; once all is quiet, how many there were.
+
+    Where `room` cells are not enough, what matters least is left out.
+    """
     numbers = {kind: len(places) for kind, places in ledger.places.items()}
+    quiet = not (numbers["running"] or numbers["waiting"] or numbers["needs_you"])
+    asking = numbers["needs_you"]
     parts = [
-        (f"{numbers['running']} running", "$primary", numbers["running"]),
-        (f"{numbers['waiting']} waiting", "$text-muted", numbers["waiting"]),
-        (
-            f"{numbers['needs_you']} needs you" if numbers["needs_you"] == 1 else f"{numbers['needs_you']} need you",
-            "$warning bold",
-            numbers["needs_you"],
-        ),
-        (f"{numbers['failed']} failed", "$error", numbers["failed"]),
+        (f"{len(ledger.calls)} done" if ledger.calls else "none yet", "$text-muted", quiet, 2),
+        (f"{numbers['running']} running", "$primary", numbers["running"], 1),
+        (f"{numbers['waiting']} waiting", "$text-muted", numbers["waiting"], 3),
+        (f"{asking} needs you" if asking == 1 else f"{asking} need you", "$warning bold", asking, 0),
+        (f"{numbers['failed']} failed", "$error", numbers["failed"], 2),
     ]
-    shown = [Content.styled(text, style) for text, style, number in parts if number]
-    if not any(numbers[kind] for kind in ("running", "waiting", "needs_you")):
-        total = len(ledger.calls)
-        shown.insert(0, Content.styled(f"{total} done" if total else "none yet", "$text-muted"))
-    return Content.styled(" · ", "$text-muted").join(shown)
+    shown = [(text, style, least) for text, style, number, least in parts if number]
+    while len(shown) > 1 and sum(len(text) + 3 for text, _, _ in shown) - 3 > room:
+        shown.remove(max(shown, key=lambda part: part[2]))
+    return Content.styled(" · ", "$text-muted").join([Content.styled(text, style) for text, style, _ in shown])

@@ -1,0 +1,118 @@
+"""The app with a told session in it and nobody behind it: for pictures."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from textual.pilot import Pilot
+
+from tests.ui.story import Story
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.messages import UserKind, UserMessage, user_message
+from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.protocol.provider import ModelProvider
+from tui_agent.providers import ScriptedProvider
+from tui_agent.ui.app import TuiAgentApp
+from tui_agent.ui.bridge import AgentBridge
+from tui_agent.ui.surroundings import Place, Surroundings
+
+
+class FakePolicyOf:
+    """Only knows a mode."""
+
+    def __init__(self, mode: PermissionMode) -> None:
+        self.mode = mode
+
+
+class FakeAgent:
+    """Notes what is asked of it and tells nothing by itself."""
+
+    def __init__(self, *, running: bool = False, mode: PermissionMode = PermissionMode.ASK) -> None:
+        self.running = running
+        self.waiting_messages: list[UserMessage] = []
+        self.provider: ModelProvider = ScriptedProvider()
+        self.policy = FakePolicyOf(mode)
+        self.asked: list[object] = []
+        self.refusal: Exception | None = None
+
+    async def run(self, user_input: str | None, /) -> object:
+        self.asked.append(("run", user_input))
+        if self.refusal is not None:
+            raise self.refusal
+        return None
+
+    def steer(self, text: str, /) -> UserMessage:
+        return self._wait("steer", text)
+
+    def follow_up(self, text: str, /) -> UserMessage:
+        return self._wait("follow_up", text)
+
+    def drop_message(self, message_id: str, /) -> UserMessage | None:
+        found = next((message for message in self.waiting_messages if message.id == message_id), None)
+        if found is not None:
+            self.waiting_messages.remove(found)
+        return found
+
+    def stop(self) -> None:
+        self.asked.append("stop")
+
+    def abort(self, reason: str, /) -> None:
+        self.asked.append(("abort", reason))
+
+    def set_mode(self, mode: PermissionMode, by: str) -> None:
+        if self.refusal is not None:
+            raise self.refusal
+        self.asked.append(("mode", mode, by))
+        self.policy.mode = mode
+
+    def resolve_approval(self, request_id: str, decision: ApprovalDecision, /) -> bool:
+        self.asked.append(("decide", request_id, decision.decision))
+        return request_id == "known"
+
+    def _wait(self, kind: UserKind, text: str) -> UserMessage:
+        message = user_message(text, kind)
+        self.waiting_messages.append(message)
+        return message
+
+
+def still_app(
+    story: Story,
+    *,
+    running: bool = False,
+    theme: str = "dark",
+    label: str = "",
+    ideas: Sequence[str] = (),
+    no_color: bool = False,
+    reduced_motion: bool = True,
+) -> TuiAgentApp:
+    """The app showing a story; its clock stands where the story ended."""
+    ended_at = story.now
+    return TuiAgentApp(
+        AgentBridge(FakeAgent(running=running, mode=story.mode), EventBus()),
+        theme=theme,
+        past=story.envelopes,
+        label=label,
+        ideas=ideas,
+        place=Place("~/shop", "main"),
+        surroundings=Surroundings(no_color=no_color, reduced_motion=reduced_motion, clock=lambda: ended_at),
+    )
+
+
+def pressing(*keys: str) -> Callable[[Pilot[None]], Awaitable[None]]:
+    """Waits until the story is on the screen, then presses keys."""
+
+    async def before(pilot: Pilot[None]) -> None:
+        await shown(pilot)
+        if keys:
+            await pilot.press(*keys)
+        await pilot.pause()
+
+    return before
+
+
+async def shown(pilot: Pilot[None]) -> None:
+    """Waits until everything that was told is drawn."""
+    app = pilot.app
+    assert isinstance(app, TuiAgentApp)
+    for _ in range(3):
+        await pilot.pause()
+    app.chat.conversation.flush()
+    await pilot.pause()
