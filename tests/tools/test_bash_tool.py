@@ -14,6 +14,7 @@ from tests.tools.test_process import lives, pid_from
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
 from tui_agent.protocol.tool import CommandSubject, OutputUpdate, Preview, ToolUpdate
+from tui_agent.tools import bash_tool
 from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
@@ -153,6 +154,22 @@ async def test_a_file_that_cannot_be_kept_is_told(root: Path) -> None:
 
     assert "the whole could not be kept: File exists …]" in result.text
     assert result.text.endswith("100000")
+
+
+async def test_a_file_that_holds_a_part_says_so(bash: BashTool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bash_tool, "SPOOL_LIMIT", 1000)
+
+    result = await call(bash, command="seq 1 100000")
+
+    path = details_of(result)["persisted_path"]
+    assert f"; {path} holds a part of it: only the first 1,000 bytes are kept …]" in result.text
+
+
+async def test_text_that_becomes_binary_late_is_shown_as_text(bash: BashTool) -> None:
+    result = await call(bash, command="seq 1 4000; head -c 5000 /dev/zero")
+
+    assert result.text.startswith("1\n2\n")
+    assert "\0" not in result.text
 
 
 async def test_a_command_that_takes_too_long_is_stopped_and_its_output_kept(bash: BashTool, root: Path) -> None:

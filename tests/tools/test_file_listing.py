@@ -122,7 +122,7 @@ def test_walking_and_git_give_the_same(
     grow(root, {"": rules, "src": deeper})
     subprocess.run(["git", "init", "-q", "."], cwd=root, check=True)
 
-    assert set(walk_files(SearchScope.of(root, root), lambda: False).names) == git_listed(root)
+    assert set(walk_files(SearchScope.of(root, root), lambda: False, 30).names) == git_listed(root)
 
 
 @pytest.mark.parametrize("ripgrep", [False, pytest.param(True, marks=needs_ripgrep)])
@@ -190,13 +190,13 @@ async def test_a_cancelled_listing_stops(root: Path, tmp_path: Path) -> None:
 
 def test_a_walk_that_takes_too_long_gives_what_it_has(root: Path) -> None:
     (root / "a").touch()
-    listing = walk_files(SearchScope.of(root, root), lambda: False, seconds=-1)
+    listing = walk_files(SearchScope.of(root, root), lambda: False, -1)
 
     assert not listing.complete
 
 
 def test_a_directory_that_vanishes_is_passed_over(root: Path) -> None:
-    assert walk_files(SearchScope.of(root / "gone", root), lambda: False).names == ()
+    assert walk_files(SearchScope.of(root / "gone", root), lambda: False, 30).names == ()
 
 
 def test_a_bounded_sink_keeps_what_it_can() -> None:

@@ -72,7 +72,7 @@ async def test_too_many_files_are_cut(glob: GlobTool, root: Path) -> None:
 
 async def test_an_incomplete_listing_says_so(glob: GlobTool, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_listing, "_LISTING_SIZE", 5)
-    monkeypatch.setattr(file_listing.walk_files, "__kwdefaults__", {"seconds": -1.0})
+    monkeypatch.setattr(file_listing, "LISTING_TIME", -1.0)
 
     assert "[the listing took too long and is not complete" in (await call(glob, pattern="*")).text
 

@@ -11,12 +11,12 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import CommandSubject, Preview, Subject, Timeout, ToolContext, ToolResult
 
-from .captured_output import Captured, CapturedOutput, is_no_text
+from .captured_output import Captured, CapturedOutput
 from .child_environment import child_environment, with_read_only_git
 from .live_output import LiveOutput
 from .process import ProcessOutcome, ProcessSpec, run_process
 from .programs import find_program
-from .spool_file import SpoolFile
+from .spool_file import SPOOL_LIMIT, SpoolFile
 from .text_format import printable
 from .typed import Arguments, TypedTool, WordText
 from .workspace import Workspace
@@ -78,12 +78,14 @@ class BashTool(TypedTool[BashArguments]):
 
     async def run(self, args: BashArguments, context: ToolContext) -> ToolResult:
         spec = self._spec(args)
-        output = CapturedOutput(SpoolFile(self._workspace.new_spool_file))
+        output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT))
         live = LiveOutput(output, context.output)
         try:
             outcome = await run_process(spec, output, None, context.cancellation, live.wake)
         except OSError as error:
-            raise ToolError(f"bash could not be started in {self._workspace.root}: {error.strerror}") from error
+            raise ToolError(
+                f"bash could not be started in {self._workspace.root}: {error.strerror or error}"
+            ) from error
         finally:
             live.close()
             captured = output.close()
@@ -123,17 +125,25 @@ def _result(args: BashArguments, outcome: ProcessOutcome, captured: Captured, co
 
 def _output_text(captured: Captured) -> str:
     """What the model gets of the output: all, or head and tail with a line between that says where the whole is."""
-    where = f"the whole is in {printable(str(captured.path))}, which read can page" if captured.path else ""
-    problem = f"the whole could not be kept: {captured.problem}" if captured.problem else ""
-    kept = "; ".join(part for part in (where, problem) if part)
-    if is_no_text(captured.head):
-        return f"[binary output of {captured.total:,} bytes; {kept}]"
+    if not captured.is_text:
+        return f"[binary output of {captured.total:,} bytes; {_where_it_is(captured)}]"
     if not captured.left_out:
         return _text(captured.head)
     head, tail = _whole_lines(captured)
     left_out = captured.total - len(head) - len(tail)
     gap = "" if head.endswith(b"\n") else "\n"
-    return f"{_text(head)}{gap}[… {left_out:,} of {captured.total:,} bytes left out here; {kept} …]\n{_text(tail)}"
+    note = f"[… {left_out:,} of {captured.total:,} bytes left out here; {_where_it_is(captured)} …]"
+    return f"{_text(head)}{gap}{note}\n{_text(tail)}"
+
+
+def _where_it_is(captured: Captured) -> str:
+    """Where the model finds the whole output, or why it does not."""
+    if captured.path is None:
+        return f"the whole could not be kept: {captured.problem}"
+    path = printable(str(captured.path))
+    if captured.problem:
+        return f"{path} holds a part of it: {captured.problem}"
+    return f"the whole is in {path}, which read can page"
 
 
 def _whole_lines(captured: Captured) -> tuple[bytes, bytes]:

@@ -49,6 +49,8 @@ class Captured:
     """File with the whole output, where it was too long for memory, or is no text."""
     problem: str
     """Why that file holds less than the whole, or does not exist; empty where all is well."""
+    is_text: bool
+    """Whether it begins like text."""
 
     @property
     def left_out(self) -> int:
@@ -90,13 +92,14 @@ class CapturedOutput:
     def close(self) -> Captured:
         """Ends it and gives what was kept; what comes later is ignored. What is no text is always in a file."""
         with self._lock:
-            if is_no_text(self._head) and not self._spool.begun:
+            is_text = not is_no_text(self._head)
+            if not is_text and not self._spool.begun:
                 self._spool.write(bytes(self._head + self._tail))
             self._closed = True
             self._spool.close()
             whole = self._total <= HEAD_SIZE + TAIL_SIZE
             head, tail = (self._head + self._tail, b"") if whole else (self._head, self._tail[-TAIL_SIZE:])
-            return Captured(bytes(head), bytes(tail), self._total, self._spool.path, self._spool.problem)
+            return Captured(bytes(head), bytes(tail), self._total, self._spool.path, self._spool.problem, is_text)
 
     def _keep_whole(self, data: bytes) -> None:
         """Writes the file, from the moment on that head and tail cannot hold everything."""

@@ -19,8 +19,8 @@ from .text_format import is_binary
 SEARCH_TIME = 15.0
 """Seconds a search may take; what was found until then is shown."""
 
-_BATCH_FILES = 4_000
-_BATCH_SIZE = 256 * 1024
+_BATCH_FILES = 10_000
+_BATCH_SIZE = 400 * 1024
 _OUTPUT_SIZE = 32 * 1024 * 1024
 _ERRORS_SIZE = 4_000
 _BINARY_SAMPLE = 8_192

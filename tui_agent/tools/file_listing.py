@@ -57,7 +57,7 @@ async def list_files(
     scope = await asyncio.to_thread(SearchScope.of, root, workspace)
     rules_only_we_know = bool(scope.rules and scope.rules.files) and not scope.in_repository
     if ripgrep is None or rules_only_we_know:
-        return await asyncio.to_thread(walk_files, scope, cancellation.is_set)
+        return await asyncio.to_thread(walk_files, scope, cancellation.is_set, LISTING_TIME)
     command = ripgrep.list_command(parents=scope.in_repository, ignore=scope.rules is not None)
     output, errors = BoundedBytes(_LISTING_SIZE), BoundedBytes(_LISTING_SIZE)
     spec = ProcessSpec(command, root, child_environment(os.environ), LISTING_TIME)
@@ -65,12 +65,12 @@ async def list_files(
     cancellation.raise_if_set()
     whole, _, _ = bytes(output.data).rpartition(b"\0")
     if not whole and outcome.returncode not in _RIPGREP_RAN:
-        return await asyncio.to_thread(walk_files, scope, cancellation.is_set)
+        return await asyncio.to_thread(walk_files, scope, cancellation.is_set, LISTING_TIME)
     names = sorted(os.fsdecode(name) for name in whole.split(b"\0")) if whole else []
     return FileListing(tuple(names), outcome.ending == "exited")
 
 
-def walk_files(scope: SearchScope, stopped: Callable[[], bool], *, seconds: float = LISTING_TIME) -> FileListing:
+def walk_files(scope: SearchScope, stopped: Callable[[], bool], seconds: float) -> FileListing:
     """Lists the same files without ripgrep. Blocks.
 
     Args:

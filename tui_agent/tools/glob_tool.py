@@ -11,7 +11,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
 
 from .file_errors import missing_file, told
-from .file_listing import FileListing, list_files
+from .file_listing import list_files
 from .glob_pattern import GlobPattern
 from .search_engine import find_ripgrep
 from .text_format import printable
@@ -57,7 +57,8 @@ class GlobTool(TypedTool[GlobArguments]):
             ripgrep = find_ripgrep(self._workspace.root)
             listing = await list_files(root, self._workspace.root, ripgrep, context.cancellation)
         fitting = await asyncio.to_thread(lambda: [name for name in listing.names if pattern.matches(name)])
-        return _result([self._workspace.display(root / name) for name in fitting], listing, args)
+        shown = [self._workspace.display(root / name) for name in fitting[:MOST_SHOWN]]
+        return _result(shown, len(fitting), listing.complete, args.pattern)
 
 
 def refuse_no_directory(workspace: Workspace, root: Path) -> None:
@@ -83,13 +84,13 @@ def _place(args: GlobArguments) -> tuple[str, str]:
     return "/".join(names[:plain]) or "/", "/".join(names[plain:]) or "**"
 
 
-def _result(names: list[str], listing: FileListing, args: GlobArguments) -> ToolResult:
+def _result(shown: list[str], found: int, complete: bool, pattern: str) -> ToolResult:
     notes: list[str] = []
-    if len(names) > MOST_SHOWN:
-        notes.append(f"[{MOST_SHOWN:,} of {len(names):,} files; narrow the pattern to see the others]")
-    if not listing.complete:
+    if not found:
+        notes.append(f"[no files fit {printable(pattern)}]")
+    if found > len(shown):
+        notes.append(f"[{len(shown):,} of {found:,} files; narrow the pattern to see the others]")
+    if not complete:
         notes.append("[the listing took too long and is not complete; name a directory further down]")
-    if not names:
-        notes.insert(0, f"[no files fit {printable(args.pattern)}]")
-    details: JsonObject = {"files": len(names), "complete": listing.complete}
-    return ToolResult.of_text("\n".join([*names[:MOST_SHOWN], *notes]), details=details)
+    details: JsonObject = {"files": found, "complete": complete}
+    return ToolResult.of_text("\n".join([*shown, *notes]), details=details)

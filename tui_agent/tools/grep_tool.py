@@ -50,6 +50,11 @@ class _Found:
     listing: FileListing
     result: SearchResult
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all files were listed and searched, as far as the limit."""
+        return self.listing.complete and self.result.complete
+
 
 class GrepTool(TypedTool[GrepArguments]):
     """Finds lines by a regular expression."""
@@ -76,7 +81,7 @@ class GrepTool(TypedTool[GrepArguments]):
         details: JsonObject = {
             "files": len(hits),
             "matches": sum(len(hit.columns) or hit.count for hit in hits),
-            "complete": not _notes(args, found),
+            "complete": found.is_complete and not found.result.more,
         }
         return ToolResult.of_text("\n".join([*lines, *_notes(args, found)]), details=details)
 
@@ -120,6 +125,6 @@ def _notes(args: GrepArguments, found: _Found) -> list[str]:
         notes.append(f"[nothing matches {printable(args.pattern)}{one_line}]")
     if found.result.more:
         notes.append(f"[stopped at the limit of {args.limit:,}; there is more: narrow the search or raise limit]")
-    if not (found.listing.complete and found.result.complete):
+    if not found.is_complete:
         notes.append("[the search took too long and is not complete; name a directory further down]")
     return notes
