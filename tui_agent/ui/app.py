@@ -11,6 +11,7 @@ from textual import on
 from textual.app import App
 from textual.binding import BindingType
 from textual.command import Provider
+from textual.driver import Driver
 from textual.events import Event, Key, Paste
 from textual.filter import NoColor
 
@@ -110,6 +111,11 @@ class TuiAgentApp(App[None]):
     def on_mount(self) -> None:
         """What can wait until the first screen is painted, waits."""
         self.call_after_refresh(self.run_worker, self._watch_themes(), group="themes", exit_on_error=False)
+
+    @on(Driver.SignalResume)
+    def _awake_again(self) -> None:
+        # The terminal shows an empty screen after `ctrl+z`, and Textual sees nothing that would have to be drawn.
+        self.refresh(layout=True)
 
     async def on_event(self, event: Event) -> None:
         """Gives keys their usual names, and notes when something is typed."""

@@ -1,0 +1,39 @@
+"""A small program around the app, for tests in a real terminal: it repeats what it hears, slowly for `slow`."""
+
+import asyncio
+
+from tests.ui.stage import FakePolicy, StageTool
+from tui_agent.agent import AgentLoop, AgentLoopConfig
+from tui_agent.execution import ApprovalGate
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.provider import ModelRequest
+from tui_agent.providers import ScriptedProvider
+from tui_agent.providers.scripted_provider import Reply, call, reply
+from tui_agent.ui.app import TuiAgentApp
+from tui_agent.ui.bridge import AgentBridge
+
+
+def answer(request: ModelRequest) -> Reply:
+    """Says what was heard last; looks at something that takes for ever when it was `slow`."""
+    last = request.messages[-1]
+    if isinstance(last, UserMessage):
+        return reply(call("look", what="slowly")) if last.text == "slow" else reply(f"heard {last.text!r}")
+    return reply("looked")
+
+
+async def main() -> None:
+    """Runs until the person quits."""
+    bus = EventBus()
+    config = AgentLoopConfig(
+        provider=ScriptedProvider([answer] * 50),
+        tools=[StageTool("look", waits=True)],
+        bus=bus,
+        policy=FakePolicy(),
+        gate=ApprovalGate(interactive=True),
+    )
+    await TuiAgentApp(AgentBridge(AgentLoop(config), bus)).run_async()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

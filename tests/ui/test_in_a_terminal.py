@@ -1,0 +1,116 @@
+"""The app in a real pty: the bytes that terminals send, and the terminal as it was when the program is gone."""
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+import tui_agent
+from tests.support.terminal import Terminal
+
+ROOT = Path(tui_agent.__file__).parent.parent
+READY = "Ask for something"
+
+
+@pytest.fixture
+def terminal() -> Iterator[Terminal]:
+    command = [sys.executable, "-m", "tests.ui.program"]
+    with Terminal(command, cwd=ROOT, environment={"HOME": os.environ["HOME"], "PATH": os.environ["PATH"]}) as found:
+        yield found
+
+
+def test_a_text_and_its_enter_in_one_burst_are_sent_whole(terminal: Terminal) -> None:
+    terminal.wait_for(READY)
+
+    terminal.write("hello world\r")
+
+    terminal.wait_for("heard 'hello world'")
+
+
+def test_what_is_typed_before_the_first_paint_is_not_lost(terminal: Terminal) -> None:
+    terminal.write("early bird")
+
+    terminal.wait_for("› early bird")
+
+
+@pytest.mark.parametrize(
+    "sent", ["\x1b\r", "\x1b[13;3u", "\x1b[27;3;13~"], ids=["plain xterm", "kitty protocol", "tmux extended-keys"]
+)
+def test_alt_enter_follows_up_whatever_the_terminal_sends_for_it(terminal: Terminal, sent: str) -> None:
+    terminal.wait_for(READY)
+    terminal.write("slow\r")
+    terminal.wait_for("1 running")
+
+    terminal.write("then this" + sent)
+
+    terminal.wait_for("follow-up")
+    terminal.wait_for("“then this”")
+
+
+@pytest.mark.parametrize("sent", ["\n", "\x1b[13;2u", "\x1b[27;2;13~"], ids=["ctrl+j", "kitty", "modifyOtherKeys"])
+def test_a_new_line_is_no_enter(terminal: Terminal, sent: str) -> None:
+    terminal.wait_for(READY)
+
+    terminal.write(f"one{sent}two\r")
+
+    terminal.wait_for(r"heard 'one\ntwo'")
+
+
+def test_a_long_paste_with_carriage_returns_is_one_message(terminal: Terminal) -> None:
+    terminal.wait_for(READY)
+
+    terminal.paste("\r".join(f"line {number}" for number in range(40)))
+    terminal.wait_for("[pasted 40 lines]")
+    terminal.press("enter")
+
+    terminal.wait_for("line 39'")
+
+
+def test_leaving_puts_the_terminal_back(terminal: Terminal) -> None:
+    terminal.wait_for(READY)
+
+    terminal.press("ctrl+q")
+
+    assert terminal.wait_for_end() == 0
+    assert terminal.left_behind == []
+
+
+def test_leaving_while_something_runs_leaves_nothing_behind(terminal: Terminal) -> None:
+    terminal.wait_for(READY)
+    terminal.write("slow\r")
+    terminal.wait_for("1 running")
+
+    terminal.press("ctrl+q")
+
+    assert terminal.wait_for_end() == 0
+    assert terminal.left_behind == []
+
+
+def test_ctrl_z_sleeps_and_wakes_with_everything(terminal: Terminal) -> None:
+    terminal.wait_for(READY)
+    terminal.type("a draft")
+    terminal.wait_for("a draft")
+
+    terminal.press("ctrl+z")
+    terminal.wait_for(lambda _: psutil.Process(terminal.process.pid).status() == psutil.STATUS_STOPPED)
+    assert terminal.left_behind == []
+    os.kill(terminal.process.pid, signal.SIGCONT)
+
+    terminal.wait_for("› a draft")
+
+
+def test_a_window_may_be_resized_to_almost_nothing_and_back(terminal: Terminal) -> None:
+    terminal.wait_for(READY)
+    terminal.write("slow\r")
+    terminal.wait_for("1 running")
+
+    for columns, rows in ((20, 6), (200, 60), (1, 1), (80, 24)):
+        terminal.resize(columns, rows)
+    terminal.wait_for("ctrl+t open")
+
+    terminal.resize(120, 40)
+    terminal.wait_for("TIMELINE")
