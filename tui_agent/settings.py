@@ -218,7 +218,7 @@ def _file_layer(name: LayerName, path: Path) -> _Layer | None:
     try:
         text = path.read_bytes().decode("utf-8-sig")
         return _Layer(name, tomllib.loads(text), str(path), _key_lines(text))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{path}: cannot be read: {error}") from error

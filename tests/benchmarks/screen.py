@@ -8,6 +8,7 @@ beside a minimal Textual app with a text area where that can do the same.
 
 import json
 import os
+import re
 import statistics
 import sys
 import tempfile
@@ -80,14 +81,13 @@ def cpu_of(terminal: Terminal) -> float:
 
 
 def start(program: str) -> dict[str, float]:
-    """From process start to first output, and to a key that was typed at once."""
-    begin = time.perf_counter()
+    """From process start to first output, and to a key typed at once; the terminal's own echo does not count."""
     with running(program) as terminal:
-        begin = time.perf_counter() if not terminal.raw else begin
+        begin = terminal.started
         terminal.type("q")
-        terminal.wait_for(lambda _: bool(terminal.raw))
+        terminal.wait_for(lambda _: b"\x1b" in terminal.raw)
         first = time.perf_counter() - begin
-        terminal.wait_for(lambda screen: any("q" in line[:6] for line in screen.lines))
+        terminal.wait_for(lambda screen: any(re.search(r"[›▊] q", line) for line in screen.lines))
         return {"first output s": first, "key painted s": time.perf_counter() - begin, "CPU s": cpu_of(terminal)}
 
 

@@ -1,0 +1,111 @@
+"""The commands that answer without a screen."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tui_agent.cli.doctor import examine
+from tui_agent.cli.program import run_program
+
+
+def out_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert run_program(arguments) == 0, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+@pytest.fixture
+def user_file(clean_environment: Path) -> Path:
+    file = clean_environment / ".config" / "tui-agent" / "config.toml"
+    file.parent.mkdir(parents=True)
+    return file
+
+
+def test_config_shows_each_value_with_its_layer(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
+    user_file.write_text('model = "mine"\n[permissions]\nrules = [["deny", "bash(rm:*)"]]\n', "utf-8")
+
+    shown = json.loads(out_of(capsys, "config", "show", "--json"))
+    words = out_of(capsys, "config", "show")
+
+    assert shown["values"]["model"] == "mine"
+    assert shown["origins"]["model"] == f"{user_file}:1"
+    assert shown["origins"]["strategy"] == "default"
+    assert shown["rules"] == [{"rule": ["deny", "bash(rm:*)"], "origin": f"{user_file}:3"}]
+    assert f"deny bash(rm:*)  # {user_file}:3" in words
+
+
+def test_config_check_refuses_a_rule_it_cannot_read(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
+    user_file.write_text('[permissions]\nrules = [\n  ["deny", "bash("],\n]\n', "utf-8")
+
+    assert run_program(["config", "check"]) == 2
+    error = capsys.readouterr().err
+    assert f"{user_file}:3" in error
+    assert "bash(" in error
+
+
+def test_config_check_and_path(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
+    assert "settings are fine" in out_of(capsys, "config", "check")
+    assert str(user_file) in out_of(capsys, "config", "path")
+
+
+def test_tools_are_listed_with_their_schemas(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = {row["name"]: row for row in json.loads(out_of(capsys, "tools", "list", "--json"))}
+
+    assert list(rows) == ["read", "write", "edit", "bash", "glob", "grep", "todo"]
+    assert rows["read"]["read_only"] is True
+    assert rows["write"]["read_only"] is False
+    assert set(rows["edit"]["input_schema"]["properties"]) == {"path", "old_string", "new_string", "replace_all"}
+    assert "read" in out_of(capsys, "tools", "list")
+
+
+def test_sessions_are_listed_shown_and_deleted(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "note.txt").write_text("a red apple\n", "utf-8")
+    out_of(capsys, "--demo", "-p", "show note.txt", "--session", "first")
+
+    rows = json.loads(out_of(capsys, "sessions", "list", "--json"))
+    shown = out_of(capsys, "sessions", "show", "fir")
+    lines = out_of(capsys, "sessions", "show", "first", "--json").splitlines()
+
+    assert [(row["id"], row["title"], row["cwd"]) for row in rows] == [("first", "show note.txt", str(tmp_path))]
+    assert "You: show note.txt" in shown
+    assert "a red apple" in shown
+    assert json.loads(lines[0])["type"] == "session.created"
+    assert json.loads(lines[-1])["type"] == "run.ended"
+
+    out_of(capsys, "sessions", "delete", "first")
+    assert json.loads(out_of(capsys, "sessions", "list", "--json")) == []
+
+
+def test_a_session_goes_on_where_it_ended(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    out_of(capsys, "--demo", "-p", "create a.txt with hello", "--permission-mode", "accept_edits", "--session", "one")
+    out_of(capsys, "--demo", "-p", "show a.txt", "--continue")
+
+    shown = out_of(capsys, "sessions", "show", "one")
+
+    assert shown.index("create a.txt") < shown.index("show a.txt")
+    assert (tmp_path / "a.txt").read_text("utf-8").strip() == "hello"
+
+
+def test_the_doctor_finds_a_broken_setting(user_file: Path, tmp_path: Path) -> None:
+    user_file.write_text("modle = 1\n", "utf-8")
+
+    findings = {finding.what: finding for finding in examine(tmp_path)}
+
+    assert findings["settings"].state == "bad"
+    assert "did you mean" in findings["settings"].words
+
+
+def test_the_doctor_accepts_an_endpoint_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:11434")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")
+
+    findings = list(examine(tmp_path))
+
+    assert {finding.what: finding.state for finding in findings}["key"] == "ok"
+    assert not any("sk-secret" in finding.words for finding in findings)

@@ -1,0 +1,97 @@
+"""The command line: commands, one-line errors with the nearest right form, and nothing heavy for small answers."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tui_agent import __version__
+from tui_agent.cli.program import run_program
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = run_program(arguments)
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--modle", "x"], "no such option: --modle (did you mean --model?)"),
+        (["--permission-mode", "aks"], "(did you mean ask?)"),
+        (["--permission-mode", "accept-edits"], "(did you mean accept_edits?)"),
+        (["--strategy", "batched:0"], "batched:2"),
+        (["--strategy", "paralel"], "(did you mean parallel?)"),
+        (["--max-steps", "0"], "--max-steps"),
+        (["--tool-timeout", "0"], "--tool-timeout"),
+        (["--tool-timeout", "soon"], "--tool-timeout"),
+        (["--cwd", "/nowhere/at/all"], "/nowhere/at/all"),
+        (["--output-format", "jsn", "-p", "x"], "(did you mean json?)"),
+        (["--output-format", "json"], "--output-format goes with -p"),
+        (["--include-deltas"], "--include-deltas goes with -p"),
+        (["--continue", "--resume", "x"], "exclude each other"),
+        (["-p", "--resume"], "--resume needs an ID with -p"),
+        (["--session", "a", "--no-session"], "--session names a new session"),
+        (["two", "prompts"], "unexpected extra argument"),
+        (["doctr"], "did you mean `tui-agent doctor`"),
+        (["sessions", "lst"], "lst"),
+        (["--allow", "bash(", "-p", "x", "--demo"], "bash("),
+        (["--demo", "-p", "--resume", "nothere", "x"], "nothere"),
+    ],
+)
+def test_a_usage_error_is_one_line_that_names_it_and_nothing_happens(
+    capsys: pytest.CaptureFixture[str], clean_environment: Path, arguments: list[str], words: str
+) -> None:
+    code, out, error = run(capsys, *arguments)
+
+    assert (code, out) == (2, "")
+    assert words in error
+    assert error.count("\n") == 1
+    assert list(clean_environment.rglob("*.jsonl")) == []
+
+
+def test_without_a_key_it_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, error = run(capsys, "-p", "hello")
+
+    assert code == 2
+    assert "ANTHROPIC_API_KEY" in error
+    assert "--demo" in error
+
+
+def test_the_app_needs_a_terminal_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, error = run(capsys, "--demo")
+
+    assert code == 2
+    assert "-p" in error
+
+
+def test_version_and_help_are_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "--version") == (0, f"tui-agent {__version__}\n", "")
+    code, out, _ = run(capsys, "--help")
+
+    assert code == 0
+    for word in ("--permission-mode", "--demo", "sessions", "permissions", "config", "tools", "doctor"):
+        assert word in out
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["tools", "list"], ["config", "show"]])
+def test_small_answers_load_neither_screen_nor_sdk(arguments: list[str], tmp_path: Path) -> None:
+    script = (
+        "import sys; from tui_agent.cli.program import run_program; "
+        f"code = run_program({arguments!r}); "
+        "print(sorted({'textual', 'anthropic'} & set(sys.modules)), file=sys.stderr); sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.strip() == "[]"

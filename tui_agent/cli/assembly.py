@@ -1,0 +1,187 @@
+"""Puts an agent together from options, settings and a session: the one place that knows all parts."""
+
+import asyncio
+import os
+import tempfile
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tui_agent import __version__
+from tui_agent.agent import AgentLoop, AgentLoopConfig
+from tui_agent.agent.system_prompt import DEFAULT_SYSTEM
+from tui_agent.context import ContextLayer
+from tui_agent.context.instructions import load_instructions
+from tui_agent.execution import ApprovalGate, Auto, Batched, ExecutionOptions, Parallel, Sequential, Strategy
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import UsageUpdated
+from tui_agent.protocol.messages import Usage
+from tui_agent.providers import DEMO_MODEL, AnthropicProvider
+from tui_agent.session import Recorder, SessionStore, StoredSession
+from tui_agent.settings import LoadedSettings, Locations, RuleSetting, load_settings
+
+from .credentials import Credentials
+from .launch_options import LaunchOptions
+from .rules_and_tools import built_in_tools, parse_rules, policy_of
+
+DEMO_LABEL = "scripted demo, not a language model"
+HEADLESS_MAX_STEPS = 16
+"""Steps of a run without a screen, where nothing else is set (C35)."""
+APPENDED_PRIORITY = 20
+"""Behind the system prompt, before everything that changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """An agent that is ready to run, and what a front end needs beside it."""
+
+    loop: AgentLoop
+    bus: EventBus
+    keep: Callable[[], Awaitable[None]] | None
+    """Returns once everything told so far is in the journal; None where nothing is kept."""
+    session: StoredSession
+    """As it was opened; its envelopes are the past to show."""
+    loaded: LoadedSettings
+    locations: Locations
+    label: str
+    """What must be said of the model all the time; empty for a real one."""
+
+
+def prepare_settings(options: LaunchOptions) -> tuple[Locations, LoadedSettings]:
+    """Reads the settings for these options.
+
+    Raises:
+        ConfigurationError: something in them is wrong.
+    """
+    locations = Locations.of_user(os.environ)
+    loaded = load_settings(locations, project=options.cwd, options=options.settings, option_rules=options.rules)
+    return locations, loaded
+
+
+@asynccontextmanager
+async def assembled(options: LaunchOptions, *, watched: bool) -> AsyncGenerator[Engine]:
+    """An engine for as long as the context is open; leaving it writes the journal and closes connections.
+
+    Args:
+        options: what the command line asked for.
+        watched: whether somebody sees questions and can answer them; else what would be asked is denied.
+
+    Raises:
+        ConfigurationError: settings, rules or credentials are missing or wrong; nothing was started.
+        SessionError: the session cannot be opened.
+    """
+    locations, loaded = prepare_settings(options)
+    async with AsyncExitStack() as stack:
+        provider, loaded = await _provider(options, loaded, stack)
+        rules = parse_rules(loaded.rules)
+        session, archive = await asyncio.to_thread(_open_session, options, locations, stack)
+        bus = EventBus(session.origin(), first_seq=session.next_seq)
+        recorder = None
+        if session.path is not None:
+            expected = session.size if session.resumed else None
+            recorder = await stack.enter_async_context(Recorder(bus, session.path, expected_size=expected))
+        session.announce(bus, __version__)
+        spent = _spent(session)
+        loop = AgentLoop(
+            AgentLoopConfig(
+                provider=provider,
+                tools=built_in_tools(options.cwd, archive),
+                system=options.system or DEFAULT_SYSTEM,
+                layers=await asyncio.to_thread(_layers, options, loaded, locations),
+                workspace=options.cwd,
+                bus=bus,
+                policy=policy_of(loaded, rules, options.cwd, locations, archive),
+                gate=ApprovalGate(interactive=watched),
+                options=ExecutionOptions(
+                    strategy=strategy_of(loaded.settings.strategy),
+                    tool_timeout=loaded.settings.tool_timeout,
+                    archive_dir=archive,
+                ),
+                history=session.messages,
+                waiting=session.waiting,
+                max_steps=loaded.settings.max_steps or (HEADLESS_MAX_STEPS if options.print_mode else None),
+                max_tokens=loaded.settings.max_tokens,
+                session_id=session.id,
+                usage=spent.total,
+                cost=spent.cost,
+            )
+        )
+        keep = recorder.flush if recorder is not None else None
+        yield Engine(loop, bus, keep, session, loaded, locations, DEMO_LABEL if options.demo else "")
+
+
+def strategy_of(name: str) -> Strategy:
+    """The strategy a setting names; the settings have checked the name."""
+    match name.partition(":"):
+        case ("sequential", _, _):
+            return Sequential()
+        case ("parallel", _, _):
+            return Parallel()
+        case ("batched", _, size):
+            return Batched(int(size))
+        case _:
+            return Auto()
+
+
+async def _provider(
+    options: LaunchOptions, loaded: LoadedSettings, stack: AsyncExitStack
+) -> tuple[AnthropicProvider, LoadedSettings]:
+    """The model, and the settings with the rules the offline model's tour brings."""
+    if options.demo:
+        from tui_agent.providers.demo import DemoServer
+
+        server = await stack.enter_async_context(DemoServer())
+        provider = AnthropicProvider(DEMO_MODEL, auth_token=server.token, base_url=server.base_url)
+        tour = tuple(RuleSetting(verdict, text, "--demo", "options") for verdict, text in server.rules)
+        loaded = replace(loaded, rules=(*loaded.rules, *tour))
+    else:
+        found = Credentials.of_environment(os.environ, loaded.settings.base_url)
+        if not found.usable:
+            raise ConfigurationError(
+                "no key: set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for an endpoint of your own, "
+                "or try the offline model with --demo"
+            )
+        provider = AnthropicProvider(
+            loaded.settings.model, api_key=found.api_key, auth_token=found.auth_token, base_url=found.base_url
+        )
+    stack.push_async_callback(provider.aclose)
+    return provider, loaded
+
+
+def _open_session(options: LaunchOptions, locations: Locations, stack: AsyncExitStack) -> tuple[StoredSession, Path]:
+    """The session to begin or go on with, and where its long output goes; blocks."""
+    if not options.keep_session:
+        directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="tui-agent-"))
+        return StoredSession.unkept(options.cwd), Path(directory)
+    store = SessionStore(locations.sessions_dir)
+    if options.continue_last:
+        last = store.latest(options.cwd)
+        if last is None:
+            raise ConfigurationError(f"there is no session of {options.cwd} to continue")
+        session = store.load(last.id)
+    elif options.resume is not None:
+        session = store.load(store.find(options.resume))
+    else:
+        session = store.create(options.cwd, options.session_id)
+    return session, store.files_path(session.id)
+
+
+def _spent(session: StoredSession) -> UsageUpdated:
+    """What the session has used so far."""
+    told = (envelope.event for envelope in reversed(session.envelopes))
+    nothing = UsageUpdated(delta=Usage(), total=Usage())
+    return next((event for event in told if isinstance(event, UsageUpdated)), nothing)
+
+
+def _layers(options: LaunchOptions, loaded: LoadedSettings, locations: Locations) -> tuple[ContextLayer, ...]:
+    """Instruction files and what was appended on the command line; blocks."""
+    found = load_instructions(locations.config_dir, options.cwd)
+    words = loaded.settings.append_system
+    if not words:
+        return tuple(found)
+    appended = ContextLayer(
+        name="user.append", content=words, priority=APPENDED_PRIORITY, tags=("system",), owner="user"
+    )
+    return (appended, *found)

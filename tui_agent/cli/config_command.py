@@ -1,0 +1,69 @@
+"""`tui-agent config`: what is set, by which layer, and whether it is right."""
+
+import json
+import os
+from pathlib import Path
+
+import click
+
+from tui_agent.settings import LoadedSettings, Locations, key_names, load_settings, value_of
+
+from .rules_and_tools import parse_rules
+
+
+@click.group()
+def config() -> None:
+    """Shows and checks the settings."""
+
+
+@config.command()
+@click.option("--json", "as_json", is_flag=True, help="One JSON object instead of lines.")
+def show(as_json: bool) -> None:
+    """Shows the merged settings with the layer each value came from."""
+    loaded = _load()
+    rows = {key: _plain(value_of(loaded.settings, key)) for key in key_names() if key != "permissions.rules"}
+    rules = [{"rule": [rule.verdict, rule.text], "origin": rule.origin} for rule in loaded.rules]
+    if as_json:
+        origins = {key: loaded.origins.get(key, "default") for key in rows}
+        click.echo(json.dumps({"values": rows, "origins": origins, "rules": rules, "ignored": list(loaded.ignored)}))
+        return
+    width = max(len(key) for key in rows)
+    for key, value in rows.items():
+        click.echo(f"{key:<{width}} = {json.dumps(value):<24} # {loaded.origins.get(key, 'default')}")
+    for rule in loaded.rules:
+        click.echo(f"{rule.verdict} {rule.text}  # {rule.origin}")
+    for words in loaded.ignored:
+        click.echo(f"# {words}")
+
+
+@config.command()
+def path() -> None:
+    """Shows where the files are."""
+    places = Locations.of_user(os.environ)
+    for label, place in (
+        ("settings", places.user_file),
+        ("themes", places.user_themes_dir),
+        ("sessions", places.sessions_dir),
+        ("logs", places.log_dir),
+    ):
+        click.echo(f"{label:<9} {place}")
+
+
+@config.command()
+def check() -> None:
+    """Checks the settings; an error names file, line and the nearest key, and the exit code is 2."""
+    loaded = _load()
+    files = ", ".join(str(file) for file in loaded.files) or "no file"
+    click.echo(f"settings are fine ({files})")
+    for words in loaded.ignored:
+        click.echo(words)
+
+
+def _load() -> LoadedSettings:
+    loaded = load_settings(Locations.of_user(os.environ), project=Path.cwd())
+    parse_rules(loaded.rules)
+    return loaded
+
+
+def _plain(value: object) -> object:
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -1,0 +1,33 @@
+"""Key and endpoint, from the environment as the SDK defines them; never from a project (safety §2.3)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """What the provider signs its requests with. Secrets are kept out of the representation."""
+
+    api_key: str | None = field(default=None, repr=False)
+    auth_token: str | None = field(default=None, repr=False)
+    base_url: str | None = None
+    """Endpoint; None is the API's own."""
+
+    @classmethod
+    def of_environment(cls, environment: Mapping[str, str], base_url: str | None) -> "Credentials":
+        """`ANTHROPIC_API_KEY`, else `ANTHROPIC_AUTH_TOKEN`; the endpoint: the settings', else `ANTHROPIC_BASE_URL`."""
+        key = environment.get("ANTHROPIC_API_KEY") or None
+        token = None if key else environment.get("ANTHROPIC_AUTH_TOKEN") or None
+        return cls(key, token, base_url or environment.get("ANTHROPIC_BASE_URL") or None)
+
+    @property
+    def usable(self) -> bool:
+        """Whether requests can be sent: an endpoint of one's own may need no key."""
+        return bool(self.api_key or self.auth_token or self.base_url)
+
+    @property
+    def words(self) -> str:
+        """Where the key comes from, without the key."""
+        if self.api_key:
+            return "ANTHROPIC_API_KEY is set"
+        return "ANTHROPIC_AUTH_TOKEN is set" if self.auth_token else f"none, and {self.base_url} may need none"

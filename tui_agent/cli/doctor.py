@@ -1,0 +1,102 @@
+"""`tui-agent doctor`: what works here, and whether the main job can run."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from tui_agent import __version__
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.settings import LoadedSettings, Locations, Settings, load_settings
+
+from .credentials import Credentials
+
+_SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    what: str
+    state: Literal["ok", "note", "bad"]
+    """`bad`: the main job cannot run like this."""
+    words: str
+
+
+@click.command()
+def doctor() -> int:
+    """Tells what works here; exit code 1 if the main job cannot run."""
+    findings = list(examine(Path.cwd()))
+    for finding in findings:
+        click.echo(f"{_SIGNS[finding.state]}  {finding.what:<10} {finding.words}")
+    if any(finding.state == "bad" for finding in findings):
+        click.echo("\nThe agent cannot run a model like this. `tui-agent --demo` works without a key and a network.")
+        return 1
+    return 0
+
+
+def examine(directory: Path) -> Iterator[Finding]:
+    """Looks at everything the main job needs in this directory; changes nothing but a probe file it removes."""
+    python = ".".join(str(part) for part in sys.version_info[:3])
+    yield Finding("version", "ok", f"tui-agent {__version__}, Python {python}")
+    locations = Locations.of_user(os.environ)
+    try:
+        loaded = load_settings(locations, project=directory)
+    except ConfigurationError as error:
+        yield Finding("settings", "bad", str(error))
+        loaded = LoadedSettings(Settings(), {})
+    else:
+        yield Finding("settings", "ok", ", ".join(str(file) for file in loaded.files) or "defaults, no file")
+        yield from (Finding("settings", "note", words) for words in loaded.ignored)
+    yield _terminal()
+    yield from _model(loaded)
+    yield _program("bash", "bad", "commands cannot run without it")
+    yield _program("git", "note", "not found: the agent works, without knowing branches")
+    yield _program("rg", "note", "not found: searching uses the slower built-in way")
+    yield _program("bwrap", "note", "not found: no sandbox here; commands run with your own rights once you allow them")
+    yield _writable("workspace", directory, "note", "read-only: nothing can be edited here")
+    yield _writable("sessions", locations.state_dir, "bad", "sessions cannot be kept")
+
+
+def _terminal() -> Finding:
+    name = os.environ.get("TERM", "")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return Finding("terminal", "note", "not a terminal: the full-screen app needs one, -p does not")
+    if name in ("", "dumb"):
+        return Finding("terminal", "bad", f"TERM={name!r} cannot show a full-screen app; -p works")
+    size = shutil.get_terminal_size()
+    colours = os.environ.get("COLORTERM", "256 colours or fewer")
+    return Finding("terminal", "ok", f"{name}, {size.columns}×{size.lines}, {colours}")
+
+
+def _model(loaded: LoadedSettings) -> Iterator[Finding]:
+    credentials = Credentials.of_environment(os.environ, loaded.settings.base_url)
+    if credentials.usable:
+        yield Finding("key", "ok", credentials.words)
+    else:
+        yield Finding("key", "bad", "ANTHROPIC_API_KEY is not set, and no other endpoint is configured")
+    yield Finding("endpoint", "ok", credentials.base_url or "the API's own")
+    yield Finding("model", "ok", loaded.settings.model)
+
+
+def _program(name: str, state: Literal["note", "bad"], otherwise: str) -> Finding:
+    place = shutil.which(name)
+    if place is None:
+        return Finding(name, state, otherwise)
+    answer = subprocess.run([place, "--version"], capture_output=True, text=True, check=False, timeout=10)
+    first = (answer.stdout or answer.stderr).splitlines()
+    return Finding(name, "ok", f"{place} ({first[0] if first else 'no version'})")
+
+
+def _writable(what: str, directory: Path, state: Literal["note", "bad"], otherwise: str) -> Finding:
+    place = next((folder for folder in (directory, *directory.parents) if folder.exists()), directory)
+    if os.access(place, os.W_OK | os.X_OK):
+        return Finding(what, "ok", f"{directory} can be written")
+    return Finding(what, state, f"{directory}: {otherwise}")

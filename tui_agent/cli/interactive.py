@@ -1,0 +1,53 @@
+"""The full-screen app: an engine with a person in front of it."""
+
+import asyncio
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.session import SessionStore
+from tui_agent.ui.app import TuiAgentApp
+from tui_agent.ui.bridge import AgentBridge
+from tui_agent.ui.session_picker import SessionPicker
+from tui_agent.ui.surroundings import Place, Surroundings
+
+from .assembly import assembled, prepare_settings
+from .launch_options import PICK, LaunchOptions
+from .log_file import log_to_file
+
+
+def run_interactive(options: LaunchOptions) -> int:
+    """Runs the app; returns the exit code.
+
+    Raises:
+        ConfigurationError: there is no terminal, or something in the configuration is wrong.
+    """
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise ConfigurationError("the full-screen app needs a terminal; use -p for a run without one")
+    locations, loaded = prepare_settings(options)
+    log_to_file(locations, verbose=options.verbose)
+    if options.resume == PICK:
+        chosen = SessionPicker(SessionStore(locations.sessions_dir), theme=loaded.settings.ui.theme).run()
+        if chosen is None:
+            return 0
+        options = replace(options, resume=chosen)
+    return asyncio.run(_run(options))
+
+
+async def _run(options: LaunchOptions) -> int:
+    async with assembled(options, watched=True) as engine:
+        chosen = engine.loaded.settings.ui
+        app = TuiAgentApp(
+            AgentBridge(engine.loop, engine.bus),
+            theme=chosen.theme,
+            themes_dirs=(engine.locations.user_themes_dir,),
+            past=engine.session.envelopes,
+            prompt=options.prompt,
+            label=engine.label,
+            place=Place.of(options.cwd, Path.home()),
+            surroundings=Surroundings.of_environment(os.environ, reduced_motion=chosen.reduced_motion),
+        )
+        await app.run_async()
+    return app.return_code or 0

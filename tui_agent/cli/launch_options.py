@@ -1,0 +1,40 @@
+"""What the command line asked of the agent."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import Verdict
+
+PICK = ""
+"""Value of `--resume` without an id."""
+
+OutputFormat = Literal["text", "json", "stream-json"]
+InputFormat = Literal["text", "stream-json"]
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchOptions:
+    """What was asked for on the command line."""
+
+    prompt: str | None
+    demo: bool
+    cwd: Path
+    settings: JsonObject
+    """Values for the settings' last layer."""
+    rules: tuple[tuple[Verdict, str], ...]
+    """Permission rules, in the order they were given."""
+    system: str | None
+    """Replaces the built-in system prompt."""
+    continue_last: bool
+    resume: str | None
+    """Session id, `PICK` to choose one, None for a new session."""
+    session_id: str | None
+    """Name of the new session."""
+    keep_session: bool
+    print_mode: bool
+    output_format: OutputFormat
+    input_format: InputFormat
+    include_deltas: bool
+    verbose: bool

@@ -1,0 +1,68 @@
+"""`tui-agent permissions`: decides calls without running them."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from tui_agent.permissions.checking import PermissionDefaults, check_record, explain_record
+from tui_agent.settings import Locations, load_settings
+
+from .rules_and_tools import parse_rules, tool_finder
+
+
+@click.group()
+def permissions() -> None:
+    """Decides calls without running them."""
+
+
+@permissions.command()
+def check() -> None:
+    """Reads JSON lines from stdin and writes one decision for each, in order.
+
+    \b
+    In:  {"tool":"bash","input":{"command":"git status"},"mode":"ask",
+          "rules":[["allow","bash(git status:*)"]],"cwd":"/dir"}
+    Out: {"decision":"allow","source":"rule","reason":"…","parts":[…]}
+
+    Rules, mode and cwd are optional. Starts no process and never raises.
+    """
+    defaults = _defaults()
+    find_tool = tool_finder(Path.cwd())
+    for line in sys.stdin.buffer:
+        if not line.strip():
+            continue
+        try:
+            record: object = json.loads(line)
+        except (ValueError, RecursionError):
+            record = None
+        answer = check_record(record, find_tool=find_tool, defaults=defaults)
+        sys.stdout.write(json.dumps(answer, separators=(",", ":")) + "\n")
+        sys.stdout.flush()
+
+
+@permissions.command()
+@click.argument("tool")
+@click.argument("input_json")
+def explain(tool: str, input_json: str) -> None:
+    """Says in words how a call is decided: every rule looked at, in order, and what would have changed it."""
+    try:
+        arguments: object = json.loads(input_json)
+    except ValueError as error:
+        raise click.UsageError(f"INPUT_JSON is no JSON: {error}") from error
+    click.echo(
+        explain_record({"tool": tool, "input": arguments}, find_tool=tool_finder(Path.cwd()), defaults=_defaults())
+    )
+
+
+def _defaults() -> PermissionDefaults:
+    locations = Locations.of_user(os.environ)
+    loaded = load_settings(locations, project=Path.cwd())
+    return PermissionDefaults(
+        workspace=Path.cwd(),
+        layers=parse_rules(loaded.rules),
+        mode=loaded.settings.permissions.mode,
+        private_paths=(locations.config_dir, locations.state_dir),
+    )

@@ -1,0 +1,30 @@
+"""`-p`: an engine without a screen."""
+
+import asyncio
+
+from tui_agent.headless import HeadlessOptions, read_prompt, run_headless
+
+from .assembly import assembled, prepare_settings
+from .launch_options import LaunchOptions
+from .log_file import log_to_file
+
+
+def run_print_mode(options: LaunchOptions) -> int:
+    """Runs headless; returns the exit code.
+
+    Raises:
+        ConfigurationError: there is no prompt, or something in the configuration is wrong.
+        SessionError: the session cannot be opened.
+    """
+    locations, _ = prepare_settings(options)
+    log_to_file(locations, verbose=options.verbose)
+    prompt = options.prompt if options.input_format == "stream-json" else read_prompt(options.prompt)
+    headless = HeadlessOptions(
+        prompt, options.output_format, options.input_format, include_deltas=options.include_deltas
+    )
+    return asyncio.run(_run(options, headless))
+
+
+async def _run(options: LaunchOptions, headless: HeadlessOptions) -> int:
+    async with assembled(options, watched=headless.interactive) as engine:
+        return await run_headless(engine.loop, engine.bus, headless, keep=engine.keep)

@@ -1,0 +1,103 @@
+"""The command line: which command, with which options, and every usage error in one line.
+
+Nothing heavy is imported here or for `--version` and `--help`; each command imports what it needs when it runs.
+"""
+
+import difflib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from tui_agent import __version__
+from tui_agent.protocol.errors import TuiAgentError
+
+from .config_command import config
+from .doctor import doctor
+from .launch import launch
+from .permissions_command import permissions
+from .sessions_command import sessions
+from .tools_command import tools
+
+USAGE_ERROR = 2
+INTERRUPTED = 130
+
+
+class Program(click.Group):
+    """The program: a first word that names a command runs it; anything else starts the agent."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Puts the agent's own command in front of anything that is no command."""
+        if args[:1] not in (["--help"], ["--version"]) and (not args or args[0] not in self.commands):
+            self._refuse_misspelt(args)
+            args = [launch.name or "", *args]
+        return super().parse_args(ctx, args)
+
+    def _refuse_misspelt(self, args: list[str]) -> None:
+        """A single word that nearly is a command was hardly meant for the model."""
+        first = args[0] if args and not args[0].startswith("-") else ""
+        near = difflib.get_close_matches(first, [name for name in self.commands if name != launch.name], 1, 0.8)
+        if near:
+            raise click.UsageError(
+                f"no command {first!r}; did you mean `tui-agent {near[0]}`? As a prompt: tui-agent -- {first}"
+            )
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Shows the agent's options with the program's, because that is where people look for them."""
+        launch.format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Both forms."""
+        formatter.write_usage("tui-agent", "[OPTIONS] [PROMPT]")
+        formatter.write_usage("tui-agent", "COMMAND …")
+
+
+@click.group(cls=Program, add_help_option=True)
+@click.version_option(__version__, prog_name="tui-agent", message="%(prog)s %(version)s")
+def program() -> None:
+    """A full-screen terminal coding agent: see everything, steer at any time, nothing happens that you did not allow.
+
+    Without a key, try `tui-agent --demo`.
+    """
+
+
+for command in (launch, sessions, permissions, config, tools, doctor):
+    program.add_command(command)
+
+
+def run_program(arguments: Sequence[str]) -> int:
+    """Runs the program; returns its exit code (interface §1).
+
+    A usage or configuration error takes one line, and its code is 2.
+    """
+    try:
+        result: Any = program.main(list(arguments), prog_name="tui-agent", standalone_mode=False)
+    except click.exceptions.Exit as leave:
+        return leave.exit_code
+    except click.Abort:
+        return INTERRUPTED
+    except click.ClickException as error:
+        return _refuse(_in_one_line(error))
+    except TuiAgentError as error:
+        return _refuse(str(error))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return result if isinstance(result, int) else 0
+
+
+def _refuse(message: str) -> int:
+    print(f"tui-agent: {' '.join(message.split())}", file=sys.stderr)
+    return USAGE_ERROR
+
+
+def _in_one_line(error: click.ClickException) -> str:
+    """What is wrong and the nearest right form."""
+    if isinstance(error, click.NoSuchOption):
+        known = [name for parameter in (error.ctx.command.params if error.ctx else []) for name in parameter.opts]
+        near = difflib.get_close_matches(error.option_name, known, n=1)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        return f"no such option: {error.option_name}{hint}"
+    message = error.format_message()
+    return message[:1].lower() + message[1:]

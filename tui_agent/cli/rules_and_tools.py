@@ -1,0 +1,63 @@
+"""The pieces that the app, the headless mode and the checking commands all judge calls with."""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from tui_agent.permissions import PermissionPolicy, Rule
+from tui_agent.permissions.shell import is_read_only_command
+from tui_agent.protocol.tool import Tool
+from tui_agent.settings import LoadedSettings, Locations, RuleSetting
+from tui_agent.tools import Workspace, default_tools
+
+
+def built_in_tools(root: Path, spool_dir: Path | None = None) -> list[Tool]:
+    """The tools for a workspace.
+
+    Args:
+        root: the workspace.
+        spool_dir: where long output goes; a directory of the system's, made when needed, if not given.
+    """
+    workspace = Workspace(root, spool_dir=spool_dir or Path(tempfile.gettempdir()) / "tui-agent-spool")
+    return default_tools(workspace, is_read_only_command=lambda command: is_read_only_command(command, root))
+
+
+def tool_finder(root: Path) -> Callable[[str], Tool | None]:
+    """Finds a built-in tool by its name."""
+    tools = {tool.name: tool for tool in built_in_tools(root)}
+    return tools.get
+
+
+def parse_rules(rules: Sequence[RuleSetting]) -> list[list[Rule]]:
+    """The rules of each layer, in order.
+
+    Raises:
+        ConfigurationError: a rule cannot be read; the text names it and where it stands.
+    """
+    layers: dict[str, list[Rule]] = {}
+    for rule in rules:
+        layers.setdefault(rule.layer, []).append(Rule.parse(rule.verdict, rule.text, rule.origin))
+    return list(layers.values())
+
+
+def policy_of(
+    loaded: LoadedSettings, layers: Sequence[Sequence[Rule]], root: Path, locations: Locations, archive: Path
+) -> PermissionPolicy:
+    """The policy these settings ask for.
+
+    Args:
+        loaded: the settings.
+        layers: their rules, as `parse_rules` reads them.
+        root: the workspace.
+        locations: our own files, which calls do not touch.
+        archive: kept tool output, which may be read all the same.
+    """
+    chosen = loaded.settings.permissions
+    return PermissionPolicy(
+        root,
+        layers=layers,
+        mode=chosen.mode,
+        resolution=chosen.rule_resolution,
+        private_paths=(locations.config_dir, locations.state_dir),
+        readable_paths=(archive,),
+    )

@@ -1,0 +1,106 @@
+"""`tui-agent sessions`: what was kept, without the screen."""
+
+import json
+import os
+from datetime import datetime
+
+import click
+
+from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
+from tui_agent.session import SessionStore
+from tui_agent.session.export import ExportFormat, export_session
+from tui_agent.settings import Locations
+
+from .choices import OneOf
+
+TITLE_WIDTH = 60
+
+
+@click.group()
+def sessions() -> None:
+    """Lists, shows, exports and deletes sessions."""
+
+
+@sessions.command(name="list")
+@click.option("--json", "as_json", is_flag=True, help="One JSON array.")
+def list_sessions(as_json: bool) -> None:
+    """Lists all sessions, the newest first."""
+    found = _store().list()
+    if as_json:
+        rows = [
+            {
+                "id": one.id,
+                "title": one.title,
+                "cwd": one.cwd,
+                "started": one.started,
+                "updated": one.updated,
+                "size": one.size,
+                "path": str(one.path),
+            }
+            for one in found
+        ]
+        click.echo(json.dumps(rows, ensure_ascii=False))
+        return
+    if not found:
+        click.echo("no sessions yet")
+    for one in found:
+        when = datetime.fromtimestamp(one.updated / 1000).strftime("%Y-%m-%d %H:%M")
+        click.echo(f"{one.id:<14} {when}  {_plain(one.title)[:TITLE_WIDTH]:<{TITLE_WIDTH}}  {_plain(one.cwd)}")
+
+
+@sessions.command()
+@click.argument("session_id", metavar="ID")
+@click.option("--json", "as_json", is_flag=True, help="Every event, one JSON line each.")
+def show(session_id: str, as_json: bool) -> None:
+    """Shows a session's conversation; the beginning of an id is enough."""
+    store = _store()
+    session = store.load(store.find(session_id))
+    if as_json:
+        for envelope in session.envelopes:
+            click.echo(envelope.to_json())
+        return
+    click.echo(f"session {session.id} in {_plain(str(session.cwd))}")
+    for message in session.messages:
+        click.echo(f"\n{_words_of(message)}")
+    for problem in session.problems:
+        click.echo(f"\n! {problem.text}", err=True)
+
+
+@sessions.command()
+@click.argument("session_id", metavar="ID")
+@click.option("--format", "form", type=OneOf(("md", "html", "jsonl")), default="md", help="Default: md.")
+def export(session_id: str, form: ExportFormat) -> None:
+    """Writes a session to stdout as text, as a page, or as its events."""
+    store = _store()
+    click.echo(export_session(store.load(store.find(session_id)), form), nl=False)
+
+
+@sessions.command()
+@click.argument("session_id", metavar="ID")
+def delete(session_id: str) -> None:
+    """Deletes a session and everything kept for it."""
+    store = _store()
+    found = store.find(session_id)
+    store.delete(found)
+    click.echo(f"deleted session {found}")
+
+
+def _store() -> SessionStore:
+    return SessionStore(Locations.of_user(os.environ).sessions_dir)
+
+
+def _words_of(message: Message) -> str:
+    """A message as plain text."""
+    match message:
+        case UserMessage():
+            return f"You: {_plain(message.text)}"
+        case AssistantMessage():
+            calls = [f"→ {call.name} {json.dumps(call.arguments, ensure_ascii=False)}" for call in message.tool_calls]
+            return "\n".join([f"Assistant: {_plain(message.text)}", *map(_plain, calls)])
+        case ToolResultMessage():
+            return f"← {message.tool_name}{' (error)' if message.is_error else ''}: {_plain(message.text)}"
+
+
+def _plain(text: str) -> str:
+    """Text without characters that act on a terminal."""
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else "�" for letter in text)

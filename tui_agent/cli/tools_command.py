@@ -1,0 +1,38 @@
+"""`tui-agent tools`: what the model may use."""
+
+import json
+from pathlib import Path
+
+import click
+
+from .rules_and_tools import built_in_tools
+
+
+@click.group()
+def tools() -> None:
+    """Shows the tools."""
+
+
+@tools.command(name="list")
+@click.option("--json", "as_json", is_flag=True, help="With schemas, as one JSON array.")
+def list_tools(as_json: bool) -> None:
+    """Lists the tools: name, read-only, concurrency-safe, what it does.
+
+    Both properties are decided for each call; shown is the answer for a call without arguments.
+    """
+    rows = [
+        {
+            "name": tool.name,
+            "read_only": tool.is_read_only({}),
+            "concurrency_safe": tool.is_concurrency_safe({}),
+            "description": tool.spec.description,
+            "input_schema": tool.spec.input_schema,
+        }
+        for tool in built_in_tools(Path.cwd())
+    ]
+    if as_json:
+        click.echo(json.dumps(rows, ensure_ascii=False))
+        return
+    for row in rows:
+        words = ("read-only" if row["read_only"] else "has effects") + (", parallel" if row["concurrency_safe"] else "")
+        click.echo(f"{row['name']!s:<8} {words:<22} {str(row['description']).splitlines()[0]}")
