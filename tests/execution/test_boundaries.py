@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
+from tests.execution.bench import bench_of, settled
 from tests.execution.kit import Doors, FakePolicy, Ran, ScriptedTool, Steering, calls, run, sleeping
-from tests.execution.test_scheduler import bench_of, settled
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ApprovalGate, Auto, Batched, ExecutionOptions, Parallel, Sequential
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, ToolBatchEnded, Warned

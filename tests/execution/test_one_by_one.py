@@ -22,9 +22,11 @@ SECONDS = {"read": 2, "search": 3, "write": 5, "shell": 1}
 class World:
     """A small directory and the tools that work on it; each takes some time before it acts, and some after."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        (root / "d").mkdir()
+    def __init__(self, around: Path) -> None:
+        self.around = around
+        """What links may lead to is compared, too."""
+        self.root = root = around / "w"
+        (root / "d").mkdir(parents=True)
         (root / "a").write_text("a0")
         (root / "d" / "b").write_text("b0")
         (root / "link").symlink_to("d")
@@ -41,20 +43,21 @@ class World:
 
     def tree(self) -> dict[str, str]:
         found: dict[str, str] = {}
-        for place, folders, files in os.walk(self.root):
+        for place, folders, files in os.walk(self.around):
             for name in [*folders, *files]:
                 path = Path(place) / name
                 if path.is_symlink():
-                    found[str(path.relative_to(self.root))] = f"-> {os.readlink(path)}"
+                    found[str(path.relative_to(self.around))] = f"-> {os.readlink(path)}"
                 elif path.is_file():
-                    found[str(path.relative_to(self.root))] = path.read_text()
+                    found[str(path.relative_to(self.around))] = path.read_text()
         return found
 
     def _path(self, arguments: JsonObject) -> Path:
-        return self.root / arguments["path"]
+        """Tools work on the path they declare: the resolved one, whatever its spelling leads through."""
+        return (self.root / arguments["path"]).resolve()
 
     def _paths(self, kind: str) -> Callable[[JsonObject], Accesses]:
-        return lambda arguments: Accesses(**{kind: frozenset({self._path(arguments).resolve()})})
+        return lambda arguments: Accesses(**{kind: frozenset({self._path(arguments)})})
 
     def _timed(self, act: Callable[[JsonObject], str]) -> Any:
         async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
@@ -75,7 +78,7 @@ class World:
             return type(error).__name__
 
     def _search(self, arguments: JsonObject) -> str:
-        root = self._path(arguments).resolve()
+        root = self._path(arguments)
         return str(
             sorted((str(path.relative_to(root)), path.read_text()) for path in root.rglob("*") if path.is_file())
         )

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from tests.execution.bench import Bench
 from tests.execution.kit import Doors, FakePolicy, Ran, ScriptedTool, Steering, call, calls, line, run
-from tests.execution.test_scheduler import Bench
 from tui_agent.execution import ApprovalGate, Batched, ExecutionOptions, HookBus, Sequential
 from tui_agent.protocol.events import ToolEnded, ToolUpdated
 from tui_agent.protocol.hooks import DenyCall, OverrideResult, SkipCall

@@ -1,12 +1,10 @@
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
+from tests.execution.bench import Bench, bench_of, settled
 from tests.execution.kit import Doors, FakePolicy, Ran, ScriptedTool, Steering, call, calls, judge, run, sleeping
-from tests.support.transcripts import validate_events
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import (
     ApprovalGate,
@@ -16,12 +14,8 @@ from tui_agent.execution import (
     HookBus,
     Parallel,
     Sequential,
-    ToolExecutor,
-    ToolScheduler,
 )
-from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
@@ -30,64 +24,11 @@ from tui_agent.protocol.events import (
     ToolBlockedOn,
     ToolEnded,
     ToolQueued,
-    ToolStarted,
 )
 from tui_agent.protocol.hooks import FailureAnswer
-from tui_agent.protocol.messages import JsonObject, ToolResultMessage
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import ToolContext, ToolResult
-
-Meanwhile = Callable[["Bench"], Any]
-
-
-class Bench:
-    """A scheduler over scripted tools, with everything it told."""
-
-    def __init__(self, tools: list[ScriptedTool], options: ExecutionOptions | None = None, **settings: Any) -> None:
-        self.bus = EventBus()
-        self._subscription = self.bus.subscribe(merge=False)
-        self.options = options or ExecutionOptions()
-        self.token = CancellationToken()
-        self.committed: list[ToolResultMessage] = []
-        self.envelopes: list[Envelope] = []
-        scheduling = {"get_steering": settings.pop("get_steering", None)}
-        self.executor = ToolExecutor(tools, bus=self.bus, options=self.options, **settings)
-        self.scheduler = ToolScheduler(
-            self.executor, cancellation=self.token, step=1, on_result=self.committed.append, **scheduling
-        )
-
-    def events(self, kind: type[Any] = object) -> list[Any]:
-        self.envelopes += self._subscription.drain()
-        return [envelope.event for envelope in self.envelopes if isinstance(envelope.event, kind)]
-
-    def started(self) -> list[str]:
-        return [event.call_id for event in self.events(ToolStarted)]
-
-    def ended(self) -> dict[str, str]:
-        return {event.call_id: event.status for event in self.events(ToolEnded)}
-
-    def judge(self, **settings: Any) -> None:
-        """Holds everything told so far against every invariant."""
-        self.events()
-        validate_events(self.envelopes, **settings)
-
-    async def until(self, kind: type[Any], count: int = 1) -> None:
-        while len(self.events(kind)) < count:
-            await asyncio.sleep(0)
-
-
-@asynccontextmanager
-async def bench_of(*args: Any, **kwargs: Any) -> AsyncIterator[Bench]:
-    bench = Bench(*args, **kwargs)
-    async with bench.scheduler:
-        yield bench
-
-
-async def settled() -> None:
-    """Lets everything run that can."""
-    for _ in range(20):
-        await asyncio.sleep(0)
-
 
 # --- strategies ---
 
@@ -303,6 +244,21 @@ async def test_what_is_not_safe_waits_for_the_end_of_the_message(
         await bench.scheduler.finish()
 
     assert (tool.calls == ["c"]) is (verdict == "allow")
+    bench.judge()
+
+
+@pytest.mark.parametrize(("grouping", "started"), [("conflicts", []), ("consecutive", []), ("safe_first", ["b"])])
+async def test_behind_an_effect_a_safe_call_begins_early_only_where_it_may_come_first(
+    grouping: Any, started: list[str]
+) -> None:
+    tools = [ScriptedTool(), ScriptedTool("look", read_only=True)]
+    async with bench_of(tools, ExecutionOptions(grouping=grouping)) as bench:
+        bench.scheduler.submit(call("act", "a"))
+        bench.scheduler.submit(call("look", "b"))
+        await settled()
+        assert bench.started() == started
+        await bench.scheduler.finish()
+
     bench.judge()
 
 

@@ -55,11 +55,13 @@ async def test_a_getter_that_raises_is_told_and_counts_as_empty() -> None:
     assert [getattr(event, "code", "") for event in events] == ["steering_failed"]
 
 
-async def test_a_getter_may_answer_with_nothing() -> None:
+async def test_a_getter_may_answer_with_nothing_or_at_once() -> None:
     async def nothing() -> None:
         return None
 
     assert not await SteeringPoll(nothing, EventBus()).poll()
+    assert not await SteeringPoll(lambda: None, EventBus()).poll()
+    assert await SteeringPoll(lambda: [user_message("hi")], EventBus()).poll()
 
 
 async def test_a_systems_notice_is_never_blamed_on_the_user() -> None:

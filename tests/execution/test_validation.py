@@ -1,4 +1,6 @@
 import socket
+import subprocess
+import sys
 from typing import Any, Literal
 
 import pytest
@@ -189,3 +191,11 @@ def test_a_tool_that_fails_to_prepare_leaves_them_as_they_are() -> None:
             raise KeyError
 
     assert validate_tool_arguments(Broken(), ToolCall(id="c", name="read", arguments={"path": "a"})) == {"path": "a"}
+
+
+def test_the_schema_library_is_loaded_only_when_a_foreign_tool_needs_it() -> None:
+    script = "import sys, tui_agent.execution; print('jsonschema' in sys.modules)"
+
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+
+    assert loaded.strip() == "False"

@@ -66,12 +66,12 @@ class ToolExecutor:
 
     async def execute(self, state: CallState) -> None:
         """Takes one call to its end: whatever happens, exactly once; only a real cancellation passes through."""
-        outcome = None
+        fitted = None
         try:
             outcome = await self._admit(state) or await self._run(state)
-            outcome = await make_fit(self.engine, state, outcome)
+            fitted = await make_fit(self.engine, state, outcome)
         finally:
-            self.end(state, outcome or cut_off(state))
+            self.end(state, fitted or cut_off(state))
 
     async def _admit(self, state: CallState) -> Outcome | None:
         """Stages 1 to 10: why the call will not run; None: it runs now. A call that is taken back stops waiting."""

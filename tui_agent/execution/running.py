@@ -29,7 +29,7 @@ async def run_tool(engine: Engine, state: CallState) -> Outcome:
     tell_start(engine, state, limit)
     timer = None
     if limit is not None:
-        timer = asyncio.get_running_loop().call_later(limit, state.stop, timed_out(tool.name, limit))
+        timer = asyncio.get_running_loop().call_later(limit, _time_is_up, state, limit)
     try:
         answer = await _until_it_ends(state, tool, context, channel)
     finally:
@@ -97,6 +97,10 @@ async def _execute(state: CallState, tool: Tool, context: ToolContext) -> ToolRe
 
 async def _result_of(state: CallState, tool: Tool, context: ToolContext) -> ToolResult:
     return as_tool_result(await tool.execute(copy_of(state.arguments), context))
+
+
+def _time_is_up(state: CallState, seconds: float) -> None:
+    state.stop(timed_out(state.call.name, seconds))
 
 
 def _outcome(engine: Engine, state: CallState, answer: ToolResult | Crash | None) -> Outcome:

@@ -10,8 +10,8 @@ from tui_agent.protocol.messages import UserMessage
 from .foreign_code import Crash, contained
 from .outcomes import SkipReason
 
-SteeringGetter = Callable[[], Awaitable[Sequence[UserMessage] | None]]
-"""Hands over the messages that wait, and forgets them; empty or None: there are none."""
+SteeringGetter = Callable[[], Awaitable[Sequence[UserMessage] | None] | Sequence[UserMessage] | None]
+"""Plain or async; hands over the messages that wait, and forgets them. Empty or None: there are none."""
 
 
 class SteeringPoll:
@@ -39,7 +39,7 @@ class SteeringPoll:
         return "notice" if all(message.kind == "notice" for message in self.found) else "steering"
 
     async def _take_over(self, getter: SteeringGetter) -> None:
-        messages = await contained(_fetch(getter))
+        messages = await contained(_fetched(getter))
         if isinstance(messages, Crash):
             text = f"Waiting messages could not be fetched ({messages.text}). They wait on; the calls go on."
             self._tell.publish(Warned(code="steering_failed", text=text))
@@ -47,5 +47,6 @@ class SteeringPoll:
             self.found = messages
 
 
-async def _fetch(getter: SteeringGetter) -> tuple[UserMessage, ...]:
-    return tuple(await getter() or ())
+async def _fetched(getter: SteeringGetter) -> tuple[UserMessage, ...]:
+    answer = getter()
+    return tuple((await answer if isinstance(answer, Awaitable) else answer) or ())

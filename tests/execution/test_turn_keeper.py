@@ -1,0 +1,90 @@
+import asyncio
+
+from tests.execution.kit import Steering
+from tests.execution.stage_kit import Stand
+from tui_agent.execution import ExecutionOptions
+from tui_agent.execution.boundaries import Boundaries
+from tui_agent.execution.conflict_order import ConflictOrder
+from tui_agent.execution.outcomes import skipped
+from tui_agent.execution.steering_poll import SteeringPoll
+from tui_agent.execution.turn_keeper import TurnKeeper
+from tui_agent.protocol.events import ToolBlockedOn
+
+
+def keeper_of(
+    stands: list[Stand], *, ordered: bool = True, permits: int | None = None, steering: Steering | None = None
+) -> TurnKeeper:
+    tell = stands[0].engine.tell
+    states = [stand.state for stand in stands]
+    for index, state in enumerate(states):
+        state.index = index
+    boundaries = Boundaries(ExecutionOptions(), SteeringPoll(steering, tell), states, has_waves=False)
+    keeper = TurnKeeper(ConflictOrder() if ordered else None, boundaries, permits, tell)
+    for state in states:
+        keeper.add(state, settled=True)
+    keeper.close()
+    return keeper
+
+
+async def test_a_free_call_gets_its_turn_without_waiting() -> None:
+    stand = Stand()
+    keeper = keeper_of([stand])
+
+    assert await keeper.take(stand.state) is None
+    assert not stand.state.stale
+    assert stand.state.holds_permit
+
+
+async def test_a_call_waits_for_the_one_before_it_and_is_stale_afterwards() -> None:
+    first, second = Stand(), Stand()
+    keeper = keeper_of([first, second])
+    await keeper.take(first.state)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(keeper.take(second.state))
+        await asyncio.sleep(0)
+        assert not second.state.holds_permit
+        keeper.leave(first.state)
+
+    assert second.state.holds_permit
+    assert second.state.stale
+    assert [event.what for event in first.events(ToolBlockedOn)] == ["group"]
+
+
+async def test_without_an_order_only_permits_count() -> None:
+    first, second = Stand(), Stand()
+    keeper = keeper_of([first, second], ordered=False, permits=1)
+    keeper.settle(first.state)
+    keeper.change(first.state)
+    await keeper.take(first.state)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(keeper.take(second.state))
+        await asyncio.sleep(0)
+        assert not second.state.holds_permit
+        keeper.give_back(first.state)
+        keeper.give_back(first.state)
+
+    assert second.state.holds_permit
+    assert [event.what for event in first.events(ToolBlockedOn)] == ["slot"]
+
+
+async def test_the_first_call_is_never_steered_away_and_the_next_one_is() -> None:
+    first, second = Stand(), Stand()
+    steering = Steering()
+    steering.say()
+    keeper = keeper_of([first, second], ordered=False, steering=steering)
+
+    assert await keeper.take(first.state) is None
+    refusal = await keeper.take(second.state)
+
+    assert refusal == skipped("steering")
+    assert second.state.holds_permit, "until it leaves"
+
+
+async def test_a_call_that_cannot_run_stands_in_nobodys_way() -> None:
+    stand = Stand()
+    stand.state.unfit = skipped("cancelled")
+    keeper_of([stand])
+
+    assert stand.state.place is None
