@@ -1,0 +1,345 @@
+"""Small runs of the real engine, one for each sequence that `docs/events.md` draws.
+
+The model is scripted, the tools are little and real, and each run is driven by what it tells, never by the clock.
+"""
+
+import asyncio
+import tempfile
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tui_agent.agent import AgentLoop, AgentLoopConfig, RetryPolicy
+from tui_agent.execution import ApprovalGate, ExecutionOptions
+from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.tool import Accesses, PathSubject, Subject, Tool, ToolContext, ToolResult, ToolSpec
+from tui_agent.providers import ScriptedProvider, Wait, call, fail, reply
+from tui_agent.providers.scripted_provider import Step
+
+
+class Notes:
+    """A folder of notes. A call about a held note begins and then waits until it is let go."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / "plan.txt").write_text("Paint the door.", "utf-8")
+        (root / "todo.txt").write_text("Buy paint.", "utf-8")
+        self.held: set[str] = set()
+        """Names of notes whose calls wait."""
+        self.go_on: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        """Set for a name: calls about it go on."""
+
+    async def turn(self, name: str) -> Path:
+        """The note's file, once it is let go."""
+        if name in self.held:
+            await self.go_on[name].wait()
+        return self.root / name
+
+
+class ReadNote(Tool):
+    """Reads a note."""
+
+    spec = ToolSpec(
+        name="read",
+        description="Reads a note.",
+        input_schema={"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+    )
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+
+    def is_read_only(self, arguments: JsonObject) -> bool:
+        return True
+
+    def accesses(self, arguments: JsonObject) -> Accesses:
+        return Accesses(reads=frozenset({self._notes.root / arguments["path"]}))
+
+    def subject(self, arguments: JsonObject) -> Subject:
+        return PathSubject(arguments["path"], "read")
+
+    def summarise(self, arguments: JsonObject) -> str:
+        return str(arguments.get("path", ""))
+
+    async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        note = await self._notes.turn(arguments["path"])
+        if not note.is_file():
+            raise ToolError(f"there is no note {note.name}")
+        return ToolResult.of_text(note.read_text("utf-8"))
+
+
+class WriteNote(Tool):
+    """Writes a note."""
+
+    spec = ToolSpec(
+        name="write",
+        description="Writes a note.",
+        input_schema={
+            "type": "object",
+            "properties": {"path": {"type": "string"}, "text": {"type": "string"}},
+            "required": ["path", "text"],
+        },
+    )
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
+
+    def accesses(self, arguments: JsonObject) -> Accesses:
+        return Accesses(writes=frozenset({self._notes.root / arguments["path"]}))
+
+    def subject(self, arguments: JsonObject) -> Subject:
+        return PathSubject(arguments["path"], "write")
+
+    def summarise(self, arguments: JsonObject) -> str:
+        return str(arguments.get("path", ""))
+
+    async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        note = await self._notes.turn(arguments["path"])
+        note.write_text(arguments["text"], "utf-8")
+        return ToolResult.of_text(f"wrote {note.name}")
+
+
+class Stage:
+    """One agent over a folder of notes, and somebody who watches what it tells and acts."""
+
+    def __init__(self, root: Path) -> None:
+        self.notes = Notes(root)
+        self.bus = EventBus()
+        self.loop: AgentLoop | None = None
+
+    async def run(
+        self,
+        text: str,
+        steps: Iterable[Step],
+        *,
+        mode: PermissionMode = PermissionMode.ALLOW,
+        rules: Iterable[Rule] = (),
+        options: ExecutionOptions | None = None,
+        person: Callable[[AgentLoop], Awaitable[None]] | None = None,
+    ) -> None:
+        """Runs the agent to its end; `person` lives beside it."""
+        loop = AgentLoop(
+            AgentLoopConfig(
+                provider=ScriptedProvider(steps),
+                tools=[ReadNote(self.notes), WriteNote(self.notes)],
+                system="",
+                bus=self.bus,
+                policy=PermissionPolicy(self.notes.root, rules=tuple(rules), mode=mode),
+                gate=ApprovalGate(interactive=True),
+                options=options or ExecutionOptions(),
+                retry=RetryPolicy(first_wait=0),
+            )
+        )
+        async with asyncio.TaskGroup() as group:
+            group.create_task(loop.run(text))
+            if person is not None:
+                await person(loop)
+
+    async def told(self, type_name: str, **fields: object) -> Any:
+        """The first event of this type with these fields, as soon as it was told."""
+        with self.bus.subscribe(merge=False, since=0) as subscription:
+            async for batch in subscription.batches():
+                for envelope in batch:
+                    event: Any = envelope.event
+                    if event.type == type_name and all(getattr(event, name) == it for name, it in fields.items()):
+                        return event
+        raise AssertionError("the bus is never closed here")
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """One sequence of the page."""
+
+    title: str
+    words: str
+    """What to see in it."""
+    play: Callable[[Stage], Awaitable[None]]
+    whole: bool = False
+    """Whether also those events are drawn that the other trees leave out."""
+
+
+async def record(scene: Scene) -> list[Envelope]:
+    """Plays a scene; gives everything that was told, unmerged and in order."""
+    with tempfile.TemporaryDirectory() as folder:
+        stage = Stage(Path(folder).resolve())
+        with stage.bus.subscribe(merge=False) as subscription:
+            await scene.play(stage)
+            return subscription.drain()
+
+
+async def _one_call(stage: Stage) -> None:
+    await stage.run("What is the plan?", [reply("Let me look.", call("read", path="plan.txt")), "Paint the door."])
+
+
+async def _parallel(stage: Stage) -> None:
+    stage.notes.held = {"plan.txt", "lost.txt"}
+
+    async def person(loop: AgentLoop) -> None:
+        await stage.told("tool.ended", call_id="call_3")
+        stage.notes.go_on["lost.txt"].set()
+        await stage.told("tool.ended", call_id="call_2")
+        stage.notes.go_on["plan.txt"].set()
+
+    names = ("plan.txt", "lost.txt", "todo.txt")
+    steps = [reply(*(call("read", path=name) for name in names)), "One of them is lost."]
+    await stage.run("Read all three notes.", steps, options=ExecutionOptions(stream_tools="off"), person=person)
+
+
+async def _conflict(stage: Stage) -> None:
+    steps = [
+        reply(call("write", path="plan.txt", text="Paint the wall."), call("read", path="plan.txt")),
+        "The plan is changed.",
+    ]
+    await stage.run("Change the plan and show it.", steps)
+
+
+async def _streaming(stage: Stage) -> None:
+    read = asyncio.Event()
+
+    async def person(loop: AgentLoop) -> None:
+        await stage.told("tool.ended", call_id="call_1")
+        read.set()
+
+    answer = reply("I look at the plan", call("read", path="plan.txt"), Wait(read), "and say meanwhile what it is for.")
+    await stage.run("Explain the plan.", [answer, "It is about the door."], person=person)
+
+
+async def _steering(stage: Stage) -> None:
+    stage.notes.held = {"plan.txt"}
+
+    async def person(loop: AgentLoop) -> None:
+        await stage.told("tool.ended", call_id="call_3")
+        loop.steer("Once is enough.")
+        await stage.told("tool.ended", call_id="call_2")
+        stage.notes.go_on["plan.txt"].set()
+
+    steps = [
+        reply(
+            call("write", path="plan.txt", text="Paint the wall."),
+            call("write", path="plan.txt", text="Paint the wall blue."),
+            call("read", path="todo.txt"),
+        ),
+        "As you like.",
+    ]
+    options = ExecutionOptions(stream_tools="off")
+    await stage.run("Change the plan twice and read the list.", steps, options=options, person=person)
+
+
+async def _approval(stage: Stage) -> None:
+    async def person(loop: AgentLoop) -> None:
+        request = await stage.told("approval.requested")
+        loop.resolve_approval(request.request_id, ApprovalDecision(decision="approve"))
+
+    steps = [reply(call("write", path="plan.txt", text="Paint the wall.")), "Done."]
+    await stage.run("Change the plan.", steps, mode=PermissionMode.ASK, person=person)
+
+
+async def _denials(stage: Stage) -> None:
+    async def person(loop: AgentLoop) -> None:
+        request = await stage.told("approval.requested")
+        loop.resolve_approval(request.request_id, ApprovalDecision(decision="deny", note="keep the plan"))
+
+    steps = [
+        reply(
+            call("write", path="todo.txt", text="Buy a brush."),
+            call("write", path="plan.txt", text="Paint the wall."),
+        ),
+        "Then I change nothing.",
+    ]
+    rules = [Rule.parse("deny", "write(todo.txt)")]
+    await stage.run("Change both notes.", steps, mode=PermissionMode.ASK, rules=rules, person=person)
+
+
+async def _timeout(stage: Stage) -> None:
+    stage.notes.held = {"plan.txt"}
+    steps = [reply(call("read", path="plan.txt")), "It cannot be read."]
+    await stage.run("What is the plan?", steps, options=ExecutionOptions(tool_timeout=0.01, grace=0.01))
+
+
+async def _cancel(stage: Stage) -> None:
+    stage.notes.held = {"plan.txt"}
+
+    async def person(loop: AgentLoop) -> None:
+        await stage.told("tool.blocked_on", call_id="call_2")
+        loop.abort("interrupted by the person")
+
+    steps = [
+        reply(
+            call("write", path="plan.txt", text="Paint the wall."),
+            call("write", path="plan.txt", text="Paint the wall blue."),
+        ),
+    ]
+    await stage.run("Change the plan twice.", steps, options=ExecutionOptions(grace=0.01), person=person)
+
+
+async def _retry(stage: Stage) -> None:
+    cut = reply("The plan is", fail("network", "the connection was closed"))
+    await stage.run("What is the plan?", [cut, "The plan is to paint the door."])
+
+
+SCENES = (
+    Scene(
+        "One call",
+        "Everything that is told, the glanced-at events included. The calls of an answer are queued while it streams; "
+        "their results follow in call order, then the next step asks the model again.",
+        _one_call,
+        whole=True,
+    ),
+    Scene(
+        "Parallel calls, one of which fails",
+        "Calls that do not meet run at the same time and end as they are done; a failure reaches no sibling; the "
+        "result messages come in call order. (Here with `stream_tools=off`: else each would begin as it comes.)",
+        _parallel,
+    ),
+    Scene(
+        "A conflict: a write, then a read of the same file",
+        "The read waits for the call whose file it reads: `tool.blocked_on` with the reason `group` names it.",
+        _conflict,
+    ),
+    Scene(
+        "A read that starts while the model still talks",
+        "A call that only reads and needs no question starts as soon as its block is complete: its start comes before "
+        "the end of the message it stands in.",
+        _streaming,
+    ),
+    Scene(
+        "Steering",
+        "The default mode, `before_effects`: the call that runs goes on to its end, calls with effects that have not "
+        "begun are skipped, reads run, and the message lands behind the results. (Here, too, with `stream_tools=off`.)",
+        _steering,
+    ),
+    Scene(
+        "An approval, answered",
+        "The question is bound to its call and is resolved exactly once, before the call ends.",
+        _approval,
+    ),
+    Scene(
+        "Two denials",
+        "One by a rule, without a question, and one by a person. Both are results the model reads, and the run goes "
+        "on.",
+        _denials,
+    ),
+    Scene(
+        "A timeout",
+        "The call is told to stop, then cancelled; its result says so, and the run goes on.",
+        _timeout,
+    ),
+    Scene(
+        "A cancel",
+        "The call that runs is told to stop, then cancelled; the one that waits never runs. Both have a result, so "
+        "that the conversation stays whole.",
+        _cancel,
+    ),
+    Scene(
+        "A retry after a cut stream",
+        "The begun message is thrown away, then the model is asked again; nothing of it stays in the conversation.",
+        _retry,
+    ),
+)
+"""Every sequence, in the order of the page."""

@@ -1,0 +1,93 @@
+"""`docs/events.md` is what its script makes of the code as it is now."""
+
+import difflib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tui_agent.protocol.envelope import event_classes
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "events.md"
+
+
+def made_now(hash_seed: str) -> str:
+    """The page as the script makes it; the seed decides the order in which sets are walked."""
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-W", "error", str(ROOT / "docs" / "make_events_page.py"), "--stdout"]
+    return subprocess.run(
+        command, capture_output=True, encoding="utf-8", check=True, env=environment, timeout=100
+    ).stdout
+
+
+def sections() -> dict[str, str]:
+    """The page's parts by their titles."""
+    parts = PAGE.read_text("utf-8").split("\n### ")[1:]
+    return {title: text for title, _, text in (part.partition("\n") for part in parts)}
+
+
+def test_the_page_is_what_the_script_makes_now() -> None:
+    made, kept = made_now("1"), PAGE.read_text("utf-8")
+
+    change = "\n".join(difflib.unified_diff(kept.splitlines(), made.splitlines(), "committed", "now", lineterm=""))
+    assert made == kept, f"run `python docs/make_events_page.py`:\n{change}"
+
+
+def test_the_page_does_not_depend_on_chance() -> None:
+    assert made_now("2") == made_now("3")
+
+
+@pytest.mark.parametrize("name", event_classes())
+def test_every_event_has_its_entry_with_every_field(name: str) -> None:
+    page = PAGE.read_text("utf-8")
+    entry = page.partition(f"#### `{name}`\n")[2].split("\n#")[0]
+
+    assert entry.strip(), f"no entry for {name}"
+    fields = [line.split("`")[1] for line in entry.splitlines() if line.startswith("- ")]
+    assert fields == [field for field in event_classes()[name].model_fields if field != "type"]
+
+
+SHOWN: dict[str, tuple[str, ...]] = {
+    "One call": ("tool.queued", "tool.started", "tool.ended", "tool_result", "run.ended"),
+    "Parallel calls, one of which fails": (
+        "call_3 read status=ok",
+        "call_2 read status=error",
+        "call_1 read status=ok",
+    ),
+    "A conflict: a write, then a read of the same file": (
+        "tool.blocked_on",
+        "call_2 group on=call_1",
+        "call_1 write status=ok",
+        "tool.started call_2",
+    ),
+    "A read that starts while the model still talks": (
+        "tool.started",
+        "tool.ended",
+        "msg_2 text",
+        "message.ended msg_2",
+    ),
+    "Steering": (
+        "steering.queued",
+        "call_2 write status=skipped_steering",
+        "call_1 write status=ok",
+        "steering.delivered msg_3",
+        "message.ended msg_3",
+    ),
+    "An approval, answered": ("approval.requested", "decision=approve", "tool.started", "status=ok"),
+    "Two denials": ("decision=deny source=rule", "status=denied_policy", "by=user", "status=denied_user"),
+    "A timeout": ("tool.started", "status=timeout", "reason=done"),
+    "A cancel": ("code=abort_requested", "status=cancelled", "status=cancelled", "tool_result", "reason=aborted"),
+    "A retry after a cut stream": ("message.discarded", "step.retry", "message.started", "reason=done"),
+}
+"""What must be seen in each tree, in this order."""
+
+
+@pytest.mark.parametrize("title", SHOWN)
+def test_each_sequence_shows_what_it_is_about(title: str) -> None:
+    left = " ".join(sections()[title].split("```")[1].split())
+    for words in SHOWN[title]:
+        assert words in left, f"{words!r} does not come here: {left}"
+        left = left.partition(words)[2]
