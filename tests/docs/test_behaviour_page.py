@@ -1,0 +1,52 @@
+"""`docs/behaviour.md` lists every requirement, and what it says of modules and tests is so."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "behaviour.md"
+COUNTS = {"S0": 45, "S1": 28, "S2": 27, "S3": 29, "S4": 91}
+
+
+def rows() -> dict[str, list[str]]:
+    """Requirement, module and test of the page by number."""
+    lines = [line for line in PAGE.read_text("utf-8").splitlines() if re.match(r"\| S\d-\d+ ", line)]
+    cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+    assert len({number for number, *_ in cells}) == len(cells)
+    return {number: rest for number, *rest in cells}
+
+
+def test_the_page_is_what_the_script_makes_now() -> None:
+    command = [sys.executable, "-W", "error", str(ROOT / "docs" / "make_behaviour_page.py"), "--stdout"]
+    made = subprocess.run(command, capture_output=True, encoding="utf-8", check=True, timeout=100).stdout
+
+    assert made == PAGE.read_text("utf-8"), "run `python docs/make_behaviour_page.py`"
+
+
+def test_every_requirement_is_listed_once_in_words() -> None:
+    listed = rows()
+
+    assert list(listed) == [f"{name}-{number}" for name, count in COUNTS.items() for number in range(1, count + 1)]
+    for number, cells in listed.items():
+        words, _, tests = cells
+        assert words.endswith("."), number
+        assert tests, number
+
+
+def test_a_module_of_the_page_names_the_requirement() -> None:
+    named = [(number, name) for number, cells in rows().items() for name in re.findall(r"`([\w/]+\.py)`", cells[1])]
+
+    assert named
+    for number, name in named:
+        text = (ROOT / "tui_agent" / name).read_text("utf-8")
+        assert f"{number[:2]}-" in text, f"{name} does not name {number}"
+
+
+def test_a_test_of_the_page_exists() -> None:
+    found = [test for cells in rows().values() for test in re.findall(r"`([\w/]+\.py)::(\w+)`", cells[2])]
+
+    assert found
+    for name, function in found:
+        assert f"def {function}(" in (ROOT / "tests" / name).read_text("utf-8")
