@@ -1,0 +1,31 @@
+"""What the pages point to is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "tui_agent"
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+
+
+def named(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text("utf-8"))
+
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_every_file_a_page_names_exists(page: Path) -> None:
+    """Of the package, from its root or from the repository's; names without a directory are examples."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    names = re.findall(r"`((?:[\w.]+/)+\w+\.(?:py|md|toml))`", text)
+
+    places = (ROOT, PACKAGE, ROOT / "tests") if page.name == "behaviour.md" else (ROOT, PACKAGE)
+    assert [name for name in names if not any((place / name).is_file() for place in places)] == []

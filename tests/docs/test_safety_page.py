@@ -1,0 +1,48 @@
+"""`docs/safety.md` promises what the code does."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tui_agent.permissions import PermissionMode, PermissionPolicy, is_read_only_command
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.tools import Workspace, default_tools
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "safety.md"
+
+ROW = re.compile(r"^\| (\w+) \| `(\w+) (.+)` \| (\w+) \| (\w+) \|$", re.MULTILINE)
+
+
+def decisions() -> list[tuple[str, str, str, str, str]]:
+    """The rows of the page's table of decisions: mode, tool, what about, decision, source."""
+    return [(m, tool, about.replace(r"\|", "|"), *end) for m, tool, about, *end in ROW.findall(PAGE.read_text("utf-8"))]
+
+
+def arguments_of(tool: str, about: str) -> JsonObject:
+    if tool == "bash":
+        return {"command": about}
+    return {"path": about, "content": "x"} if tool == "write" else {"path": about}
+
+
+def test_the_page_shows_decisions_of_every_kind() -> None:
+    found = decisions()
+
+    assert {decision for _, _, _, decision, _ in found} == {"allow", "ask", "deny"}
+    assert {mode for mode, *_ in found} == {mode.value for mode in PermissionMode}
+
+
+@pytest.mark.parametrize(("mode", "tool", "about", "decision", "source"), decisions())
+def test_a_decision_of_the_page_is_made(
+    mode: str, tool: str, about: str, decision: str, source: str, tmp_path: Path
+) -> None:
+    root = tmp_path / "workspace"
+    (root / ".git").mkdir(parents=True)
+    workspace = Workspace(root, spool_dir=tmp_path / "spool")
+    made = default_tools(workspace, is_read_only_command=lambda command: is_read_only_command(command, root))
+    (found,) = [one for one in made if one.name == tool]
+
+    judged = PermissionPolicy(root, mode=PermissionMode(mode)).check(found, arguments_of(tool, about))
+
+    assert (judged.decision, judged.source) == (decision, source), judged.reason
