@@ -6,15 +6,16 @@ import pytest
 from tests.execution.kit import FakePolicy, ScriptedTool, call, run, sleeping
 from tests.execution.stage_kit import Stand
 from tests.support.virtual_clock import run_virtual
-from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
+from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, execute_tool_calls
 from tui_agent.execution.call_state import CallState
 from tui_agent.execution.executor import ADMISSION, cut_off, take_slot
 from tui_agent.execution.outcomes import Outcome
+from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import ToolEnded
 from tui_agent.protocol.hooks import DenyCall, ModifyArguments, OverrideResult
-from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.permissions import ApprovalDecision
-from tui_agent.protocol.tool import Tool, ToolContext, ToolResult
+from tui_agent.protocol.tool import Tool, ToolContext, ToolResult, ToolSpec
 
 APPROVING = ApprovalDecision(decision="approve")
 
@@ -274,3 +275,18 @@ async def test_an_invalid_call_is_never_judged(position: Any) -> None:
     await run([tool], [call()], ExecutionOptions(pre_hook_position=position), policy=policy)
 
     assert policy.checks == 0
+
+
+async def test_a_tool_that_shortened_its_own_output_says_where_the_whole_is() -> None:
+    class Shortening(Tool):
+        spec = ToolSpec(name="long", description="long", input_schema={"type": "object"})
+
+        async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+            return ToolResult.of_text("head … tail", details={"truncated": True, "persisted_path": "/kept/output.txt"})
+
+    bus = EventBus()
+    with bus.subscribe(merge=False) as heard:
+        await execute_tool_calls([Shortening()], [ToolCall(id="1", name="long")], bus=bus)
+        [ended] = [envelope.event for envelope in heard.drain() if isinstance(envelope.event, ToolEnded)]
+
+    assert (ended.truncated, ended.persisted_path) == (True, "/kept/output.txt")

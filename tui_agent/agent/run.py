@@ -137,7 +137,7 @@ class AgentRun:
             scheduler.submit_all(calls)
             for call in calls:
                 if call.id not in self._resumable:
-                    scheduler.cancel_call(call.id, UNANSWERED)
+                    scheduler.give_up_call(call.id, UNANSWERED)
             await scheduler.finish()
 
     async def _refresh_system(self) -> None:

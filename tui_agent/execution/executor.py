@@ -161,6 +161,8 @@ def cut_off(state: CallState) -> Outcome:
 def _ended_event(state: CallState, outcome: Outcome) -> ToolEnded:
     end = state.started_at if state.started_at is not None else now()
     result = outcome.result
+    # A tool that shortened its own output says so, and where the whole is, in its details.
+    kept = result.details or {}
     return ToolEnded(
         call_id=state.call.id,
         name=state.call.name,
@@ -173,8 +175,8 @@ def _ended_event(state: CallState, outcome: Outcome) -> ToolEnded:
         queued_ms=max(end - state.queued_at - state.approval_s, 0.0) * 1000,
         approval_ms=state.approval_s * 1000,
         size_bytes=outcome.size_bytes,
-        truncated=outcome.truncated,
-        persisted_path=outcome.persisted_path,
+        truncated=outcome.truncated or kept.get("truncated") is True,
+        persisted_path=outcome.persisted_path or kept.get("persisted_path"),
         child_run_id=result.child_run_id,
         terminate=result.terminate,
         metrics=state.metrics,
