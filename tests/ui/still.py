@@ -31,7 +31,7 @@ class FakeAgent:
         self.provider: ModelProvider = ScriptedProvider()
         self.policy = FakePolicyOf(mode)
         self.asked: list[object] = []
-        self.refusal: Exception | None = None
+        self.refusal: BaseException | None = None
 
     async def run(self, user_input: str | None, /) -> object:
         self.asked.append(("run", user_input))

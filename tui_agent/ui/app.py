@@ -110,7 +110,7 @@ class TuiAgentApp(App[None]):
 
     def on_mount(self) -> None:
         """What can wait until the first screen is painted, waits."""
-        self.call_after_refresh(self.run_worker, self._watch_themes(), group="themes", exit_on_error=False)
+        self.call_after_refresh(lambda: self.run_worker(self._watch_themes, group="themes", exit_on_error=False))
 
     @on(Driver.SignalResume)
     def _awake_again(self) -> None:

@@ -91,19 +91,10 @@ class Composer(FoldingArea):
         self._history.add(text)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Whether a key is ours now; where it is not, the text area does with it what it always does."""
-        match action:
-            case "earlier":
-                return self.selection.is_empty and self._row() == 0
-            case "later":
-                last = self._row() >= self.wrapped_document.height - 1
-                return bool(self._suggested) or (self._history.browsing and last)
-            case "drop":
-                return not self.text and self.waiting > 0
-            case "close_suggestions":
-                return bool(self._suggested)
-            case _:
-                return super().check_action(action, parameters)
+        """Closing is offered where something is open; elsewhere the key belongs to the screen."""
+        if action == "close_suggestions":
+            return bool(self._suggested)
+        return super().check_action(action, parameters)
 
     async def on_key(self, event: Key) -> None:
         """Letters that mean something else are left to whoever gave them their meaning."""
@@ -147,24 +138,31 @@ class Composer(FoldingArea):
         self._insert("\n", start, end)
 
     def action_earlier(self) -> None:
-        """The suggestion above; else the last waiting message for an empty composer; else what was sent before."""
+        """The row or suggestion above; on the first row what was sent before; empty: the last waiting message."""
         if self._suggested:
             self._choose(self._chosen - 1)
+        elif self._row() > 0:
+            self.action_cursor_up()
         elif not self.text and self.waiting:
             self.post_message(self.EditRequested())
         elif (text := self._history.earlier(self.text)) is not None:
             self.show(text)
 
     def action_later(self) -> None:
-        """The suggestion below, or what was sent after the text shown."""
+        """The row or suggestion below; on the last row what was sent after the text shown."""
         if self._suggested:
             self._choose(self._chosen + 1)
+        elif self._row() < self.wrapped_document.height - 1:
+            self.action_cursor_down()
         elif (text := self._history.later()) is not None:
             self.show(text)
 
     def action_drop(self) -> None:
-        """Throws the last waiting message away."""
-        self.post_message(self.DropRequested())
+        """Throws the last waiting message away; with text, cuts what is selected."""
+        if self.text:
+            self.action_cut()
+        elif self.waiting:
+            self.post_message(self.DropRequested())
 
     def action_close_suggestions(self) -> None:
         """Hides the commands; the text stays."""

@@ -1,0 +1,243 @@
+"""The one door: words in, events out, nothing lost on the way."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tests.ui.still import FakeAgent
+from tests.ui.story import working
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError, ProviderError
+from tui_agent.protocol.events import MessageDelta, Noticed
+from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.providers import ScriptedProvider
+from tui_agent.ui.bridge import AgentBridge, AgentEvents
+
+
+class Unready(ScriptedProvider):
+    """A provider that cannot be prepared."""
+
+    async def prepare(self) -> None:
+        raise ProviderError("there is no key", kind="authentication")
+
+
+def told(bus: EventBus) -> list[str]:
+    """What was told so far, in words."""
+    with bus.subscribe(since=0) as subscription:
+        return [getattr(envelope.event, "text", envelope.type) for envelope in subscription.drain()]
+
+
+@asynccontextmanager
+async def serving(bridge: AgentBridge) -> AsyncIterator[None]:
+    """Serves prompts in the background."""
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(bridge.serve())
+        yield
+        task.cancel()
+
+
+async def turns(number: int = 20) -> None:
+    """Lets everybody else have their turn."""
+    for _ in range(number):
+        await asyncio.sleep(0)
+
+
+async def test_prompts_run_one_after_another() -> None:
+    agent = FakeAgent()
+    bridge = AgentBridge(agent, EventBus())
+    bridge.submit("one")
+    bridge.follow_up("two")
+    assert bridge.running
+
+    async with serving(bridge):
+        await turns()
+
+    assert agent.asked == [("run", "one"), ("run", "two")]
+    assert not bridge.running
+
+
+def test_words_for_a_running_agent_wait_with_it() -> None:
+    agent = FakeAgent(running=True)
+    bridge = AgentBridge(agent, EventBus())
+
+    bridge.submit("now")
+    bridge.follow_up("later")
+
+    assert [(message.kind, message.text) for message in bridge.waiting] == [("steer", "now"), ("follow_up", "later")]
+
+
+async def test_a_prompt_that_meets_a_running_agent_steers_it() -> None:
+    agent = FakeAgent()
+    agent.refusal = AlreadyRunningError()
+    bridge = AgentBridge(agent, EventBus())
+    bridge.submit("words")
+
+    async with serving(bridge):
+        await turns()
+
+    assert [message.text for message in bridge.waiting] == ["words"]
+
+
+async def test_a_refused_run_is_told_and_the_next_one_served() -> None:
+    agent, bus = FakeAgent(), EventBus()
+    agent.refusal = ConfigurationError("there is nothing to say")
+    bridge = AgentBridge(agent, bus)
+    bridge.submit("one")
+
+    async with serving(bridge):
+        await turns()
+        agent.refusal = None
+        bridge.submit("two")
+        await turns()
+
+    assert told(bus) == ["there is nothing to say"]
+    assert agent.asked == [("run", "one"), ("run", "two")]
+
+
+async def test_a_cancelled_run_does_not_end_the_service() -> None:
+    agent = FakeAgent()
+    agent.refusal = asyncio.CancelledError()
+    bridge = AgentBridge(agent, EventBus())
+    bridge.submit("one")
+
+    async with serving(bridge):
+        await turns()
+        agent.refusal = None
+        bridge.submit("two")
+        await turns()
+
+    assert agent.asked == [("run", "one"), ("run", "two")]
+
+
+async def test_sending_now_runs_what_waits_when_the_run_is_over() -> None:
+    agent = FakeAgent(running=True)
+    bridge = AgentBridge(agent, EventBus())
+    bridge.submit("instead")
+    bridge.send_now()
+    assert agent.asked == [("abort", "a person sent a message now")]
+
+    agent.running = False
+    bridge.submit("what ran")
+    async with serving(bridge):
+        await turns()
+
+    assert agent.asked[1:] == [("run", "what ran"), ("run", None)]
+
+
+async def test_sending_now_with_nothing_waiting_and_nothing_running_does_nothing() -> None:
+    agent = FakeAgent()
+    bridge = AgentBridge(agent, EventBus())
+
+    bridge.send_now()
+
+    assert not bridge.running
+
+
+def test_a_waiting_message_is_taken_back_with_its_text() -> None:
+    agent = FakeAgent(running=True)
+    bridge = AgentBridge(agent, EventBus())
+    bridge.submit("one")
+
+    assert bridge.take_back(bridge.waiting[0].id) == "one"
+    assert bridge.take_back("unknown") is None
+    assert bridge.waiting == ()
+
+
+@pytest.mark.parametrize("kind", ["steer", "follow_up"])
+def test_a_message_of_an_earlier_life_waits_without_a_run(kind: str) -> None:
+    agent = FakeAgent()
+    bridge = AgentBridge(agent, EventBus())
+
+    bridge.keep("steer" if kind == "steer" else "follow_up", "later")
+
+    assert [message.kind for message in bridge.waiting] == [kind]
+    assert not bridge.running
+
+
+def test_brakes_and_answers_reach_the_agent() -> None:
+    agent = FakeAgent(running=True)
+    bridge = AgentBridge(agent, EventBus())
+
+    bridge.stop()
+    bridge.cancel()
+
+    assert agent.asked == ["stop", ("abort", "cancelled by a person")]
+    assert bridge.decide("known", ApprovalDecision(decision="approve"))
+    assert not bridge.decide("unknown", ApprovalDecision(decision="deny"))
+
+
+def test_the_cycle_of_modes_leaves_out_those_that_are_dangerous() -> None:
+    bridge = AgentBridge(FakeAgent(mode=PermissionMode.ALLOW), EventBus())
+
+    assert [bridge.cycle_mode() for _ in range(4)] == ["ask", "accept_edits", "plan", "ask"]
+    assert bridge.mode is PermissionMode.ASK
+
+
+def test_a_mode_the_agent_cannot_keep_to_is_told() -> None:
+    agent, bus = FakeAgent(), EventBus()
+    agent.refusal = ConfigurationError("this agent has no policy")
+
+    AgentBridge(agent, bus).set_mode(PermissionMode.PLAN)
+
+    assert told(bus) == ["this agent has no policy"]
+
+
+async def test_a_provider_that_is_not_ready_is_a_warning() -> None:
+    agent, bus = FakeAgent(), EventBus()
+    agent.provider = Unready()
+
+    await AgentBridge(agent, bus).warm_up()
+
+    assert told(bus) == ["there is no key"]
+
+
+def test_a_crash_is_told_in_words() -> None:
+    bus = EventBus()
+
+    AgentBridge(FakeAgent(), bus).report_crash(RuntimeError("boom"))
+
+    assert told(bus) == ["internal error: RuntimeError: boom. The conversation was kept; send your message again."]
+
+
+async def test_the_past_comes_before_the_present() -> None:
+    bus = EventBus()
+    bus.publish(Noticed(code="c", text="before anybody listened"))
+    past = working().envelopes
+    seen: list[str] = []
+
+    def take(message: AgentEvents) -> None:
+        seen.extend(envelope.type for envelope in message.events)
+        message.applied.set()
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(AgentBridge(FakeAgent(), bus).relay(take, past))
+        await turns()
+        task.cancel()
+
+    assert seen == [*(envelope.type for envelope in past), "notice"]
+
+
+async def test_while_a_batch_is_not_shown_the_next_ones_gather() -> None:
+    bus = EventBus()
+    batches: list[AgentEvents] = []
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(AgentBridge(FakeAgent(), bus).relay(batches.append))
+        bus.publish(Noticed(code="c", text="first"))
+        await turns()
+        for letter in "abc":
+            bus.publish(MessageDelta(message_id="m", kind="text", delta=letter))
+        bus.publish(Noticed(code="c", text="second"))
+        await turns()
+        assert len(batches) == 1
+
+        batches[0].applied.set()
+        await turns()
+        task.cancel()
+
+    assert [envelope.type for envelope in batches[1].events] == ["message.delta", "notice"]
+    first = batches[1].events[0].event
+    assert isinstance(first, MessageDelta)
+    assert first.delta == "abc"

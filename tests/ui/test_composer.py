@@ -1,0 +1,282 @@
+"""Typing: sending, looking back, folding, and never losing a word."""
+
+import pytest
+from textual import on
+from textual.app import App, ComposeResult
+from textual.events import Paste
+
+from tui_agent.ui.widgets.composer import Composer
+from tui_agent.ui.widgets.entry import PLACEHOLDER, PLACEHOLDER_BUSY, Entry
+
+LONG = "\n".join(f"line {number}" for number in range(20))
+LABEL = "[pasted 20 lines]"
+
+
+class Desk(App[None]):
+    """The foot of the screen, alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entry = Entry()
+        self.sent: list[tuple[str, str]] = []
+        self.wanted: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        yield self.entry
+
+    def on_mount(self) -> None:
+        self.composer.focus()
+
+    @property
+    def composer(self) -> Composer:
+        return self.entry.composer
+
+    @on(Composer.Submitted)
+    def _sent(self, event: Composer.Submitted) -> None:
+        self.sent.append((event.kind, event.text))
+
+    @on(Composer.EditRequested)
+    def _edit(self) -> None:
+        self.wanted.append("edit")
+
+    @on(Composer.DropRequested)
+    def _drop(self) -> None:
+        self.wanted.append("drop")
+
+
+async def test_enter_sends_and_empties() -> None:
+    async with Desk().run_test() as pilot:
+        await pilot.press(*"hi", "enter")
+        await pilot.pause()
+
+        assert pilot.app.sent == [("submit", "hi")]
+        assert pilot.app.composer.text == ""
+
+
+async def test_blank_text_is_not_sent() -> None:
+    async with Desk().run_test() as pilot:
+        await pilot.press("space", "shift+enter", "enter", "alt+enter")
+
+        assert pilot.app.sent == []
+
+
+@pytest.mark.parametrize("key", ["shift+enter", "ctrl+j"])
+async def test_a_new_line_is_not_sent(key: str) -> None:
+    async with Desk().run_test() as pilot:
+        await pilot.press("a", key, "b")
+        assert pilot.app.composer.text == "a\nb"
+        assert pilot.app.composer.size.height == 2
+
+        await pilot.press("enter")
+        await pilot.pause()
+        assert pilot.app.sent == [("submit", "a\nb")]
+
+
+async def test_enter_after_a_backslash_begins_a_new_line() -> None:
+    async with Desk().run_test() as pilot:
+        await pilot.press("a", "backslash", "enter", "b")
+
+        assert pilot.app.composer.text == "a\nb"
+        assert pilot.app.sent == []
+
+
+async def test_a_backslash_inside_a_line_is_a_backslash() -> None:
+    async with Desk().run_test() as pilot:
+        await pilot.press("backslash", "n", "enter")
+        await pilot.pause()
+
+        assert pilot.app.sent == [("submit", "\\n")]
+
+
+async def test_it_grows_to_a_third_of_the_screen() -> None:
+    async with Desk().run_test(size=(80, 24)) as pilot:
+        pilot.app.composer.show("\n".join("abcdef"))
+        await pilot.pause()
+        assert pilot.app.composer.size.height == 6
+
+        pilot.app.composer.load_text("\n".join(map(str, range(30))))
+        await pilot.pause()
+        assert pilot.app.composer.size.height == 7
+
+
+async def test_what_was_sent_can_be_had_again() -> None:
+    async with Desk().run_test() as pilot:
+        await pilot.press(*"one", "enter", *"two", "enter", *"dra")
+        await pilot.press("up")
+        assert pilot.app.composer.text == "two"
+        await pilot.press("up", "up")
+        assert pilot.app.composer.text == "one"
+        await pilot.press("down", "down")
+        assert pilot.app.composer.text == "dra"
+
+
+async def test_the_arrows_move_inside_the_text_first() -> None:
+    async with Desk().run_test() as pilot:
+        pilot.app.composer.remember("earlier")
+        await pilot.press("a", "shift+enter", "b", "up")
+        assert pilot.app.composer.text == "a\nb"
+        assert pilot.app.composer.cursor_location == (0, 1)
+
+        await pilot.press("up")
+        assert pilot.app.composer.text == "earlier"
+
+
+async def test_an_empty_composer_asks_for_the_last_waiting_message() -> None:
+    async with Desk().run_test() as pilot:
+        pilot.app.composer.waiting = 1
+        await pilot.press("up")
+        await pilot.press("ctrl+x")
+        await pilot.pause()
+        assert pilot.app.wanted == ["edit", "drop"]
+
+        await pilot.press("a", "ctrl+x")
+        await pilot.pause()
+        assert pilot.app.wanted == ["edit", "drop"]
+
+
+async def test_a_message_taken_back_stands_before_the_draft() -> None:
+    async with Desk().run_test() as pilot:
+        await pilot.press(*"draft")
+        pilot.app.composer.put_back("taken back")
+
+        assert pilot.app.composer.text == "taken back\ndraft"
+
+
+async def test_undo_brings_back_what_was_cleared() -> None:
+    async with Desk().run_test() as pilot:
+        await pilot.press(*"draft")
+        pilot.app.composer.clear()
+        await pilot.press("ctrl+underscore")
+
+        assert pilot.app.composer.text == "draft"
+
+
+# --- folding ----------------------------------------------------------------------------------------------------------
+
+
+async def paste(pilot_app: Desk, text: str) -> None:
+    pilot_app.composer.post_message(Paste(text))
+
+
+async def test_a_long_paste_is_folded_and_sent_whole() -> None:
+    async with Desk().run_test() as pilot:
+        await pilot.press(*"see ")
+        await paste(pilot.app, LONG.replace("\n", "\r\n"))
+        await pilot.pause()
+        assert pilot.app.composer.text == f"see {LABEL}"
+        assert pilot.app.composer.draft == f"see {LONG}"
+
+        await pilot.press("enter")
+        await pilot.pause()
+        assert pilot.app.sent == [("submit", f"see {LONG}")]
+
+
+async def test_a_folded_paste_opens_again() -> None:
+    async with Desk().run_test() as pilot:
+        await paste(pilot.app, LONG)
+        await pilot.pause()
+        await pilot.press("ctrl+o")
+
+        assert pilot.app.composer.text == LONG
+
+
+async def test_a_folded_paste_goes_as_a_whole() -> None:
+    async with Desk().run_test() as pilot:
+        await paste(pilot.app, LONG)
+        await pilot.pause()
+        await pilot.press("backspace")
+        assert pilot.app.composer.text == ""
+
+        await paste(pilot.app, LONG)
+        await pilot.pause()
+        await pilot.press("home", "delete")
+        assert pilot.app.composer.text == ""
+
+
+async def test_the_cursor_steps_over_a_folded_paste() -> None:
+    async with Desk().run_test() as pilot:
+        await pilot.press("a")
+        await paste(pilot.app, LONG)
+        await pilot.pause()
+        await pilot.press("b", "left", "left")
+        await pilot.pause()
+        assert pilot.app.composer.cursor_location == (0, 1)
+
+        await pilot.press("right")
+        await pilot.pause()
+        assert pilot.app.composer.cursor_location == (0, 1 + len(LABEL))
+
+        pilot.app.composer.move_cursor((0, 5))
+        await pilot.pause()
+        assert pilot.app.composer.cursor_location == (0, 1)
+        pilot.app.composer.move_cursor((0, len(LABEL) - 3))
+        await pilot.pause()
+        assert pilot.app.composer.cursor_location == (0, 1 + len(LABEL))
+
+
+async def test_ordinary_letters_are_deleted_one_by_one() -> None:
+    async with Desk().run_test() as pilot:
+        await pilot.press(*"abc", "left", "backspace", "delete")
+
+        assert pilot.app.composer.text == "a"
+
+
+async def test_a_short_paste_brings_no_control_characters() -> None:
+    async with Desk().run_test() as pilot:
+        await paste(pilot.app, "a\x1b]52;c;eA==\x07b\u202ec\r\nd\te")
+        await pilot.pause()
+
+        assert pilot.app.composer.text == "a]52;c;eA==bc\nd\te"
+
+
+async def test_a_paste_replaces_what_is_selected() -> None:
+    async with Desk().run_test() as pilot:
+        await pilot.press(*"abc", "shift+home")
+        await paste(pilot.app, "x")
+        await pilot.pause()
+
+        assert pilot.app.composer.text == "x"
+
+
+# --- commands ---------------------------------------------------------------------------------------------------------
+
+
+async def test_commands_are_offered_while_their_name_is_typed() -> None:
+    async with Desk().run_test() as pilot:
+        menu = pilot.app.entry._menu
+        await pilot.press("slash", "t")
+        await pilot.pause()
+        assert "/theme" in menu.render().plain
+        assert "/tools" in menu.render().plain
+
+        await pilot.press("x")
+        await pilot.pause()
+        assert not menu.display
+
+
+async def test_the_chosen_command_is_sent() -> None:
+    async with Desk().run_test() as pilot:
+        await pilot.press("slash", "t", "down", "down", "up", "enter")
+        await pilot.pause()
+
+        assert pilot.app.sent == [("submit", "/tools")]
+
+
+async def test_closed_suggestions_stay_closed_until_something_is_typed() -> None:
+    async with Desk().run_test() as pilot:
+        await pilot.press("slash", "h", "escape", "enter")
+        await pilot.pause()
+        assert pilot.app.sent == [("submit", "/h")]
+
+        await pilot.press("slash", "h", "escape", "e", "enter")
+        await pilot.pause()
+        assert pilot.app.sent[1:] == [("submit", "/help")]
+
+
+async def test_the_placeholder_says_what_typing_means() -> None:
+    async with Desk().run_test() as pilot:
+        assert pilot.app.composer.placeholder == PLACEHOLDER
+        pilot.app.entry.set_busy(True)
+        assert pilot.app.composer.placeholder == PLACEHOLDER_BUSY
+        pilot.app.entry.set_busy(False)
+        assert pilot.app.composer.placeholder == PLACEHOLDER

@@ -1,0 +1,330 @@
+"""The single lines of the screen at every width: what matters most is there, nothing runs over, nothing acts."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from textual.app import App, ComposeResult
+from textual.content import Content
+from textual.widget import Widget
+
+from tests.ui.story import Story, working
+from tui_agent.protocol.events import ContextUsage, PermissionModeChanged, StepRetry
+from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
+from tui_agent.ui.call_ledger import CallLedger
+from tui_agent.ui.surroundings import Place, Surroundings
+from tui_agent.ui.widgets.notice_lines import AttentionLine, InterruptMenu, PanelStrip
+from tui_agent.ui.widgets.queue_strip import QueueStrip
+from tui_agent.ui.widgets.status_line import StatusLine
+from tui_agent.ui.widgets.title_bar import TitleBar
+from tui_agent.ui.widgets.welcome import Welcome
+
+
+class OneWidget(App[None]):
+    """Shows one widget."""
+
+    def __init__(self, widget: Widget) -> None:
+        super().__init__()
+        self.widget = widget
+
+    def compose(self) -> ComposeResult:
+        yield self.widget
+
+
+async def drawn(widget: Widget, width: int, tell: Callable[[], object] = lambda: None, height: int = 12) -> list[str]:
+    """The rows of a widget at a width."""
+    async with OneWidget(widget).run_test(size=(width, height)) as pilot:
+        tell()
+        await pilot.pause()
+        shown = widget.render()
+        assert isinstance(shown, Content)
+        return shown.plain.split("\n")
+
+
+def telling(widget: StatusLine | TitleBar | QueueStrip, story: Story) -> Callable[[], None]:
+    def tell() -> None:
+        for envelope in story.envelopes:
+            widget.apply(envelope)
+
+    return tell
+
+
+def status_line(story: Story) -> StatusLine:
+    return StatusLine(Surroundings(clock=lambda: story.now))
+
+
+# --- status line ------------------------------------------------------------------------------------------------------
+
+
+async def status_of(story: Story, width: int = 120) -> str:
+    widget = status_line(story)
+    (line,) = await drawn(widget, width, telling(widget, story))
+    return line
+
+
+async def test_a_running_tool_is_told_with_its_clock() -> None:
+    line = await status_of(working())
+
+    assert line.startswith(" ◐ bash 12 s · step 2 · 12.3k/200k tok (6 %) · $0.04 ")
+    assert line.rstrip().endswith("esc interrupt")
+
+
+async def test_several_tools_are_counted() -> None:
+    story = Story().run("x").step(0)
+    for _ in range(2):
+        story.started(story.queued("bash", "x"), "bash", "x")
+
+    assert "2 tools" in await status_of(story)
+
+
+@pytest.mark.parametrize(
+    ("tell", "words"),
+    [
+        (lambda story: story.status("streaming"), "◐ streaming 3 s"),
+        (lambda story: story.status("compacting"), "◐ compacting 3 s"),
+        (lambda story: story.status("stopping"), "■ stopping 3 s"),
+        (lambda story: story.status("waiting_user"), "▲ waiting for you 3 s"),
+        (lambda story: story.status("running_tools"), "◐ tools 3 s"),
+        (lambda story: story.end(reason="aborted"), "● interrupted · ready"),
+        (lambda story: story.end(reason="max_steps"), "● step limit reached · ready"),
+        (lambda story: story.end(), "● ready"),
+    ],
+)
+async def test_every_status_has_its_words(tell: Callable[[Story], Story], words: str) -> None:
+    story = Story().run("x").step(0)
+    tell(story).wait(3)
+
+    assert (await status_of(story)).strip().startswith(words)
+
+
+async def test_a_retry_counts_down() -> None:
+    story = Story().run("x").step(0)
+    story.tell(StepRetry(attempt=2, max=10, wait_s=4.0, error_kind="overloaded"))
+    story.status("retrying").wait(1)
+
+    assert "retrying 2/10 in 3 s" in await status_of(story)
+
+
+async def test_questions_are_counted_and_their_key_comes_first() -> None:
+    story = Story().run("x").step(0)
+    for number in range(2):
+        story.asks(f"c{number}", "bash", "x", "no rule")
+    line = await status_of(story)
+
+    assert "2 wait for you" in line
+    assert line.rstrip().endswith("ctrl+y answer · esc interrupt")
+
+
+async def test_a_full_window_is_marked() -> None:
+    story = Story().run("x")
+    story.tell(ContextUsage(tokens=190_000, window=200_000, source="actual"))
+    widget = status_line(story)
+
+    async with OneWidget(widget).run_test(size=(120, 5)):
+        telling(widget, story)()
+        shown = widget.render()
+
+    assert any("warning" in str(span.style) for span in shown.spans)
+
+
+async def test_the_hints_follow_what_can_be_done() -> None:
+    story = Story()
+    widget = status_line(story)
+
+    async with OneWidget(widget).run_test(size=(120, 5)):
+        assert "f1 help" in widget.render().plain
+        widget.typing = True
+        assert "enter send" in widget.render().plain
+        widget.typing, widget.waiting = False, 1
+        assert "ctrl+s send what waits" in widget.render().plain
+        widget.apply(story.run("x").envelopes[-3])
+        widget.typing = True
+        assert "alt+enter follow-up" in widget.render().plain
+
+
+@pytest.mark.parametrize("width", [1, 5, 20, 40, 80, 200])
+async def test_the_status_never_runs_over(width: int) -> None:
+    line = await status_of(working(), width)
+
+    assert len(line) <= max(width, 12)
+
+
+# --- title bar --------------------------------------------------------------------------------------------------------
+
+
+async def title_of(width: int, mode: PermissionMode = PermissionMode.ASK, label: str = "", branch: str = "main") -> str:
+    story = Story()
+    story.tell(PermissionModeChanged(old=PermissionMode.ASK, new=mode, by="user"))
+    widget = TitleBar(Place("~/shop", branch), label)
+    (line,) = await drawn(widget, width, telling(widget, story))
+    return line
+
+
+async def test_the_title_tells_place_model_and_mode() -> None:
+    line = await title_of(80, label="scripted demo")
+
+    assert line.startswith(" ~/shop · main ───")
+    assert line.endswith("── claude-sonnet-4-5 · scripted demo · ask ")
+    assert len(line) == 80
+
+
+async def test_without_a_repository_there_is_no_branch() -> None:
+    assert (await title_of(80, branch="")).startswith(" ~/shop ──")
+
+
+@pytest.mark.parametrize("width", [12, 20, 30, 45])
+async def test_the_mode_is_the_last_to_go(width: int) -> None:
+    line = await title_of(width, PermissionMode.ALLOW, "scripted demo, not a language model")
+
+    assert "ALLOW ALL" in line or width < 14
+    assert len(line) <= max(width, 14)
+
+
+# --- queue strip ------------------------------------------------------------------------------------------------------
+
+
+async def queue_of(story: Story, width: int = 120) -> list[str]:
+    widget = QueueStrip()
+    return await drawn(widget, width, telling(widget, story))
+
+
+async def test_the_queue_tells_when_each_message_lands() -> None:
+    story = working()
+    story.sends("one")
+    story.sends("two", "follow_up")
+    rule, first, second = await queue_of(story)
+
+    assert rule.startswith("─ queue ─")
+    assert "1 steer  “one”" in first
+    assert "lands after the running calls" in first
+    assert "a turn of its own after this one" in second
+    assert second.rstrip().endswith("↑ edit · ctrl+x drop")
+
+
+async def test_messages_for_an_idle_agent_wait_for_the_person() -> None:
+    story = Story()
+    story.sends("one")
+
+    assert "waits for you to send it" in (await queue_of(story))[1]
+
+
+async def test_messages_during_an_answer_land_after_the_step() -> None:
+    story = Story().run("x").step(0)
+    story.sends("one")
+
+    assert "lands after this step" in (await queue_of(story))[1]
+
+
+async def test_too_many_messages_are_counted() -> None:
+    story = working()
+    for number in range(7):
+        story.sends(f"message {number}", position=number)
+    rows = await queue_of(story)
+
+    assert len(rows) == 6
+    assert rows[-1].strip() == "… and 3 more"
+
+
+@pytest.mark.parametrize("width", [10, 30, 60, 90])
+async def test_a_long_message_is_cut_and_nothing_runs_over(width: int) -> None:
+    story = working()
+    story.sends("a very long message " * 10)
+    row = (await queue_of(story, width))[1]
+
+    assert len(row) <= max(width, 18)
+
+
+# --- the lines above the composer -------------------------------------------------------------------------------------
+
+
+def request(summary: str = "git push", reason: str = "no rule") -> ApprovalRequest:
+    return ApprovalRequest(call_id="c1", digest="d", tool="bash", args={}, summary=summary, reason=reason)
+
+
+async def test_a_question_is_announced_with_its_key_and_how_many_wait() -> None:
+    line = AttentionLine()
+    (text,) = await drawn(line, 80, lambda: line.announce(request(), 3))
+
+    assert text.startswith(" ▲ bash needs you: git push · 2 more")
+    assert text.endswith("ctrl+y answer ")
+
+
+async def test_without_a_summary_the_reason_is_told() -> None:
+    line = AttentionLine()
+    (text,) = await drawn(line, 80, lambda: line.announce(request(summary=""), 1))
+
+    assert "bash needs you: no rule" in text
+
+
+async def test_without_a_question_there_is_no_line() -> None:
+    line = AttentionLine()
+
+    assert await drawn(line, 80, lambda: line.announce(None, 0)) == [""]
+    assert not line.display
+
+
+@pytest.mark.parametrize(
+    ("running", "waiting", "text"),
+    [
+        (2, 1, " esc again: cancel 2 tools and stop  ·  s stop after this step  ·  n send queued now"),
+        (0, 0, " esc again: cancel and stop  ·  s stop after this step"),
+    ],
+)
+async def test_the_interrupt_menu_tells_consequences(running: int, waiting: int, text: str) -> None:
+    menu = InterruptMenu()
+
+    assert await drawn(menu, 100, lambda: menu.open(running, waiting)) == [text]
+
+
+async def test_the_menu_closes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui_agent.ui.widgets.notice_lines.OPEN_SECONDS", 0.01)
+    menu = InterruptMenu()
+
+    async with OneWidget(menu).run_test(size=(80, 5)) as pilot:
+        menu.open(1, 0)
+        for _ in range(50):
+            await pilot.pause(0.01)
+            if not menu.is_open:
+                break
+
+        assert not menu.is_open
+
+
+@pytest.mark.parametrize("width", [8, 20, 40, 80])
+async def test_the_strip_keeps_what_needs_a_person(width: int) -> None:
+
+    story = working()
+    story.asks(story.queued("bash", "x"), "bash", "x", "no rule")
+    ledger = CallLedger()
+    for envelope in story.envelopes:
+        ledger.apply(envelope)
+    (line,) = await drawn(PanelStrip(ledger), width)
+
+    assert "1 needs you" in line
+    assert len(line) <= max(width, 22)
+
+
+async def test_the_welcome_fits_any_window() -> None:
+    ideas = ("fix the failing test", "list files")
+
+    for size in ((80, 20), (10, 3), (1, 1)):
+        rows = await drawn(Welcome("scripted demo, not a language model", ideas), size[0], height=size[1])
+        assert len(rows) <= max(1, size[1])
+
+
+@settings(max_examples=20)
+@given(st.text(max_size=80))
+async def test_no_text_from_outside_acts_in_any_line(text: str) -> None:
+    story = Story(model=text).run("x")
+    story.sends(text)
+    story.status("running_tools").started(story.queued(text, text), text, text)
+    title, status, queue, line = TitleBar(Place(text, text), text), status_line(story), QueueStrip(), AttentionLine()
+    shown = [
+        *await drawn(title, 80, telling(title, story)),
+        *await drawn(status, 80, telling(status, story)),
+        *await drawn(queue, 80, telling(queue, story)),
+        *await drawn(line, 80, lambda: line.announce(request(summary=text, reason=text), 1)),
+    ]
+
+    assert all(row.isprintable() for row in shown)
