@@ -35,16 +35,26 @@ def test_an_answer_counts_after_a_quiet_moment() -> None:
     assert guard.accepts()
 
 
-def test_once_it_counted_nothing_disturbs_it() -> None:
+def test_a_key_that_means_nothing_here_begins_the_quiet_moment_anew_at_any_time() -> None:
     clock = FakeClock()
     guard = AnswerGuard(clock)
     guard.drawn()
-    clock.now = 1.0
-    assert guard.accepts()
+    clock.now = 5.0
+    assert guard.armed
 
     guard.disturbed()
 
+    assert not guard.accepts()
+    clock.now += QUIET_SECONDS
     assert guard.accepts()
+
+
+def test_disturbing_what_is_not_drawn_does_not_begin_anything() -> None:
+    guard = AnswerGuard(FakeClock())
+
+    guard.disturbed()
+
+    assert not guard.was_drawn
 
 
 def test_another_question_in_its_place_begins_anew() -> None:

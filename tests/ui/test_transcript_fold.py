@@ -328,7 +328,7 @@ def test_sub_agents_are_heard_only_when_something_is_wrong() -> None:
     for event in (started(), delta("inner"), queued("c9", "read"), Warned(code="x", text="inner trouble")):
         fold.apply(teller.tell(event, depth=1))
 
-    assert [row.strip() for row in rows_of(transcript)] == ["! inner trouble"]
+    assert [row.strip() for row in rows_of(transcript)] == ["", "! inner trouble"]
 
 
 def test_a_whole_session_reads_well() -> None:

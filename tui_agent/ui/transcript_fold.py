@@ -122,7 +122,7 @@ class TranscriptFold:
     def _called(self, event: ToolQueued, envelope: Envelope) -> None:
         key = (envelope.origin.run_id, envelope.origin.step)
         if self._calls is None or key != self._calls_key:
-            self._calls, self._calls_key = CallsPart(gap=self._after_change), key
+            self._calls, self._calls_key = CallsPart(gap=self._follows(FileDiffPart)), key
             if (answer := self._answers.newest) is not None:
                 self._answers.drop(answer, answer.preparing)
                 self._answers.append(answer, self._calls)
@@ -205,7 +205,7 @@ class TranscriptFold:
         note = note_of(event)
         if note is None:
             return
-        part = NotePart(*note, gap=self._after_change)
+        part = NotePart(*note, gap=not self._follows(NotePart, CallsPart))
         if isinstance(event, StepRetry):
             self._retry = part
         self._add(part)
@@ -214,10 +214,9 @@ class TranscriptFold:
         """Whether one of the last parts already says so."""
         return any(text in part.text or part.text in text for part in self.transcript.parts[-3:] if _is_error(part))
 
-    @property
-    def _after_change(self) -> bool:
-        """Whether the last part is the change of a file, which nothing should stand right under."""
-        return any(isinstance(part, FileDiffPart) for part in self.transcript.parts[-1:])
+    def _follows(self, *kinds: type[Part]) -> bool:
+        """Whether the last part is of one of these kinds, so that the next one stands right under it, or does not."""
+        return any(isinstance(part, kinds) for part in self.transcript.parts[-1:])
 
     def _add(self, part: Part) -> None:
         self.transcript.add(part)

@@ -13,7 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.events import Paste, Resize
+from textual.events import Key, Paste, Resize
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
@@ -93,6 +93,11 @@ class ApprovalScreen(ModalScreen[ApprovalDecision | None]):
         """Fits the dialog to what it shows."""
         self._arrange()
 
+    def on_key(self, event: Key) -> None:
+        """A key that means nothing here belongs to something else that is being typed."""
+        if event.key not in self.active_bindings:
+            self._guard.disturbed()
+
     def on_paste(self, event: Paste) -> None:
         """A paste never answers."""
         event.stop()
@@ -103,6 +108,11 @@ class ApprovalScreen(ModalScreen[ApprovalDecision | None]):
         if self._step == "explaining":
             return action == "not_now"
         return action not in _ANSWERS or action in self._offered
+
+    @property
+    def was_drawn(self) -> bool:
+        """Whether the question is on the screen, so that the quiet moment before answers has begun."""
+        return self._guard.was_drawn
 
     # --- answers ------------------------------------------------------------------------------------------------------
 
@@ -224,7 +234,11 @@ class ApprovalScreen(ModalScreen[ApprovalDecision | None]):
 
     def _drawn(self) -> None:
         self._guard.drawn()
-        self.set_timer(QUIET_SECONDS, self._arrange)
+        self.set_timer(QUIET_SECONDS, self.show_keys)
+
+    def show_keys(self) -> None:
+        """Shows the answers as they are now: dim as long as they do not count."""
+        self._keys.show(self._key_rows)
 
     def _arrange(self) -> None:
         """Gives every part its rows, and the dialog no more than it needs."""

@@ -75,6 +75,13 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         & > .line--chip { background: $primary; color: $background; text-style: bold; }
         & > .line--key { color: $primary; text-style: bold; }
         & > .line--exact { color: $text; }
+        &:ansi {
+            & > .line--added, & > .line--added-word { background: transparent; color: $success; }
+            & > .line--removed, & > .line--removed-word { background: transparent; color: $error; }
+            & > .line--added-word, & > .line--removed-word { text-style: reverse; }
+            & > .line--found { background: transparent; text-style: reverse; }
+            & > .line--chip, & > .line--found-here { background: transparent; color: $primary; text-style: reverse; }
+        }
     }
     """
 

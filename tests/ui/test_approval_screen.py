@@ -1,0 +1,437 @@
+"""The dialog: each key, what keeps it from being answered by accident, and what it must show first."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.events import Paste
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
+
+from tests.ui.row_kit import DIFF, HostApp, Teller, user
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.protocol.tool import Preview
+from tui_agent.ui.answer_guard import QUIET_SECONDS
+from tui_agent.ui.screens.approval import ApprovalScreen
+
+COMMAND = "git commit -am 'x'"
+REQUEST = ApprovalRequest(
+    call_id="c1",
+    digest="d",
+    tool="bash",
+    args={"command": COMMAND},
+    preview=Preview(kind="command", text=COMMAND),
+    reason="no rule allows it",
+    trace=("floor: nothing protected", "rules: none"),
+    session_rule="bash(git commit:*)",
+)
+LONG_DIFF = "--- /dev/null\n+++ b/x\n@@ -0,0 +1,90 @@\n" + "".join(f"+line {number}\n" for number in range(90))
+LONG = REQUEST.model_copy(
+    update={"tool": "write", "args": {"path": "x"}, "preview": Preview(kind="diff", text=LONG_DIFF, path="/home/a/x")}
+)
+
+
+class Clock:
+    """A clock the test moves."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Asked:
+    """A dialog on the screen, and what came of it."""
+
+    def __init__(self, pilot: Pilot[None], screen: ApprovalScreen, clock: Clock) -> None:
+        self.pilot, self.screen, self.clock = pilot, screen, clock
+        self.answers: list[ApprovalDecision | None] = []
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    def text(self) -> str:
+        """Everything the dialog shows."""
+        width, height = self.pilot.app.size
+        rows = self.pilot.app.screen._compositor.render_strips(self.pilot.app.size)
+        return "\n".join("".join(segment.text for segment in row)[:width] for row in rows[:height])
+
+
+@asynccontextmanager
+async def asking(
+    request: ApprovalRequest = REQUEST,
+    position: int = 1,
+    total: int = 1,
+    *,
+    size: tuple[int, int] = (80, 24),
+    quiet: bool = True,
+    app: HostApp | None = None,
+) -> AsyncIterator[Asked]:
+    """A dialog; with `quiet`, the moment before answers count is over."""
+    clock = Clock()
+    async with (app or HostApp()).run_test(size=size) as pilot:
+        screen = ApprovalScreen(request, position, total, clock=clock)
+        asked = Asked(pilot, screen, clock)
+        await pilot.app.push_screen(screen, asked.answers.append)
+        while not screen.was_drawn:
+            await pilot.pause()
+        if quiet:
+            clock.now += QUIET_SECONDS
+        yield asked
+
+
+# --- answers --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("keys", "decision"),
+    [
+        (["y"], ApprovalDecision(decision="approve")),
+        (["n"], ApprovalDecision(decision="deny")),
+        (["k"], ApprovalDecision(decision="skip")),
+        (["escape"], None),
+    ],
+)
+async def test_one_key_answers(keys: list[str], decision: ApprovalDecision | None) -> None:
+    async with asking() as asked:
+        await asked.press(*keys)
+
+        assert asked.answers == [decision]
+
+
+@pytest.mark.parametrize("key", ["enter", "space", "a", "p", "e", "Y", "tab", "f1", "ctrl+y"])
+async def test_nothing_else_answers(key: str) -> None:
+    async with asking() as asked:
+        await asked.press(key)
+
+        assert asked.answers == []
+        assert asked.pilot.app.screen is asked.screen
+
+
+async def test_for_the_session_the_rule_is_shown_first() -> None:
+    async with asking() as asked:
+        await asked.press("s")
+        assert asked.answers == []
+        assert "bash(git commit:*)" in asked.text()
+
+        await asked.press("s")
+        assert asked.answers == [], "the same key held down must not get through"
+
+        asked.clock.now += QUIET_SECONDS
+        await asked.press("s")
+        assert asked.answers == [ApprovalDecision(decision="approve", scope="session")]
+
+
+async def test_from_the_rule_one_can_go_back() -> None:
+    async with asking() as asked:
+        await asked.press("s", "escape")
+
+        assert asked.answers == []
+        assert "bash(git commit:*)" not in asked.text()
+        asked.clock.now += QUIET_SECONDS
+        await asked.press("y")
+        assert asked.answers == [ApprovalDecision(decision="approve")]
+
+
+@pytest.mark.parametrize("key", ["y", "n", "k", "f"])
+async def test_while_the_rule_is_shown_other_answers_do_nothing(key: str) -> None:
+    async with asking() as asked:
+        await asked.press("s")
+        asked.clock.now += QUIET_SECONDS
+
+        await asked.press(key)
+
+        assert asked.answers == []
+
+
+async def test_a_reason_is_typed_and_goes_to_the_agent() -> None:
+    async with asking() as asked:
+        await asked.press("f")
+        assert asked.screen.query_one(Input).has_focus
+
+        await asked.press(*"yes, use rg", "enter")
+
+        assert asked.answers == [ApprovalDecision(decision="deny", note="yes, use rg")]
+
+
+async def test_a_reason_may_be_pasted_and_given_up() -> None:
+    async with asking() as asked:
+        await asked.press("f")
+        asked.pilot.app.post_message(Paste("pasted words"))
+        await asked.pilot.pause()
+        assert asked.screen.query_one(Input).value == "pasted words"
+
+        await asked.press("escape")
+        assert asked.answers == []
+        assert not asked.screen.query_one(Input).display
+        await asked.press("n")
+
+        assert asked.answers == [ApprovalDecision(decision="deny")]
+
+
+async def test_only_what_is_offered_can_be_chosen() -> None:
+    request = REQUEST.model_copy(update={"options": ("deny",), "session_rule": None})
+    async with asking(request) as asked:
+        await asked.press("y", "s", "k")
+        assert asked.answers == []
+        assert "skip" not in asked.text()
+
+        asked.clock.now += QUIET_SECONDS
+        await asked.press("n")
+        assert asked.answers == [ApprovalDecision(decision="deny")]
+
+
+async def test_without_a_rule_there_is_no_answer_for_the_session() -> None:
+    async with asking(REQUEST.model_copy(update={"session_rule": None})) as asked:
+        await asked.press("s")
+
+        assert asked.answers == []
+        assert "this session" not in asked.text()
+
+
+# --- the guard ------------------------------------------------------------------------------------------------------
+
+
+async def test_keys_that_come_at_once_do_nothing() -> None:
+    async with asking(quiet=False) as asked:
+        await asked.press("y", "n", "k", "f", "s")
+
+        assert asked.answers == []
+        assert not asked.screen.query_one(Input).display
+
+
+async def test_fast_typing_never_answers_however_long_it_lasts() -> None:
+    async with asking(quiet=False) as asked:
+        for key in "yes, nanny, do keep skis":
+            asked.clock.now += 0.1
+            await asked.press("space" if key == " " else "comma" if key == "," else key)
+
+        assert asked.answers == []
+
+
+async def test_typing_that_begins_later_does_not_answer_either() -> None:
+    async with asking() as asked:
+        await asked.press(*"xyz")
+
+        assert asked.answers == []
+
+
+async def test_paging_does_not_delay_an_answer() -> None:
+    async with asking() as asked:
+        await asked.press("pagedown", "y")
+
+        assert asked.answers == [ApprovalDecision(decision="approve")]
+
+
+async def test_after_a_quiet_moment_a_key_counts() -> None:
+    async with asking(quiet=False) as asked:
+        asked.clock.now += QUIET_SECONDS - 0.01
+        await asked.press("y")
+        assert asked.answers == []
+
+        asked.clock.now += QUIET_SECONDS
+        await asked.press("y")
+        assert asked.answers == [ApprovalDecision(decision="approve")]
+
+
+async def test_not_now_always_works() -> None:
+    async with asking(quiet=False) as asked:
+        await asked.press("escape")
+
+        assert asked.answers == [None]
+
+
+async def test_a_paste_never_answers() -> None:
+    async with asking() as asked:
+        asked.pilot.app.post_message(Paste("y"))
+        asked.screen.post_message(Paste("y\n"))
+        await asked.pilot.pause()
+
+        assert asked.answers == []
+        await asked.press("y")
+        assert asked.answers == [], "what comes right after a paste may belong to it"
+
+
+async def test_losing_and_getting_the_focus_never_answers() -> None:
+    async with asking() as asked:
+        asked.pilot.app.app_focus = False
+        await asked.pilot.pause()
+        asked.pilot.app.app_focus = True
+        await asked.pilot.pause()
+
+        assert asked.answers == []
+
+
+async def test_clicks_never_answer() -> None:
+    async with asking() as asked:
+        for row in range(0, 24, 3):
+            await asked.pilot.click(offset=(6, row))
+
+        assert asked.answers == []
+
+
+# --- reading before answering ---------------------------------------------------------------------------------------
+
+
+async def test_yes_counts_only_once_everything_was_seen() -> None:
+    async with asking(LONG) as asked:
+        assert "more rows" in asked.text()
+        await asked.press("y", "s")
+        assert asked.answers == []
+
+        for _ in range(20):
+            await asked.press("space")
+        assert "more row" not in asked.text()
+        await asked.press("y")
+
+        assert asked.answers == [ApprovalDecision(decision="approve")]
+
+
+async def test_jumping_to_the_end_is_not_reading() -> None:
+    async with asking(LONG) as asked:
+        await asked.press("end", "y")
+
+        assert asked.answers == []
+
+
+async def test_no_can_be_said_unread() -> None:
+    async with asking(LONG) as asked:
+        await asked.press("n")
+
+        assert asked.answers == [ApprovalDecision(decision="deny")]
+
+
+async def test_keys_scroll() -> None:
+    async with asking(LONG) as asked:
+        body = asked.screen.query_one("#approval-body")
+        places = []
+        for key in ("down", "down", "up", "pagedown", "pageup", "end", "home"):
+            await asked.press(key)
+            places.append(body.scroll_offset.y)
+
+        assert places[:3] == [1, 2, 1]
+        assert places[3] > 2
+        assert places[4] == 1
+        assert places[5] > 70
+        assert places[6] == 0
+
+
+async def test_what_was_read_stays_read_in_a_smaller_window() -> None:
+    async with asking(REQUEST) as asked:
+        await asked.pilot.resize_terminal(30, 8)
+        await asked.pilot.pause()
+
+        await asked.press("y")
+
+        assert asked.answers == [ApprovalDecision(decision="approve")]
+
+
+# --- what it shows --------------------------------------------------------------------------------------------------
+
+
+async def test_it_says_who_asks_for_what_and_why() -> None:
+    async with asking(REQUEST, 2, 5) as asked:
+        text = asked.text()
+
+    for words in ("bash needs you", "The agent wants to run bash", "why  no rule allows it", COMMAND, "2 of 5"):
+        assert words in text
+
+
+async def test_a_sub_agent_is_named() -> None:
+    async with asking(REQUEST.model_copy(update={"agent": "explorer"})) as asked:
+        assert "Sub-agent explorer wants to run bash" in asked.text()
+
+
+async def test_why_shows_every_rule_and_hides_them_again() -> None:
+    async with asking() as asked:
+        await asked.press("w")
+        assert "floor: nothing protected" in asked.text()
+
+        await asked.press("w")
+        assert "floor: nothing protected" not in asked.text()
+
+
+async def test_why_leads_to_the_rules_of_a_long_question() -> None:
+    async with asking(LONG) as asked:
+        await asked.press("w")
+        await asked.pilot.pause()
+
+        assert "floor: nothing protected" in asked.text()
+        await asked.press("y")
+        assert asked.answers == []
+
+
+async def test_the_panel_beside_it_stays_and_lives() -> None:
+    async with asking(size=(120, 40), app=HostApp(side=True)) as asked:
+        assert "TOOLS  1 running" in asked.text()
+
+        asked.pilot.app.screen_stack[0].query_one("#side", Static).update(" TOOLS  2 running")
+        await asked.pilot.pause()
+        await asked.pilot.pause()
+
+        assert "TOOLS  2 running" in asked.text()
+        assert asked.screen.query_one("#approval-dialog").region.right <= 120 * 0.62 + 1
+
+
+async def test_the_conversation_goes_on_underneath() -> None:
+    app = HostApp()
+    async with asking(app=app) as asked:
+        conversation = app.screen_stack[0].query_one("#conversation")
+        for number in range(30):
+            conversation.apply(Teller().tell(user(f"message {number}", f"u{number}")))  # type: ignore[attr-defined]
+        while "message 29" not in asked.text():
+            await asked.pilot.pause(0.02)
+
+        assert asked.answers == []
+
+
+@pytest.mark.parametrize("request_", [REQUEST, LONG])
+@pytest.mark.parametrize("size", [(20, 6), (40, 13), (80, 24), (109, 30), (110, 24), (200, 60)])
+async def test_it_can_be_read_and_answered_at_every_size(request_: ApprovalRequest, size: tuple[int, int]) -> None:
+    async with asking(request_, size=size) as asked:
+        while "more row" in asked.text():
+            for _ in range(5):
+                asked.screen.action_page_down()
+            await asked.pilot.pause()
+        await asked.press("y")
+
+        assert asked.answers == [ApprovalDecision(decision="approve")]
+
+
+async def test_hidden_characters_and_markup_are_shown() -> None:
+    command = "echo \u202e[bold]x[/bold] [/ \x1b[2J  "
+    request = REQUEST.model_copy(
+        update={"tool": "[/x]", "args": {}, "preview": Preview(kind="command", text=command), "reason": "[/] \x07"}
+    )
+    async with asking(request) as asked:
+        text = asked.text()
+
+    for words in ("echo \\u202e[bold]x[/bold] [/ \\x1b[2J\\x20{2}", "[/x]", "[/] \\x07"):
+        assert words in text
+
+
+async def test_a_change_is_shown_as_a_diff() -> None:
+    request = REQUEST.model_copy(
+        update={"args": {"path": "price.py"}, "preview": Preview(kind="diff", text=DIFF, path="/home/a/price.py")}
+    )
+    async with asking(request, size=(100, 30)) as asked:
+        text = asked.text()
+
+    for words in (
+        "touches  /home/a/price.py",
+        "change  +1 −1",
+        "return sum((item.price for item in items), Decimal(0))",
+    ):
+        assert words in text
+
+
+async def test_answers_look_dim_until_they_count() -> None:
+    async with asking(quiet=False) as asked:
+        keys = asked.screen.query_one("#approval-keys")
+        before = keys.render_line(0)
+
+        asked.clock.now += QUIET_SECONDS
+        while keys.render_line(0) == before:
+            await asked.pilot.pause(0.05)

@@ -1,0 +1,147 @@
+"""The page about a call: its parts, its keys, and that it follows the call."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from tests.ui.row_kit import HostApp, Teller
+from tests.ui.test_call_view import QUEUED, STARTED, ended, seen
+from tui_agent.protocol.events import ToolOutput
+from tui_agent.protocol.messages import TextBlock
+from tui_agent.ui.call_view import CallView
+from tui_agent.ui.screens.call_detail import WHOLE_LIMIT, CallDetailScreen
+from tui_agent.ui.widgets.rows_view import RowsView
+
+
+@asynccontextmanager
+async def opened(
+    view: CallView, size: tuple[int, int] = (80, 24)
+) -> AsyncIterator[tuple[Pilot[None], CallDetailScreen]]:
+    async with HostApp().run_test(size=size) as pilot:
+        screen = CallDetailScreen(view, clock=lambda: 50.0)
+        await pilot.app.push_screen(screen)
+        await pilot.pause()
+        yield pilot, screen
+
+
+def rows(screen: CallDetailScreen, name: str = "#detail-page") -> list[str]:
+    view = screen.query_one(name, RowsView)
+    return [view.render_line(y).text.rstrip() for y in range(view.size.height)]
+
+
+def long_call() -> CallView:
+    return seen(QUEUED, STARTED, ended(content=(TextBlock(text="\n".join(f"line {n}" for n in range(100))),)))
+
+
+async def test_it_shows_the_parts_one_after_another() -> None:
+    async with opened(seen(QUEUED, STARTED, ended(content=(TextBlock(text="[/] done"),)))) as (_, screen):
+        assert rows(screen, "#detail-tabs")[0] == "Input   Output   Timing"
+        assert rows(screen)[:5] == ["Input", "command  ls", "", "Output", "[/] done"]
+
+
+async def test_keys_go_from_part_to_part_and_around() -> None:
+    async with opened(long_call()) as (pilot, screen):
+        page = screen.query_one("#detail-page", RowsView)
+        places = []
+        for key in ("tab", "tab", "tab", "shift+tab", "shift+tab"):
+            await pilot.press(key)
+            await pilot.pause()
+            places.append(page.scroll_offset.y)
+
+        assert places == [3, page.max_scroll_y, 0, page.max_scroll_y, 3]
+
+
+async def test_keys_scroll() -> None:
+    async with opened(long_call()) as (pilot, screen):
+        page = screen.query_one("#detail-page", RowsView)
+        places = []
+        for key in ("down", "down", "up", "pagedown", "pageup", "end", "home"):
+            await pilot.press(key)
+            await pilot.pause()
+            places.append(page.scroll_offset.y)
+
+        assert places[:3] == [1, 2, 1]
+        assert places[4] == 1 < places[3]
+        assert places[5:] == [page.max_scroll_y, 0]
+
+
+async def test_escape_closes() -> None:
+    async with opened(long_call()) as (pilot, screen):
+        await pilot.press("escape")
+        await pilot.pause()
+
+        assert pilot.app.screen is not screen
+
+
+async def test_the_part_in_sight_is_copied() -> None:
+    async with opened(seen(QUEUED, STARTED, ended(content=(TextBlock(text="the result"),)))) as (pilot, _):
+        await pilot.press("c")
+        assert pilot.app.clipboard == "command  ls"
+
+        await pilot.press("tab", "c")
+        assert pilot.app.clipboard == "the result"
+
+
+async def test_it_follows_a_running_call_and_stays_at_its_end() -> None:
+    teller, view = Teller(), seen(QUEUED, STARTED)
+    view.apply(teller.tell(ToolOutput(call_id="c1", stream="stdout", chunk="start\n" + "x\n" * 60, bytes_total=6)))
+    async with opened(view) as (pilot, screen):
+        await pilot.press("end")
+        view.apply(teller.tell(ToolOutput(call_id="c1", stream="stdout", chunk="the newest\n", bytes_total=20)))
+        page = screen.query_one("#detail-page", RowsView)
+        while page.total < 70 or "the newest" not in "\n".join(
+            line.plain for row in range(page.total) if (line := page.line_at(row))
+        ):
+            await pilot.pause(0.05)
+        await pilot.pause()
+
+        assert page.rows_below == 0
+        view.apply(teller.tell(ended()))
+        while "ok" not in str(screen.query_one("Vertical").border_title):
+            await pilot.pause(0.05)
+
+
+async def test_the_whole_output_is_read_from_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "c1.txt"
+    file.write_text("all of it\n")
+    view = seen(QUEUED, STARTED, ended(content=(TextBlock(text="cut"),), persisted_path=str(file)))
+    async with opened(view) as (pilot, screen):
+        while "all of it" not in rows(screen):
+            await pilot.pause(0.02)
+
+        assert "cut" not in rows(screen)
+
+
+async def test_a_huge_output_is_read_at_both_ends(tmp_path: Path) -> None:
+    file = tmp_path / "c1.txt"
+    file.write_text("first\n" + "x" * WHOLE_LIMIT + "\nlast\n")
+    view = seen(QUEUED, STARTED, ended(content=(TextBlock(text="cut"),), persisted_path=str(file)))
+    async with opened(view) as (pilot, screen):
+        while "first" not in rows(screen):
+            await pilot.pause(0.02)
+        page = screen.query_one("#detail-page", RowsView)
+        text = "\n".join(line.plain for row in range(page.total) if (line := page.line_at(row)))
+
+        assert "bytes not shown" in text
+        assert "\nlast\n" in text
+
+
+async def test_a_file_that_is_gone_leaves_what_the_model_saw(tmp_path: Path) -> None:
+    view = seen(QUEUED, STARTED, ended(content=(TextBlock(text="head"),), persisted_path=str(tmp_path / "gone")))
+    async with opened(view) as (pilot, screen):
+        await pilot.app.workers.wait_for_complete()
+        await pilot.pause()
+
+        assert "head" in rows(screen)
+        assert any("No such file" in str(note.message) for note in pilot.app._notifications)
+
+
+async def test_it_fits_every_size() -> None:
+    for size in ((20, 6), (40, 12), (200, 60)):
+        async with opened(long_call(), size) as (pilot, screen):
+            await pilot.press("end", "tab", "home")
+            await pilot.pause()
+
+            assert rows(screen)

@@ -1,0 +1,177 @@
+"""Pictures of the conversation, the dialog and the page about a call, at both sizes."""
+
+from typing import Protocol
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.ui.row_kit import DIFF, HostApp, Teller, answer, delta, run_ended, started, story, user
+from tests.ui.test_approval_screen import LONG, REQUEST, Clock
+from tests.ui.test_call_view import QUEUED, STARTED, ended, seen
+from tui_agent.protocol.events import Failed, PermissionDecided
+from tui_agent.protocol.messages import TextBlock, Usage
+from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart, PermissionMode
+from tui_agent.protocol.tool import Preview
+from tui_agent.ui.answer_guard import QUIET_SECONDS
+from tui_agent.ui.screens.approval import ApprovalScreen
+from tui_agent.ui.screens.call_detail import CallDetailScreen
+from tui_agent.ui.widgets.conversation import Conversation
+
+SIZES = [(80, 24), (120, 40)]
+
+COMMAND = "cd src && git commit -am 'fix  it' && git push \u202e"
+PIPELINE = REQUEST.model_copy(
+    update={
+        "args": {"command": COMMAND, "description": "Commit and push", "timeout": 60},
+        "preview": Preview(kind="command", text=COMMAND),
+        "parts": (
+            DecisionPart(text="cd src", decision="allow", reason="only changes the directory"),
+            DecisionPart(text="git commit -am 'fix  it'", decision="ask", reason="no rule"),
+            DecisionPart(text="git push \u202e", decision="ask", rule="bash(git push:*) (project)"),
+        ),
+    }
+)
+EDIT = REQUEST.model_copy(
+    update={
+        "tool": "edit",
+        "args": {"path": "src/price.py", "old_string": "round("},
+        "preview": Preview(kind="diff", text=DIFF, path="/home/ada/shop/src/price.py"),
+        "session_rule": "edit(src/**)",
+        "agent": "explorer",
+    }
+)
+
+
+class Compare(Protocol):
+    """The picture-comparing fixture."""
+
+    def __call__(self, app: object, *, terminal_size: tuple[int, int], run_before: object = None) -> bool: ...
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_session_with_everything(snap_compare: Compare, size: tuple[int, int]) -> None:
+    async def tell(pilot: Pilot[None]) -> None:
+        await pilot.pause()
+        conversation = pilot.app.query_one(Conversation)
+        for envelope in story():
+            conversation.apply(envelope)
+        conversation.flush()
+        await pilot.pause()
+
+    assert snap_compare(HostApp(side=True), terminal_size=size, run_before=tell)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_reader_further_up(snap_compare: Compare, size: tuple[int, int]) -> None:
+    async def tell(pilot: Pilot[None]) -> None:
+        await pilot.pause()
+        conversation = pilot.app.query_one(Conversation)
+        for envelope in story():
+            conversation.apply(envelope)
+        conversation.flush()
+        conversation.scroll_home(animate=False)
+        await pilot.pause()
+        teller = Teller()
+        for event in (answer("Good, then I only change the helper.", "a2"), user("thanks", "u9")):
+            conversation.apply(teller.tell(event))
+        conversation.flush()
+        await pilot.pause()
+
+    assert snap_compare(HostApp(side=True), terminal_size=size, run_before=tell)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_runs_that_ended_well_and_badly(snap_compare: Compare, size: tuple[int, int]) -> None:
+    async def tell(pilot: Pilot[None]) -> None:
+        await pilot.pause()
+        conversation = pilot.app.query_one(Conversation)
+        teller = Teller()
+        text = "The key was not accepted by the server. Nothing was sent. Set ANTHROPIC_API_KEY and try again."
+        for event in (
+            user("explain this"),
+            answer("It rounds twice.", thinking="Easy.\n\nVery easy."),
+            run_ended(usage=Usage(input_tokens=9_000, output_tokens=240), cost=0.04),
+            user("and now?", "u2"),
+            started("a2"),
+            delta("It ", "a2"),
+            Failed(code="provider", text=text),
+            run_ended(reason="error", error=text, steps=1, tool_calls=0),
+        ):
+            conversation.apply(teller.tell(event))
+        conversation.flush()
+        conversation.focus()
+        await pilot.press("shift+up", "enter")
+        await pilot.pause()
+
+    assert snap_compare(HostApp(side=True), terminal_size=size, run_before=tell)
+
+
+@pytest.mark.parametrize("theme", ["light", "high-contrast", "ansi"])
+def test_every_theme(snap_compare: Compare, theme: str) -> None:
+    async def tell(pilot: Pilot[None]) -> None:
+        await pilot.pause()
+        conversation = pilot.app.query_one(Conversation)
+        for envelope in story():
+            conversation.apply(envelope)
+        conversation.flush()
+        await pilot.pause()
+
+    assert snap_compare(HostApp(theme=theme), terminal_size=(80, 60), run_before=tell)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("request_", [PIPELINE, EDIT, LONG], ids=["command", "edit", "long"])
+def test_a_question(snap_compare: Compare, request_: ApprovalRequest, size: tuple[int, int]) -> None:
+    assert snap_compare(HostApp(side=True), terminal_size=size, run_before=asking(request_))
+
+
+@pytest.mark.parametrize("keys", [("s",), ("f",), ("w",)], ids=["rule", "reason", "trace"])
+def test_steps_of_a_question(snap_compare: Compare, keys: tuple[str, ...]) -> None:
+    assert snap_compare(HostApp(side=True), terminal_size=(80, 24), run_before=asking(REQUEST, *keys))
+
+
+def test_a_question_in_a_tiny_window(snap_compare: Compare) -> None:
+    assert snap_compare(HostApp(), terminal_size=(30, 8), run_before=asking(PIPELINE))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_page_about_a_call(snap_compare: Compare, size: tuple[int, int]) -> None:
+    decided = PermissionDecided(call_id="c1", decision="allow", source="rule", mode=PermissionMode.ASK, rule="bash(ls)")
+    result = ended(
+        status="error",
+        is_error=True,
+        content=(TextBlock(text="ls: nowhere: No such file"),),
+        latency_ms=40.0,
+        details={"diff": DIFF},
+    )
+
+    async def show(pilot: Pilot[None]) -> None:
+        await pilot.app.push_screen(CallDetailScreen(seen(QUEUED, decided, STARTED, result), clock=lambda: 50.0))
+        await pilot.pause()
+
+    assert snap_compare(HostApp(), terminal_size=size, run_before=show)
+
+
+def asking(request: ApprovalRequest, *keys: str) -> object:
+    """Brings a question over a conversation, its quiet moment over, and presses keys."""
+
+    async def ask(pilot: Pilot[None]) -> None:
+        await pilot.pause()
+        conversation = pilot.app.query_one(Conversation)
+        for envelope in story():
+            conversation.apply(envelope)
+        conversation.flush()
+        clock = Clock()
+        screen = ApprovalScreen(request, 2, 5, clock=clock)
+        await pilot.app.push_screen(screen)
+        while not screen.was_drawn:
+            await pilot.pause()
+        clock.now += QUIET_SECONDS
+        screen.show_keys()
+        await pilot.press(*keys)
+        clock.now += QUIET_SECONDS
+        await pilot.pause()
+        screen.show_keys()
+        await pilot.pause()
+
+    return ask

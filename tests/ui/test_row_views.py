@@ -1,0 +1,76 @@
+"""Rows to scroll through, and whether they were read."""
+
+from textual.app import App, ComposeResult
+
+from tui_agent.ui.styled_lines import Line, plain_line
+from tui_agent.ui.widgets.rows_view import RowsView
+
+
+class ViewApp(App[None]):
+    """One view, as large as the screen."""
+
+    def __init__(self, view: RowsView) -> None:
+        super().__init__()
+        self._view = view
+
+    def compose(self) -> ComposeResult:
+        yield self._view
+
+
+def numbered(count: int) -> RowsView:
+    return RowsView(lambda width: [plain_line(f"row {number} of width {width}") for number in range(count)])
+
+
+def shown(view: RowsView) -> list[str]:
+    return [view.render_line(y).text.rstrip() for y in range(view.size.height)]
+
+
+async def test_rows_are_made_for_the_width() -> None:
+    view = numbered(3)
+    async with ViewApp(view).run_test(size=(40, 5)) as pilot:
+        assert shown(view) == ["row 0 of width 39", "row 1 of width 39", "row 2 of width 39", "", ""]
+
+        await pilot.resize_terminal(60, 5)
+        await pilot.pause()
+
+        assert shown(view)[0] == "row 0 of width 59"
+
+
+async def test_what_fits_is_read_at_once() -> None:
+    view = numbered(5)
+    async with ViewApp(view).run_test(size=(40, 5)):
+        assert view.read_to_end
+        assert view.rows_below == 0
+
+
+async def test_what_does_not_fit_is_read_page_by_page() -> None:
+    view = numbered(12)
+    async with ViewApp(view).run_test(size=(40, 5)) as pilot:
+        assert not view.read_to_end
+        assert view.rows_below == 7
+
+        view.scroll_to(y=7, animate=False)
+        await pilot.pause()
+        assert not view.read_to_end, "what was jumped over was not read"
+
+        for row in (5, 7):
+            view.scroll_to(y=row, animate=False)
+            await pilot.pause()
+        assert view.read_to_end
+
+
+async def test_another_text_is_unread() -> None:
+    view = numbered(3)
+    async with ViewApp(view).run_test(size=(40, 5)) as pilot:
+        view.show(lambda _: [Line()] * 30, anew=True)
+        await pilot.pause()
+
+        assert not view.read_to_end
+        assert view.scroll_offset.y == 0
+
+
+async def test_nothing_is_not_read() -> None:
+    view = RowsView()
+    async with ViewApp(view).run_test(size=(40, 5)):
+        assert not view.read_to_end
+        assert view.line_at(0) is None
