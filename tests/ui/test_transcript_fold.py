@@ -290,6 +290,13 @@ def test_the_end_of_a_run_closes_what_is_open() -> None:
     assert "▍" not in "".join(rows)
 
 
+@pytest.mark.parametrize("end", [RunEnded(reason="aborted"), SessionLoaded(id="s", events=3)])
+def test_calls_nobody_told_the_end_of_are_over(end: AgentEvent) -> None:
+    events = [queued("c1", "bash"), ended("c1", "bash"), queued("c2", "edit", 1), end]
+
+    assert body(events)[0] == "▸ bash ×1, edit ×1 · 1 with unknown outcome"
+
+
 def test_a_resumed_session_is_marked() -> None:
     assert body([SessionLoaded(id="s", events=120)])[0].startswith("── session goes on · 120 events before ─")
 

@@ -144,6 +144,14 @@ class TranscriptFold:
         self._groups.pop(event.call_id, None)
         self._with_diff.discard(event.call_id)
 
+    def _end_open_calls(self) -> None:
+        """Calls nobody told the end of are over all the same; their outcome is not known (P83)."""
+        for call_id, group in self._groups.items():
+            group.end(call_id, "interrupted")
+            self.transcript.refresh(group)
+        self._groups.clear()
+        self._with_diff.clear()
+
     def _file_changed(self, call_id: str, path: str, diff: str) -> None:
         if not diff:
             return
@@ -158,6 +166,7 @@ class TranscriptFold:
         self._answers.speaking, self._calls, self._retry = False, None, None
         if isinstance(event, RunStarted):
             return
+        self._end_open_calls()
         if event.error and not self._told_last(event.error):
             self._add(NotePart("error", event.error, gap=True))
         style, words = end_words(event)
@@ -166,6 +175,7 @@ class TranscriptFold:
     def _other(self, event: AgentEvent) -> None:
         match event:
             case SessionLoaded(events=events):
+                self._end_open_calls()
                 self._add(DividerPart(f"session goes on · {count_text(events, 'event')} before", "notice"))
                 self._answers.speaking = False
             case ApprovalRequested(request_id=request_id, session_rule=rule):

@@ -73,7 +73,7 @@ def note_of(event: AgentEvent) -> Note | None:
 
 def retry_words(event: StepRetry) -> str:
     """Why the model is asked again, when, and how often more."""
-    reason = event.text or event.error_kind.replace("_", " ")
+    reason = (event.text or event.error_kind.replace("_", " ")).rstrip(". ")
     status = f" ({event.status})" if event.status is not None and str(event.status) not in reason else ""
     left = max(0, event.max - event.attempt)
     more = f"{left} left" if left else "the last one"

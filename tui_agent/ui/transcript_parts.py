@@ -178,14 +178,15 @@ class CallsPart(Part):
         statuses = list(self._statuses.values())
         denied = sum(status in _DENIED for status in statuses)
         skipped = sum(status in _SKIPPED for status in statuses)
-        cancelled = statuses.count("cancelled") + statuses.count("interrupted")
+        cancelled, unknown = statuses.count("cancelled"), statuses.count("interrupted")
         fine = sum(status in _FINE for status in statuses)
-        failed = len(statuses) - denied - skipped - cancelled - fine
+        failed = len(statuses) - denied - skipped - cancelled - unknown - fine
         told = (
             (failed, "failed", "error"),
             (denied, "denied", "warning"),
             (skipped, "skipped", "muted"),
             (cancelled, "cancelled", "warning"),
+            (unknown, "with unknown outcome", "warning"),
         )
         runs: list[Run] = []
         for count, word, style in told:
