@@ -1,0 +1,9 @@
+"""Judges calls: modes, rules, the floor under every write, and what a shell command would do."""
+
+from tui_agent.protocol.permissions import PermissionMode
+
+from .policy import PermissionPolicy
+from .rule import Rule
+from .shell import is_read_only_command
+
+__all__ = ["PermissionMode", "PermissionPolicy", "Rule", "is_read_only_command"]

@@ -1,0 +1,104 @@
+"""Brace expansion, the one expansion that can turn one word of text into several, the command's name included."""
+
+import re
+from collections.abc import Iterator
+
+from .shell_syntax import UNKNOWN, VARIABLE, Word
+
+MAX_WORDS = 256
+"""Most words that one word's braces may become; beyond, what it becomes counts as unknown."""
+MAX_BRACES = 64
+"""Most opening braces that are followed in one word."""
+
+_RANGE = re.compile(r"(?:(-?\d+)\.\.(-?\d+)|([A-Za-z])\.\.([A-Za-z]))(?:\.\.(-?\d+))?\Z")
+_PADDED = re.compile(r"-?0\d")
+
+
+def expand_braces(word: Word) -> tuple[Word, ...]:
+    """The words that a word's unquoted braces become, in bash's order; a word without braces is itself."""
+    braces = sum(1 for at in word.live if word.value[at] == "{")
+    if not braces:
+        return (word,)
+    if braces > MAX_BRACES:
+        return (Word(UNKNOWN),)
+    expanded: list[Word] = []
+    try:
+        for found in _expanded(word, 0):
+            expanded.append(found)
+            # An empty word vanishes unless it was quoted, which is not known any more.
+            if len(expanded) > MAX_WORDS or not found.value:
+                return (Word(UNKNOWN),)
+    except RecursionError:
+        return (Word(UNKNOWN),)
+    return tuple(expanded)
+
+
+def part_of(word: Word, start: int, end: int) -> Word:
+    """The piece of a word between two places of its value."""
+    before = word.value[:start].count(VARIABLE)
+    inside = word.value[start:end].count(VARIABLE)
+    live = frozenset(at - start for at in word.live if start <= at < end)
+    return Word(word.value[start:end], live, word.variables[before : before + inside])
+
+
+def joined_words(first: Word, second: Word) -> Word:
+    """Two pieces as one word."""
+    shift = len(first.value)
+    live = first.live | {at + shift for at in second.live}
+    return Word(first.value + second.value, live, first.variables + second.variables)
+
+
+def _expanded(word: Word, at: int) -> Iterator[Word]:
+    """Expands the first pair of braces at or behind `at`, then everything behind it."""
+    for start in sorted(place for place in word.live if place >= at and word.value[place] == "{"):
+        choices = _choices(word, start)
+        if choices is None:
+            continue
+        alternatives, end = choices
+        before = part_of(word, 0, start)
+        after = part_of(word, end + 1, len(word.value))
+        for alternative in alternatives:
+            for middle in _expanded(alternative, 0):
+                for rest in _expanded(after, 0):
+                    yield joined_words(joined_words(before, middle), rest)
+        return
+    yield word
+
+
+def _choices(word: Word, start: int) -> tuple[list[Word], int] | None:
+    """The alternatives of the braces that open at `start`, and where they close; None if they are only text."""
+    depth = 0
+    cuts = [start]
+    for at in sorted(place for place in word.live if place >= start):
+        letter = word.value[at]
+        if letter == "{":
+            depth += 1
+        elif letter == "," and depth == 1:
+            cuts.append(at)
+        elif letter == "}":
+            depth -= 1
+            if depth == 0:
+                cuts.append(at)
+                break
+    else:
+        return None
+    end = cuts[-1]
+    if len(cuts) > 2:
+        return [part_of(word, cuts[i] + 1, cuts[i + 1]) for i in range(len(cuts) - 1)], end
+    counted = _counted(word.value[start + 1 : end])
+    return (counted, end) if counted else None
+
+
+def _counted(text: str) -> list[Word]:
+    """The words of `1..5` or `a..e`, one more than allowed at most."""
+    match = _RANGE.match(text)
+    if match is None:
+        return []
+    first, last, first_letter, last_letter, step_text = match.groups()
+    low, high = (int(first), int(last)) if first else (ord(first_letter), ord(last_letter))
+    step = max(abs(int(step_text or 1)), 1)
+    is_padded = first and (_PADDED.match(first) or _PADDED.match(last))
+    width = max(len(first), len(last)) if is_padded else 0
+    numbers = range(low, high + 1, step) if low <= high else range(low, high - 1, -step)
+    shown = [f"{number:0{width}d}" if first else chr(number) for number in numbers[: MAX_WORDS + 1]]
+    return [Word(text) for text in shown]

@@ -1,0 +1,121 @@
+"""Judges any tool call by what the tool says its subject is; no tool is known here by name (P59)."""
+
+from urllib.parse import urlsplit
+
+from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import PermissionDecision, PermissionMode
+from tui_agent.protocol.tool import CommandSubject, PathSubject, Subject, Tool, UrlSubject
+
+from .command_judge import CommandJudge
+from .path_judge import PathJudge
+from .verdicts import Finding, Nature, PartFindings, by_mode, by_rule, decision_of, invalid
+
+_PREDICATE_ERRORS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    OSError,
+    RuntimeError,
+    TuiAgentError,
+    TypeError,
+    ValueError,
+)
+"""What asking a tool about a call may raise; such an answer counts as the careful one (C3)."""
+_REMOTE_PREFIX = "mcp__"
+"""Tools of servers: what they say of themselves is not believed when it loosens."""
+
+
+class CallJudge:
+    """Judges calls of any tool."""
+
+    def __init__(self, paths: PathJudge, *, relaxed_reads: bool) -> None:
+        self._paths = paths
+        self._commands = CommandJudge(paths)
+        self._relaxed_reads = relaxed_reads
+
+    def judge(self, tool: Tool, arguments: JsonObject, mode: PermissionMode) -> PermissionDecision:
+        """The whole judgement of one call; never raises."""
+        trace = [f"mode {mode.value}"]
+        try:
+            subject = tool.subject(arguments)
+        except _PREDICATE_ERRORS as error:
+            return invalid(f"it cannot be told what this call is about: {type(error).__name__}", trace)
+        if isinstance(subject, CommandSubject):
+            return self._commands.judge(tool.name, subject.command, mode, trace)
+        return self._judge_subject(tool, arguments, subject, mode, trace)
+
+    def _judge_subject(
+        self,
+        tool: Tool,
+        arguments: JsonObject,
+        subject: PathSubject | UrlSubject | None,
+        mode: PermissionMode,
+        trace: list[str],
+    ) -> PermissionDecision:
+        is_read_only = _is_read_only(tool, arguments)
+        if isinstance(subject, PathSubject):
+            return self._on_path(tool.name, subject, mode, trace, is_read_only=is_read_only)
+        if mode is PermissionMode.PLAN and not is_read_only:
+            return _decision(tool.name, by_mode(mode, "effect", tool.name), trace)
+        nature: Nature = "look" if is_read_only else "effect"
+        rules = self._paths.rules
+        if isinstance(subject, UrlSubject):
+            host = host_of(subject.url)
+            found = by_rule(rules.on_host(tool.name, host, trace))
+            what = f"fetching from {host}" if host else "fetching from an unclear address"
+            return _decision(subject.url, found or by_mode(mode, nature, what), trace)
+        found = by_rule(rules.on_name(tool.name, trace))
+        if found is None and is_read_only and self._relaxes(tool.name):
+            found = Finding("allow", "read_only", f"{tool.name} only reads")
+        return _decision(tool.name, found or by_mode(mode, nature, tool.name), trace)
+
+    def _on_path(
+        self, tool: str, subject: PathSubject, mode: PermissionMode, trace: list[str], *, is_read_only: bool
+    ) -> PermissionDecision:
+        if "\x00" in subject.path:
+            return invalid("a path cannot hold a NUL character", trace)
+        facts = self._paths.book.look(subject.path)
+        if subject.intent == "write" or not is_read_only:
+            found = self._paths.writing(tool, facts, mode, trace)
+        else:
+            relaxed = self._relaxes(tool)
+            found = self._paths.reading(tool, facts, subject.intent, mode, trace, relaxed=relaxed)
+        return _decision(subject.path, found, trace, facts.resolved)
+
+    def _relaxes(self, tool: str) -> bool:
+        return self._relaxed_reads and not tool.startswith(_REMOTE_PREFIX)
+
+
+def host_of(url: str) -> str | None:
+    """The host of a web address, in small letters; None where programs could differ about which it is."""
+    if not url.isascii() or any(letter <= " " or letter in "\\\x7f" for letter in url):
+        return None
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not host or "@" in parts.netloc or "%" in parts.netloc:
+        return None
+    return host.rstrip(".") or None
+
+
+def subject_of(tool: Tool, arguments: JsonObject) -> Subject | None:
+    """A call's subject; None also where the tool cannot tell."""
+    try:
+        return tool.subject(arguments)
+    except _PREDICATE_ERRORS:
+        return None
+
+
+def _is_read_only(tool: Tool, arguments: JsonObject) -> bool:
+    try:
+        return tool.is_read_only(arguments)
+    except _PREDICATE_ERRORS:
+        return False
+
+
+def _decision(text: str, finding: Finding, trace: list[str], *targets: str) -> PermissionDecision:
+    return decision_of([PartFindings(text, (finding,))], trace, targets).model_copy(update={"parts": ()})

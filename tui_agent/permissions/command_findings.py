@@ -1,0 +1,239 @@
+"""What is to be said about one simple command: its words, the paths it touches, what it sets and what it hides."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Literal
+
+from tui_agent.protocol.permissions import PermissionMode
+
+from .path_facts import PathFacts
+from .path_judge import PathJudge
+from .protected_places import PROTECTED_NAMES, protected_name
+from .read_only_options import Use, is_known
+from .shell_effects import Effects
+from .shell_expansion import has_glob
+from .shell_syntax import UNKNOWN, Redirect, Word
+from .verdicts import Finding, by_mode
+from .writer_options import Write
+
+MAX_MENTIONS = 200
+"""Most words of a command that is not known which are looked at as paths."""
+
+_DUPLICATES = re.compile(r"\d+-?\Z|-\Z")
+_NETWORK = re.compile(r"/dev/(?:tcp|udp)(?:/|\Z)")
+_CODE_BORDERS = re.compile(r"[\s'\"`(),;:=<>|&+\[\]{}]+")
+_CODE_WRITES = re.compile(
+    r"write|open\s*\([^)]*,[^)]*['\"][rbtU]*[wax+]|unlink|remove|rename|rmtree|mkdir|makedirs|copy|move|truncate|chmod|"
+    r"link|touch|replace|save|dump|append|system|spawn|exec|popen|subprocess|>|\bw\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """What allows a command's words."""
+
+    finding: Finding
+    reach: Literal["words", "command", "everything"]
+    """A pattern speaks for words; one that spells the command out for all that its words say; a rule without a pattern
+    for assignments and redirections, too."""
+    spells_assignments: bool = False
+    """The assignments in front of the command are part of what is allowed."""
+
+    @property
+    def covers_words(self) -> bool:
+        """Whether everything that the command's words say is allowed, wherever it leads."""
+        return self.reach != "words"
+
+
+@dataclass(frozen=True, slots=True)
+class InPlace:
+    """A command in one of the directories it may run in."""
+
+    directory: str | None
+    words: tuple[str, ...]
+    use: Use | None
+    """What it reads; None: it is not known to only read."""
+    effects: Effects
+
+
+@dataclass(slots=True)
+class PathFindings:
+    """Collects what is to be said about the paths of one command."""
+
+    judge: PathJudge
+    mode: PermissionMode
+    trace: list[str]
+    permit: Permit | None
+    by_words: Finding
+    """What was said about the command's words."""
+    findings: list[Finding] = field(default_factory=list[Finding])
+    targets: list[str] = field(default_factory=list[str])
+
+    def of_reading(self, use: Use, directory: str | None) -> None:
+        """Looks at what a read-only command reads."""
+        for path in use.paths:
+            self._read(path, directory, "read", only_file=use.only_files)
+        for tree in use.trees:
+            self._read(tree, directory, "search")
+
+    def of_redirects(self, redirects: Sequence[tuple[Redirect, tuple[str, ...]]], directory: str | None) -> None:
+        """Looks at redirections with what their targets become."""
+        for redirect, targets in redirects:
+            if redirect.operator in ("<&", ">&") and _DUPLICATES.match(redirect.target.value):
+                continue
+            if redirect.operator in ("<&-", ">&-"):
+                continue
+            for target in targets:
+                self._redirect(redirect, target, directory)
+
+    def of_effects(self, effects: Effects, directory: str | None) -> None:
+        """Looks at what a command changes, or may change."""
+        place = directory
+        if effects.runs_in is not None:
+            place = _below(directory, effects.runs_in)
+        for write in effects.writes:
+            self._write(write, place)
+        for mention in effects.mentions[:MAX_MENTIONS]:
+            self._mention(mention, place)
+        for code in effects.code:
+            self._code(code)
+
+    def of_patterns(self, words: Sequence[Word]) -> None:
+        """Looks at patterns in the words of a command that changes files: one of them may mean a protected name."""
+        if self._is_spelled_out():
+            return
+        for word in words:
+            if has_glob(word) and _may_mean_protected(word):
+                self.findings.append(Finding("ask", "floor", f"{word.text or word.value} may mean a protected place"))
+
+    def of_secrets(self, words: Sequence[str], directory: str | None) -> None:
+        """Looks for private places among the words of a command that is not known to only read."""
+        if self._is_spelled_out():
+            return
+        for word in words[:MAX_MENTIONS]:
+            for path in {word, word.partition("=")[2]}:
+                if "/" in path and is_known(path) and (facts := self._look(path, directory)) and facts.private:
+                    self.findings.append(Finding("ask", "floor", f"{path} is private: {facts.private}"))
+
+    def _read(self, path: str, directory: str | None, intent: str, *, only_file: bool = False) -> None:
+        facts = self._look(path, directory)
+        if facts is None:
+            if self.permit is None:
+                self.findings.append(by_mode(self.mode, "look", f"reading {_shown(path)}, wherever that is,"))
+            return
+        if only_file and self.permit is None and self.judge.book.is_directory(facts):
+            self.findings.append(by_mode(self.mode, "look", f"reading everything in {path}"))
+        kind = "search" if intent == "search" else "read"
+        found = self.judge.reading(None, facts, kind, self.mode, self.trace, relaxed=True)
+        if not facts.is_inside:
+            self.targets.append(facts.resolved)
+        if found.source != "mode" or self.permit is None:
+            self.findings.append(found)
+
+    def _redirect(self, redirect: Redirect, target: str, directory: str | None) -> None:
+        speaks_for = self.permit.finding if self.permit and self.permit.reach == "everything" else None
+        if _NETWORK.match(target):
+            if speaks_for is None:
+                self.findings.append(Finding("ask", "floor", f"{redirect.text} opens a network connection"))
+            return
+        if redirect.operator in ("<", "<&"):
+            self._read(target, directory, "read")
+            return
+        facts = self._look(target, directory)
+        if facts is None:
+            self._unknown_write(target, redirect.text, is_allowed=speaks_for is not None)
+            return
+        if not facts.is_device:
+            self.targets.append(facts.resolved)
+        found = self.judge.writing(None, facts, self.mode, self.trace, speaks_for=speaks_for)
+        self.findings.append(found)
+
+    def _write(self, write: Write, directory: str | None) -> None:
+        facts = self._look(write.path, directory)
+        if facts is None:
+            self._unknown_write(
+                write.path, _shown(write.path), is_allowed=self.permit is not None and self.permit.covers_words
+            )
+            return
+        if not facts.is_device:
+            self.targets.append(facts.resolved)
+        speaks_for: Finding | None = self.by_words
+        if self.permit and not self.permit.covers_words and not facts.is_inside:
+            speaks_for = None
+        self.findings.append(
+            self.judge.writing(None, facts, self.mode, self.trace, whole=write.whole, speaks_for=speaks_for)
+        )
+
+    def _unknown_write(self, path: str, what: str, *, is_allowed: bool) -> None:
+        """A target that only the running shell knows; what of it is plain to see can still be protected."""
+        if why := protected_name("/".join(name for name in path.split("/") if UNKNOWN not in name)):
+            self.findings.append(Finding("deny", "floor", f"{_shown(path)} is protected and never changed: {why}"))
+        elif not is_allowed:
+            self.findings.append(by_mode(self.mode, "effect", f"changing {what}, wherever that is,"))
+
+    def _mention(self, mention: Write, directory: str | None) -> None:
+        if self._is_spelled_out():
+            return
+        facts = self._look(mention.path, directory)
+        book = self.judge.book
+        if facts is None:
+            why = protected_name(mention.path.replace(UNKNOWN, ""))
+        else:
+            why = book.why_protected(facts) or (book.why_held(facts) if mention.whole else None)
+        if why:
+            self.findings.append(Finding("ask", "floor", f"{_shown(mention.path)} may be changed: {why}"))
+
+    def _code(self, code: str) -> None:
+        """A program in another language that names a protected place."""
+        for piece in _CODE_BORDERS.split(code):
+            why = protected_name(piece) or ("it is private" if self._is_private(piece) else None)
+            if why and _CODE_WRITES.search(code):
+                self.findings.append(Finding("deny", "floor", f"a program that may change {piece}: {why}"))
+            elif why and not self._is_spelled_out():
+                self.findings.append(Finding("ask", "floor", f"a program that names {piece}: {why}"))
+
+    def _is_private(self, piece: str) -> bool:
+        return "/" in piece and is_known(piece) and self.judge.book.look(piece).private is not None
+
+    def _is_spelled_out(self) -> bool:
+        """Whether what allows the command names the very places that are in doubt."""
+        return self.permit is not None and self.permit.reach == "command"
+
+    def _look(self, path: str, directory: str | None) -> PathFacts | None:
+        """The facts of a path; None if it is not certain which one it is."""
+        if not is_known(path) or not path or (directory is None and not path.startswith(("/", "~"))):
+            return None
+        return self.judge.book.look(path, directory)
+
+
+def _below(directory: str | None, path: str) -> str | None:
+    if not is_known(path):
+        return None
+    if path.startswith("/"):
+        return path
+    return None if directory is None else f"{directory}/{path}"
+
+
+def _shown(path: str) -> str:
+    return "".join(letter if letter.isprintable() and not "\ud800" <= letter <= "\udfff" else "…" for letter in path)
+
+
+def _may_mean_protected(word: Word) -> bool:
+    """Whether a component with a pattern and with letters of its own fits a protected name."""
+    return any(
+        component.strip("*?[]") and any(fnmatchcase(name, component.lower()) for name in PROTECTED_NAMES)
+        for component in _components(word)
+    )
+
+
+def _components(word: Word) -> Iterator[str]:
+    """The components of a word that hold a live pattern, as patterns."""
+    start = 0
+    for component in word.value.split("/"):
+        end = start + len(component)
+        if any(start <= at < end and word.value[at] in "*?[" for at in word.live):
+            yield component
+        start = end + 1

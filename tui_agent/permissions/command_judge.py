@@ -1,0 +1,298 @@
+"""Judges a shell command: every simple command in it, and in what it runs, by all the checks; the strictest decides.
+
+No check ends the others: a command that a rule allows is still looked at for where it writes, what it sets and what it
+hides. Whatever could not be read with certainty is left to a person in every mode and under every rule.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from tui_agent.protocol.permissions import PermissionDecision, PermissionMode
+
+from .command_findings import InPlace, PathFindings, Permit
+from .command_pattern import command_patterns
+from .command_views import command_view, is_own_variable, sets_only_harmless, without_expansion
+from .path_judge import PathJudge
+from .read_only_check import own_name, read_only_use
+from .read_only_feeding import fed_words, found_words
+from .read_only_options import Use
+from .rule_book import CommandView, Ruling
+from .shell_effects import Effects, effects_of
+from .shell_expansion import Expander
+from .shell_flow import Places, Step, steps_of
+from .shell_reader import read_script
+from .shell_syntax import Definition, ForEach, Oddity, SimpleCommand
+from .shell_wrappers import Inner, Wrapping, braced, unwrap
+from .verdicts import Finding, PartFindings, by_mode, by_rule, decision_of, invalid
+
+MAX_DEPTH = 6
+"""Deepest nesting of commands inside commands (`sh -c`, `env`, `xargs`) that is followed."""
+MAX_PARTS = 2_000
+"""Most parts that are judged one by one."""
+MAX_WORDS = 5_000
+"""Most words of one command after expansion."""
+MAX_SHOWN = 4_000
+"""Longest text of a part that is shown, in letters."""
+
+
+class CommandJudge:
+    """Judges commands for one workspace."""
+
+    def __init__(self, paths: PathJudge) -> None:
+        self._paths = paths
+
+    def judge(self, tool: str, command: str, mode: PermissionMode, trace: list[str]) -> PermissionDecision:
+        """The decision on one command; never raises.
+
+        Args:
+            tool: the name that rules know the shell by.
+            command: byte for byte as it would run.
+            mode: the mode in force.
+            trace: gets a line for every rule and check.
+        """
+        if "\x00" in command or any("\ud800" <= letter <= "\udfff" for letter in command):
+            return invalid("the command holds characters that no command can have", trace)
+        case = _Case(self._paths, tool, mode, trace)
+        statement = read_script(command)
+        case.run(steps_of(statement, (self._paths.book.workspace,), case.expander), 0, None)
+        if not case.parts:
+            return PermissionDecision(
+                decision="allow", source="read_only", reason="there is nothing to run", trace=tuple(trace)
+            )
+        return decision_of(case.parts, trace, case.targets)
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """One simple command to be judged."""
+
+    step: Step
+    command: SimpleCommand
+    depth: int
+    vouch: Permit | None
+    """What already allows it."""
+    takes: Literal["nothing", "files", "lines"] = "nothing"
+    """What stands for its unknown words, if a wrapper gives it some."""
+    outer: SimpleCommand | None = None
+    """The command that runs it."""
+
+
+class _Case:
+    """One judgement: everything that is found on the way through one command."""
+
+    def __init__(self, paths: PathJudge, tool: str, mode: PermissionMode, trace: list[str]) -> None:
+        self.parts: list[PartFindings] = []
+        self.targets: list[str] = []
+        self.expander = Expander()
+        self._paths = paths
+        self._rules = paths.rules
+        self._tool = tool
+        self._mode = mode
+        self._trace = trace
+        self._forbids_any = self._rules.forbids_any(tool)
+
+    def run(self, steps: Sequence[Step], depth: int, vouch: Permit | None) -> None:
+        """Judges the steps of a script; `vouch` is what already allows all of it."""
+        for step in steps:
+            if len(self.parts) >= MAX_PARTS:
+                self._note("", [self._unreadable(f"there are more than {MAX_PARTS} parts")])
+                return
+            match step.command:
+                case SimpleCommand():
+                    self._command(_Task(step, step.command, depth, vouch))
+                case Oddity():
+                    self._oddity(step.command, vouch)
+                case Definition():
+                    self._other(step.command.text, "defining a function", vouch)
+                case ForEach():
+                    if not is_own_variable(step.command.variable):
+                        self._other(step.command.text, f"setting {step.command.variable}", vouch)
+
+    # --- pieces that are no commands ----------------------------------------------------------------------------------
+
+    def _oddity(self, oddity: Oddity, vouch: Permit | None) -> None:
+        self._trace.append(f"shell: {oddity.reason}")
+        if oddity.unreadable:
+            self._note(oddity.text, [self._unreadable(oddity.reason)])
+        elif self._forbids_any:
+            reason = f"{oddity.reason}, and rules forbid some commands"
+            self._note(oddity.text, [Finding("ask", "floor", reason), by_mode(self._mode, "effect", oddity.text)])
+        else:
+            self._other(oddity.text, f"`{_short(oddity.text)}` ({oddity.reason})", vouch)
+
+    def _other(self, text: str, what: str, vouch: Permit | None) -> None:
+        """Something that only a rule for everything, or the mode, can allow."""
+        view = CommandView(text, text)
+        ruling = self._rules.on_command(self._tool, view, self._trace)
+        permit = self._permit(ruling, view) or vouch
+        found = by_rule(ruling)
+        if found and found.decision != "allow":
+            self._note(text, [found])
+        elif permit and permit.reach == "everything" and self._mode is not PermissionMode.PLAN:
+            self._note(text, [permit.finding])
+        else:
+            self._note(text, [by_mode(self._mode, "effect", what)])
+
+    def _unreadable(self, reason: str) -> Finding:
+        if self._mode in (PermissionMode.DENY, PermissionMode.PLAN):
+            return by_mode(self._mode, "effect", f"a command that cannot be read with certainty ({reason})")
+        return Finding("ask", "floor", f"it cannot be read with certainty: {reason}")
+
+    # --- simple commands ----------------------------------------------------------------------------------------------
+
+    def _command(self, task: _Task) -> None:
+        command = braced(task.command)
+        wrapping = unwrap(command)
+        view = command_view(command)
+        ruling = self._rules.on_command(self._tool, view, self._trace)
+        permit = self._permit(ruling, view) or task.vouch
+        in_places = [self._in_place(command, wrapping, place, task) for place in task.step.places]
+        is_harmless = sets_only_harmless(command.assignments)
+        is_reading = is_harmless and all(found.use is not None for found in in_places)
+        by_words = self._by_words(command, wrapping, ruling, permit, is_reading=is_reading)
+        paths = PathFindings(self._paths, self._mode, self._trace, permit, by_words, [by_words])
+        if permit and not permit.spells_assignments and not is_harmless:
+            set_names = ", ".join(assignment.name for assignment in command.assignments)
+            paths.findings.append(by_mode(self._mode, "effect", f"setting {set_names}"))
+        if wrapping and wrapping.hidden:
+            paths.findings.extend(self._on_hidden(wrapping, permit))
+        self._on_paths(command, in_places, paths, task.step, is_reading=is_reading)
+        self.targets.extend(paths.targets)
+        self._note(command.text, paths.findings)
+        if wrapping:
+            self._inside(wrapping, command, ruling, permit, task)
+
+    def _permit(self, ruling: Ruling, view: CommandView) -> Permit | None:
+        """What a rule allows, and how far that reaches."""
+        found = by_rule(ruling)
+        if found is None or found.decision != "allow" or ruling.rule is None:
+            return None
+        if ruling.rule.pattern is None:
+            return Permit(found, "everything", spells_assignments=True)
+        patterns = command_patterns(ruling.rule.pattern)
+        if any(pattern.is_everything for pattern in patterns):
+            return Permit(found, "everything", spells_assignments=True)
+        exact = [pattern for pattern in patterns if pattern.is_exact]
+        spells = any(pattern.match(view.with_assignments) for pattern in exact)
+        is_exact = spells or any(pattern.match(view.words) for pattern in exact)
+        return Permit(found, "command" if is_exact else "words", spells)
+
+    def _by_words(
+        self,
+        command: SimpleCommand,
+        wrapping: Wrapping | None,
+        ruling: Ruling,
+        permit: Permit | None,
+        *,
+        is_reading: bool,
+    ) -> Finding:
+        found = by_rule(ruling)
+        is_transparent = wrapping is not None and wrapping.is_transparent and sets_only_harmless(command.assignments)
+        if found and found.decision != "allow":
+            return found
+        if self._mode is PermissionMode.PLAN and not is_reading and not is_transparent:
+            return by_mode(self._mode, "effect", f"`{_short(command.text)}`")
+        if permit:
+            return permit.finding
+        if is_reading:
+            self._trace.append(f"read-only: `{_short(command.text)}` only reads")
+            return Finding("allow", "read_only", "it only reads, and inside the workspace")
+        if is_transparent:
+            return Finding("allow", "read_only", "what it runs decides")
+        return by_mode(self._mode, "effect", f"`{_short(command.text)}`")
+
+    def _on_hidden(self, wrapping: Wrapping, permit: Permit | None) -> list[Finding]:
+        if self._forbids_any:
+            return [Finding("ask", "floor", f"{wrapping.hidden}, and rules forbid some commands")]
+        if permit and not (permit.covers_words or wrapping.vouches or wrapping.runs_file):
+            return [by_mode(self._mode, "effect", f"what is inside: {wrapping.hidden}")]
+        return []
+
+    def _in_place(self, command: SimpleCommand, wrapping: Wrapping | None, place: str | None, task: _Task) -> InPlace:
+        words = self._expanded(command, place, task.step)
+        if words is None:
+            return InPlace(place, (), None, Effects())
+        known: Sequence[str] | None = words
+        if task.takes == "files":
+            known = found_words(words)
+        elif task.takes == "lines" and task.outer is not None:
+            feeder = self._expanded(braced(task.step.fed_by), place, task.step) if task.step.fed_by else None
+            known = fed_words(words, task.outer, feeder, place) if feeder and place else None
+        use = Use() if not command.words else read_only_use(known, command) if known else None
+        # What a wrapper's words name is the business of the command inside; `find` has business of its own.
+        has_inner = wrapping is not None and bool(wrapping.inners) and own_name(words[0]) != "find"
+        return InPlace(place, words, use, Effects() if has_inner else effects_of(words, command))
+
+    def _expanded(self, command: SimpleCommand, place: str | None, step: Step) -> tuple[str, ...] | None:
+        """The words as the shell would pass them on; None if there are too many."""
+        words = command.words
+        if command.name == "[[":
+            words = tuple(without_expansion(word) for word in words)
+        values: list[str] = []
+        for word in words:
+            values.extend(self.expander.expand(word, place, step.bindings))
+            if len(values) > MAX_WORDS:
+                return None
+        return tuple(values)
+
+    def _on_paths(
+        self, command: SimpleCommand, in_places: list[InPlace], paths: PathFindings, step: Step, *, is_reading: bool
+    ) -> None:
+        for found in in_places:
+            if is_reading and found.use is not None:
+                paths.of_reading(found.use, found.directory)
+            else:
+                paths.of_effects(found.effects, found.directory)
+                paths.of_secrets(found.words[1:], found.directory)
+            expanded = [
+                (redirect, self.expander.expand(redirect.target, found.directory, step.bindings))
+                for redirect in command.redirects
+            ]
+            paths.of_redirects(expanded, found.directory)
+        if not is_reading and any(found.effects.writes for found in in_places):
+            paths.of_patterns(command.words)
+
+    # --- commands inside commands -------------------------------------------------------------------------------------
+
+    def _inside(
+        self, wrapping: Wrapping, command: SimpleCommand, ruling: Ruling, permit: Permit | None, task: _Task
+    ) -> None:
+        if task.depth >= MAX_DEPTH:
+            self._note(command.text, [self._unreadable("commands are nested too deeply in one another")])
+            return
+        step = task.step
+        for inner in wrapping.inners:
+            speaks = permit is not None and self._speaks_for(permit, ruling, wrapping, inner)
+            vouch = replace(permit, spells_assignments=True) if permit and speaks else None
+            moved = Step(inner.command, _moved(inner, step.places), step.fed_by, step.bindings)
+            self._command(_Task(moved, inner.command, task.depth + 1, vouch, inner.takes, command))
+        for script in wrapping.scripts:
+            steps = steps_of(read_script(script), step.places, self.expander)
+            self.run(steps, task.depth + 1, permit if permit and permit.covers_words else None)
+
+    def _speaks_for(self, permit: Permit, ruling: Ruling, wrapping: Wrapping, inner: Inner) -> bool:
+        """Whether what allows a wrapper is meant to allow what it runs, too."""
+        if permit.covers_words or wrapping.vouches:
+            return True
+        if ruling.rule is None or ruling.rule.pattern is None:
+            return False
+        return any(pattern.spelled_words > inner.at for pattern in command_patterns(ruling.rule.pattern))
+
+    def _note(self, text: str, findings: Sequence[Finding]) -> None:
+        self.parts.append(PartFindings(text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…", tuple(findings)))
+
+
+def _moved(inner: Inner, places: Places) -> Places:
+    """Where the inner command runs."""
+    if inner.directory is None:
+        return places
+    value = inner.directory.value
+    if not inner.directory.is_fixed:
+        return (None,)
+    return tuple(value if value.startswith("/") else place and f"{place}/{value}" for place in places)
+
+
+def _short(text: str) -> str:
+    line = text.replace("\n", " ")
+    return line if len(line) <= 120 else line[:117] + "…"

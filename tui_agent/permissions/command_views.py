@@ -1,0 +1,66 @@
+"""The ways in which rules look at a simple command: as it is, and as what it amounts to."""
+
+import re
+
+from .command_pattern import BORDER
+from .rule_book import CommandView
+from .shell_expansion import has_glob
+from .shell_syntax import UNKNOWN, Assignment, SimpleCommand, Word, names
+
+_HARMLESS = names(
+    "LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE CI TERM COLUMNS LINES RUST_BACKTRACE "
+    "PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE NODE_ENV GIT_OPTIONAL_LOCKS"
+)
+"""Variables that change how a command shows things, never what it runs or reads."""
+_LOCALE = re.compile(r"LC_[A-Z]+\Z")
+_HARMLESS_VALUE = re.compile(r"[\w.,:+@ -]*\Z")
+_LOOP_VARIABLE = re.compile(r"[a-z_][a-z0-9_]*\Z")
+_LIVE_VARIABLES = names("http_proxy https_proxy ftp_proxy all_proxy no_proxy auto_resume histchars")
+"""Variables in small letters that mean something to programs."""
+_GIT_VALUES = names("-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix")
+
+
+def command_view(command: SimpleCommand) -> CommandView:
+    """How rules see a command, whose braces are already expanded."""
+    words = [word.value for word in command.words]
+    if command.words and has_glob(command.words[0]):
+        words[0] = UNKNOWN
+    shown = BORDER.join(words)
+    assigned = [f"{assignment.name}={assignment.value.value}" for assignment in command.assignments]
+    disguises: list[str] = []
+    if words:
+        name = words[0].rsplit("/", 1)[-1]
+        if name != words[0]:
+            disguises.append(BORDER.join((name, *words[1:])))
+        if name == "git":
+            disguises.append(BORDER.join((name, *_behind_git_options(words[1:]))))
+    return CommandView(shown, BORDER.join((*assigned, *words)), tuple(disguises))
+
+
+def sets_only_harmless(assignments: tuple[Assignment, ...]) -> bool:
+    """Whether assignments change nothing but the looks of what is printed."""
+    return all(
+        (assignment.name in _HARMLESS or _LOCALE.match(assignment.name))
+        and assignment.value.is_fixed
+        and not assignment.value.live
+        and "+=" not in assignment.text
+        and _HARMLESS_VALUE.match(assignment.value.value)
+        for assignment in assignments
+    )
+
+
+def is_own_variable(name: str) -> bool:
+    """Whether a loop may use a variable of this name without changing what any program does."""
+    return bool(_LOOP_VARIABLE.match(name)) and name not in _LIVE_VARIABLES
+
+
+def without_expansion(word: Word) -> Word:
+    """A word of `[[ … ]]`, where neither braces nor patterns are expanded."""
+    return Word(word.value, frozenset(), word.variables, word.text)
+
+
+def _behind_git_options(words: list[str]) -> list[str]:
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] in _GIT_VALUES else 1
+    return words[at:]

@@ -1,0 +1,90 @@
+"""Rules to offer with an approval: the narrowest that would let such a call pass again."""
+
+import shlex
+from collections.abc import Iterator
+
+from .shell_reader import read_script
+from .shell_syntax import Sequence, SimpleCommand, Statement, names
+from .wrapper_table import INTERPRETERS, SHELLS, wrappers
+
+_NEVER = (
+    INTERPRETERS
+    | SHELLS
+    | names(
+        "rm rmdir shred unlink sudo doas su curl wget ssh scp sftp nc ncat netcat socat telnet dd mkfs eval exec "
+        "source . env xargs find chmod chown chgrp kill pkill killall crontab at batch docker podman kubectl helm aws "
+        "gcloud az terraform ansible osascript open powershell pwsh busybox nix-shell npx bunx uvx pipx export "
+        "alias trap unset"
+    )
+)
+"""Commands for which no rule is ever offered: a rule for one of them would allow nearly anything."""
+_PREFIXES: dict[str, frozenset[str]] = {
+    "git": names("add commit fetch pull checkout switch merge stash restore status log diff show branch tag"),
+    "cargo": names("build check test clippy fmt bench doc tree"),
+    "go": names("build vet test fmt mod list"),
+    "npm": names("test ci ls outdated audit"),
+    "pnpm": names("test ls outdated audit"),
+    "yarn": names("test outdated"),
+    "dotnet": names("build test restore"),
+    "gh": names("pr issue run"),
+}
+"""Commands whose second word says what they do: that pair may be followed by anything."""
+_SCRIPTED = names("npm pnpm yarn")
+_WHOLE = names(
+    "pytest ruff mypy pyright black isort flake8 pylint tsc eslint prettier jest vitest mocha tox nox rubocop rspec "
+    "golangci-lint shellcheck hadolint yamllint"
+)
+"""Commands that may be followed by anything."""
+
+
+def rule_for_command(tool: str, text: str) -> str | None:
+    """A rule for one simple command; None where none should be stored."""
+    command = _only_command(read_script(text))
+    if command is None or not command.words or not all(word.is_fixed for word in command.words):
+        return None
+    words = [word.value for word in command.words]
+    if not _may_be_stored(words):
+        return None
+    if words[0] in _WHOLE:
+        return f"{tool}({words[0]}:*)"
+    if len(words) > 1 and words[1] in _PREFIXES.get(words[0], ()):
+        return f"{tool}({words[0]} {words[1]}:*)"
+    if len(words) > 2 and words[0] in _SCRIPTED and words[1] in ("run", "run-script"):
+        return f"{tool}({words[0]} {words[1]} {words[2]}:*)" if _is_plain(words[2]) else None
+    if any("*" in word or "\n" in word for word in words):
+        return None
+    return f"{tool}({' '.join(shlex.quote(word) for word in words)})"
+
+
+def rule_for_path(tool: str, path: str, workspace: str) -> str | None:
+    """A rule for exactly one path, absolute and without links; None where it cannot be written as a pattern."""
+    if any(letter in "\n\r\\" for letter in path) or not path.isprintable():
+        return None
+    inside = path.startswith(workspace + "/")
+    pattern = "/" + path[len(workspace) + 1 :] if inside else "/" + path
+    for letter in "*?[]":
+        pattern = pattern.replace(letter, f"\\{letter}")
+    return None if pattern.endswith(" ") else f"{tool}({pattern})"
+
+
+def _may_be_stored(words: list[str]) -> bool:
+    name = words[0].rsplit("/", 1)[-1]
+    runs = any(" ".join(words[:count]) in wrappers() for count in (2, 3))
+    return name not in _NEVER and not runs and "\\" not in "".join(words)
+
+
+def _is_plain(word: str) -> bool:
+    return bool(word) and all(letter.isalnum() or letter in "._:-" for letter in word) and not word.endswith(":")
+
+
+def _only_command(statement: Statement) -> SimpleCommand | None:
+    commands = list(_commands(statement))
+    return commands[0] if len(commands) == 1 else None
+
+
+def _commands(statement: Statement) -> Iterator[SimpleCommand]:
+    if isinstance(statement, SimpleCommand):
+        yield statement
+    elif isinstance(statement, Sequence):
+        for part in statement.parts:
+            yield from _commands(part)

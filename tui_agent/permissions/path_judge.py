@@ -1,0 +1,95 @@
+"""Judges one path: may it be read, may it be written, by whom asked."""
+
+from tui_agent.protocol.permissions import PermissionMode
+
+from .path_facts import PathBook, PathFacts
+from .rule import Intent
+from .rule_book import RuleBook
+from .verdicts import Finding, Nature, by_mode, by_rule
+
+
+class PathJudge:
+    """Judges paths by the floor, the rules and the mode, for file tools and for shell commands alike."""
+
+    def __init__(self, book: PathBook, rules: RuleBook) -> None:
+        self.book = book
+        self.rules = rules
+
+    def reading(
+        self,
+        tool: str | None,
+        facts: PathFacts,
+        intent: Intent,
+        mode: PermissionMode,
+        trace: list[str],
+        *,
+        relaxed: bool,
+    ) -> Finding:
+        """Whether a path may be read.
+
+        Args:
+            tool: who reads; None: a shell command.
+            facts: the path.
+            intent: `read` or `search` (with everything below it).
+            mode: the mode in force.
+            trace: gets a line for every rule and check.
+            relaxed: reading in the workspace needs no answer.
+        """
+        ruling = self.rules.on_path(tool, facts, intent, trace)
+        found = by_rule(ruling)
+        is_named = ruling.is_grant or (ruling.rule is not None and ruling.rule.pattern is not None)
+        if facts.private and not (found and (found.decision == "deny" or (found.decision == "allow" and is_named))):
+            trace.append(f"private: {facts.resolved}: {facts.private}")
+            nature: Nature = "look"
+            decided = by_mode(mode, nature, f"reading {facts.given}")
+            if decided.decision == "deny":
+                return decided
+            return Finding("ask", "floor", f"{facts.given} is private: {facts.private}")
+        if found:
+            return found
+        if relaxed and self.book.is_readable(facts):
+            trace.append(f"read-only: {facts.resolved} may be read")
+            return Finding("allow", "read_only", "it only reads, and inside the workspace")
+        where = "" if facts.is_inside else ", which is outside the workspace,"
+        return by_mode(mode, "look", f"reading {facts.given}{where}")
+
+    def writing(
+        self,
+        tool: str | None,
+        facts: PathFacts,
+        mode: PermissionMode,
+        trace: list[str],
+        *,
+        whole: bool = False,
+        speaks_for: Finding | None = None,
+    ) -> Finding:
+        """Whether a path may be changed; what is protected never may, in any mode (S1-12).
+
+        Args:
+            tool: who changes it; None: a shell command, to which accept_edits does not apply.
+            facts: the path.
+            mode: the mode in force.
+            trace: gets a line for every rule and check.
+            whole: everything below it is changed, too.
+            speaks_for: what allowed the command as a whole, if that covers this change.
+        """
+        if why := self.book.why_protected(facts):
+            trace.append(f"floor: {facts.resolved} is protected: {why}")
+            return Finding("deny", "floor", f"{facts.given} is protected and never changed: {why}")
+        if facts.is_device:
+            return Finding("allow", "read_only", f"{facts.given} keeps nothing")
+        if mode is PermissionMode.PLAN:
+            return by_mode(mode, "effect", f"changing {facts.given}")
+        found = by_rule(self.rules.on_path(tool, facts, "write", trace, whole=whole))
+        if found and found.decision == "deny":
+            return found
+        if whole and (held := self.book.why_held(facts)):
+            trace.append(f"floor: {facts.resolved} is changed as a whole: {held}")
+            return Finding("ask", "floor", f"{facts.given} is changed with everything in it: {held}")
+        if found:
+            return found
+        if speaks_for is not None:
+            return speaks_for
+        where = "" if facts.is_inside else ", which is outside the workspace,"
+        nature: Nature = "edit" if tool is not None and facts.is_inside else "effect"
+        return by_mode(mode, nature, f"changing {facts.given}{where}")

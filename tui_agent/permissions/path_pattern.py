@@ -1,0 +1,110 @@
+"""Patterns of `read(…)`, `edit(…)`, `write(…)` rules: globs as in `.gitignore`, anchored at a place."""
+
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+
+from pathspec import GitIgnoreSpec
+
+from .path_facts import PathFacts
+from .path_resolution import is_within
+
+MAX_ENTRIES = 1_000
+"""Most directory entries that are looked at to find out whether a pattern matches something below a directory."""
+
+_PROBE = "\u2400-no-such-name-\u2400"
+"""A file name that nobody has: what matches it matches everything."""
+_GLOB = frozenset("*?[\\")
+
+
+@dataclass(frozen=True, slots=True)
+class PathPattern:
+    """One pattern with the directories it starts from."""
+
+    text: str
+    bases: tuple[str, ...]
+    """Absolute directories; a pattern for a place reached in two ways has both."""
+
+    def matches(self, path: str) -> bool:
+        """Whether an absolute path fits."""
+        spec = _spec(self.text)
+        for base in self.bases:
+            if is_within(path, base) and path != base and spec.match_file(path[len(base) :].lstrip("/")):
+                return True
+        return False
+
+    def matches_all_below(self, directory: str) -> bool:
+        """Whether everything in a directory fits, at any depth."""
+        probe = os.path.join(directory, _PROBE)
+        return self.matches(directory) or (self.matches(probe) and self.matches(os.path.join(probe, _PROBE)))
+
+    def may_match_below(self, directory: str) -> bool:
+        """Whether something in a directory, at any depth, fits; a search that would take too long says yes."""
+        if self.matches(os.path.join(directory, _PROBE)):
+            return True
+        anchor = self._anchor()
+        for base in self.bases:
+            start = os.path.join(base, anchor) if anchor else base
+            if is_within(directory, start):
+                return self._found_below(directory)
+            if is_within(start, directory) and os.path.lexists(start):
+                return self._found_below(start)
+        return False
+
+    def _anchor(self) -> str:
+        """The directories that the pattern spells out before its first glob; empty if it fits at any depth."""
+        parts = self.text.strip("/").split("/")
+        if len(parts) == 1 and not self.text.startswith("/"):
+            return ""
+        spelled: list[str] = []
+        for part in parts:
+            if not _GLOB.isdisjoint(part):
+                break
+            spelled.append(part)
+        return "/".join(spelled)
+
+    def _found_below(self, start: str) -> bool:
+        if self.matches(start):
+            return True
+        waiting = [start]
+        seen = 0
+        while waiting:
+            directory = waiting.pop()
+            try:
+                with os.scandir(directory) as entries:
+                    for entry in entries:
+                        seen += 1
+                        if seen > MAX_ENTRIES or self.matches(entry.path):
+                            return True
+                        if entry.is_dir(follow_symlinks=False):
+                            waiting.append(entry.path)
+            except OSError:
+                continue
+        return False
+
+
+def path_pattern(text: str, workspace: str, root: str) -> PathPattern:
+    """Reads a pattern.
+
+    Args:
+        text: `src/**` (from the workspace), `~/.ssh/**` (from the person's home), `//etc/**` (from the root).
+        workspace: the workspace, links followed.
+        root: the workspace as it was named.
+    """
+    if text.startswith("//"):
+        return PathPattern(text[1:], ("/",))
+    if text == "~" or text.startswith("~/"):
+        home = os.path.expanduser("~")
+        return PathPattern(text[1:] or "/**", tuple(dict.fromkeys((home, os.path.realpath(home)))))
+    return PathPattern(text.removeprefix("./"), tuple(dict.fromkeys((workspace, root))))
+
+
+def names_of(facts: PathFacts) -> tuple[str, ...]:
+    """The absolute names under which rules that forbid look for a path."""
+    return tuple(dict.fromkeys((facts.resolved, facts.lexical)))
+
+
+@lru_cache(maxsize=1_024)
+def _spec(text: str) -> GitIgnoreSpec:
+    # A rule never takes back what it says: a leading `!` or `#` is a letter of a name.
+    return GitIgnoreSpec.from_lines([f"\\{text}" if text.startswith(("!", "#")) else text])

@@ -1,0 +1,116 @@
+"""Whether a command only looks, and at what: the table, and the commands that need more than a table.
+
+The answer is what is read, or None. None means no more than "not known to be harmless".
+"""
+
+import re
+from collections.abc import Sequence
+
+from .read_only_conditions import conditional_use, test_use
+from .read_only_find import find_use
+from .read_only_git import git_use
+from .read_only_options import Options, Use, is_known, sort_options, use_of
+from .read_only_scripts import awk_use, is_plain_jq, printf_use, sed_use
+from .read_only_table import ALIASES, COMMANDS, VERSION_ONLY, read_only_command
+from .shell_syntax import SimpleCommand, names
+from .shell_wrappers import is_trusted_name
+
+_VERSION_WORDS = (["--version"], ["-V"], ["-version"])
+_PS_STYLES = re.compile(r"[aAxulfwjv]+\Z")
+_TAR_LETTERS = re.compile(r"[tvzjJf]+\Z")
+_SPECIAL = names("git find sed awk printf test [ [[ cd command")
+
+
+def read_only_use(words: Sequence[str], raw: SimpleCommand) -> Use | None:
+    """What a command reads; None if it is not known to only read.
+
+    Args:
+        words: the words as the shell would pass them on, as far as that can be told.
+        raw: the command before expansion.
+    """
+    if not words or not is_known(words[0]) or not is_trusted_name(words[0]):
+        return None
+    name = own_name(words[0])
+    if name in VERSION_ONLY and list(words[1:]) in _VERSION_WORDS:
+        return Use()
+    if name in _SPECIAL:
+        return _special_use(name, words, raw)
+    command = read_only_command(name)
+    if command is None:
+        return None
+    if command.operands == "ANY":
+        return Use()
+    rest = list(words[1:])
+    if name == "tar" and rest and _TAR_LETTERS.match(rest[0]):
+        rest[0] = f"-{rest[0]}"
+    options = sort_options(command, rest)
+    if options is None or not _is_reading(name, options):
+        return None
+    use = use_of(command, options)
+    if use is not None and name in ("grep", "ls") and options.has("-r", "-R", "-d", "--recursive", "--directories"):
+        return Use(tuple(options.paths), tuple(path for path in use.paths if path not in options.paths) or (".",))
+    if use is not None and name == "diff" and not options.has("--no-dereference"):
+        return Use(use.paths, use.trees, only_files=True)
+    return use
+
+
+def is_reader(word: str) -> bool:
+    """Whether a command of this name is one that looks, even where some of its options do more."""
+    name = own_name(word)
+    return name in COMMANDS or name in _SPECIAL
+
+
+def own_name(word: str) -> str:
+    """A command's name without its directory, and its usual name where it has several."""
+    name = word.rsplit("/", 1)[-1]
+    return ALIASES.get(name, name)
+
+
+def _special_use(name: str, words: Sequence[str], raw: SimpleCommand) -> Use | None:
+    match name:
+        case "git":
+            return git_use(words)
+        case "find":
+            return find_use(words)
+        case "sed":
+            return sed_use(words)
+        case "awk":
+            return awk_use(words)
+        case "printf":
+            return printf_use(words)
+        case "cd":
+            return _cd_use(words)
+        case "command":
+            return Use() if len(words) >= 3 and words[1] in ("-v", "-V") else None
+        case "[[":
+            return conditional_use(words, raw)
+        case _:
+            return test_use(words, raw)
+
+
+def _cd_use(words: Sequence[str]) -> Use | None:
+    targets = [word for word in words[1:] if word not in ("-L", "-P", "--")]
+    if len(targets) > 1 or any(not is_known(target) or target.startswith(("-", "+")) for target in targets):
+        return None
+    return Use(tuple(targets) or ("~",))
+
+
+def _is_reading(name: str, options: Options) -> bool:
+    """The few demands that the notation of the table cannot express."""
+    match name:
+        case "date":
+            return all(operand.startswith("+") for operand in options.operands)
+        case "ps":
+            formats = (*options.given.get("-o", ()), *options.given.get("--format", ()))
+            shows_environment = any("env" in value.lower() for value in formats)
+            return not shows_environment and all(_PS_STYLES.match(operand) for operand in options.operands)
+        case "jq":
+            return all(is_plain_jq(operand) for operand in options.operands[:1])
+        case "tar":
+            return (
+                options.has("-t", "--list") and bool(options.paths) and not any(":" in path for path in options.paths)
+            )
+        case "unzip":
+            return options.has("-l", "-Z") and bool(options.operands)
+        case _:
+            return True

@@ -1,0 +1,93 @@
+"""`test`, `[ … ]`, `[[ … ]]`: conditions that can neither set nor run anything.
+
+`-v` and `-R` evaluate the subscript of a variable's name, and numbers inside `[[ ]]` are arithmetic: both can run
+commands that stand in data. So operators must be plain to see, and numbers must be numbers.
+"""
+
+import re
+from collections.abc import Sequence
+
+from .read_only_options import Use, is_known
+from .shell_syntax import PIPE, UNKNOWN, SimpleCommand, names
+
+_TEXT_UNARY = names("-n -z -t -o")
+_PATH_UNARY = names("-a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S")
+_PATH_BINARY = names("-nt -ot -ef")
+_TEXT_BINARY = names("= == != < > =~")
+_NUMBER_BINARY = names("-eq -ne -lt -le -gt -ge")
+_EVALUATING = names("-v -R")
+_GLUE = names("& | ( ) !")
+_INTEGER = re.compile(r"-?\d+\Z")
+
+
+def test_use(words: Sequence[str], raw: SimpleCommand) -> Use | None:
+    """What `test …` or `[ … ]` looks at; None if it may do more."""
+    if len(words) != len(raw.words) or any(not _is_one_word(word.value) for word in raw.words):
+        return None
+    if any(not variable.quoted for word in raw.words for variable in word.variables):
+        return None
+    end = len(words) - 1 if raw.name == "[" else len(words)
+    operators = [word.value for word in raw.words[1:end]]
+    values = list(words[1:end])
+    while len(values) > 2 and operators[0] == "!":
+        values, operators = values[1:], operators[1:]
+    return _long(values, operators) if len(values) > 3 else _short(values, operators)
+
+
+def conditional_use(words: Sequence[str], raw: SimpleCommand) -> Use | None:
+    """What `[[ … ]]` looks at; None if it may do more."""
+    inside = [word.value for word in raw.words[1:-1]]
+    values = list(words[1:-1])
+    if len(words) != len(raw.words) or not _EVALUATING.isdisjoint(inside):
+        return None
+    paths: list[str] = []
+    for at, operator in enumerate(inside):
+        before = values[at - 1] if at else ""
+        after = values[at + 1] if at + 1 < len(values) else ""
+        if operator in _NUMBER_BINARY and not (_INTEGER.match(before) and _INTEGER.match(after)):
+            return None
+        if operator in _PATH_BINARY:
+            paths.extend((before, after))
+        elif operator in _PATH_UNARY and after not in _GLUE:
+            paths.append(after)
+    return Use(tuple(path for path in paths if path)) if all(is_known(path) for path in paths) else None
+
+
+def _is_one_word(value: str) -> bool:
+    """Whether a word is sure to stay one word once its variables (which are quoted) have values."""
+    return UNKNOWN not in value and PIPE not in value
+
+
+def _short(values: list[str], operators: list[str]) -> Use | None:
+    if len(values) <= 1:
+        return Use()
+    if len(values) == 2:
+        return Use() if operators[0] == "!" else _unary(operators[0], values[1])
+    return _binary(values[0], operators[1], values[2])
+
+
+def _long(values: list[str], operators: list[str]) -> Use | None:
+    """Conditions joined by `-a` and `-o`: each of them must be safe by itself, and no word may be in doubt."""
+    if not _EVALUATING.isdisjoint(operators) or not all(is_known(value) for value in values):
+        return None
+    paths: list[str] = []
+    start = 0
+    for end in (*(at for at, word in enumerate(operators) if word in ("-a", "-o")), len(operators)):
+        use = _short(values[start:end], operators[start:end]) if 1 <= end - start <= 3 else None
+        if use is None:
+            return None
+        paths.extend(use.paths)
+        start = end + 1
+    return Use(tuple(paths))
+
+
+def _unary(operator: str, value: str) -> Use | None:
+    if operator in _TEXT_UNARY:
+        return Use()
+    return Use((value,)) if operator in _PATH_UNARY and is_known(value) else None
+
+
+def _binary(left: str, operator: str, right: str) -> Use | None:
+    if operator in _PATH_BINARY:
+        return Use((left, right)) if is_known(left) and is_known(right) else None
+    return Use() if operator in _TEXT_BINARY or operator in _NUMBER_BINARY else None

@@ -1,0 +1,82 @@
+"""Commands that get their files from another command: `find … -exec`, `… | xargs`.
+
+What comes in are paths that the first command came upon. That is safe to read only if no link can be among them and no
+name among them can pass for an option or for several words.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+
+from .read_only_check import own_name, read_only_use
+from .read_only_find import find_roots, finds_only_files
+from .shell_syntax import UNKNOWN, SimpleCommand, names
+
+MAX_NAMES = 5_000
+"""Most file names that are looked at before it counts as unsafe to pass them on."""
+
+_FEEDABLE = names("cat egrep fgrep file grep head ls md5sum nl sha1sum sha256sum stat tail wc")
+"""Commands that do nothing but read what they are given, in whatever number."""
+_COUNTING = names("ls stat wc md5sum sha1sum sha256sum")
+"""Those that do not show what is in a file."""
+_UNSAFE_NAME = re.compile(r"-|.*[\s'\"\\]", re.DOTALL)
+_LISTING = re.compile(r"-[rinwFEsSuUH]*l[rinwFEsSuUH]*\Z|--files\Z|--files-with-matches\Z")
+_FILE = re.compile(rf".*/{UNKNOWN}\Z", re.DOTALL)
+
+
+def found_words(words: Sequence[str]) -> list[str]:
+    """The words of a command that `find` gives files to, with the directory in place of each file."""
+    return [word[: -len(UNKNOWN)] if _FILE.match(word) else word for word in words]
+
+
+def fed_words(words: Sequence[str], outer: SimpleCommand, feeder: Sequence[str], directory: str) -> list[str] | None:
+    """The words of a command behind `xargs` without those that it reads; None if these are not sure to be harmless.
+
+    Args:
+        words: the inner command, with a mark for what is read.
+        outer: the `xargs` command.
+        feeder: the words of the command before it in the pipeline.
+        directory: where it runs.
+    """
+    if not words or words[0] not in _FEEDABLE or not feeder:
+        return None
+    if any(re.match(r"-a|--arg-file", word.value) for word in outer.words[1:]):
+        return None
+    roots = _listed_roots(feeder, shows=words[0] not in _COUNTING)
+    if roots is None or not all(_has_plain_names(os.path.join(directory, root)) for root in roots):
+        return None
+    return [word for word in words if word != UNKNOWN]
+
+
+def _listed_roots(feeder: Sequence[str], *, shows: bool) -> tuple[str, ...] | None:
+    """Where the paths come from that a command prints, one a line; None if it prints something else as well."""
+    name = own_name(feeder[0])
+    use = read_only_use(feeder, SimpleCommand("", ()))
+    if use is None:
+        return None
+    given = set(feeder[1:])
+    if name == "find" and given.isdisjoint(("-printf", "-ls")) and finds_only_files(feeder):
+        return find_roots(feeder)
+    lists = any(_LISTING.match(word) for word in given)
+    if name in ("rg", "grep") and lists:
+        return use.trees or use.paths
+    if name == "git" and "ls-files" in given and not shows:
+        return (".",)
+    return None
+
+
+def _has_plain_names(root: str) -> bool:
+    waiting = [root]
+    seen = 0
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    seen += 1
+                    if seen > MAX_NAMES or _UNSAFE_NAME.match(entry.name):
+                        return False
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+        except OSError:
+            continue
+    return True

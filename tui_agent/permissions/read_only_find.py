@@ -1,0 +1,85 @@
+"""`find`: the tests and actions with which it only looks."""
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+from .read_only_options import Use, is_known
+from .shell_syntax import names
+
+EXEC_ACTIONS = names("-exec -execdir")
+"""Actions that run a command for what was found; that command is judged by itself."""
+
+_TESTS = names(
+    "-true -false -not ! -a -and -o -or ( ) , -print -print0 -ls -prune -quit -depth -mount -xdev -daystart -noleaf "
+    "-empty -nouser -nogroup -readable -writable -executable -ignore_readdir_race -noignore_readdir_race -warn -nowarn"
+)
+_VALUES = names(
+    "-name -iname -path -ipath -wholename -iwholename -regex -iregex -regextype -lname -ilname -type -xtype -size "
+    "-mtime -mmin -ctime -cmin -atime -amin -used -perm -user -group -uid -gid -links -inum -maxdepth -mindepth "
+    "-fstype -printf"
+)
+_PATHS = names("-newer -anewer -cnewer -samefile")
+_NEWER_THAN_TIME = re.compile(r"-newer[aBcm]t\Z")
+_OPTIONS = names("-P -O1 -O2 -O3")
+_WIDENING = names("-o -or , ! -not ( -L -H -follow")
+
+
+def find_use(words: Sequence[str]) -> Use | None:
+    """What a `find` command (with its name) looks through; None if it is not known to only look."""
+    words = without_exec(words)
+    if not all(is_known(word) for word in words):
+        return None
+    at = 1
+    while at < len(words) and words[at] in _OPTIONS:
+        at += 1
+    roots: list[str] = []
+    while at < len(words) and not words[at].startswith("-") and words[at] not in ("(", "!", ",", ")"):
+        roots.append(words[at])
+        at += 1
+    paths: list[str] = []
+    while at < len(words):
+        word = words[at]
+        takes_value = word in _VALUES or word in _PATHS or bool(_NEWER_THAN_TIME.match(word))
+        at += 1
+        if takes_value:
+            if at >= len(words):
+                return None
+            if word in _PATHS:
+                paths.append(words[at])
+            at += 1
+        elif word not in _TESTS:
+            return None
+    return Use(tuple(paths), tuple(roots) or (".",))
+
+
+def find_roots(words: Sequence[str]) -> tuple[str, ...]:
+    """Where a `find` command begins to look, whatever it does then."""
+    roots: list[str] = []
+    for word in words[1:]:
+        if word in _OPTIONS or word in ("-L", "-H"):
+            continue
+        if word.startswith("-") or word in ("(", "!", ",", ")"):
+            break
+        roots.append(word)
+    return tuple(roots) or (".",)
+
+
+def without_exec(words: Sequence[str]) -> list[str]:
+    """A `find` command without its `-exec` actions, which are judged as commands of their own."""
+    kept: list[str] = []
+    at = 0
+    while at < len(words):
+        if words[at] in EXEC_ACTIONS:
+            at += 1
+            while at < len(words) and words[at] != ";" and not (words[at] == "+" and words[at - 1] == "{}"):
+                at += 1
+        else:
+            kept.append(words[at])
+        at += 1
+    return kept
+
+
+def finds_only_files(words: Sequence[str]) -> bool:
+    """Whether a `find` command comes upon nothing but files, so that what reads them follows no link."""
+    return _WIDENING.isdisjoint(words) and ("-type", "f") in pairwise(words)

@@ -1,0 +1,186 @@
+"""Git's read-only subcommands, in the notation of the table of read-only commands.
+
+Git is an interpreter in disguise: options and configuration can start programs. Options that do (`--ext-diff`,
+`--textconv`, `-O`, `--upload-pack`, `-c`) or that write (`--output`) are in no entry. What the configuration can start
+is switched off where the command runs.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .read_only_options import Options, Use, is_known, sort_options, use_of
+from .read_only_table import parse_entry
+from .shell_syntax import names
+
+_LOG = (
+    "-# -bciprstuwzLRSUW -n: -L: -S: -G: -U: -M= -C= -B= -l: -X= --oneline --graph --all --branches= --tags= "
+    "--remotes= --decorate= --no-decorate --decorate-refs: --stat= --shortstat --numstat --dirstat= --summary --patch "
+    "--no-patch --raw --name-only --name-status --patch-with-stat --compact-summary --cumulative --pretty= --format= "
+    "--abbrev= --abbrev-commit --no-abbrev-commit --date= --relative-date --since= --after= --until= --before= "
+    "--author= --committer= --grep= --invert-grep --all-match --regexp-ignore-case --extended-regexp --fixed-strings "
+    "--perl-regexp --basic-regexp --max-count= --skip= --merges --no-merges --first-parent --reverse --topo-order "
+    "--date-order --author-date-order --follow --full-history --simplify-merges --simplify-by-decoration --dense "
+    "--sparse --ancestry-path= --left-right --cherry --cherry-pick --cherry-mark --left-only --right-only --boundary "
+    "--parents --children --source --no-walk= --do-walk --walk-reflogs --diff-filter= --find-renames= --find-copies= "
+    "--find-copies-harder --no-renames --rename-empty --pickaxe-all --pickaxe-regex --word-diff= --word-diff-regex= "
+    "--color= --no-color --color-words= --color-moved= --no-color-moved --unified= --minimal --patience --histogram "
+    "--diff-algorithm= --anchored= --ignore-space-at-eol --ignore-space-change --ignore-all-space "
+    "--ignore-blank-lines --ignore-cr-at-eol --inter-hunk-context= --function-context --full-index --binary --text "
+    "--relative= --no-ext-diff --no-textconv --submodule= --ignore-submodules= --src-prefix= --dst-prefix= --no-prefix "
+    "--line-prefix= --notes= --no-notes --expand-tabs= --no-expand-tabs --encoding= --mailmap --use-mailmap "
+    "--no-mailmap --count --exit-code --quiet --check --cached --staged --merge-base --cc --combined-all-paths -m "
+    "--diff-merges= --no-diff-merges --remerge-diff --dd --ignore-missing --min-parents= --max-parents= "
+    "--no-min-parents --no-max-parents --exclude= --glob= --stdin-paths --no-indent-heuristic --indent-heuristic "
+    "--end-of-options --pickaxe-grep -E -F -P -a"
+)
+
+GIT_COMMANDS: dict[str, str] = {
+    "status": "PATHS: -bsuz -u= -v --short --branch --show-stash --porcelain= --long --verbose --untracked-files= "
+    "--ignored= --ignore-submodules= --null --column= --no-column --ahead-behind --no-ahead-behind --renames "
+    "--no-renames --find-renames=",
+    "log": f"PATHS: {_LOG}",
+    "show": f"PATHS: {_LOG}",
+    "diff": f"PATHS: {_LOG}",
+    "whatchanged": f"PATHS: {_LOG}",
+    "diff-tree": f"PATHS: {_LOG} --root --no-commit-id",
+    "diff-index": f"PATHS: {_LOG}",
+    "diff-files": f"PATHS: {_LOG}",
+    "rev-list": f"PATHS: {_LOG} --objects --disk-usage= --header --timestamp --bisect --use-bitmap-index",
+    "reflog": f"PATHS: {_LOG}",
+    "stash": f"PATHS: {_LOG} --include-untracked --only-untracked",
+    "range-diff": f"PATHS: {_LOG} --creation-factor=",
+    "branch": "PATHS: -aqrv -vv --all --remotes --verbose --quiet --list --show-current --contains= --no-contains= "
+    "--merged= --no-merged= --points-at= --sort= --format= --color= --no-color --column= --no-column --abbrev= "
+    "--no-abbrev --ignore-case",
+    "tag": "PATHS: -l -n= -i --list --contains= --no-contains= --merged= --no-merged= --points-at= --sort= --format= "
+    "--color= --column= --no-column --ignore-case",
+    "remote": "PATHS: -v --verbose --all --push",
+    "rev-parse": "PATHS: --abbrev-ref= --short= --symbolic --symbolic-full-name --show-toplevel --show-prefix "
+    "--show-cdup --git-dir --git-common-dir --absolute-git-dir --is-inside-work-tree --is-inside-git-dir "
+    "--is-bare-repository --is-shallow-repository --show-superproject-working-tree --verify --quiet -q --all "
+    "--branches= --tags= --remotes= --revs-only --no-revs --flags --no-flags --default: --show-object-format= "
+    "--git-path: --path-format=",
+    "describe": "PATHS: --all --tags --contains --abbrev= --candidates= --exact-match --long --always --first-parent "
+    "--match= --exclude= --dirty= --broken= --debug",
+    "ls-files": "PATHS: -cdmoistuvfzk -x: --cached --deleted --modified --others --ignored --stage --unmerged --killed "
+    "--directory --no-empty-directory --exclude= --exclude-standard --error-unmatch --full-name --abbrev= --eol "
+    "--deduplicate --recurse-submodules --with-tree= --resolve-undo --sparse",
+    "ls-tree": "PATHS: -drtlz --long --name-only --name-status --object-only --full-name --full-tree --abbrev= "
+    "--format=",
+    "cat-file": "PATHS: -t -s -p -e --allow-unknown-type --mailmap --use-mailmap",
+    "blame": "PATHS: -bcCefklMnpstw -L: --root --show-stats --porcelain --line-porcelain --incremental "
+    "--show-name --show-number --show-email --date= --since= --abbrev= --color-lines --color-by-age --minimal "
+    "--ignore-rev= --first-parent --progress --no-progress",
+    "annotate": "PATHS: -bcefklMnpstw -L:",
+    "grep": "PATTERN: -# -aEFGhHiIlLnopPqvwWcz -e:! -A: -B: -C: -m: --cached --untracked --no-exclude-standard "
+    "--exclude-standard --recurse-submodules --text --ignore-case --word-regexp --invert-match --extended-regexp "
+    "--basic-regexp --perl-regexp --fixed-strings --line-number --column --files-with-matches --name-only "
+    "--files-without-match --null --only-matching --count --color= --no-color --break --heading --show-function "
+    "--function-context --after-context= --before-context= --context= --max-count= --max-depth= --and --or --not "
+    "--all-match --quiet --full-name --threads=",
+    "shortlog": f"PATHS: {_LOG} -ensw --numbered --summary --email --group=",
+    "name-rev": "PATHS: --tags --refs= --exclude= --all --name-only --no-undefined --always",
+    "merge-base": "PATHS: -a --all --octopus --independent --is-ancestor --fork-point",
+    "for-each-ref": "PATHS: --count= --sort= --format= --points-at= --merged= --no-merged= --contains= "
+    "--no-contains= --color= --ignore-case --omit-empty --exclude=",
+    "show-ref": "PATHS: -dhqs --head --heads --branches --tags --dereference --hash= --verify --abbrev= --quiet "
+    "--exists",
+    "show-branch": "PATHS: -ar --all --remotes --current --topo-order --date-order --sparse --more= --list "
+    "--merge-base --independent --no-name --sha1-name --topics --color= --no-color",
+    "cherry": "PATHS: -v --abbrev=",
+    "check-ignore": "PATHS: -qvnz --quiet --verbose --non-matching --no-index",
+    "check-attr": "PATHS: -az --all --cached",
+    "count-objects": "NONE: -vH --verbose --human-readable",
+    "version": "NONE: --build-options",
+    "worktree": "PATHS: -vz --verbose --porcelain",
+    "symbolic-ref": "ONE: -q --quiet --short",
+    "config": "TEXT: --get --get-all --type= --bool --int --default= -z --null --show-origin --show-scope --local",
+}
+"""What each subcommand may be given; operands are revisions or paths and may not lead out of the workspace."""
+
+_ONLY_FIRST: dict[str, tuple[str, ...]] = {
+    "stash": ("list", "show"),
+    "worktree": ("list",),
+}
+"""Subcommands of subcommands; without one of these the command may change something."""
+_FILTERS = ("--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at")
+_ONLY_LISTING = {"branch": _FILTERS, "tag": (*_FILTERS, "-l")}
+"""Commands that make something of an operand unless one of these options is given."""
+_GLOBAL_FLAGS = frozenset(("--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"))
+_SHOWING = names("show diff grep whatchanged diff-tree diff-index diff-files stash cat-file blame annotate range-diff")
+"""Commands that show what is in files, whichever files those are."""
+_SIGNATURES = re.compile(r"%G|%\((?:signature|contents:signature)")
+_PLAIN_KEYS = re.compile(
+    r"(?:user|core|branch|init|pull|push|merge|rebase|color|diff|log|status|fetch)\.[\w.-]+\Z|remote\.[\w.-]+\.url\Z"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GitWords:
+    """A git command behind its global options."""
+
+    directory: str | None
+    """Where `-C` goes; None: where the command runs."""
+    words: tuple[str, ...]
+    """The subcommand and its words."""
+
+
+def git_words(words: Sequence[str]) -> GitWords | None:
+    """Takes the harmless global options off; None if there is another one."""
+    directory: str | None = None
+    at = 1
+    while at < len(words) and words[at].startswith("-"):
+        if words[at] == "-C" and at + 1 < len(words) and directory is None and is_known(words[at + 1]):
+            directory = words[at + 1]
+            at += 2
+        elif words[at] in _GLOBAL_FLAGS:
+            at += 1
+        else:
+            return None
+    return GitWords(directory, tuple(words[at:]))
+
+
+def git_use(words: Sequence[str]) -> Use | None:
+    """What a git command (with its name) reads; None if it is not known to only read."""
+    if len(words) == 2 and words[1] in ("--version", "-v"):
+        return Use()
+    found = git_words(words)
+    if found is None or not found.words:
+        return None
+    name, *rest = found.words
+    entry = GIT_COMMANDS.get(name)
+    command = parse_entry(entry) if entry is not None else None
+    options = sort_options(command, rest) if command is not None else None
+    if command is None or options is None or not _is_reading(name, options):
+        return None
+    used = use_of(command, options)
+    if used is None or (name != "grep" and any(_SIGNATURES.search(word) for word in rest)):
+        return None
+    directory = found.directory or "."
+    base = f"{found.directory}/" if found.directory else ""
+    paths = (_path_in(path) for path in used.paths)
+    below = tuple(path if path.startswith("/") else f"{base}{path}" for path in paths)
+    shows = name in _SHOWING or options.has("-p", "-u", "-U", "-L", "--patch", "--unified", "--patch-with-stat")
+    return Use((directory, *below), (directory,) if shows else ())
+
+
+def _is_reading(name: str, options: Options) -> bool:
+    operands = options.operands
+    if name in _ONLY_FIRST:
+        return bool(operands) and operands[0] in _ONLY_FIRST[name]
+    if name in _ONLY_LISTING:
+        return not operands or options.has(*_ONLY_LISTING[name])
+    if name == "remote":
+        return not operands or operands[0] == "get-url"
+    if name == "reflog":
+        return not operands or operands[0] in ("show", "HEAD")
+    if name == "config":
+        return options.has("--get", "--get-all") and all(_PLAIN_KEYS.match(operand) for operand in operands[:1])
+    return True
+
+
+def _path_in(operand: str) -> str:
+    """The path in `revision:path`; any other operand is compared as a path itself, which a revision passes."""
+    before, colon, path = operand.partition(":")
+    return path if colon and before and not operand.startswith("/") else operand

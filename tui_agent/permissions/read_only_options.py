@@ -1,0 +1,126 @@
+"""Reads a command's options as the command would, by its entry in the table; anything else is refused."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .read_only_table import ReadOnlyCommand, ValueKind
+from .shell_syntax import PIPE, UNKNOWN, VARIABLE
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a read-only command reads."""
+
+    paths: tuple[str, ...] = ()
+    trees: tuple[str, ...] = ()
+    """Directories read with everything below them."""
+    only_files: bool = False
+    """It would follow links inside a directory: what it reads must not be one."""
+
+
+@dataclass(slots=True)
+class Options:
+    """A command's words, sorted."""
+
+    operands: list[str] = field(default_factory=list[str])
+    paths: list[str] = field(default_factory=list[str])
+    """Values of options that are read."""
+    given: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """The values of each option that was given; empty texts for flags."""
+
+    def has(self, *options: str) -> bool:
+        """Whether one of these was given."""
+        return any(option in self.given for option in options)
+
+
+def is_known(word: str) -> bool:
+    """Whether a word is certain, the name of a pipe included."""
+    return UNKNOWN not in word and VARIABLE not in word and (PIPE not in word or word == PIPE)
+
+
+def sort_options(command: ReadOnlyCommand, words: Sequence[str]) -> Options | None:
+    """Sorts the words behind a command's name; None if one of them is not in the entry, or not certain."""
+    options = Options()
+    waiting = list(reversed(words))
+    while waiting:
+        word = waiting.pop()
+        if not is_known(word):
+            return None
+        if word == "--":
+            if not all(is_known(operand) for operand in waiting):
+                return None
+            options.operands.extend(reversed(waiting))
+            break
+        if not word.startswith("-") or word == "-":
+            options.operands.append(word)
+        elif not _take(command, word, waiting, options):
+            return None
+    return options
+
+
+def use_of(command: ReadOnlyCommand, options: Options) -> Use | None:
+    """What the sorted words read; None if there are more of them than the command may have."""
+    operands = tuple(operand for operand in options.operands if operand not in ("-", PIPE))
+    paths = tuple(options.paths)
+    match command.operands:
+        case "ANY" | "TEXT":
+            return Use()
+        case "NONE":
+            return None if options.operands else Use()
+        case "ONE" | "TWO":
+            allowed = 1 if command.operands == "ONE" else 2
+            return None if len(options.operands) > allowed else Use(paths + operands)
+        case "PATHS":
+            return Use(paths + operands)
+        case "LIST":
+            return Use(paths + (operands or (".",)))
+        case "TREES":
+            return Use(paths, operands or (".",))
+        case "PATTERN" | "SEARCH":
+            if options.operands and not options.has(*command.gives_pattern):
+                operands = tuple(operand for operand in options.operands[1:] if operand not in ("-", PIPE))
+            is_search = command.operands == "SEARCH"
+            return Use(paths, operands or (".",)) if is_search else Use(paths + operands)
+
+
+def _take(command: ReadOnlyCommand, word: str, waiting: list[str], options: Options) -> bool:
+    """Takes one option word, and its value from the next word where it is there."""
+    if command.takes_number and word[1:].isdigit():
+        return True
+    if word.startswith("--"):
+        name, equals, value = word.partition("=")
+        kind = command.options.get(name)
+        if kind is None or (equals and kind == ""):
+            return False
+        if equals or kind in ("", "optional"):
+            return _note(options, name, kind, value)
+        return bool(waiting) and _note(options, name, kind, waiting.pop())
+    if not command.joins:
+        return _take_one(command, word, "", waiting, options)
+    for place in range(1, len(word)):
+        option = f"-{word[place]}"
+        kind = command.options.get(option)
+        if kind is None:
+            return False
+        if kind != "":
+            return _take_one(command, option, word[place + 1 :], waiting, options)
+        options.given.setdefault(option, []).append("")
+    return True
+
+
+def _take_one(command: ReadOnlyCommand, option: str, attached: str, waiting: list[str], options: Options) -> bool:
+    kind = command.options.get(option)
+    if kind is None:
+        return False
+    if kind in ("", "optional") or attached:
+        return _note(options, option, kind, attached)
+    return bool(waiting) and _note(options, option, kind, waiting.pop())
+
+
+def _note(options: Options, option: str, kind: ValueKind, value: str) -> bool:
+    if not is_known(value):
+        return False
+    options.given.setdefault(option, []).append(value)
+    if kind == "path" and value not in ("-", PIPE):
+        options.paths.append(value)
+    return True

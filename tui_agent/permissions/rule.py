@@ -1,0 +1,90 @@
+"""A permission rule: a verdict, the tool it is about, and what of that tool's calls."""
+
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Literal, get_args
+
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.permissions import Verdict
+
+Intent = Literal["read", "write", "search"]
+"""What a call does with a path."""
+
+_RULE = re.compile(r"\s*([\w*][\w.*:-]*)\s*(?:\((.*)\))?\s*\Z", re.DOTALL)
+_COVERS = {"edit": frozenset(("edit", "write")), "read": frozenset(("read", "grep", "glob"))}
+"""Tools that a rule for another tool speaks about, too."""
+_INTENTS: dict[str, frozenset[Intent]] = {
+    "edit": frozenset(("write",)),
+    "write": frozenset(("write",)),
+    "read": frozenset(("read", "search")),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule, as it was written."""
+
+    verdict: Verdict
+    tool: str
+    """A tool's name; `*` stands for any text in it."""
+    pattern: str | None
+    """What is compared with the call's subject; None: every call."""
+    text: str
+    """As written, without the verdict."""
+    origin: str = ""
+    """Where it was written, such as `config.toml:12`."""
+
+    @classmethod
+    def parse(cls, verdict: str, text: str, origin: str = "") -> "Rule":
+        """Reads `tool` or `tool(pattern)`.
+
+        Raises:
+            ConfigurationError: the verdict or the text has another form.
+        """
+        if verdict not in get_args(Verdict):
+            raise ConfigurationError(f"{_at(origin)}a rule says allow, ask or deny, not {verdict!r}")
+        match = _RULE.match(text)
+        if match is None:
+            raise ConfigurationError(f"{_at(origin)}a rule is `tool` or `tool(pattern)`, not {text!r}")
+        tool, pattern = match.group(1), match.group(2)
+        if pattern is not None and (not pattern.strip() or "\x00" in pattern):
+            raise ConfigurationError(f"{_at(origin)}the pattern of {text!r} is empty; write `{tool}` for every call")
+        if tool == "fetch" and pattern is not None and not re.match(r"domain:[^\s/:]+\Z", pattern.strip()):
+            raise ConfigurationError(f"{_at(origin)}a pattern for fetch is `domain:HOST`, not {pattern!r}")
+        known: dict[str, Verdict] = {"allow": "allow", "ask": "ask", "deny": "deny"}
+        return cls(known[verdict], tool, pattern, text.strip(), origin)
+
+    @property
+    def cited(self) -> str:
+        """The rule as written, with where that was."""
+        return f"{self.text} ({self.origin})" if self.origin else self.text
+
+    @property
+    def shown(self) -> str:
+        """The rule with its verdict and where it was written, for a person."""
+        return f"{self.verdict} {self.cited}"
+
+    def speaks_about(self, tool: str) -> bool:
+        """Whether it is about a tool of this name."""
+        if "*" in self.tool:
+            return fnmatchcase(tool, self.tool)
+        return self.tool == tool or tool in _COVERS.get(self.tool, ())
+
+    def speaks_about_path(self, tool: str | None, intent: Intent) -> bool:
+        """Whether it is about what `tool` does with a path.
+
+        A rule that forbids covers every tool with that intent, an `allow` only the tools of its name.
+
+        Args:
+            tool: None: a shell command's effect, which only rules for the file tools speak about.
+            intent: what is done.
+        """
+        by_intent = intent in _INTENTS.get(self.tool, ())
+        if tool is None:
+            return by_intent
+        return self.speaks_about(tool) or (by_intent and self.verdict != "allow")
+
+
+def _at(origin: str) -> str:
+    return f"{origin}: " if origin else ""

@@ -1,0 +1,202 @@
+"""All rules in force, and what they say together about one thing.
+
+Within a list the first rule that speaks decides (or the strictest, if so configured); across lists the strictest list
+wins. A grant that a person gave answers an `ask`, never a `deny` (C17, S1-14).
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tui_agent.protocol.permissions import Verdict
+
+from .command_pattern import BORDER, CommandPattern, Match, command_patterns
+from .path_facts import PathFacts
+from .path_pattern import PathPattern, names_of, path_pattern
+from .rule import Intent, Rule
+
+RuleResolution = Literal["first_match", "severity"]
+"""Which rule of a list decides: the first that speaks, or the strictest."""
+
+STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
+"""Verdicts in order; the larger wins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What the rules say about one thing."""
+
+    verdict: Verdict | None = None
+    """None: no rule speaks."""
+    rule: Rule | None = None
+    is_open: bool = False
+    """A rule that forbids may speak or not; only the running shell knows. Nothing but a person answers that."""
+    is_grant: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CommandView:
+    """The ways in which rules look at one simple command: words joined by `BORDER`."""
+
+    words: str
+    """As a rule that allows must match it."""
+    with_assignments: str
+    """The same with the assignments before it; an `allow` that spells them allows them."""
+    disguises: tuple[str, ...] = ()
+    """What else it amounts to; only rules that forbid look at these."""
+
+
+class RuleBook:
+    """The rules in force and the grants given since."""
+
+    def __init__(
+        self,
+        layers: Iterable[Sequence[Rule]],
+        workspace: str,
+        root: str,
+        resolution: RuleResolution = "first_match",
+    ) -> None:
+        self._resolution = resolution
+        self._workspace = workspace
+        self._root = root
+        self._layers = tuple(tuple(layer) for layer in layers)
+        self.grants: list[Rule] = []
+        """Allow rules a person gave, newest last."""
+
+    def replace(self, layers: Iterable[Sequence[Rule]]) -> None:
+        """Takes other rules; grants stay."""
+        self._layers = tuple(tuple(layer) for layer in layers)
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Every rule, list by list; without grants."""
+        return tuple(rule for layer in self._layers for rule in layer)
+
+    def forbids_any(self, tool: str) -> bool:
+        """Whether any rule denies or asks about some calls of a tool."""
+        return any(rule.verdict != "allow" and rule.speaks_about(tool) for rule in self.rules)
+
+    def on_command(self, tool: str, view: CommandView, trace: list[str]) -> Ruling:
+        """What rules for `tool` say about one simple command."""
+
+        def match(rule: Rule) -> Match:
+            if not rule.speaks_about(tool):
+                return "no"
+            if rule.pattern is None:
+                return "yes"
+            return _match_command(rule, command_patterns(rule.pattern), view)
+
+        return self._judge(match, view.words.replace(BORDER, " "), trace)
+
+    def on_path(
+        self, tool: str | None, facts: PathFacts, intent: Intent, trace: list[str], *, whole: bool = False
+    ) -> Ruling:
+        """What rules say about a path; `whole`: everything below it is meant, too."""
+
+        def match(rule: Rule) -> Match:
+            if not rule.speaks_about_path(tool, intent):
+                return "no"
+            if rule.pattern is None:
+                return "yes"
+            pattern = path_pattern(rule.pattern, self._workspace, self._root)
+            return _match_path(rule, pattern, facts, whole or intent == "search")
+
+        return self._judge(match, facts.resolved, trace)
+
+    def on_host(self, tool: str, host: str | None, trace: list[str]) -> Ruling:
+        """What rules say about fetching from a host; None: the address names none that is certain."""
+
+        def match(rule: Rule) -> Match:
+            if not rule.speaks_about(tool):
+                return "no"
+            if rule.pattern is None:
+                return "yes"
+            return _match_host(rule, host)
+
+        return self._judge(match, host or "an unclear address", trace)
+
+    def on_name(self, tool: str, trace: list[str]) -> Ruling:
+        """What rules say about a tool whose calls have no subject: a pattern cannot be compared with anything."""
+
+        def match(rule: Rule) -> Match:
+            if not rule.speaks_about(tool):
+                return "no"
+            return "yes" if rule.pattern is None else "no" if rule.verdict == "allow" else "maybe"
+
+        return self._judge(match, tool, trace)
+
+    def _judge(self, match: Callable[[Rule], Match], subject: str, trace: list[str]) -> Ruling:
+        ruling = Ruling()
+        for layer in self._layers:
+            ruling = _stricter(ruling, self._in_layer(layer, match, subject, trace))
+        if ruling.verdict == "deny" or ruling.is_open or ruling.verdict == "allow":
+            return ruling
+        for grant in self.grants:
+            if match(grant) == "yes":
+                trace.append(f"granted {grant.text}: answers {subject!r}")
+                return Ruling("allow", grant, is_grant=True)
+        return ruling
+
+    def _in_layer(
+        self, layer: Sequence[Rule], match: Callable[[Rule], Match], subject: str, trace: list[str]
+    ) -> Ruling:
+        ruling = Ruling()
+        for rule in layer:
+            found = match(rule)
+            if found == "maybe" and rule.verdict == "allow":
+                found = "no"
+            trace.append(f"{rule.shown}: {_FOUND[found]} {subject!r}")
+            if found == "maybe":
+                ruling = _stricter(ruling, Ruling("ask", rule, is_open=True))
+            elif found == "yes":
+                ruling = _stricter(ruling, Ruling(rule.verdict, rule))
+                if self._resolution == "first_match":
+                    break
+        return ruling
+
+
+_FOUND = {"yes": "matches", "maybe": "may match", "no": "does not match"}
+
+
+def _stricter(first: Ruling, second: Ruling) -> Ruling:
+    if second.verdict is None:
+        return first
+    if first.verdict is None or STRICTNESS[second.verdict] > STRICTNESS[first.verdict]:
+        return second
+    return first
+
+
+def _match_command(rule: Rule, patterns: tuple[CommandPattern, ...], view: CommandView) -> Match:
+    if rule.verdict == "allow":
+        fits = any(pattern.match(view.words) for pattern in patterns) or any(
+            pattern.is_exact and pattern.match(view.with_assignments) for pattern in patterns
+        )
+        return "yes" if fits else "no"
+    texts = (view.words, view.with_assignments, *view.disguises)
+    if any(pattern.match(text) for pattern in patterns for text in texts):
+        return "yes"
+    return "maybe" if any(pattern.may_match(text) for pattern in patterns for text in texts) else "no"
+
+
+def _match_path(rule: Rule, pattern: PathPattern, facts: PathFacts, whole: bool) -> Match:
+    if rule.verdict == "allow":
+        fits = pattern.matches_all_below(facts.resolved) if whole else pattern.matches(facts.resolved)
+        return "yes" if fits else "no"
+    names = names_of(facts)
+    if any(pattern.matches(name) for name in names):
+        return "yes"
+    if any(pattern.matches_all_below(name) for name in names):
+        return "yes"
+    return "maybe" if whole and any(pattern.may_match_below(name) for name in names) else "no"
+
+
+def _match_host(rule: Rule, host: str | None) -> Match:
+    """Hosts are compared by whole labels; a rule that forbids a domain forbids what is below it."""
+    wanted = (rule.pattern or "").strip().removeprefix("domain:").lower().rstrip(".")
+    if host is None:
+        return "no" if rule.verdict == "allow" else "maybe"
+    if wanted.startswith("*."):
+        return "yes" if host.endswith(wanted[1:]) else "no"
+    if rule.verdict == "allow":
+        return "yes" if host == wanted else "no"
+    return "yes" if host == wanted or host.endswith(f".{wanted}") else "no"

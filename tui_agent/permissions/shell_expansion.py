@@ -1,0 +1,193 @@
+"""What the shell would make of a word, looked up in the file system as it is now.
+
+The outcome holds every word that bash could make, and sometimes more: brackets in a pattern match any letter here.
+Where it cannot be told, the outcome holds the mark `UNKNOWN`, which no check for safety accepts.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import product
+
+from .brace_expansion import expand_braces, part_of
+from .shell_syntax import UNKNOWN, VARIABLE, Word
+
+MAX_VALUES = 2_000
+"""Most words that one word may become."""
+MAX_ENTRIES = 50_000
+"""Most directory entries that are looked at for one script."""
+
+Bindings = Mapping[str, tuple[str, ...]]
+"""The values that a loop's variable takes, as far as they are known."""
+
+_UNSPLIT = re.compile(r"[\w./:=@%+,-]*\Z")
+_GLOB = frozenset("*?[")
+
+
+class Expander:
+    """Expands the words of one script; looks at no more than `MAX_ENTRIES` directory entries for all of them."""
+
+    def __init__(self) -> None:
+        self._entries = MAX_ENTRIES
+
+    def expand(self, word: Word, directory: str | None, bindings: Bindings) -> tuple[str, ...]:
+        """The words that one word becomes.
+
+        Args:
+            word: after quote removal.
+            directory: where the command runs; None: not known.
+            bindings: loop variables.
+        """
+        if not word.live and not word.variables:
+            return (word.value,)
+        values: list[str] = []
+        for braced in expand_braces(word):
+            for fixed in _with_variables(_with_home(braced), directory, bindings):
+                values.extend(self._paths(fixed, directory))
+                if len(values) > MAX_VALUES:
+                    return (UNKNOWN,)
+        return tuple(values)
+
+    def _paths(self, word: Word, directory: str | None) -> list[str]:
+        """Pathname expansion; a pattern without a match stays as it is."""
+        if not has_glob(word):
+            return [word.value]
+        if UNKNOWN in word.value or (directory is None and not word.value.startswith("/")):
+            return [UNKNOWN]
+        search = _Search(directory or "/", self._entries)
+        found = search.run(word)
+        self._entries = search.entries_left
+        if search.gave_up:
+            return [UNKNOWN]
+        return found if found and not search.is_wide else [*found, word.value]
+
+
+def has_glob(word: Word) -> bool:
+    """Whether pathname expansion would look at the word."""
+    return any(word.value[at] in _GLOB for at in word.live)
+
+
+def _with_home(word: Word) -> Word:
+    if 0 not in word.live or word.value[0] != "~":
+        return word
+    end = word.value.find("/")
+    rest = part_of(word, end, len(word.value)) if end > 0 else Word("")
+    user = word.value[1:end] if end > 0 else word.value[1:]
+    home = UNKNOWN if user else os.path.expanduser("~")
+    shift = len(home)
+    return Word(home + rest.value, frozenset(at + shift for at in rest.live), rest.variables)
+
+
+def _with_variables(word: Word, directory: str | None, bindings: Bindings) -> list[Word]:
+    """The word with each value of its variables; a value that the shell would split again counts as unknown."""
+    if not word.variables:
+        return [word]
+    choices: list[tuple[str, ...]] = []
+    for variable in word.variables:
+        values = _values_of(variable.name, directory, bindings)
+        is_safe = variable.quoted or all(value and _UNSPLIT.match(value) for value in values)
+        choices.append(values if is_safe else (UNKNOWN,))
+    combinations = 1
+    for values in choices:
+        combinations *= len(values)
+    if combinations > MAX_VALUES:
+        return [Word(UNKNOWN)]
+    pieces = word.value.split(VARIABLE)
+    return [_filled(word, pieces, chosen) for chosen in product(*choices)]
+
+
+def _filled(word: Word, pieces: list[str], chosen: tuple[str, ...]) -> Word:
+    value = pieces[0]
+    at = len(pieces[0])
+    moved = {place for place in word.live if place < at}
+    for text, piece in zip(chosen, pieces[1:], strict=True):
+        value += text
+        shift = len(value) - (at + 1)
+        end = at + 1 + len(piece)
+        moved |= {place + shift for place in word.live if at < place < end}
+        value += piece
+        at = end
+    return Word(value, frozenset(moved))
+
+
+def _values_of(name: str, directory: str | None, bindings: Bindings) -> tuple[str, ...]:
+    if name in bindings:
+        return bindings[name]
+    if name == "HOME":
+        return (os.path.expanduser("~"),)
+    if name == "PWD" and directory is not None:
+        return (directory,)
+    return (UNKNOWN,)
+
+
+@dataclass(slots=True)
+class _Search:
+    """One pattern's way through the directories."""
+
+    directory: str
+    entries_left: int
+    gave_up: bool = False
+    is_wide: bool = False
+    """Matches more than bash would."""
+    patterns: list[re.Pattern[str] | str] = field(default_factory=list[re.Pattern[str] | str])
+
+    def run(self, word: Word) -> list[str]:
+        start = 0
+        for component in word.value.split("/"):
+            self.patterns.append(self._pattern(part_of(word, start, start + len(component))))
+            start += len(component) + 1
+        found = [""]
+        for number, pattern in enumerate(self.patterns):
+            separator = "/" if number else ""
+            found = [f"{prefix}{separator}{name}" for prefix in found for name in self._names(prefix, number, pattern)]
+            if len(found) > MAX_VALUES:
+                self.gave_up = True
+            if self.gave_up:
+                return []
+        return [path for path in found if os.path.lexists(os.path.join(self.directory, path))]
+
+    def _names(self, prefix: str, number: int, pattern: re.Pattern[str] | str) -> list[str]:
+        if isinstance(pattern, str):
+            return [pattern]
+        place = prefix + "/" if number else "."
+        try:
+            with os.scandir(os.path.join(self.directory, place)) as entries:
+                # Shells before bash 5.2 match the directory itself and its parent, too.
+                names = [name for name in (".", "..") if pattern.match(name)]
+                for entry in entries:
+                    self.entries_left -= 1
+                    if self.entries_left < 0:
+                        self.gave_up = True
+                        break
+                    # A shell that counts bytes lets one letter of a pattern match a part of a letter.
+                    if pattern.match(entry.name) or (self.is_wide and not entry.name.isascii()):
+                        names.append(entry.name)
+                return names
+        except OSError:
+            return []
+
+    def _pattern(self, component: Word) -> re.Pattern[str] | str:
+        """One component as a regular expression; plain text where it has no pattern in it."""
+        value = component.value
+        if not has_glob(component):
+            return value
+        pieces = [""]
+        at = 0
+        while at < len(value):
+            letter = value[at]
+            is_live = at in component.live and letter in _GLOB
+            close = value.find("]", at + 2) if is_live and letter == "[" else at
+            if not is_live or close < 0:
+                pieces[-1] += re.escape(letter)
+            elif letter == "*":
+                pieces.append("")
+            else:
+                pieces[-1] += "."
+                self.is_wide = True
+            at = max(at, close) + 1
+        # Each piece is taken where it first fits, for good: no pattern can make the search long.
+        middle = "".join(f"(?>.*?{piece})" for piece in pieces[1:-1])
+        last = f".*{pieces[-1]}" if len(pieces) > 1 else ""
+        hidden = "" if value.startswith(".") else r"(?!\.)"
+        return re.compile(rf"(?s:{hidden}{pieces[0]}{middle}{last})\Z")

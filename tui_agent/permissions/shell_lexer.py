@@ -1,0 +1,249 @@
+"""Quote removal: one word as bash reads it, checked letter by letter against what the grammar claims.
+
+The grammar says where a word begins, where it ends and where substitutions are inside it. This page believes none of
+that: a metacharacter, a quote or a `$` in a place that the grammar did not account for makes the word unreadable.
+Source text is handled as latin-1, so that one character is one byte and places are byte offsets.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .shell_syntax import UNKNOWN, VARIABLE, Variable, Word
+
+
+class UnreadableError(Exception):
+    """The text cannot be read with certainty; the message says why, for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """A substitution inside a word, as the grammar found it."""
+
+    end: int
+    """Where it ends, as an offset into the source."""
+    mark: str
+    """`UNKNOWN`, `VARIABLE` or `PIPE`."""
+    name: str = ""
+    """The variable's name, for `VARIABLE`."""
+
+
+_PLAIN = re.compile(r"[^\\'\"$`|&;()<> \t\n*?\[\]{}~,]+")
+_PLAIN_IN_QUOTES = re.compile(r'[^\\"$`]+')
+_LIVE = frozenset("*?[]{}~,")
+_EXPANDS = re.compile(r"[A-Za-z0-9_{(\[@*#?!$-]")
+_ANSI_ESCAPE = re.compile(
+    r"\\(?:([abeEfnrtv\\'\"?])|x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|(u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}))"
+)
+_ANSI_LETTERS = {
+    "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+    "\\": "\\", "'": "'", '"': '"', "?": "?",
+}  # fmt: skip
+
+
+def lex_word(source: str, start: int, end: int, holes: Mapping[int, Hole]) -> Word:
+    """Reads exactly one word.
+
+    Args:
+        source: the whole command as latin-1.
+        start, end: where the word is.
+        holes: the substitutions of the word by where they begin.
+
+    Raises:
+        UnreadableError: the text is not exactly one word with exactly these substitutions.
+    """
+    lexer = _Lexer(source, end, holes)
+    lexer.read_word(start)
+    lexer.expect_all_filled(start, end)
+    return lexer.word(_decoded(source[start:end]))
+
+
+def end_of_word(source: str, start: int, limit: int, holes: Mapping[int, Hole]) -> int:
+    """Where the word that begins at `start` ends: at a blank, an operator or `limit`.
+
+    Raises:
+        UnreadableError: it cannot be read.
+    """
+    lexer = _Lexer(source, limit, holes)
+    end = lexer.read_word(start, stop_at_boundary=True)
+    lexer.expect_all_filled(start, end)
+    return end
+
+
+def check_expanding_text(source: str, start: int, end: int, holes: Mapping[int, Hole]) -> None:
+    """Makes sure that a here-document's text holds exactly these substitutions.
+
+    Raises:
+        UnreadableError: the shell would expand something else as well.
+    """
+    at = start
+    seen = 0
+    while at < end:
+        if at in holes:
+            at, seen = holes[at].end, seen + 1
+        elif source[at] == "\\":
+            at += 2
+        elif source[at] == "`" or (source[at] == "$" and at + 1 < end and _EXPANDS.match(source[at + 1])):
+            raise UnreadableError("an expansion that the grammar did not see")
+        else:
+            at += 1
+    if seen != len(holes):
+        raise UnreadableError("a substitution where there is only text")
+
+
+class _Lexer:
+    """Builds one word piece by piece."""
+
+    def __init__(self, source: str, end: int, holes: Mapping[int, Hole]) -> None:
+        self._source = source
+        self._end = end
+        self._holes = holes
+        self._pieces: list[str] = []
+        self._length = 0
+        self._live: list[int] = []
+        self._variables: list[Variable] = []
+        self._filled = 0
+
+    def expect_all_filled(self, start: int, end: int) -> None:
+        """Raises `UnreadableError` if the grammar saw a substitution where there is only quoted text."""
+        if self._filled != sum(1 for at in self._holes if start <= at < end):
+            raise UnreadableError("a substitution where there is only text")
+
+    def word(self, text: str) -> Word:
+        """What was read so far; `text` is how it was written."""
+        return Word("".join(self._pieces), frozenset(self._live), tuple(self._variables), text)
+
+    def read_word(self, at: int, *, stop_at_boundary: bool = False) -> int:
+        """Reads to the end, or to the first place where a word ends; returns where it stopped."""
+        source, end = self._source, self._end
+        while at < end:
+            letter = source[at]
+            if at in self._holes:
+                at = self._fill(at, quoted=False)
+            elif run := _PLAIN.match(source, at, end):
+                self._add(run.group())
+                at = run.end()
+            elif letter in _LIVE:
+                self._live.append(self._length)
+                self._add(letter)
+                at += 1
+            elif letter == "\\":
+                at = self._escape(at)
+            elif letter == "'":
+                at = self._single_quotes(at)
+            elif letter == '"':
+                at = self._double_quotes(at + 1)
+            elif letter == "$":
+                at = self._dollar(at)
+            elif stop_at_boundary and letter != "`":
+                return at
+            else:
+                raise UnreadableError(f"{letter!r} where a word was expected")
+        if at > end:
+            raise UnreadableError("a quote or substitution reaches beyond its word")
+        return at
+
+    def _add(self, raw: str) -> None:
+        piece = raw if raw.isascii() else _decoded(raw)
+        self._pieces.append(piece)
+        self._length += len(piece)
+
+    def _fill(self, at: int, *, quoted: bool) -> int:
+        hole = self._holes[at]
+        self._filled += 1
+        self._pieces.append(hole.mark)
+        self._length += 1
+        if hole.mark == VARIABLE:
+            self._variables.append(Variable(hole.name, quoted))
+        elif quoted and hole.mark != UNKNOWN:
+            raise UnreadableError("a process substitution inside quotes")
+        return hole.end
+
+    def _escape(self, at: int) -> int:
+        if at + 1 >= self._end:
+            raise UnreadableError("a backslash at the end")
+        following = self._source[at + 1]
+        if following != "\n" and following.isascii():
+            self._add(following)
+        elif following != "\n":
+            return at + 1
+        return at + 2
+
+    def _single_quotes(self, at: int) -> int:
+        close = self._source.find("'", at + 1, self._end)
+        if close < 0:
+            raise UnreadableError("a quote that is not closed")
+        self._add(self._source[at + 1 : close])
+        return close + 1
+
+    def _double_quotes(self, at: int) -> int:
+        source, end = self._source, self._end
+        while at < end:
+            if at in self._holes:
+                at = self._fill(at, quoted=True)
+            elif run := _PLAIN_IN_QUOTES.match(source, at, end):
+                self._add(run.group())
+                at = run.end()
+            elif source[at] == '"':
+                return at + 1
+            elif source[at] == "\\" and at + 1 < end:
+                following = source[at + 1]
+                if following in '$`"\\':
+                    self._add(following)
+                    at += 2
+                elif following == "\n":
+                    at += 2
+                else:
+                    self._add("\\")
+                    at += 1
+            elif source[at] == "$" and at + 1 < end and not _EXPANDS.match(source[at + 1]):
+                self._add("$")
+                at += 1
+            else:
+                raise UnreadableError("an expansion that the grammar did not see")
+        raise UnreadableError("a quote that is not closed")
+
+    def _dollar(self, at: int) -> int:
+        following = self._source[at + 1] if at + 1 < self._end else ""
+        if following == "'":
+            return self._ansi_quotes(at + 2)
+        if following == '"' or _EXPANDS.match(following):
+            raise UnreadableError("an expansion that the grammar did not see")
+        self._add("$")
+        return at + 1
+
+    def _ansi_quotes(self, at: int) -> int:
+        source, end = self._source, self._end
+        while at < end:
+            if source[at] == "'":
+                return at + 1
+            if source[at] != "\\":
+                run_end = at + 1
+                while run_end < end and source[run_end] not in "\\'":
+                    run_end += 1
+                self._add(source[at:run_end])
+                at = run_end
+            elif escape := _ANSI_ESCAPE.match(source, at, end):
+                self._add_escaped(escape)
+                at = escape.end()
+            else:
+                raise UnreadableError("an escape in $'…' that is not known")
+        raise UnreadableError("a quote that is not closed")
+
+    def _add_escaped(self, escape: re.Match[str]) -> None:
+        letter, hexadecimal, octal, unicode = escape.groups()
+        if letter:
+            self._add(_ANSI_LETTERS[letter])
+            return
+        code = int(hexadecimal, 16) if hexadecimal else int(octal, 8) if octal else int(unicode[1:], 16)
+        if code == 0 or code > 0x7F:
+            raise UnreadableError("a character in $'…' that cannot stand in a word")
+        self._pieces.append(chr(code))
+        self._length += 1
+
+
+def _decoded(raw: str) -> str:
+    try:
+        return raw.encode("latin-1").decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UnreadableError("a character is torn apart") from error

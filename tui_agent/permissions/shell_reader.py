@@ -1,0 +1,297 @@
+"""From the grammar's tree to statements, checked on the way; whatever does not add up is unreadable.
+
+The tree is believed only where its tokens account for every byte. What the grammar is known to read differently from
+bash (`time {`, `coproc`, conditions inside pipelines, several here-documents on a line) is refused.
+"""
+
+import re
+from collections.abc import Sequence as Series
+
+from tree_sitter import Node
+
+from .shell_checks import STRUCTURE, CommandText
+from .shell_commands import CommandReader
+from .shell_grammar import parse
+from .shell_lexer import UnreadableError
+from .shell_rough import rough_commands
+from .shell_substitutions import find_holes
+from .shell_syntax import (
+    Apart,
+    Branches,
+    Conditional,
+    Definition,
+    ForEach,
+    Oddity,
+    Pipeline,
+    Sequence,
+    SimpleCommand,
+    Statement,
+    Word,
+    names,
+)
+
+MAX_DEPTH = 40
+"""Deepest nesting of statements that is followed."""
+MAX_COMMANDS = 1_000
+"""Most simple commands that are looked at one by one."""
+
+_CLAUSES = frozenset(("elif_clause", "else_clause", "do_group"))
+_OWN_NAMES = names("cd pushd popd command builtin exec eval source . env test [ time timeout nice xargs")
+"""Functions of these names would change what the rest of this room takes for granted."""
+
+
+def read_script(text: str) -> Statement:
+    """Reads a command; never raises. What cannot be read becomes an unreadable `Oddity`, beside rough commands."""
+    try:
+        source = text.encode("utf-8")
+    except UnicodeEncodeError:
+        return Oddity("", "the command is not valid Unicode", unreadable=True)
+    try:
+        return _ScriptReader(source).read(parse(source))
+    except UnreadableError as error:
+        return Sequence((Oddity(text, str(error), unreadable=True), *rough_commands(text)))
+
+
+class _ScriptReader:
+    """Walks the tree of one command."""
+
+    def __init__(self, source: bytes) -> None:
+        self._text = CommandText(source)
+        self._commands = CommandReader(self._text, self._statement)
+        self._depth = 0
+        self._count = 0
+
+    def read(self, root: Node) -> Statement:
+        """The whole text."""
+        return self._sequence(root.children, 0, len(self._text.source))
+
+    def _statement(self, node: Node, tail: tuple[Node, ...] = ()) -> Statement:
+        """One statement; `tail` are redirections (and what follows them) that belong to its last command."""
+        self._depth += 1
+        if self._depth > MAX_DEPTH:
+            raise UnreadableError("the command is nested too deeply")
+        statement = self._by_type(node, tail)
+        self._depth -= 1
+        return statement
+
+    def _by_type(self, node: Node, tail: tuple[Node, ...]) -> Statement:
+        match node.type:
+            case "command" | "declaration_command" | "unset_command" | "variable_assignments":
+                return self._simple((*node.children, *tail))
+            case "variable_assignment":
+                return self._simple((node, *tail))
+            case "redirected_statement":
+                return self._redirected(node, tail)
+            case "list":
+                return self._conditional(node, tail)
+            case "pipeline":
+                return self._pipeline(node, tail)
+            case "negated_command":
+                return self._negated(node, tail)
+            case "test_command":
+                self._count_command()
+                return self._with_tail(self._commands.condition(node), tail)
+            case _:
+                return self._with_tail(self._compound(node), tail)
+
+    def _compound(self, node: Node) -> Statement:
+        match node.type:
+            case "subshell" | "process_substitution" | "command_substitution":
+                if self._text.raw(node).startswith("(("):
+                    raise UnreadableError("`((`, which may be arithmetic or two subshells")
+                return Apart(self._inside(node))
+            case "compound_statement":
+                return self._arithmetic(node) if node.children[0].type == "((" else self._inside(node)
+            case "if_statement" | "elif_clause" | "else_clause" | "do_group":
+                return Branches((self._inside(node),))
+            case "while_statement":
+                return Branches((self._inside(node),), repeats=True)
+            case "for_statement":
+                return self._for(node)
+            case "c_style_for_statement":
+                return self._counting_for(node)
+            case "case_statement":
+                return self._case(node)
+            case "function_definition":
+                return self._function(node)
+            case _:
+                raise UnreadableError(f"a {node.type.replace('_', ' ')} where a command was expected")
+
+    def _inside(self, node: Node) -> Statement:
+        return self._sequence(node.children, node.start_byte, node.end_byte)
+
+    def _sequence(self, children: Series[Node], start: int, end: int) -> Statement:
+        """Statements and the tokens between them; every byte in between is accounted for."""
+        parts: list[Statement] = []
+        separated = True
+        for node in children:
+            gap = self._text.expect(STRUCTURE, start, node.start_byte)
+            start = node.end_byte
+            if not node.is_named:
+                self._text.check_token(node)
+                separated = True
+                if node.type == "&" and parts:
+                    parts.append(Apart(parts.pop()))
+            elif node.type == "comment":
+                self._text.check_comment(node)
+            else:
+                if not separated and node.type not in _CLAUSES and "\n" not in gap.replace("\\\n", ""):
+                    raise UnreadableError("two commands without anything between them")
+                parts.append(self._statement(node))
+                separated = False
+        self._text.expect(STRUCTURE, start, end)
+        return Sequence(tuple(parts))
+
+    def _conditional(self, node: Node, tail: tuple[Node, ...]) -> Statement:
+        chain: list[tuple[Node, Node]] = []
+        first = node
+        while first.type == "list":
+            first, operator, right = self._text.children(first, 3)
+            chain.append((operator, right))
+        statement = self._statement(first)
+        for operator, right in reversed(chain[1:]):
+            statement = _joined(statement, operator, self._statement(right))
+        operator, right = chain[0]
+        return _joined(statement, operator, self._statement(right, tail))
+
+    def _pipeline(self, node: Node, tail: tuple[Node, ...]) -> Statement:
+        children = [child for child in self._text.children(node) if child.is_named]
+        parts = [self._statement(child) for child in children[:-1]]
+        return _piped([*parts, self._statement(children[-1], tail)])
+
+    def _negated(self, node: Node, tail: tuple[Node, ...]) -> Statement:
+        bang, command = self._text.children(node, 2)
+        self._text.check_token(bang)
+        body = self._statement(command, tail)
+        if isinstance(body, Conditional):
+            raise UnreadableError("conditions after a negation")
+        return Sequence((body,))
+
+    def _redirected(self, node: Node, tail: tuple[Node, ...]) -> Statement:
+        body = node.child_by_field_name("body")
+        redirects = (*(child for child in node.children if child != body), *tail)
+        statement = self._statement(body, redirects) if body else self._simple(redirects)
+        heredocs = [child for child in node.children if child.type == "heredoc_redirect"]
+        if not heredocs:
+            return statement
+        return self._continued(statement, self._commands.heredoc(heredocs[-1]).rest)
+
+    def _continued(self, statement: Statement, rest: tuple[Node, ...]) -> Statement:
+        """Joins what stands behind a here-document's operator on the same line."""
+        if not rest:
+            return statement
+        if isinstance(statement, Conditional):
+            raise UnreadableError("conditions around a here-document")
+        if rest[0].type == "pipeline":
+            children = [child for child in self._text.children(rest[0]) if child.is_named]
+            return _piped([statement, *(self._statement(child) for child in children)])
+        return _joined(statement, rest[0], self._statement(rest[1]))
+
+    def _with_tail(self, statement: Statement, tail: tuple[Node, ...]) -> Statement:
+        """A compound command with redirections of its own."""
+        if not tail:
+            return statement
+        redirections = self._simple(tail)
+        if redirections.words or redirections.assignments:
+            raise UnreadableError("words after a compound command")
+        return Sequence((statement, redirections))
+
+    def _for(self, node: Node) -> Statement:
+        body = node.child_by_field_name("body")
+        if node.children[0].type != "for" or body is None:
+            raise UnreadableError("a loop of an unknown form")
+        words: list[Word] | None = None
+        nested: list[Statement] = []
+        start = node.start_byte
+        for index, child in enumerate(node.children):
+            self._text.expect(STRUCTURE, start, child.start_byte)
+            start = child.end_byte
+            if child.type == "in":
+                words = []
+            elif words is not None and node.field_name_for_child(index) == "value":
+                words.append(self._commands.word(child, nested))
+            elif not child.is_named:
+                self._text.check_token(child)
+        variable = node.child_by_field_name("variable")
+        name = self._text.raw(variable) if variable else ""
+        text = self._text.written(node.start_byte, body.start_byte).rstrip("; \t\n")
+        return ForEach(name, None if words is None else tuple(words), self._statement(body), text, tuple(nested))
+
+    def _counting_for(self, node: Node) -> Statement:
+        body = node.child_by_field_name("body")
+        if body is None:
+            raise UnreadableError("a loop of an unknown form")
+        return Branches((self._arithmetic(node, before=body), self._statement(body)), repeats=True)
+
+    def _case(self, node: Node) -> Statement:
+        parts: list[Statement] = []
+        start = node.start_byte
+        for index, child in enumerate(node.children):
+            self._text.expect(STRUCTURE, start, child.start_byte)
+            start = child.end_byte
+            if child.type == "case_item":
+                parts.append(self._case_item(child, parts))
+            elif node.field_name_for_child(index) == "value":
+                self._commands.word(child, parts)
+            elif not child.is_named:
+                self._text.check_token(child)
+        return Branches(tuple(parts))
+
+    def _case_item(self, node: Node, nested: list[Statement]) -> Statement:
+        """`pattern | pattern) statements ;;`"""
+        start, after = node.start_byte, 0
+        for index, child in enumerate(node.children):
+            is_pattern = node.field_name_for_child(index) == "value"
+            if not is_pattern and (child.is_named or child.type not in ("(", "|", ")")):
+                break
+            self._text.expect(STRUCTURE, start, child.start_byte)
+            start, after = child.end_byte, index + 1
+            if is_pattern:
+                self._commands.word(child, nested)
+        return self._sequence(node.children[after:], start, node.end_byte)
+
+    def _function(self, node: Node) -> Statement:
+        name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        if name is None or body is None:
+            raise UnreadableError("a function without a body")
+        self._text.children(node)
+        title = self._text.raw(name)
+        if title in _OWN_NAMES or not re.fullmatch(r"[\w.:@+-]+", title):
+            raise UnreadableError(f"a function called {title}")
+        redirects = tuple(child for child in node.children if child.type.endswith("_redirect"))
+        text = self._text.written(node.start_byte, body.start_byte).strip()
+        return Definition(title, text, self._statement(body, redirects))
+
+    def _arithmetic(self, node: Node, before: Node | None = None) -> Statement:
+        """`((…))`: no command, yet evaluating what a variable holds can run one."""
+        nested: list[Statement] = []
+        for child in node.children:
+            if child != before:
+                find_holes(child, self._text.source, self._statement, nested)
+        text = self._text.written(node.start_byte, before.start_byte if before else node.end_byte).strip()
+        return Sequence((*nested, Oddity(text, "arithmetic with variables can run commands", unreadable=False)))
+
+    def _simple(self, nodes: tuple[Node, ...]) -> SimpleCommand:
+        self._count_command()
+        return self._commands.command(nodes)
+
+    def _count_command(self) -> None:
+        self._count += 1
+        if self._count > MAX_COMMANDS:
+            raise UnreadableError(f"more than {MAX_COMMANDS} commands at once")
+
+
+def _joined(left: Statement, operator: Node, right: Statement) -> Statement:
+    if operator.type not in ("&&", "||"):
+        raise UnreadableError("an operator that is not known")
+    if isinstance(right, Conditional):
+        raise UnreadableError("conditions that could be grouped in two ways")
+    if isinstance(left, Conditional):
+        return Conditional(left.first, (*left.rest, (operator.type, right)))
+    return Conditional(left, ((operator.type, right),))
+
+
+def _piped(parts: list[Statement]) -> Statement:
+    if any(isinstance(part, Conditional) for part in parts):
+        raise UnreadableError("conditions inside a pipeline")
+    return Pipeline(tuple(parts))

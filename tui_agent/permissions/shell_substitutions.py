@@ -1,0 +1,106 @@
+"""Substitutions inside words: where they are, what runs in them, and which of them can hide a command.
+
+`$name` and the plain forms of `${…}` only give text. Arithmetic, indirection and subscripts evaluate what a variable
+holds, and that can run commands: such a form is marked as an oddity, never passed over.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+from tree_sitter import Node
+
+from .shell_lexer import Hole, UnreadableError
+from .shell_syntax import PIPE, UNKNOWN, VARIABLE, Oddity, Statement
+
+Holes = dict[int, Hole]
+"""Substitutions by where they begin."""
+Visit = Callable[[Node], Statement]
+"""Reads the commands inside a substitution."""
+
+_NAME = r"(?:[A-Za-z_]\w*|[0-9]|[@*#?$!-])"
+_SIMPLE = re.compile(rf"\$({_NAME})\Z")
+_BRACED_NAME = re.compile(r"\$\{([A-Za-z_]\w*)\}\Z")
+_TEXT = r"[\w./*?@,+=: ~^-]*"
+_HARMLESS = re.compile(
+    rf"\$\{{(?:#?{_NAME}|#?[A-Za-z_]\w*\[[@*\d]\d*\]|{_NAME}:?[-+?]{_TEXT}|{_NAME}(?:%%?|##?|//?|\^\^?|,,?){_TEXT}"
+    r"|[A-Za-z_]\w*: ?-?\d+(?:: ?-?\d+)?)\}\Z"
+)
+_NUMBERS_ONLY = re.compile(r"\$\(\([\d\s+*/%()<>=!&|^~?:,-]*\)\)\Z")
+_SUBSTITUTIONS = frozenset(
+    ("simple_expansion", "expansion", "command_substitution", "process_substitution", "arithmetic_expansion")
+)
+
+
+def find_holes(node: Node, source: str, visit: Visit, nested: list[Statement]) -> Holes:
+    """The outermost substitutions at or below `node`; adds what runs inside them to `nested`.
+
+    Raises:
+        UnreadableError: a substitution has a form that the grammar may have read wrongly.
+    """
+    holes: Holes = {}
+    for found in _outermost(node):
+        holes[found.start_byte] = _hole(found, source[found.start_byte : found.end_byte], visit, nested)
+    return holes
+
+
+def _outermost(node: Node) -> Iterator[Node]:
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if current.type in _SUBSTITUTIONS:
+            yield current
+        elif current.child_count:
+            stack.extend(reversed(current.children))
+
+
+def _hole(node: Node, text: str, visit: Visit, nested: list[Statement]) -> Hole:
+    match node.type:
+        case "simple_expansion":
+            match = _SIMPLE.match(text)
+            if match is None:
+                raise UnreadableError("a variable of an unknown form")
+            name = match.group(1)
+            return Hole(node.end_byte, VARIABLE, name) if name.isidentifier() else Hole(node.end_byte, UNKNOWN)
+        case "expansion":
+            return _braced(node, text, visit, nested)
+        case "arithmetic_expansion":
+            if not _NUMBERS_ONLY.match(text):
+                _hidden(node, text, "arithmetic with variables can run commands", visit, nested)
+            return Hole(node.end_byte, UNKNOWN)
+        case "process_substitution":
+            nested.append(visit(node))
+            return Hole(node.end_byte, PIPE if text.startswith("<") else UNKNOWN)
+        case _:
+            _check_command_substitution(text)
+            nested.append(visit(node))
+            return Hole(node.end_byte, UNKNOWN)
+
+
+def _braced(node: Node, text: str, visit: Visit, nested: list[Statement]) -> Hole:
+    if match := _BRACED_NAME.match(text):
+        return Hole(node.end_byte, VARIABLE, match.group(1))
+    if not (text.startswith("${") and text.endswith("}")):
+        raise UnreadableError("a parameter expansion of an unknown form")
+    if not _HARMLESS.match(text):
+        _hidden(node, text, "this form of parameter expansion can run commands", visit, nested)
+    return Hole(node.end_byte, UNKNOWN)
+
+
+def _hidden(node: Node, text: str, reason: str, visit: Visit, nested: list[Statement]) -> None:
+    """Marks a form that evaluates variables; commands that are plain to see in it are read all the same."""
+    stack = list(reversed(node.children))
+    while stack:
+        current = stack.pop()
+        if current.type in ("command_substitution", "process_substitution"):
+            nested.append(visit(current))
+        else:
+            stack.extend(reversed(current.children))
+    nested.append(Oddity(text.encode("latin-1").decode("utf-8", "replace"), reason, unreadable=False))
+
+
+def _check_command_substitution(text: str) -> None:
+    if text.startswith("`"):
+        if "\\" in text or '"' in text or not text.endswith("`") or len(text) < 2:
+            raise UnreadableError("backquotes with quoting inside")
+    elif text.startswith("$((") or not (text.startswith("$(") and text.endswith(")")):
+        raise UnreadableError("a command substitution of an unknown form")

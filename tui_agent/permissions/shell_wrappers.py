@@ -1,0 +1,302 @@
+"""Looks through commands that run other commands, so that rules see what really runs.
+
+A wrapper whose options are not all known hides what it runs: then nothing is allowed because of what seems to be
+inside, and where any rule forbids anything, a person is asked.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from .brace_expansion import expand_braces
+from .read_only_find import find_roots, finds_only_files
+from .shell_syntax import UNKNOWN, Assignment, SimpleCommand, Word
+from .wrapper_table import SHELLS, Wrapper, wrappers
+
+MAX_ROOTS = 8
+"""Places where a search begins that are followed into the commands it runs."""
+
+_NUMBER = re.compile(r"-\d+\Z")
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=", re.DOTALL)
+_EXEC_ACTIONS = ("-exec", "-execdir", "-ok", "-okdir")
+_SCRIPT_OPTIONS = {"su": "c", "script": "c", "runuser": "c", "flock": "c", "nix-shell": "run", "npm": "c", "npx": "c"}
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """A command inside another."""
+
+    command: SimpleCommand
+    at: int
+    """Which of the outer command's words it begins with; what a rule must spell out to speak for it."""
+    directory: Word | None = None
+    """Where the wrapper takes it first; None: where the outer command runs."""
+    takes: Literal["nothing", "files", "lines"] = "nothing"
+    """What stands for its unknown words: nothing (there are none, or anything), paths of files that `find` came upon,
+    or the lines that `xargs` reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapping:
+    """What a command runs besides itself."""
+
+    is_transparent: bool
+    """The inner command alone decides."""
+    vouches: bool = False
+    """A rule for the outer command speaks for the inner one."""
+    inners: tuple[Inner, ...] = ()
+    scripts: tuple[str, ...] = ()
+    """Texts that a shell will read."""
+    hidden: str | None = None
+    """Why it cannot be told what runs."""
+    runs_file: bool = False
+    """What is hidden is only what stands in a file that its words name."""
+
+
+def braced(command: SimpleCommand) -> SimpleCommand:
+    """The command with the words that its braces become, which may give it another name."""
+    if not any(word.live for word in command.words):
+        return command
+    words = tuple(expanded for word in command.words for expanded in expand_braces(word))
+    return _with_words(command, words)
+
+
+def unwrap(command: SimpleCommand) -> Wrapping | None:
+    """What `command` runs besides itself; None if nothing is known to."""
+    if not command.words:
+        return None
+    name = command.name.rsplit("/", 1)[-1]
+    if name in SHELLS:
+        return _shell(command)
+    if name == "eval":
+        return _eval(command)
+    if name == "trap":
+        return _first_text(command, 1)
+    if name == "find":
+        return _find(command)
+    if name in (".", "source"):
+        return Wrapping(is_transparent=False, hidden="it runs a file's commands here", runs_file=True)
+    if name == "alias":
+        return _aliases(command)
+    if name == "git":
+        return _git(command)
+    found = _wrapper_of(command, name)
+    return _unwrapped(command, name, *found) if found else None
+
+
+def _wrapper_of(command: SimpleCommand, name: str) -> tuple[Wrapper, int] | None:
+    """The wrapper with the most words that begins the command, and how many words that is."""
+    values = [name, *(word.value for word in command.words[1:3])]
+    table = wrappers()
+    for count in (3, 2, 1):
+        wrapper = table.get(" ".join(values[:count]))
+        if wrapper is not None and len(values) >= count:
+            return wrapper, count
+    return None
+
+
+def _unwrapped(command: SimpleCommand, name: str, wrapper: Wrapper, at: int) -> Wrapping | None:
+    words = command.words
+    if name == "command" and any(word.value in ("-v", "-V") for word in words[1:2]):
+        return None
+    script = _script_option(command, name)
+    directory: Word | None = None
+    while at < len(words):
+        taken = _option_words(words[at], wrapper)
+        if taken == 0:
+            break
+        if taken < 0 or at + taken > len(words):
+            return _hidden(script)
+        directory = _directory(name, words[at : at + taken]) or directory
+        at += taken
+        if words[at - 1].value == "--":
+            break
+    at += wrapper.own_words
+    assignments: list[Assignment] = []
+    while (wrapper.assigns or name == "time") and at < len(words):
+        match = _ASSIGNMENT.match(words[at].value)
+        if match is None:
+            break
+        assignments.append(Assignment(match.group(1), Word(words[at].value[match.end() :]), words[at].text))
+        at += 1
+    is_transparent = wrapper.is_transparent and is_trusted_name(command.name)
+    inners: tuple[Inner, ...] = ()
+    if inner_words := words[at:]:
+        if wrapper.is_open:
+            inner_words = _opened(command, inner_words)
+        inner = SimpleCommand(_text_of(inner_words), inner_words, tuple(assignments), heredoc=command.heredoc)
+        inners = (Inner(inner, at, directory, "lines" if wrapper.is_open else "nothing"),)
+    scripts = (script,) if script else ()
+    return Wrapping(is_transparent, wrapper.vouches, inners, scripts) if inners or scripts or wrapper.is_open else None
+
+
+def is_trusted_name(name: str) -> bool:
+    """Whether a command's name means the system's program (or the shell's own command), not some file."""
+    return "/" not in name or name.rpartition("/")[0] in ("/bin", "/usr/bin")
+
+
+def _directory(name: str, option: tuple[Word, ...]) -> Word | None:
+    """Where `env -C` and `sudo -D` go first."""
+    letter = {"env": "-C", "sudo": "-D"}.get(name)
+    value = option[0].value
+    if letter is None or not value.startswith((letter, "--chdir")):
+        return None
+    return option[1] if len(option) == 2 else Word(value.removeprefix("--chdir=").removeprefix(letter))
+
+
+def _option_words(word: Word, wrapper: Wrapper) -> int:
+    """How many words an option takes: 0 if the word is none, -1 if it is not known."""
+    value = word.value
+    if value == "-":
+        return 1 if wrapper.assigns else 0
+    if not value.startswith("-"):
+        return -1 if value.startswith(UNKNOWN) and wrapper.flags | wrapper.values else 0
+    if not word.is_fixed:
+        return -1
+    if value == "--":
+        return 1
+    if value.startswith("--"):
+        long_name, has_value, _ = value[2:].partition("=")
+        if has_value:
+            return 1 if long_name in wrapper.values | wrapper.flags else -1
+        return 2 if long_name in wrapper.values else 1 if long_name in wrapper.flags else -1
+    if _NUMBER.match(value) and "n" in wrapper.values:
+        return 1
+    for place, letter in enumerate(value[1:], start=1):
+        if letter in wrapper.values:
+            return 1 if place + 1 < len(value) else 2
+        if letter not in wrapper.flags:
+            return -1
+    return 1
+
+
+def _opened(command: SimpleCommand, inner_words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The command of `xargs`: more words follow, or take the place of the word that `-I` names."""
+    values = [word.value for word in command.words]
+    marker = next((values[at + 1] for at in range(len(values) - 1) if values[at] == "-I"), None)
+    marker = marker or next((value[2:] for value in values if value.startswith("-I") and len(value) > 2), None)
+    if marker is None:
+        return (*inner_words, Word(UNKNOWN))
+    return tuple(Word(word.value.replace(marker, UNKNOWN)) if marker in word.value else word for word in inner_words)
+
+
+def _shell(command: SimpleCommand) -> Wrapping:
+    words = command.words[1:]
+    for at, word in enumerate(words):
+        value = word.value
+        if not word.is_fixed:
+            return _hidden()
+        if value.startswith("-") and not value.startswith("--") and "c" in value[1:]:
+            return _script_at(words, at + 1)
+        if not value.startswith(("-", "+")):
+            before = words[at - 1].value if at else ""
+            if before not in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file"):
+                return Wrapping(is_transparent=False, hidden="it runs a file of commands", runs_file=True)
+    if command.heredoc is not None:
+        return Wrapping(is_transparent=False, scripts=(command.heredoc,), hidden="it runs its input")
+    return Wrapping(is_transparent=False, hidden="it runs its input")
+
+
+def _script_at(words: tuple[Word, ...], at: int) -> Wrapping:
+    """`-c`: the next word that is no option is the script."""
+    while at < len(words) and words[at].value.startswith(("-", "+")) and words[at].is_fixed:
+        at += 2 if words[at].value in ("-o", "+o", "-O", "+O") else 1
+    if at < len(words) and words[at].is_fixed and not words[at].live:
+        return Wrapping(is_transparent=False, scripts=(words[at].value,))
+    if at < len(words) and words[at].is_fixed:
+        return Wrapping(
+            is_transparent=False, scripts=(words[at].value,), hidden="the shell may change its script first"
+        )
+    return Wrapping(is_transparent=False, hidden="its script is made at run time")
+
+
+def _eval(command: SimpleCommand) -> Wrapping | None:
+    words = command.words[1:]
+    if all(word.is_fixed and not word.live for word in words):
+        return Wrapping(is_transparent=False, scripts=(" ".join(word.value for word in words),)) if words else None
+    return Wrapping(is_transparent=False, hidden="its commands are made at run time")
+
+
+def _first_text(command: SimpleCommand, at: int) -> Wrapping | None:
+    if len(command.words) <= at:
+        return None
+    word = command.words[at]
+    if not word.is_fixed:
+        return Wrapping(is_transparent=False, hidden="its commands are made at run time")
+    return None if word.value.startswith("-") else Wrapping(is_transparent=False, scripts=(word.value,))
+
+
+def _aliases(command: SimpleCommand) -> Wrapping:
+    scripts = tuple(word.value.partition("=")[2] for word in command.words[1:] if "=" in word.value and word.is_fixed)
+    return Wrapping(is_transparent=False, scripts=scripts, hidden="it gives a name another meaning")
+
+
+def _find(command: SimpleCommand) -> Wrapping | None:
+    """The commands of `-exec` and its kin; `{}` is a path below the places where the search begins."""
+    inners: list[Inner] = []
+    words = command.words
+    values = [word.value for word in words]
+    found = tuple(Word(f"{root}/{UNKNOWN}", text="{}") for root in find_roots(values)[:MAX_ROOTS])
+    takes = "files" if finds_only_files(values) else "nothing"
+    at = 1
+    while at < len(words):
+        if values[at] not in _EXEC_ACTIONS:
+            at += 1
+            continue
+        start = at = at + 1
+        while at < len(words) and values[at] != ";" and not (values[at] == "+" and values[at - 1] == "{}"):
+            at += 1
+        if inner_words := words[start:at]:
+            filled = tuple(part for word in inner_words for part in _filled(word, found))
+            inners.append(Inner(SimpleCommand(_text_of(inner_words), filled), start, takes=takes))
+    return Wrapping(is_transparent=False, inners=tuple(inners)) if inners else None
+
+
+def _filled(word: Word, found: tuple[Word, ...]) -> tuple[Word, ...]:
+    if word.value == "{}":
+        return found
+    return (Word(word.value.replace("{}", UNKNOWN), text=word.text),) if "{}" in word.value else (word,)
+
+
+def _git(command: SimpleCommand) -> Wrapping | None:
+    """Git's ways of running something: `bisect run`, `submodule foreach`, `rebase --exec`, an alias of the moment."""
+    words = command.words
+    values = [word.value for word in words]
+    for at in range(len(values) - 1):
+        pair = (values[at], values[at + 1])
+        if pair in (("bisect", "run"), ("submodule", "foreach")):
+            rest = [word for word in words[at + 2 :] if not word.value.startswith("--")]
+            if rest:
+                if pair[0] == "submodule" and len(rest) == 1 and rest[0].is_fixed:
+                    return Wrapping(is_transparent=False, scripts=(rest[0].value,))
+                inner = SimpleCommand(_text_of(tuple(rest)), tuple(rest))
+                return Wrapping(is_transparent=False, inners=(Inner(inner, len(words) - len(rest)),))
+        if pair[0] in ("-x", "--exec") and "rebase" in values[:at] and words[at + 1].is_fixed:
+            return Wrapping(is_transparent=False, scripts=(pair[1],))
+        if pair[0] == "-c" and "=!" in pair[1].replace(" ", ""):
+            return Wrapping(is_transparent=False, scripts=(pair[1].partition("!")[2],))
+    return None
+
+
+def _script_option(command: SimpleCommand, name: str) -> str | None:
+    """The text after `-c`, for wrappers that take either a command or a text."""
+    letter = _SCRIPT_OPTIONS.get(name)
+    if letter is None:
+        return None
+    for at, word in enumerate(command.words[1:-1], start=1):
+        if word.value in (f"-{letter}", f"--{letter}", "--command", "--call") and command.words[at + 1].is_fixed:
+            return command.words[at + 1].value
+    return None
+
+
+def _hidden(script: str | None = None) -> Wrapping:
+    """Options that are not known: the command may begin anywhere behind them."""
+    return Wrapping(is_transparent=False, scripts=(script,) if script else (), hidden="its options are not known")
+
+
+def _with_words(command: SimpleCommand, words: tuple[Word, ...]) -> SimpleCommand:
+    return SimpleCommand(command.text, words, command.assignments, command.redirects, command.heredoc, command.nested)
+
+
+def _text_of(words: tuple[Word, ...]) -> str:
+    return " ".join(word.text or word.value.replace(UNKNOWN, "…") for word in words)

@@ -1,0 +1,128 @@
+"""How single findings become one decision: all are collected, the strictest decides."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tui_agent.protocol.permissions import (
+    DecisionPart,
+    DecisionSource,
+    PermissionDecision,
+    PermissionMode,
+    Verdict,
+)
+
+from .rule_book import STRICTNESS, Ruling
+
+Nature = Literal["look", "effect", "edit"]
+"""What a call does that no rule speaks about: look somewhere, change something, edit a file of the workspace."""
+
+MAX_TRACE = 400
+"""Longest trace that a decision carries, in lines."""
+
+_SOURCE_ORDER: dict[DecisionSource, int] = {
+    "invalid": 0,
+    "floor": 1,
+    "rule": 2,
+    "hook": 3,
+    "grant": 4,
+    "mode": 5,
+    "read_only": 6,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One reason to decide in one way."""
+
+    decision: Verdict
+    source: DecisionSource
+    reason: str
+    rule: str | None = None
+    """The rule behind it, as written, with its origin."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartFindings:
+    """Everything that was found about one part of a call."""
+
+    text: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def deciding(self) -> Finding:
+        """The finding that decides for the part."""
+        return deciding(self.findings)
+
+
+def deciding(findings: Iterable[Finding]) -> Finding:
+    """The strictest; among equals the one that is hardest to change, then the first."""
+    return min(findings, key=lambda finding: (-STRICTNESS[finding.decision], _SOURCE_ORDER[finding.source]))
+
+
+def by_mode(mode: PermissionMode, nature: Nature, what: str) -> Finding:
+    """What the mode says about something that no rule decides (S1-16)."""
+    match mode:
+        case PermissionMode.ALLOW:
+            return Finding("allow", "mode", f"mode allow runs {what}")
+        case PermissionMode.DENY:
+            return Finding("deny", "mode", f"mode deny refuses {what}, and no rule allows it")
+        case PermissionMode.PLAN:
+            if nature == "look":
+                return Finding("ask", "mode", f"{what} needs an answer")
+            return Finding("deny", "floor", f"plan mode changes nothing: {what}")
+        case PermissionMode.ACCEPT_EDITS:
+            if nature == "edit":
+                return Finding("allow", "mode", f"mode accept_edits runs {what}")
+            return Finding("ask", "mode", f"{what} needs an answer")
+        case PermissionMode.ASK:
+            return Finding("ask", "mode", f"{what} needs an answer")
+
+
+def by_rule(ruling: Ruling) -> Finding | None:
+    """What rules say; None if none speaks."""
+    if ruling.verdict is None or ruling.rule is None:
+        return None
+    shown, cited = ruling.rule.shown, ruling.rule.cited
+    if ruling.is_open:
+        return Finding("ask", "rule", f"the rule {shown} may be meant, which only the running shell knows", cited)
+    verbs = {"allow": "allows it", "ask": "asks", "deny": "denies it"}
+    source: DecisionSource = "grant" if ruling.is_grant else "rule"
+    return Finding(ruling.verdict, source, f"the rule {shown} {verbs[ruling.verdict]}", cited)
+
+
+def invalid(reason: str, trace: Sequence[str] = ()) -> PermissionDecision:
+    """The decision on something that cannot be judged because it is no proper call."""
+    return PermissionDecision(decision="deny", source="invalid", reason=reason, trace=tuple(trace))
+
+
+def decision_of(parts: Sequence[PartFindings], trace: Sequence[str], targets: Iterable[str] = ()) -> PermissionDecision:
+    """One decision for all parts of a call."""
+    decided = [(part, part.deciding) for part in parts]
+    finding = deciding(finding for _, finding in decided)
+    if finding.decision == "allow":
+        # What needed the most to be allowed tells why the whole was.
+        finding = max((found for _, found in decided), key=_weight)
+    return PermissionDecision(
+        decision=finding.decision,
+        source=finding.source,
+        reason=finding.reason,
+        rule=finding.rule,
+        parts=tuple(
+            DecisionPart(text=part.text, decision=found.decision, rule=found.rule, reason=found.reason)
+            for part, found in decided
+        ),
+        trace=shortened(trace),
+        targets=tuple(dict.fromkeys(targets)),
+    )
+
+
+def shortened(trace: Sequence[str]) -> tuple[str, ...]:
+    """A trace that a person can still read."""
+    if len(trace) <= MAX_TRACE:
+        return tuple(trace)
+    return (*trace[:MAX_TRACE], f"… and {len(trace) - MAX_TRACE} lines more")
+
+
+def _weight(finding: Finding) -> int:
+    return {"read_only": 0, "rule": 1, "grant": 2}.get(finding.source, 3)
