@@ -9,6 +9,7 @@ import asyncio
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.permissions.shell import is_read_only_command
 from tui_agent.protocol.bus import EventBus
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
-from tui_agent.providers.demo import DemoServer
+from tui_agent.providers.demo import DemoServer, copy_sample_project
 from tui_agent.session import StoredSession
 from tui_agent.tools import Workspace, default_tools
 from tui_agent.ui.app import TuiAgentApp
@@ -44,29 +45,33 @@ class Picture:
 
 
 WIDE = (
-    Picture("running", "test_", (*"also show prices.py", "enter")),
+    Picture("running", "1 running", (*"also show prices.py", "enter")),
     Picture("approval", "esc not now", ("y",)),
-    Picture("tour", "tests pass"),
+    Picture("tour", "● ready"),
 )
 NARROW = (Picture("narrow", "esc not now"),)
 
 
 async def take(size: tuple[int, int], pictures: tuple[Picture, ...], directory: Path) -> None:
     """Runs the tour once in a window of this size and takes its pictures."""
-    home = Path(tempfile.mkdtemp(prefix="shop-"))
-    sample = home / "shop"
-    async with DemoServer(sample_dir=sample) as server:
-        session = StoredSession.unkept(home)
+    async with AsyncExitStack() as stack:
+        place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        shop = place / "shop"
+        server = await stack.enter_async_context(DemoServer(sample_dir=shop))
+        copy_sample_project(shop)
+        provider = AnthropicProvider(DEMO_MODEL, auth_token=server.token, base_url=server.base_url)
+        stack.push_async_callback(provider.aclose)
+        session = StoredSession.unkept(shop)
         bus = EventBus(session.origin())
         session.announce(bus, "")
-        workspace = Workspace(home, spool_dir=home / "spool")
+        workspace = Workspace(shop, spool_dir=place / "spool")
         loop = AgentLoop(
             AgentLoopConfig(
-                provider=AnthropicProvider(DEMO_MODEL, auth_token=server.token, base_url=server.base_url),
-                tools=default_tools(workspace, is_read_only_command=lambda line: is_read_only_command(line, home)),
-                workspace=home,
+                provider=provider,
+                tools=default_tools(workspace, is_read_only_command=lambda line: is_read_only_command(line, shop)),
+                workspace=shop,
                 bus=bus,
-                policy=PermissionPolicy(home, rules=[Rule.parse(*rule) for rule in server.rules]),
+                policy=PermissionPolicy(shop, rules=[Rule.parse(*rule) for rule in server.rules]),
                 gate=ApprovalGate(interactive=True),
             )
         )

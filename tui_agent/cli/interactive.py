@@ -2,7 +2,10 @@
 
 import asyncio
 import os
+import signal
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,5 +52,20 @@ async def _run(options: LaunchOptions) -> int:
             place=Place.of(options.cwd, Path.home()),
             surroundings=Surroundings.of_environment(os.environ, reduced_motion=chosen.reduced_motion),
         )
-        await app.run_async()
+        with _leaving_on_signals(app):
+            await app.run_async()
     return app.return_code or 0
+
+
+@contextmanager
+def _leaving_on_signals(app: TuiAgentApp) -> Generator[None]:
+    """TERM and HUP leave the app as its quit key does: what runs is cancelled, the terminal is restored."""
+    loop = asyncio.get_running_loop()
+    signals = (signal.SIGTERM, signal.SIGHUP)
+    for number in signals:
+        loop.add_signal_handler(number, app.exit, None, 128 + number)
+    try:
+        yield
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)
