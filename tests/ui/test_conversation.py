@@ -212,6 +212,37 @@ async def test_keys_go_from_part_to_part_and_open_them() -> None:
         assert any(row.startswith("▎  ▸ thinking  ho") for row in seen(conversation))
 
 
+async def test_keys_scroll_where_the_keyboard_is() -> None:
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, *many(20))
+        conversation.focus()
+        places = []
+        for key in ("up", "up", "down", "pageup", "pagedown", "home", "end"):
+            await pilot.press(key)
+            await pilot.pause()
+            places.append(conversation.max_scroll_y - conversation.scroll_offset.y)
+
+        assert places[:3] == [1, 2, 1]
+        assert places[3] > 5
+        assert places[4] == 1
+        assert places[5:] == [conversation.max_scroll_y, 0]
+
+
+async def test_a_click_that_ends_a_selection_opens_nothing() -> None:
+    app = ListeningApp()
+    async with app.run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, answer("I look."), queued("c1", "read"))
+        place = seen(conversation).index("   ▸ read ×1")
+
+        await pilot.mouse_down(Conversation, offset=(3, place))
+        await pilot.hover(Conversation, offset=(8, place))
+        await pilot.mouse_up(Conversation, offset=(8, place))
+        await pilot.click(Conversation, offset=(30, 10))
+        await pilot.pause()
+
+        assert app.chosen == []
+
+
 async def test_search_goes_through_matches_and_opens_what_is_folded() -> None:
     async with HostApp().run_test(size=SIZE) as pilot:
         conversation = await tell(

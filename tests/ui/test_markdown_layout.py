@@ -96,6 +96,18 @@ def test_a_table_that_fits_is_as_wide_as_it_needs() -> None:
     assert rows("| a | b |\n|---|:-:|\n| 1 | two |", 40) == ["a │  b ", "──┼────", "1 │ two"]
 
 
+def test_narrow_columns_break_their_words() -> None:
+    source = "| abcdefg | bcdefgh | cdefghi | 日本語日本 |\n|---|---|---|---|\n| 1 | 2 | 3 | 4 |"
+
+    assert rows(source, 30) == [
+        "abcdef │ bcdef │ cdefg │ 日本 ",
+        "g      │ gh    │ hi    │ 語日 ",
+        "       │       │       │ 本   ",
+        "───────┼───────┼───────┼──────",
+        "1      │ 2     │ 3     │ 4    ",
+    ]
+
+
 def test_a_table_with_too_many_columns_becomes_records() -> None:
     source = "| name | size | kind |\n|---|---|---|\n| one | 1 | x |\n| two | 2 | y |"
 

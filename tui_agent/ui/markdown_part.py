@@ -87,8 +87,6 @@ class MarkdownPart(Part):
             self._read_all(width)
             shift = self.height(width) - before if first > 0 else 0
             first, last = first + shift, last + shift
-        elif self._width != width:
-            self._fit(width)
         place = self._index.find(first)
         row = self._index.start(place) if place < len(self._units) else last + 1
         while row <= last and place < len(self._units):
@@ -114,12 +112,6 @@ class MarkdownPart(Part):
         if self.pinned and row == self._index.total - 1:
             return Line((*line.runs, CARET), line.joint, line.indent, line.fill)
         return line
-
-    def changed(self) -> None:
-        """Forgets everything but its text."""
-        super().changed()
-        self.forget()
-        self._index = HeightIndex()
 
     def forget(self) -> None:
         """Lets its units go and keeps their heights."""

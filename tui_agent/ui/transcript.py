@@ -141,13 +141,6 @@ class Transcript:
         self._heights.set(place, self._height(part))
         self._mark(place, part.dirty_row)
 
-    def clear(self) -> None:
-        """Forgets everything."""
-        self.parts.clear()
-        self._kept.clear()
-        self._heights = HeightIndex()
-        self._dirty = 0
-
     def take_dirty(self) -> int | None:
         """The first row that looks different since this was asked last; None where none does."""
         dirty, self._dirty = self._dirty, None
