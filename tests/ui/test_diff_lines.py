@@ -44,6 +44,25 @@ def test_changes_inside_a_line_are_found() -> None:
     assert added.changes == ()
 
 
+def test_a_line_is_compared_with_the_one_that_is_like_it() -> None:
+    new = ("+    # Ten or more includes ten.", "+    if quantity >= BULK:", "+    pass")
+    text = "\n".join(("@@ -1 +1,3 @@", "-    if quantity > BULK:", *new))
+
+    removed, comment, condition, last = read_diff(text)[1:]
+
+    assert removed.changes == ()
+    assert [condition.text[start:end] for start, end in condition.changes] == ["="]
+    assert comment.changes == last.changes == ()
+
+
+def test_each_line_has_one_counterpart_at_most_and_in_order() -> None:
+    text = "@@ -1,2 +1,2 @@\n-value = 1\n-other = 2\n+value = 10\n+other = 20\n"
+
+    changed = [[line.text[start:end] for start, end in line.changes] for line in read_diff(text)[1:]]
+
+    assert changed == [["1"], ["2"], ["10"], ["20"]]
+
+
 def test_lines_that_look_like_headers_count_inside_a_hunk() -> None:
     lines = read_diff("--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n--- a\n-b\n+++ c\n+d\n")
 

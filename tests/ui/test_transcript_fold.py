@@ -1,8 +1,11 @@
 """From events to what the conversation shows: the same for live, resumed and replayed sessions."""
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.ui.row_kit import (
     DIFF,
@@ -40,6 +43,7 @@ from tui_agent.protocol.events import (
     Warned,
 )
 from tui_agent.protocol.messages import AssistantMessage, ImageBlock, TextBlock, ThinkingBlock, Usage, UserMessage
+from tui_agent.ui.styled_lines import width_of_runs
 from tui_agent.ui.transcript import Transcript
 from tui_agent.ui.transcript_fold import TranscriptFold
 from tui_agent.ui.transcript_parts import MOST_DIFF_ROWS, CallsPart
@@ -350,3 +354,33 @@ def test_a_whole_session_reads_well() -> None:
     assert rows[-1] == "   Good, then I only change the helper▍"
     assert " You  ↳ steered after step 2" in rows
     assert "   ▸ read ×2, grep ×1, bash ×1, edit ×1 · 1 failed" in rows
+
+
+AWKWARD = "[]/@=`*_|>#-1. \n\t\\\x1b\x9b\x07\r\u202e\u200b\u2066\ufeff\u00a0\ue000日👍e\u0301"
+
+
+@given(st.text(st.sampled_from(AWKWARD) | st.characters(), max_size=80), st.integers(16, 80))
+def test_whatever_comes_in_no_cell_hides_and_no_row_is_wider_than_asked(text: str, width: int) -> None:
+    teller, transcript = Teller(), Transcript()
+    fold = TranscriptFold(transcript)
+    diff = f"@@ -1 +1 @@\n-{text}\n+{text}!"
+    for event in (
+        user(text),
+        started(),
+        delta(text),
+        answer(text, thinking=text),
+        queued("c1", text),
+        ended("c1", text, "ok", {"path": text, "diff": diff}),
+        Warned(code="x", text=text),
+        PlanProposed(plan_id="p", text=f"```\n{text}\n```\n\n| {text} | b |\n|---|---|\n| c | {text} |"),
+        TodoUpdated(items=(TodoItem(text=text, status="pending"),)),
+        RunEnded(reason="error", error=text),
+    ):
+        fold.apply(teller.tell(event))
+
+    rows_of(transcript, width)
+
+    for row in range(transcript.total):
+        line = transcript.line(row)
+        assert width_of_runs(line.runs) <= width
+        assert {unicodedata.category(character) for character in line.plain}.isdisjoint({"Cc", "Cf", "Cs", "Co", "Cn"})

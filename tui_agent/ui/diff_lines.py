@@ -60,7 +60,7 @@ def diff_counts(lines: Sequence[DiffLine]) -> tuple[int, int]:
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)", re.DOTALL)
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
-_LEAST_ALIKE = 0.4
+_LEAST_ALIKE = 0.5
 """Lines less alike than this are simply other lines."""
 
 
@@ -106,14 +106,24 @@ def _with_changes(lines: list[DiffLine]) -> Iterator[DiffLine]:
                 yield lines[place]
                 place += 1
             continue
-        pairs = [_changes(before.text, after.text) for before, after in zip(removed, added, strict=False)]
-        for line, (spans, _) in zip(removed, pairs, strict=False):
-            yield replace(line, changes=spans)
-        yield from removed[len(pairs) :]
-        for line, (_, spans) in zip(added, pairs, strict=False):
-            yield replace(line, changes=spans)
-        yield from added[len(pairs) :]
+        yield from _compared(removed, added)
         place += len(removed) + len(added)
+
+
+def _compared(removed: Sequence[DiffLine], added: Sequence[DiffLine]) -> list[DiffLine]:
+    """Lines that went and came, each of the former with what differs in its counterpart."""
+    lines = [*removed, *added]
+    nearest = 0
+    for number, before in enumerate(removed):
+        spare = len(added) - nearest - (len(removed) - number)
+        for other in range(nearest, min(len(added), nearest + max(0, spare) + 1)):
+            spans = _changes(before.text, added[other].text)
+            if spans is not None:
+                lines[number] = replace(before, changes=spans[0])
+                lines[len(removed) + other] = replace(added[other], changes=spans[1])
+                nearest = other + 1
+                break
+    return lines
 
 
 def _run(lines: Sequence[DiffLine], place: int, kind: DiffKind) -> list[DiffLine]:
@@ -123,14 +133,14 @@ def _run(lines: Sequence[DiffLine], place: int, kind: DiffKind) -> list[DiffLine
     return list(lines[place:end])
 
 
-def _changes(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]]:
-    """What differs in two lines; nothing where they are too long or too different to say."""
+def _changes(before: str, after: str) -> tuple[tuple[Span, ...], tuple[Span, ...]] | None:
+    """What differs in two lines; None where they are too long or too different to say."""
     if max(len(before), len(after)) > LONGEST_COMPARED:
-        return (), ()
+        return None
     old, new = _TOKEN.findall(before), _TOKEN.findall(after)
     matcher = SequenceMatcher(None, old, new, autojunk=False)
-    if matcher.ratio() < _LEAST_ALIKE:
-        return (), ()
+    if matcher.quick_ratio() < _LEAST_ALIKE or matcher.ratio() < _LEAST_ALIKE:
+        return None
     removed: list[Span] = []
     added: list[Span] = []
     for tag, old_from, old_to, new_from, new_to in matcher.get_opcodes():

@@ -232,7 +232,7 @@ class FileDiffPart(Part):
         rows.extend(row.prefixed((BODY, "")) for row in shown)
         if len(shown) < len(body):
             more = f"… {count_text(len(body) - len(shown), 'more row')}"
-            rows.append(Line(((f"{BODY}{more}", "muted"),)))
+            rows.append(Line(clipped(((f"{BODY}{more}", "muted"),), width)))
         return rows
 
 
@@ -251,7 +251,8 @@ class TodoPart(Part):
     def layout(self, width: int) -> list[Line]:
         """A count, then an item a row or more."""
         done = sum(item.status == "done" for item in self._items)
-        rows = [Line(((BODY, ""), ("Plan", "strong"), (f"  {done} of {len(self._items)} done", "muted")))]
+        count = f"  {done} of {len(self._items)} done"
+        rows = [Line(clipped(((BODY, ""), ("Plan", "strong"), (count, "muted")), width))]
         for item in self._items:
             style = {"done": "muted", "in_progress": "strong", "pending": ""}[item.status]
             lines = wrapped([(sanitise(item.text), style)], width - len(BODY) - 2)
