@@ -1,6 +1,7 @@
 """The full-screen app: an engine with a person in front of it."""
 
 import asyncio
+import logging
 import os
 import signal
 import sys
@@ -9,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from tui_agent.agent import AgentLoop
+from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.session import SessionStore
 from tui_agent.ui.app import TuiAgentApp
@@ -19,6 +22,9 @@ from tui_agent.ui.surroundings import Place, Surroundings
 from .assembly import assembled, prepare_settings
 from .launch_options import PICK, LaunchOptions
 from .log_file import log_to_file
+
+RUN_PATIENCE = 4.0
+"""Seconds that a run gets to end when the app is left in the middle of it."""
 
 
 def run_interactive(options: LaunchOptions) -> int:
@@ -54,14 +60,33 @@ async def _run(options: LaunchOptions) -> int:
         )
         with _leaving_on_signals(app):
             await app.run_async()
+            await _run_over(engine.loop, engine.bus)
     return app.return_code or 0
+
+
+async def _run_over(loop: AgentLoop, bus: EventBus) -> None:
+    """Ends the run that the app left behind and waits for its end, so that the journal tells how it ended."""
+    if not loop.running:
+        return
+    with bus.subscribe() as heard:
+        loop.abort("the program was left")
+        try:
+            async with asyncio.timeout(RUN_PATIENCE):
+                async for _ in heard.batches():
+                    if not loop.running:
+                        return
+        except TimeoutError:
+            logging.getLogger(__name__).warning("a run did not end within %g s", RUN_PATIENCE)
 
 
 @contextmanager
 def _leaving_on_signals(app: TuiAgentApp) -> Generator[None]:
-    """TERM and HUP leave the app as its quit key does: what runs is cancelled, the terminal is restored."""
+    """Signals leave the app as its quit key does: what runs is cancelled, the terminal is restored.
+
+    INT comes from outside only: on the terminal `ctrl+c` is a key of the app.
+    """
     loop = asyncio.get_running_loop()
-    signals = (signal.SIGTERM, signal.SIGHUP)
+    signals = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
     for number in signals:
         loop.add_signal_handler(number, app.exit, None, 128 + number)
     try:
