@@ -155,6 +155,7 @@ async def test_the_newest_call_stays_in_sight_until_somebody_looks_back() -> Non
         story.call("read", "and another")
         pilot.app.tell(seen)
         await pilot.pause()
+        await pilot.pause()
         assert pilot.app.rows.scroll_y == pilot.app.rows.max_scroll_y
 
 
@@ -168,6 +169,7 @@ async def test_the_clock_runs_only_while_something_does() -> None:
         seen = len(story.envelopes)
         story.end()
         pilot.app.tell(seen)
+        await pilot.pause()
         assert not timer._active.is_set()
 
 

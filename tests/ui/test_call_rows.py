@@ -51,6 +51,36 @@ def test_time_spent_waiting_for_a_person_is_told_apart() -> None:
     assert rows(story)[0].rstrip().endswith("you 4 s  2 kB  0.50 s")
 
 
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (60, "/tmp/tour-x1/shop/cart.py"),
+        (44, "…/tour-x1/shop/cart.py"),
+        (36, "…/shop/cart.py"),
+        (30, "…/cart.py"),
+    ],
+)
+def test_of_a_long_path_the_end_is_shown(width: int, shown: str) -> None:
+    story = Story().run("x").step(0)
+    story.call("read", "/tmp/tour-x1/shop/cart.py")
+
+    assert rows(story, width)[0].split()[3] == shown
+
+
+def test_of_a_long_name_the_beginning_is_shown() -> None:
+    story = Story().run("x").step(0)
+    story.call("read", "src/a_very_long_file_name.py")
+
+    assert rows(story, 32)[0].split()[3] == "a_very_lon…"
+
+
+def test_of_a_long_command_the_beginning_is_shown() -> None:
+    story = Story().run("x").step(0)
+    story.call("bash", "pytest -q tests/test_cart.py")
+
+    assert "pytest -q…" in rows(story, 32)[0]
+
+
 def test_progress_is_shown_as_a_share() -> None:
     story = Story().run("x").step(0)
     call_id = story.queued("fetch", "docs")

@@ -541,6 +541,19 @@ async def test_selected_text_is_copied_before_anything_else() -> None:
         assert on.app.is_running
 
 
+async def test_text_selected_in_the_composer_is_copied_and_stays() -> None:
+    async with stage() as on:
+        await on.type("half a thought")
+        await on.pilot.press("shift+home", "ctrl+c")
+        await on.pilot.pause()
+        assert on.app.clipboard == "half a thought"
+        assert on.draft == "half a thought"
+
+        await on.pilot.press("ctrl+c")
+        await on.pilot.pause()
+        assert on.draft == ""
+
+
 async def test_the_composer_folds_a_long_paste_and_sends_it_whole() -> None:
     text = "\n".join(f"line {number}" for number in range(214))
     async with stage(["Long."]) as on:

@@ -13,6 +13,7 @@ from tests.ui.story import Story, working
 from tui_agent.protocol.events import ContextUsage, PermissionModeChanged, StepRetry
 from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
 from tui_agent.ui.call_ledger import CallLedger
+from tui_agent.ui.status_view import StatusView
 from tui_agent.ui.surroundings import Place, Surroundings
 from tui_agent.ui.widgets.notice_lines import AttentionLine, InterruptMenu, PanelStrip
 from tui_agent.ui.widgets.queue_strip import QueueStrip
@@ -45,13 +46,14 @@ async def drawn(widget: Widget, width: int, tell: Callable[[], object] = lambda:
 def telling(widget: StatusLine | TitleBar | QueueStrip, story: Story) -> Callable[[], None]:
     def tell() -> None:
         for envelope in story.envelopes:
+            widget._view.apply(envelope)
             widget.apply(envelope)
 
     return tell
 
 
 def status_line(story: Story) -> StatusLine:
-    return StatusLine(Surroundings(clock=lambda: story.now))
+    return StatusLine(Surroundings(clock=lambda: story.now), StatusView())
 
 
 # --- status line ------------------------------------------------------------------------------------------------------
@@ -138,7 +140,7 @@ async def test_the_hints_follow_what_can_be_done() -> None:
         assert "enter send" in widget.render().plain
         widget.typing, widget.waiting = False, 1
         assert "ctrl+s send what waits" in widget.render().plain
-        widget.apply(story.run("x").envelopes[-3])
+        telling(widget, story.run("x"))()
         widget.typing = True
         assert "alt+enter follow-up" in widget.render().plain
 
@@ -156,7 +158,7 @@ async def test_the_status_never_runs_over(width: int) -> None:
 async def title_of(width: int, mode: PermissionMode = PermissionMode.ASK, label: str = "", branch: str = "main") -> str:
     story = Story()
     story.tell(PermissionModeChanged(old=PermissionMode.ASK, new=mode, by="user"))
-    widget = TitleBar(Place("~/shop", branch), label)
+    widget = TitleBar(Place("~/shop", branch), label, StatusView())
     (line,) = await drawn(widget, width, telling(widget, story))
     return line
 
@@ -185,7 +187,7 @@ async def test_the_mode_is_the_last_to_go(width: int) -> None:
 
 
 async def queue_of(story: Story, width: int = 120) -> list[str]:
-    widget = QueueStrip()
+    widget = QueueStrip(StatusView())
     return await drawn(widget, width, telling(widget, story))
 
 
@@ -267,8 +269,8 @@ async def test_without_a_question_there_is_no_line() -> None:
 @pytest.mark.parametrize(
     ("running", "waiting", "text"),
     [
-        (2, 1, " esc again: cancel 2 tools and stop  ·  s stop after this step  ·  n send queued now"),
-        (0, 0, " esc again: cancel and stop  ·  s stop after this step"),
+        (2, 1, " esc again: cancel 2 tools and stop · s stop after this step · n send queued now"),
+        (0, 0, " esc again: cancel and stop · s stop after this step"),
     ],
 )
 async def test_the_interrupt_menu_tells_consequences(running: int, waiting: int, text: str) -> None:
@@ -319,7 +321,12 @@ async def test_no_text_from_outside_acts_in_any_line(text: str) -> None:
     story = Story(model=text).run("x")
     story.sends(text)
     story.status("running_tools").started(story.queued(text, text), text, text)
-    title, status, queue, line = TitleBar(Place(text, text), text), status_line(story), QueueStrip(), AttentionLine()
+    title, status, queue, line = (
+        TitleBar(Place(text, text), text, StatusView()),
+        status_line(story),
+        QueueStrip(StatusView()),
+        AttentionLine(),
+    )
     shown = [
         *await drawn(title, 80, telling(title, story)),
         *await drawn(status, 80, telling(status, story)),

@@ -40,6 +40,7 @@ def _command_offers() -> type[Provider]:
 class TuiAgentApp(App[None]):
     """Shows one agent. `run()` returns once the person quits; the terminal is then as it was."""
 
+    TITLE = "tui-agent"
     # A screen that is there from the beginning does not load its own style sheet.
     CSS_PATH = "screens/chat.tcss"
     CSS = """
@@ -185,10 +186,11 @@ class TuiAgentApp(App[None]):
         self.chat.in_order(self._escalate)
 
     def _escalate(self) -> None:
-        selected = self.screen.get_selected_text()
+        selected = self.screen.get_selected_text() or self.chat.entry.composer.selected_text
         if selected:
             self.copy_to_clipboard(selected)
             self.screen.clear_selection()
+            self.chat.entry.composer.forget_selection()
         elif not self.chat.clear_or_cancel():
             now = self._surroundings.clock()
             if now - self._quit_asked <= QUIT_SECONDS:

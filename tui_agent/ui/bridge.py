@@ -215,8 +215,7 @@ class AgentBridge:
             past: events of an earlier life of the session, handed over first.
         """
         with self._bus.subscribe(since=0) as subscription:
-            for start in range(0, len(past), _PAST_BATCH):
-                await _hand_over(post, past[start : start + _PAST_BATCH])
+            await _hand_over(post, past)
             async for batch in subscription.batches(pace=DELTA_PACE):
                 await _hand_over(post, batch)
 
@@ -254,11 +253,13 @@ class AgentBridge:
             self._enqueue(None)
 
 
-_PAST_BATCH = 500
-"""Past events handed over at once: few enough that keys are answered in between."""
+_MOST_AT_ONCE = 1_500
+"""Events handed over at once: few enough that keys are answered in between."""
 
 
 async def _hand_over(post: Callable[[AgentEvents], object], events: Sequence[Envelope]) -> None:
-    message = AgentEvents(events)
-    post(message)
-    await message.applied.wait()
+    """Hands events over and waits until they are shown."""
+    for start in range(0, len(events), _MOST_AT_ONCE):
+        message = AgentEvents(events[start : start + _MOST_AT_ONCE])
+        post(message)
+        await message.applied.wait()

@@ -5,7 +5,29 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events import RunEnded, SessionLoaded, ToolEnded, ToolQueued, ToolStatus
+from tui_agent.protocol.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    FileChanged,
+    HookEnded,
+    HookFailed,
+    HookStarted,
+    PermissionDecided,
+    RunEnded,
+    SessionLoaded,
+    SubagentEnded,
+    SubagentStarted,
+    ToolBlockedOn,
+    ToolData,
+    ToolEnded,
+    ToolOutput,
+    ToolProgress,
+    ToolQueued,
+    ToolStarted,
+    ToolStatus,
+    ToolUpdated,
+)
+from tui_agent.protocol.messages import Word
 
 from .call_view import CallView, call_of
 
@@ -21,6 +43,16 @@ KEPT_RESULTS = 32 * 1024 * 1024
 _FAILED: frozenset[ToolStatus] = frozenset(
     ("error", "timeout", "invalid", "not_found", "output_limit", "interrupted"),
 )
+
+
+HEARS: frozenset[type[Word]] = frozenset(
+    (
+        *(ToolQueued, ToolBlockedOn, ToolStarted, ToolUpdated, ToolProgress, ToolOutput, ToolData, ToolEnded),
+        *(HookStarted, HookEnded, HookFailed, PermissionDecided, ApprovalRequested, ApprovalResolved),
+        *(SubagentStarted, SubagentEnded, FileChanged, RunEnded, SessionLoaded),
+    )
+)
+"""The events that may change a call."""
 
 
 @dataclass(slots=True)

@@ -11,12 +11,15 @@ from .amounts import bytes_text, seconds_text
 from .call_ledger import LedgerCall
 from .call_view import CallView
 from .styled_lines import Run
-from .text import clip, one_line, sanitise, settle
+from .text import ELLIPSIS, clip, one_line, sanitise, settle
 
 TAIL_ROWS = 3
 """Rows of live output under a running call."""
 _TAIL_READ = 4_096
 """Characters of output looked at for them."""
+
+_LONGEST_SUMMARY = 400
+"""Cells of a summary that are looked at."""
 
 SPINNER = "◐◓◑◒"
 """Signs of a running call, one after another."""
@@ -80,7 +83,7 @@ def row_of(call: LedgerCall, context: RowContext) -> tuple[Run, ...]:
     right, right_style = _right(view, context)
     room = context.width - cell_len(head) - cell_len(number) - cell_len(name) - 1
     words = cell_len(right) + 2
-    summary = one_line(view.summary, max(0, room - words))
+    summary = _fitted_summary(view.summary, max(0, room - words))
     if room < words + 8:
         summary, right = "", clip(right, max(0, room))
     gap = " " * max(0, room - cell_len(summary) - cell_len(right))
@@ -139,6 +142,19 @@ def _right(view: CallView, context: RowContext) -> tuple[str, str]:
             return _waits_for(view, context), "waiting"
         case _:
             return "queued", "waiting"
+
+
+def _fitted_summary(summary: str, width: int) -> str:
+    """A summary that fits; of a long path the end says more than the beginning."""
+    shown = one_line(summary, _LONGEST_SUMMARY)
+    if cell_len(shown) <= width or " " in shown or "/" not in shown:
+        return clip(shown, width)
+    parts = shown.split("/")
+    for kept in range(1, len(parts)):
+        end = ELLIPSIS + "/" + "/".join(parts[kept:])
+        if cell_len(end) <= width:
+            return end
+    return clip(parts[-1], width)
 
 
 def _waits_for(view: CallView, context: RowContext) -> str:

@@ -2,7 +2,11 @@
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, RunEnded, SessionLoaded
+from tui_agent.protocol.messages import Word
 from tui_agent.protocol.permissions import ApprovalRequest
+
+HEARS: frozenset[type[Word]] = frozenset((ApprovalRequested, ApprovalResolved, RunEnded, SessionLoaded))
+"""The events that may change the questions."""
 
 
 class PendingApprovals:

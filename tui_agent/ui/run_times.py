@@ -22,10 +22,19 @@ from tui_agent.protocol.events import (
     ToolStarted,
     ToolStatus,
 )
-from tui_agent.protocol.messages import AssistantMessage
+from tui_agent.protocol.messages import AssistantMessage, Word
 
 SpanKind = Literal["model", "waits", "asks", "runs", "failed", "stopped"]
 """What somebody does: the model answers; a call waits its turn or for a person, executes, failed, was cancelled."""
+
+
+HEARS: frozenset[type[Word]] = frozenset(
+    (
+        *(RunStarted, RunEnded, SessionLoaded, StepStarted, StepRetry, MessageEnded, MessageDiscarded),
+        *(ToolQueued, ToolStarted, ToolEnded, ApprovalRequested, ApprovalResolved, SteeringDelivered),
+    )
+)
+"""The events that may change the times."""
 
 
 @dataclass(slots=True)

@@ -1,6 +1,7 @@
 """What goes on, in one place: the fold behind the title bar and the status line."""
 
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
@@ -21,9 +22,17 @@ from tui_agent.protocol.events import (
     ToolStarted,
     UsageUpdated,
 )
-from tui_agent.protocol.messages import Usage
+from tui_agent.protocol.messages import Usage, Word
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.reports import RunReason
+
+HEARS: frozenset[type[Word]] = frozenset(
+    (
+        *(AgentCreated, RunStarted, RunEnded, SessionLoaded, StatusChanged, StepStarted, StepRetry, ContextUsage),
+        *(ToolStarted, ToolEnded, ApprovalRequested, ApprovalResolved, PermissionModeChanged, UsageUpdated),
+    )
+)
+"""The events that may change the status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,8 @@ class RunningCall:
 @dataclass(slots=True)
 class StatusView:
     """Status, model, mode, tokens and what runs, as far as the events told. Changed by `apply` only."""
+
+    HEARS: ClassVar[frozenset[type[Word]]] = HEARS
 
     status: Status = "idle"
     detail: str = ""

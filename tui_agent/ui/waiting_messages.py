@@ -4,7 +4,10 @@ from dataclasses import dataclass
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import SteeringDelivered, SteeringDropped, SteeringQueued, SteeringRequeued
-from tui_agent.protocol.messages import UserKind
+from tui_agent.protocol.messages import UserKind, Word
+
+HEARS: frozenset[type[Word]] = frozenset((SteeringQueued, SteeringRequeued, SteeringDelivered, SteeringDropped))
+"""The events that may change the queue."""
 
 
 @dataclass(frozen=True, slots=True)

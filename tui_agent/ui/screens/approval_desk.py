@@ -5,13 +5,15 @@ never replaced; whatever settles it elsewhere closes it. The answer carries the 
 """
 
 from collections.abc import Callable
+from typing import ClassVar
 
 from textual.screen import SystemModalScreen
 from textual.timer import Timer
 
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.messages import Word
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
-from tui_agent.ui.pending_approvals import PendingApprovals
+from tui_agent.ui.pending_approvals import HEARS, PendingApprovals
 from tui_agent.ui.surroundings import Clock
 from tui_agent.ui.widgets.notice_lines import AttentionLine
 
@@ -26,6 +28,8 @@ Decide = Callable[[str, ApprovalDecision], bool]
 
 class ApprovalDesk:
     """Holds the questions of one chat screen and shows them one after another."""
+
+    HEARS: ClassVar[frozenset[type[Word]]] = HEARS
 
     def __init__(self, chat: ChatLayout, line: AttentionLine, decide: Decide, clock: Clock) -> None:
         self._chat = chat

@@ -1,6 +1,6 @@
 """The chat: a fold over the events. Live, resumed and replayed sessions come the same way and look the same."""
 
-from collections.abc import Coroutine
+from collections.abc import Container, Coroutine
 from typing import Protocol
 
 from textual import on
@@ -10,16 +10,11 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     AgentEvent,
     Failed,
-    MessageDelta,
     MessageEnded,
     MessageStarted,
     Noticed,
     RunStarted,
     SessionLoaded,
-    ToolData,
-    ToolOutput,
-    ToolProgress,
-    ToolUpdated,
     Warned,
 )
 from tui_agent.protocol.messages import UserMessage
@@ -33,7 +28,7 @@ from .chat_keys import ChatKeys, ChatOptions
 
 
 class ShowsEvents(Protocol):
-    """A part of the screen that the engine feeds."""
+    """A part of the screen that the engine feeds. Those that name the events they hear are told no others."""
 
     def apply(self, envelope: Envelope, /) -> object:
         """Takes one event."""
@@ -51,6 +46,7 @@ class ChatScreen(ChatKeys):
             *(self.view, self.conversation, self.panel, self.timeline, self.strip),
             *(self.queue, self.title_bar, self.status_line, self._desk),
         )
+        self._listeners: dict[type[AgentEvent], tuple[ShowsEvents, ...]] = {}
 
     def on_mount(self) -> None:
         """Begins to listen and to serve; what the model needs is loaded once the screen is painted."""
@@ -65,15 +61,13 @@ class ChatScreen(ChatKeys):
 
     def apply(self, envelope: Envelope) -> None:
         """Hands one event to what shows it."""
-        match envelope.event:
-            case MessageDelta():
-                self.conversation.apply(envelope)
-            case ToolOutput() | ToolProgress() | ToolUpdated() | ToolData():
-                self.panel.apply(envelope)
-            case event:
-                for part in self._parts:
-                    part.apply(envelope)
-                self._look_after(event)
+        kind = type(envelope.event)
+        listeners = self._listeners.get(kind)
+        if listeners is None:
+            listeners = self._listeners[kind] = tuple(part for part in self._parts if kind in _heard_by(part, kind))
+        for part in listeners:
+            part.apply(envelope)
+        self._look_after(envelope.event)
 
     def _look_after(self, event: AgentEvent) -> None:
         """What an event means for the screen as a whole."""
@@ -138,3 +132,8 @@ class ChatScreen(ChatKeys):
             if message.message_id not in known:
                 self.queue.forget(message.message_id)
                 self.bridge.keep(message.kind, message.text)
+
+
+def _heard_by(part: ShowsEvents, kind: type[AgentEvent]) -> Container[type[AgentEvent]]:
+    """The events a part wants to hear; all, where it does not say."""
+    return getattr(part, "HEARS", (kind,))

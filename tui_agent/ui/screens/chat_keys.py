@@ -13,7 +13,6 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.ui.bridge import AgentBridge
 from tui_agent.ui.commands import Command, bindings_for, commands_for
 from tui_agent.ui.slash_input import SlashCall, UnknownSlash, read_slash
-from tui_agent.ui.status_view import StatusView
 from tui_agent.ui.surroundings import Place, Surroundings
 from tui_agent.ui.widgets.composer import Composer
 from tui_agent.ui.widgets.notice_lines import InterruptMenu
@@ -61,8 +60,6 @@ class ChatKeys(ChatLayout):
         """What it began with."""
         self.bridge = bridge
         """The door to the agent."""
-        self.view = StatusView()
-        """What goes on."""
         self.commands = ChatCommands(self, bridge, self.view)
         """What can be asked for by name."""
 

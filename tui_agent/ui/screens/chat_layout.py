@@ -9,6 +9,7 @@ from textual.events import Key
 from textual.screen import Screen
 
 from tui_agent.ui.hosting import any_app
+from tui_agent.ui.status_view import StatusView
 from tui_agent.ui.surroundings import Place, Surroundings
 from tui_agent.ui.widgets.conversation import Conversation
 from tui_agent.ui.widgets.entry import Entry
@@ -35,17 +36,19 @@ class ChatLayout(Screen[None]):
 
     def __init__(self, place: Place, label: str, ideas: Sequence[str], surroundings: Surroundings) -> None:
         super().__init__()
-        self.title_bar = TitleBar(place, label, id="title")
+        self.view = StatusView()
+        """What goes on."""
+        self.title_bar = TitleBar(place, label, self.view, id="title")
         self.welcome = Welcome(label, ideas, id="welcome")
         self.conversation = Conversation(id="conversation")
         self.panel = ToolPanel(surroundings, id="panel")
         self.timeline = Timeline(surroundings, id="timeline")
         self.strip = PanelStrip(self.panel.ledger, id="strip")
-        self.queue = QueueStrip(id="queue")
+        self.queue = QueueStrip(self.view, id="queue")
         self.attention = AttentionLine(id="attention")
         self.menu = InterruptMenu(id="interrupt")
         self.entry = Entry(id="entry")
-        self.status_line = StatusLine(surroundings, id="status")
+        self.status_line = StatusLine(surroundings, self.view, id="status")
 
     def compose(self) -> ComposeResult:
         """All parts, from the top."""
@@ -131,10 +134,11 @@ class ChatLayout(Screen[None]):
 
     @on(PanelStrip.Clicked)
     def _strip_clicked(self) -> None:
-        self._set_drawer(True)
+        self._set_drawer(not self.drawer_open)
 
     def _set_drawer(self, shown: bool) -> None:
         self.set_class(shown, "-drawer")
+        self.strip.panel_open = shown
         if shown:
             self.panel.focus_list()
         else:

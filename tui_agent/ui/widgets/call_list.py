@@ -1,7 +1,8 @@
 """The rows of the tool panel, drawn line by line: 10,000 calls cost what the visible ones cost."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from rich.segment import Segment
 from rich.style import Style
@@ -9,10 +10,11 @@ from textual.binding import BindingType
 from textual.events import Click, Resize
 from textual.geometry import Region, Size
 from textual.message import Message
-from textual.reactive import var
+from textual.reactive import Reactive, var
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.timer import Timer
+from textual.widget import Widget
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.ui.call_ledger import FILTERS, CallFilter, CallLedger, LedgerCall
@@ -21,6 +23,8 @@ from tui_agent.ui.call_view import CallView
 from tui_agent.ui.commands import bindings_for
 from tui_agent.ui.panel_rows import PanelRows
 from tui_agent.ui.surroundings import Surroundings
+
+from .settling import Settling
 
 TICK = 0.2
 """Seconds between two looks at the clocks."""
@@ -35,7 +39,7 @@ STYLES = (
 )
 
 
-class CallList(ScrollView, can_focus=True):
+class CallList(Settling, ScrollView, can_focus=True):
     """One row a call, live output under those that run, a line where a step begins."""
 
     DEFAULT_CSS = """
@@ -43,6 +47,7 @@ class CallList(ScrollView, can_focus=True):
         scrollbar-size-vertical: 1;
         scrollbar-size-horizontal: 0;
         overflow-x: hidden;
+        overflow-y: scroll;
         & > .call--waiting { color: $text-muted; }
         & > .call--asking { color: $warning; text-style: bold; }
         & > .call--running { color: $primary; }
@@ -86,6 +91,8 @@ class CallList(ScrollView, can_focus=True):
         self._rows = PanelRows()
         self._cursor: int | None = None
         self._follows = True
+        self._moved = False
+        self._blocks: set[int] = set()
         self._frame = 0
         self._timer: Timer | None = None
         self._styles: dict[str, Style] = {}
@@ -113,14 +120,29 @@ class CallList(ScrollView, can_focus=True):
             return False
         if change.moved:
             self._cursor = self._rows.index_of(selected) if self.chosen != "all" else self._cursor
+        self._moved = self._moved or change.moved
+        self._blocks.update(change.blocks)
+        self.changed()
+        return True
+
+    def settle(self) -> None:
+        """Draws the rows that changed, or all where some moved; lets the clock run or stand."""
+        moved, blocks = self._moved, self._blocks
+        self._moved, self._blocks = False, set()
+        if moved:
             self._lay_out()
-        for index in change.blocks:
-            start, height = self._rows.block(index)
-            self.refresh(Region(0, start - self.scroll_offset.y, self.size.width, height))
+        else:
+            self._refresh_blocks(blocks)
         if self._timer is not None:
             moving = self.ledger.places["running"] or self.ledger.places["needs_you"]
             (self._timer.resume if moving else self._timer.pause)()
-        return True
+
+    def _refresh_blocks(self, indexes: Iterable[int]) -> None:
+        top, size = self.scroll_offset.y, self.size
+        for index in indexes:
+            start, height = self._rows.block(index)
+            if start < top + size.height and start + height > top:
+                self.refresh(Region(0, start - top, size.width, height))
 
     def select(self, call_id: str) -> None:
         """Puts the cursor on a call; a filter that hides it is lifted. Unknown calls are ignored."""
@@ -169,10 +191,10 @@ class CallList(ScrollView, can_focus=True):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Follows the newest call only while it is in sight."""
         super().watch_scroll_y(old_value, new_value)
-        if new_value < old_value:
-            self._follows = False
-        elif new_value >= self.max_scroll_y:
+        if new_value >= self.max_scroll_y:
             self._follows = True
+        elif new_value < old_value:
+            self._follows = False
 
     def on_click(self, event: Click) -> None:
         """A click selects a row, another one opens it."""
@@ -225,8 +247,15 @@ class CallList(ScrollView, can_focus=True):
         self._lay_out()
 
     def _lay_out(self) -> None:
-        self.virtual_size = Size(self.size.width, self._rows.total)
-        if self._follows:
+        follows, size = self._follows, self.size
+        if not size.height:
+            return
+        rows = Size(size.width, self._rows.total)
+        if rows != self.virtual_size:
+            # Set the usual way it would have the whole screen laid out, and nothing around the list moves.
+            self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), rows)
+            self._scroll_update(rows)
+        if follows:
             self.scroll_end(animate=False, immediate=True, x_axis=False)
         self.refresh()
 

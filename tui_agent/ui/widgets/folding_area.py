@@ -37,6 +37,10 @@ class FoldingArea(TextArea):
         self.move_cursor(self.document.end)
         self.scroll_cursor_visible()
 
+    def forget_selection(self) -> None:
+        """Selects nothing; the cursor stays."""
+        self.move_cursor(self.cursor_location)
+
     def put_back(self, text: str) -> None:
         """Puts a text in front of whatever is being written."""
         folded = self._folder.fold(text)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from textual.content import Content
 from textual.message import Message
@@ -10,12 +11,14 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.messages import Word
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.ui.amounts import count_text
-from tui_agent.ui.call_ledger import CallLedger
+from tui_agent.ui.call_ledger import HEARS, CallLedger
 from tui_agent.ui.commands import command, hint
 from tui_agent.ui.text import one_line
 
+from .settling import Settling
 from .tool_panel import counts
 
 OPEN_SECONDS = 6.0
@@ -134,8 +137,8 @@ class InterruptMenu(Widget):
         )
 
 
-class PanelStrip(Widget):
-    """What the tool panel would say, while a narrow window keeps it closed; a click opens it."""
+class PanelStrip(Settling):
+    """What the tool panel would say, while a narrow window keeps it closed; a click opens and closes it."""
 
     DEFAULT_CSS = """
     PanelStrip {
@@ -147,7 +150,12 @@ class PanelStrip(Widget):
 
     @dataclass
     class Clicked(Message):
-        """A person wants the panel."""
+        """A person wants the panel, or no longer."""
+
+    HEARS: ClassVar[frozenset[type[Word]]] = HEARS
+
+    panel_open = reactive(False)
+    """Whether the panel is there already."""
 
     def __init__(self, ledger: CallLedger, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -155,19 +163,19 @@ class PanelStrip(Widget):
 
     def apply(self, envelope: Envelope) -> None:
         """Takes one event that the ledger took before."""
-        self.refresh()
+        self.changed()
 
     def render(self) -> Content:
         """The line."""
         width = self.size.width
-        key = f" {hint('chat.toggle_panel', 'open')} "
+        key = f" {hint('chat.toggle_panel', 'close' if self.panel_open else 'open')} "
         left = Content.assemble(("─ ", "$border-blurred"), "tools  ", counts(self._ledger, width - 10), " ")
         right = Content(key if left.cell_length + len(key) <= width else "")
         rule = max(0, width - left.cell_length - right.cell_length)
         return Content("").join([left, Content.styled("─" * rule, "$border-blurred"), right])
 
     def on_click(self) -> None:
-        """A click opens the panel."""
+        """A click opens the panel, another one closes it."""
         self.post_message(self.Clicked())
 
 
@@ -175,7 +183,7 @@ def _fitted(parts: Sequence[Content], width: int) -> Content:
     """As many parts as fit, the first one always."""
     line = Content(" ")
     for number, part in enumerate(parts):
-        longer = line + (Content.styled("  ·  ", "$text-muted") if number else Content("")) + part
+        longer = line + (Content.styled(" · ", "$text-muted") if number else Content("")) + part
         if number and longer.cell_length > width:
             break
         line = longer

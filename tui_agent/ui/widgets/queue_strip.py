@@ -1,19 +1,23 @@
 """The messages that wait for delivery: a line each, with when it lands."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from rich.cells import cell_len
 from textual.content import Content
 from textual.events import Click
 from textual.message import Message
-from textual.widget import Widget
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import Status
+from tui_agent.protocol.messages import Word
 from tui_agent.ui.commands import hint
+from tui_agent.ui.status_view import HEARS as HEARD_BY_STATUS
 from tui_agent.ui.status_view import StatusView
 from tui_agent.ui.text import clip, one_line
-from tui_agent.ui.waiting_messages import WaitingMessage, WaitingMessages
+from tui_agent.ui.waiting_messages import HEARS, WaitingMessage, WaitingMessages
+
+from .settling import Settling
 
 MOST_ROWS = 4
 """Messages shown; more are counted."""
@@ -21,7 +25,7 @@ _LONGEST = 400
 """Cells of a message that are looked at."""
 
 
-class QueueStrip(Widget):
+class QueueStrip(Settling):
     """A rule and a line for each waiting message; nothing at all while none waits."""
 
     DEFAULT_CSS = """
@@ -44,10 +48,14 @@ class QueueStrip(Widget):
 
         message_id: str
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+    HEARS: ClassVar[frozenset[type[Word]]] = HEARS | HEARD_BY_STATUS
+
+    def __init__(self, view: StatusView, *, id: str | None = None) -> None:  # noqa: A002
+        """Makes the strip; `view` is somebody else's, and has taken each event before."""
         super().__init__(id=id)
         self._queue = WaitingMessages()
-        self._view = StatusView()
+        self._view = view
+        self._drawn: tuple[object, ...] = ()
 
     @property
     def last(self) -> WaitingMessage | None:
@@ -66,16 +74,22 @@ class QueueStrip(Widget):
     def forget(self, message_id: str) -> None:
         """Takes a message off that the agent does not know any more."""
         self._queue.forget(message_id)
-        self._show(changed=True)
+        self.changed()
 
     def apply(self, envelope: Envelope) -> None:
         """Takes one event."""
-        status = self._view.status
-        changed = self._queue.apply(envelope)
-        if self._view.apply(envelope) and self._queue.all and status != self._view.status:
-            self.refresh()
-        if changed:
-            self._show(changed=True)
+        if self._queue.apply(envelope) or self._queue.all:
+            self.changed()
+
+    def settle(self) -> None:
+        """Draws the queue; says so where another number of messages waits."""
+        messages, before = self._queue.all, self._drawn
+        self._drawn = (*messages, self._view.status)
+        if self._drawn == before:
+            return
+        self.display = bool(messages)
+        self.refresh(layout=len(self._drawn) != len(before))
+        self.post_message(self.Changed(len(messages)))
 
     def render(self) -> Content:
         """The rule and the lines; where there is room for one only, the newest message under their number."""
@@ -96,12 +110,6 @@ class QueueStrip(Widget):
         row = event.y - 1 if self.size.height > 1 else len(self._queue.all) - 1
         if 0 <= row < min(MOST_ROWS, len(self._queue.all)):
             self.post_message(self.EditRequested(self._queue.all[row].message_id))
-
-    def _show(self, *, changed: bool) -> None:
-        count = len(self._queue.all)
-        self.display = count > 0
-        self.refresh(layout=changed)
-        self.post_message(self.Changed(count))
 
 
 def _rule(width: int) -> Content:

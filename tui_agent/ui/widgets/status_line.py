@@ -1,19 +1,22 @@
 """The last line: what the agent does now, how full its window is, what it cost, and which keys matter here."""
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from textual.content import Content
 from textual.reactive import reactive
 from textual.timer import Timer
-from textual.widget import Widget
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import Status
+from tui_agent.protocol.messages import Word
 from tui_agent.ui.amounts import count_text, money_text, seconds_text, share_text, tokens_text
 from tui_agent.ui.commands import hint
-from tui_agent.ui.status_view import StatusView
+from tui_agent.ui.status_view import HEARS, StatusView
 from tui_agent.ui.surroundings import Surroundings
 from tui_agent.ui.text import one_line
+
+from .settling import Settling
 
 _SIGNS: dict[Status, tuple[str, str]] = {
     "idle": ("●", "$text-muted"),
@@ -40,7 +43,7 @@ _ENDINGS = {
 }
 
 
-class StatusLine(Widget):
+class StatusLine(Settling):
     """One line, drawn anew without a layout; its clock runs only while something does."""
 
     DEFAULT_CSS = """
@@ -55,10 +58,13 @@ class StatusLine(Widget):
     waiting = reactive(0)
     """Messages that wait for delivery."""
 
-    def __init__(self, surroundings: Surroundings, *, id: str | None = None) -> None:  # noqa: A002
+    HEARS: ClassVar[frozenset[type[Word]]] = HEARS
+
+    def __init__(self, surroundings: Surroundings, view: StatusView, *, id: str | None = None) -> None:  # noqa: A002
+        """Makes the line; `view` is somebody else's, and has taken each event before."""
         super().__init__(id=id)
         self._surroundings = surroundings
-        self._view = StatusView()
+        self._view = view
         self._timer: Timer | None = None
 
     def on_mount(self) -> None:
@@ -67,8 +73,10 @@ class StatusLine(Widget):
 
     def apply(self, envelope: Envelope) -> None:
         """Takes one event."""
-        if not self._view.apply(envelope):
-            return
+        self.changed()
+
+    def settle(self) -> None:
+        """Draws the line, and lets its clock run or stand."""
         if self._timer is not None:
             (self._timer.resume if self._view.busy else self._timer.pause)()
         self.refresh()

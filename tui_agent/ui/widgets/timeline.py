@@ -8,13 +8,15 @@ from textual.events import Resize
 from textual.geometry import Region
 from textual.strip import Strip
 from textual.timer import Timer
-from textual.widget import Widget
 
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.ui.run_times import RunTimes
+from tui_agent.protocol.messages import Word
+from tui_agent.ui.run_times import HEARS, RunTimes
 from tui_agent.ui.styled_lines import Run
 from tui_agent.ui.surroundings import Surroundings
 from tui_agent.ui.timeline_rows import timeline_rows
+
+from .settling import Settling
 
 TICK = 0.5
 """Seconds between two looks at the clock while a run goes on."""
@@ -22,7 +24,7 @@ TICK = 0.5
 STYLES = ("title", "label", "amount", "model", "waits", "asks", "runs", "failed", "stopped", "steer", "saved")
 
 
-class Timeline(Widget):
+class Timeline(Settling):
     """Drawn line by line, anew whenever something began or ended; its clock runs only while a run does."""
 
     DEFAULT_CSS = """
@@ -41,6 +43,7 @@ class Timeline(Widget):
     }
     """
 
+    HEARS: ClassVar[frozenset[type[Word]]] = HEARS
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"time--{name}" for name in STYLES}
 
     def __init__(self, surroundings: Surroundings, *, id: str | None = None) -> None:  # noqa: A002
@@ -57,8 +60,11 @@ class Timeline(Widget):
 
     def apply(self, envelope: Envelope) -> None:
         """Takes one event."""
-        if not self._times.apply(envelope):
-            return
+        if self._times.apply(envelope):
+            self.changed()
+
+    def settle(self) -> None:
+        """Draws the lanes, and lets their clock run or stand."""
         if self._timer is not None:
             (self._timer.resume if self._times.going_on else self._timer.pause)()
         self._redraw()

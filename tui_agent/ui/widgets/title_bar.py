@@ -1,13 +1,18 @@
 """The first line: where, with which model, and what it may do without asking."""
 
+from typing import ClassVar
+
 from textual.content import Content
-from textual.widget import Widget
 
 from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import AgentCreated, PermissionModeChanged, RunStarted
+from tui_agent.protocol.messages import Word
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.status_view import StatusView
 from tui_agent.ui.surroundings import Place
 from tui_agent.ui.text import one_line
+
+from .settling import Settling
 
 _BADGES: dict[PermissionMode, tuple[str, str]] = {
     PermissionMode.ASK: ("ask", "$text-muted"),
@@ -21,7 +26,7 @@ _LONGEST = 200
 """Cells of one part, more than any terminal shows."""
 
 
-class TitleBar(Widget):
+class TitleBar(Settling):
     """Directory and branch on the left, model, label and mode on the right, a line between them."""
 
     DEFAULT_CSS = """
@@ -31,20 +36,21 @@ class TitleBar(Widget):
     }
     """
 
-    def __init__(self, place: Place, label: str, *, id: str | None = None) -> None:  # noqa: A002
+    HEARS: ClassVar[frozenset[type[Word]]] = frozenset((AgentCreated, RunStarted, PermissionModeChanged))
+
+    def __init__(self, place: Place, label: str, view: StatusView, *, id: str | None = None) -> None:  # noqa: A002
+        """Makes the line; `view` is somebody else's, and has taken each event before."""
         super().__init__(id=id)
         self._place = place
         self._label = one_line(label, _LONGEST)
-        self._view = StatusView()
+        self._view = view
 
     def apply(self, envelope: Envelope) -> None:
         """Takes one event."""
-        before = (self._view.model, self._view.mode)
-        if self._view.apply(envelope) and before != (self._view.model, self._view.mode):
-            self.refresh()
+        self.changed()
 
     def render(self) -> Content:
-        """The whole line; what does not fit is left out, the mode last of all."""
+        """The whole line; what does not fit is left out: the model before its label, the mode last of all."""
         width = self.size.width
         right = self._right(width)
         left = self._left(max(0, width - right.cell_length - 3))
@@ -64,7 +70,7 @@ class TitleBar(Widget):
         word, style = _BADGES[self._view.mode]
         badge = Content.assemble(" ", (word, style), " ")
         texts = [one_line(self._view.model, _LONGEST), self._label]
-        for kept in (texts, texts[:1], texts[1:], []):
+        for kept in (texts, texts[1:] if self._label else texts[:1], []):
             words = " · ".join(text for text in kept if text)
             right = Content.assemble(f" {words} ·", badge) if words else badge
             if right.cell_length <= width * 0.7:

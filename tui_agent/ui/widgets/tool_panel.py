@@ -1,5 +1,7 @@
 """Every call of the session, live: a heading with the counts, and the rows."""
 
+from typing import ClassVar
+
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -8,10 +10,12 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.ui.call_ledger import CallFilter, CallLedger
+from tui_agent.protocol.messages import Word
+from tui_agent.ui.call_ledger import HEARS, CallFilter, CallLedger
 from tui_agent.ui.surroundings import Surroundings
 
 from .call_list import CallList
+from .settling import Settling
 
 
 class PanelHeading(Widget):
@@ -26,6 +30,8 @@ class PanelHeading(Widget):
 
     chosen: reactive[CallFilter] = reactive("all")
     """The filter."""
+    numbers: reactive[tuple[int, ...]] = reactive(())
+    """How many calls there are of each kind: only when these change, there is something new to be drawn."""
 
     def __init__(self, ledger: CallLedger) -> None:
         super().__init__()
@@ -41,7 +47,7 @@ class PanelHeading(Widget):
         return Content("").join([title, Content(" " * max(1, gap)), right])
 
 
-class ToolPanel(Vertical):
+class ToolPanel(Settling, Vertical):
     """The panel."""
 
     DEFAULT_CSS = """
@@ -49,6 +55,8 @@ class ToolPanel(Vertical):
         & > CallList { height: 1fr; }
     }
     """
+
+    HEARS: ClassVar[frozenset[type[Word]]] = HEARS
 
     def __init__(self, surroundings: Surroundings, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -68,7 +76,11 @@ class ToolPanel(Vertical):
     def apply(self, envelope: Envelope) -> None:
         """Takes one event."""
         if self._list.apply(envelope):
-            self._heading.refresh()
+            self.changed()
+
+    def settle(self) -> None:
+        """Brings the heading up to date; the rows do the same for themselves."""
+        self._heading.numbers = tuple(len(places) for places in self.ledger.places.values())
 
     def focus_list(self) -> None:
         """Puts the keyboard into the rows."""
