@@ -50,12 +50,12 @@ class CommandPattern:
 
     def match(self, text: str) -> bool:
         """Whether a command's joined words fit."""
+        if not text.startswith(self.pieces[0]):
+            return False
         whole = text + BORDER
         pieces = (*self.pieces[:-1], self.pieces[-1] + BORDER)
         if len(pieces) == 1:
             return whole.startswith(pieces[0]) if self.is_prefix else whole == pieces[0]
-        if not whole.startswith(pieces[0]):
-            return False
         at = len(pieces[0])
         for piece in pieces[1:-1]:
             found = whole.find(piece, at)
@@ -78,6 +78,11 @@ class CommandPattern:
         if first.startswith(known):
             return True
         return known.startswith(first) and (len(self.pieces) > 1 or self.is_prefix)
+
+
+def is_open(text: str) -> bool:
+    """Whether a part of a command's joined words is known only to the running shell."""
+    return _MARK.search(text) is not None
 
 
 @lru_cache(maxsize=4_096)

@@ -69,7 +69,7 @@ class PathBook:
             lexical,
             found.path,
             is_inside,
-            named in _STREAMS or found.path == "/dev/null",
+            named in _STREAMS or (found.path == "/dev/null" and "/proc" not in found.passed),
             None if is_readable else self._why_private(lexical, found.path),
         )
 

@@ -17,6 +17,7 @@ _SED_SCRIPT = re.compile(rf"{_SED_COMMAND}(?:[;\n]{_SED_COMMAND})*;?\s*\Z")
 
 _AWK = parse_entry("TEXT: -F: -v:")
 _AWK_MARKS = frozenset("|<>@`")
+_AWK_PATTERN = re.compile(r"[\w\s$.,()&|!=<>+*%~-]*")
 _AWK_WORDS = re.compile(
     r"\b(?:system|getline|close|fflush|ARGV|ARGC|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|include|load|exec)\b"
 )
@@ -45,7 +46,11 @@ def awk_use(words: Sequence[str]) -> Use | None:
     if options is None or not options.operands:
         return None
     program, *operands = options.operands
-    if not _AWK_MARKS.isdisjoint(program) or _AWK_WORDS.search(program):
+    # Before the first brace there is only a pattern, where `>` compares and cannot write.
+    pattern = _AWK_PATTERN.match(program)
+    first = pattern.group() if pattern else ""
+    actions = program if "print" in first else program[len(first) :]
+    if not _AWK_MARKS.isdisjoint(actions) or _AWK_WORDS.search(program):
         return None
     return Use(tuple(word for word in operands if word not in ("-", PIPE) and not _ASSIGNMENT.match(word)))
 

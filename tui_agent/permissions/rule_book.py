@@ -10,7 +10,7 @@ from typing import Literal
 
 from tui_agent.protocol.permissions import Verdict
 
-from .command_pattern import BORDER, CommandPattern, Match, command_patterns
+from .command_pattern import BORDER, CommandPattern, Match, command_patterns, is_open
 from .path_facts import PathFacts
 from .path_pattern import PathPattern, names_of, path_pattern
 from .rule import Intent, Rule
@@ -44,6 +44,11 @@ class CommandView:
     """The same with the assignments before it; an `allow` that spells them allows them."""
     disguises: tuple[str, ...] = ()
     """What else it amounts to; only rules that forbid look at these."""
+
+    @property
+    def all_texts(self) -> tuple[str, ...]:
+        """Every way, once each."""
+        return tuple(dict.fromkeys((self.words, self.with_assignments, *self.disguises)))
 
 
 class RuleBook:
@@ -79,12 +84,20 @@ class RuleBook:
     def on_command(self, tool: str, view: CommandView, trace: list[str]) -> Ruling:
         """What rules for `tool` say about one simple command."""
 
+        texts = view.all_texts
+        open_texts = tuple(text for text in texts if is_open(text))
+
         def match(rule: Rule) -> Match:
             if not rule.speaks_about(tool):
                 return "no"
             if rule.pattern is None:
                 return "yes"
-            return _match_command(rule, command_patterns(rule.pattern), view)
+            patterns = command_patterns(rule.pattern)
+            if rule.verdict == "allow":
+                return "yes" if _allows(patterns, view) else "no"
+            if any(pattern.match(text) for pattern in patterns for text in texts):
+                return "yes"
+            return "maybe" if any(pattern.may_match(text) for pattern in patterns for text in open_texts) else "no"
 
         return self._judge(match, view.words.replace(BORDER, " "), trace)
 
@@ -143,8 +156,6 @@ class RuleBook:
         ruling = Ruling()
         for rule in layer:
             found = match(rule)
-            if found == "maybe" and rule.verdict == "allow":
-                found = "no"
             trace.append(f"{rule.shown}: {_FOUND[found]} {subject!r}")
             if found == "maybe":
                 ruling = _stricter(ruling, Ruling("ask", rule, is_open=True))
@@ -166,16 +177,10 @@ def _stricter(first: Ruling, second: Ruling) -> Ruling:
     return first
 
 
-def _match_command(rule: Rule, patterns: tuple[CommandPattern, ...], view: CommandView) -> Match:
-    if rule.verdict == "allow":
-        fits = any(pattern.match(view.words) for pattern in patterns) or any(
-            pattern.is_exact and pattern.match(view.with_assignments) for pattern in patterns
-        )
-        return "yes" if fits else "no"
-    texts = (view.words, view.with_assignments, *view.disguises)
-    if any(pattern.match(text) for pattern in patterns for text in texts):
-        return "yes"
-    return "maybe" if any(pattern.may_match(text) for pattern in patterns for text in texts) else "no"
+def _allows(patterns: tuple[CommandPattern, ...], view: CommandView) -> bool:
+    return any(pattern.match(view.words) for pattern in patterns) or any(
+        pattern.is_exact and pattern.match(view.with_assignments) for pattern in patterns
+    )
 
 
 def _match_path(rule: Rule, pattern: PathPattern, facts: PathFacts, whole: bool) -> Match:

@@ -19,6 +19,9 @@ from .shell_syntax import Assignment, Oddity, Redirect, SimpleCommand, Statement
 RESERVED = names("! { } [[ ]] case coproc do done elif else esac fi for function if in select then until while")
 """Words that bash takes for grammar where a command's name could stand."""
 
+MAX_REDIRECTS = 100
+"""Most redirections of one command that are looked at."""
+
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")
 _DESCRIPTOR_WORD = re.compile(r"(?:\d+|\{[A-Za-z_]\w*\})\Z")
 _REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
@@ -54,6 +57,8 @@ class CommandReader:
             UnreadableError: bash may read it differently.
         """
         items = sorted(self._items(nodes), key=lambda item: (item.start_byte, -item.end_byte))
+        if sum(1 for item in items if item.type in _REDIRECTS) > MAX_REDIRECTS:
+            raise UnreadableError(f"more than {MAX_REDIRECTS} redirections of one command")
         start = items[0].start_byte
         gathered = _Gathered(start)
         for item in items:

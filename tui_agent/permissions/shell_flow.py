@@ -31,6 +31,8 @@ Places = tuple[str | None, ...]
 
 MAX_PLACES = 8
 """Most directories that are followed at once; beyond, none is known."""
+MAX_MOVES = 25
+"""Most changes of directory that are followed in one script."""
 
 _TRANSPARENT_PREFIXES = names("time -p -- command builtin")
 _MOVERS = names("pushd popd eval source . exec trap alias unalias shopt set enable hash bind unset")
@@ -78,6 +80,8 @@ class _Flow:
         self._functions = {part.name for part in everything if isinstance(part, Definition)}
         self._may_bind = not any(_may_assign(part) for part in everything)
         self._bindings: dict[str, tuple[str, ...]] = {}
+        is_readable = not any(isinstance(part, Oddity) and part.unreadable for part in everything)
+        self._moves_left = MAX_MOVES if is_readable else 0
 
     def run(self, statement: Statement, places: Places, fed_by: SimpleCommand | None) -> _After:
         """Notes every step of a statement that starts in one of `places`."""
@@ -125,6 +129,9 @@ class _Flow:
 
     def _moved(self, command: SimpleCommand, first: int, places: Places) -> Places:
         """Where `cd` leads from each place, by the names it was given and by the links behind them."""
+        self._moves_left -= 1
+        if self._moves_left < 0:
+            return (None,)
         moved: list[str | None] = []
         for place in places:
             targets = [value for word in command.words[first:] for value in self._expand(word, place, self._bindings)]

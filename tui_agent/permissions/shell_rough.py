@@ -9,10 +9,12 @@ from collections.abc import Iterator
 
 from .shell_syntax import UNKNOWN, Assignment, Redirect, SimpleCommand, Word, names
 
-MAX_ROUGH_BYTES = 262_144
-"""How far into a text the cut goes."""
+MAX_ROUGH_BYTES = 131_072
+"""How far into a text the cut goes, in letters."""
 MAX_ROUGH_COMMANDS = 1_000
 """Most pieces that are looked at."""
+MAX_ROUGH_WORDS = 1_000
+"""Most words of one piece; of redirections a tenth."""
 
 _TOKEN = re.compile(
     r"(?P<end>\|\||&&|\|&|;|\n|\$?\(|\)|`|(?<![<>&])&(?![>\d])|(?<!>)\|)|(?P<redirect>\d*(?:&>>?|>>|>\||>&|<>|>|<<<|<<-?|<))"
@@ -42,22 +44,30 @@ def _cut(text: str) -> Iterator[SimpleCommand]:
         if match.lastgroup == "word":
             raw = match.group()
             if pending:
-                redirects.append(Redirect(pending, Word(_unquoted(raw)), pending + raw))
+                if len(redirects) < MAX_ROUGH_WORDS // 10:
+                    redirects.append(Redirect(pending, Word(_unquoted(raw)), pending + raw))
                 pending = ""
-            elif words or raw not in _GRAMMAR_WORDS:
+            elif len(words) < MAX_ROUGH_WORDS and (words or raw not in _GRAMMAR_WORDS):
                 words.append(raw)
         elif match.lastgroup == "redirect":
             pending = match.group().lstrip("0123456789")
         else:
-            yield from _command(words, redirects)
+            yield from _commands(words, redirects)
             words, redirects, pending = [], [], ""
+    yield from _commands(words, redirects)
+
+
+def _commands(words: list[str], redirects: list[Redirect]) -> Iterator[SimpleCommand]:
+    """One command, and those that may begin behind a brace in it: `coproc name { rm x`, `name() { rm x`."""
     yield from _command(words, redirects)
+    start = 0
+    for end in (*(at for at, word in enumerate(words) if word == "{"), len(words)):
+        if 0 < start < end:
+            yield from _command(words[start:end], [])
+        start = end + 1
 
 
 def _command(words: list[str], redirects: list[Redirect]) -> Iterator[SimpleCommand]:
-    if "{" in words[1:]:
-        # `coproc name { rm x` and `name() { rm x`: what stands behind a brace may be a command of its own.
-        yield from _command(words[words.index("{", 1) + 1 :], [])
     assignments: list[Assignment] = []
     while words and (match := _ASSIGNMENT.match(words[0])):
         raw, words = words[0], words[1:]

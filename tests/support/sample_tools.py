@@ -1,0 +1,108 @@
+"""Small real tools with the names and subjects of the built-in ones, for tests of rooms that may not import `tools`."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from tui_agent.permissions.shell import is_read_only_command
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.tool import (
+    CommandSubject,
+    PathSubject,
+    Subject,
+    Tool,
+    ToolContext,
+    ToolResult,
+    ToolSpec,
+    UrlSubject,
+)
+
+Intent = Literal["read", "write", "search"]
+
+
+class _CommandArguments(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    command: str
+
+
+class _PathArguments(BaseModel):
+    path: str = "."
+
+
+class _SampleTool(Tool):
+    """A tool that does nothing but say what it is about."""
+
+    def __init__(self, name: str) -> None:
+        self.spec = ToolSpec(name=name, description=f"the {name} tool", input_schema={"type": "object"})
+
+    async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        return ToolResult.of_text(f"{self.name} ran")
+
+
+class SampleBash(_SampleTool):
+    """Runs nothing; its subject is its command."""
+
+    arguments_model = _CommandArguments
+
+    def __init__(self, root: Path) -> None:
+        super().__init__("bash")
+        self._root = root
+
+    def is_read_only(self, arguments: JsonObject) -> bool:
+        return is_read_only_command(arguments["command"], self._root)
+
+    def subject(self, arguments: JsonObject) -> Subject:
+        return CommandSubject(arguments["command"])
+
+
+class SampleFileTool(_SampleTool):
+    """Touches nothing; its subject is its path."""
+
+    arguments_model = _PathArguments
+
+    def __init__(self, name: str, intent: Intent) -> None:
+        super().__init__(name)
+        self._intent: Intent = intent
+
+    def is_read_only(self, arguments: JsonObject) -> bool:
+        return self._intent != "write"
+
+    def subject(self, arguments: JsonObject) -> Subject:
+        return PathSubject(arguments.get("path", "."), self._intent)
+
+
+class SampleFetch(_SampleTool):
+    """Fetches nothing; its subject is its address."""
+
+    def is_read_only(self, arguments: JsonObject) -> bool:
+        return True
+
+    def subject(self, arguments: JsonObject) -> Subject:
+        return UrlSubject(arguments["url"])
+
+
+class SamplePlainTool(_SampleTool):
+    """A tool without a subject."""
+
+    def __init__(self, name: str, *, read_only: bool = False) -> None:
+        super().__init__(name)
+        self._read_only = read_only
+
+    def is_read_only(self, arguments: JsonObject) -> bool:
+        return self._read_only
+
+
+def sample_tools(root: Path) -> dict[str, Tool]:
+    """The tools by name: bash, read, grep, glob, write, edit, fetch, todo."""
+    intents: dict[str, Intent] = {
+        "read": "read",
+        "grep": "search",
+        "glob": "search",
+        "write": "write",
+        "edit": "write",
+    }
+    files: list[Tool] = [SampleFileTool(name, intent) for name, intent in intents.items()]
+    others: list[Tool] = [SampleBash(root), SampleFetch("fetch"), SamplePlainTool("todo", read_only=True)]
+    return {tool.name: tool for tool in (*files, *others)}
