@@ -125,13 +125,13 @@ async def test_scrolling_up_through_what_was_never_laid_out_shows_every_row_once
 
 
 class CountingConversation(Conversation):
-    """Counts how often it was brought up to date."""
+    """Counts how often changes were drawn."""
 
     flushes = 0
 
-    def flush(self) -> None:
+    def show_changes(self) -> None:
         self.flushes += 1
-        super().flush()
+        super().show_changes()
 
 
 async def test_events_reach_the_screen_by_themselves_and_then_it_rests() -> None:

@@ -25,6 +25,8 @@ from .transcript_view import TranscriptView
 
 FLUSH_SECONDS = 1 / 15
 """Least time between two flushes."""
+BAR_SECONDS = 0.5
+"""Time between two drawings of the scrollbar while text streams in."""
 REST_SHARE = 4
 """A flush that took long is followed by as many times its length of rest."""
 
@@ -45,7 +47,7 @@ class Conversation(TranscriptView):
         super().__init__(id=id)
         self._fold = TranscriptFold(self.transcript)
         self._unflushed = False
-        self._rest_until = 0.0
+        self._rest_until = self._bar_due = 0.0
         self._timer: Timer | None = None
         self._current: Part | None = None
         self._search: TranscriptSearch | None = None
@@ -79,15 +81,23 @@ class Conversation(TranscriptView):
         self._unflushed = False
         self._fold.flush()
         self.show_changes()
+        self.show_scrollbar()
 
     def _tick(self) -> None:
         """Flushes what came; stands once nothing comes any more."""
         now = time.monotonic()
-        if self._unflushed and now >= self._rest_until:
-            self.flush()
+        if not self._unflushed:
+            self.show_scrollbar()
+            if self._timer is not None:
+                self._timer.pause()
+        elif now >= self._rest_until:
+            self._unflushed = False
+            self._fold.flush()
+            self.show_changes()
+            if now >= self._bar_due:
+                self._bar_due = now + BAR_SECONDS
+                self.show_scrollbar()
             self._rest_until = time.monotonic() + REST_SHARE * (time.monotonic() - now)
-        elif not self._unflushed and self._timer is not None:
-            self._timer.pause()
 
     # --- drawing ------------------------------------------------------------------------------------------------------
 
@@ -177,6 +187,7 @@ class Conversation(TranscriptView):
         elif part.toggle():
             self.transcript.refresh(part)
             self.show_changes()
+            self.show_scrollbar()
         elif part.call_ids:
             self.post_message(self.CallsSelected(part.call_ids))
 

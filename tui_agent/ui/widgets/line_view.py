@@ -148,11 +148,17 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def set_rows(self, total: int) -> None:
         """Tells how many rows there are. Nothing around the view moves, so no layout is made."""
+        if self.count_rows(total):
+            self._scroll_update(self.virtual_size)
+
+    def count_rows(self, total: int) -> bool:
+        """The same but for the scrollbar, which is drawn later; False where nothing changed."""
         size = Size(self.row_width, total)
-        if size != self.virtual_size:
-            # Read from a class, the descriptor is what its type calls only one of two things.
-            self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), size)
-            self._scroll_update(size)
+        if size == self.virtual_size:
+            return False
+        # Read from a class, the descriptor is what its type calls only one of two things.
+        self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), size)
+        return True
 
     def refresh_rows(self, first: int) -> None:
         """Draws the rows in sight from one on."""

@@ -21,6 +21,7 @@ class TranscriptView(LineView):
         self._follows = True
         self._seen = 0
         self._adjusting = False
+        self._bar_stale = False
 
     @property
     def row_width(self) -> int:
@@ -65,12 +66,19 @@ class TranscriptView(LineView):
         transcript.set_width(self.row_width)
 
     def show_changes(self) -> None:
-        """Draws what changed in the transcript since the last time."""
+        """Draws what changed in the transcript since the last time; the scrollbar is the caller's."""
         dirty = self.transcript.take_dirty()
         if dirty is not None and self.transcript.width:
             self.lay_out_sight()
             self.refresh_rows(dirty)
             self._refresh_news()
+
+    def show_scrollbar(self) -> None:
+        """Brings the scrollbar up to date. While text streams in it need not be: it hardly moves, and costs much."""
+        if self._bar_stale:
+            self._bar_stale = False
+            self._scroll_update(self.virtual_size)
+            self.vertical_scrollbar.position = self.scroll_y
 
     def show_row(self, row: int) -> None:
         """Scrolls so that a row is in the upper part of what is in sight."""
@@ -83,6 +91,7 @@ class TranscriptView(LineView):
         """To the newest row, to stay there."""
         self._follows = True
         self.lay_out_sight()
+        self.show_scrollbar()
 
     # --- where the reader is ------------------------------------------------------------------------------------------
 
@@ -95,12 +104,16 @@ class TranscriptView(LineView):
             self._move_to(self.transcript.start(top) + min(below, max(0, top.height(self.transcript.width) - 1)))
         self.transcript.take_dirty()
         self.lay_out_sight()
+        self.show_scrollbar()
         self.refresh()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Follows the end only while it is in sight."""
+        if self._adjusting:
+            self.refresh(self.size.region)
+            return
         super().watch_scroll_y(old_value, new_value)
-        if self._adjusting or not self.transcript.width:
+        if not self.transcript.width:
             return
         follows = round(new_value) >= self.max_scroll_y
         if follows != self._follows:
@@ -108,6 +121,7 @@ class TranscriptView(LineView):
             self._refresh_news()
         self._reveal_above(round(new_value), round(old_value))
         self.lay_out_sight()
+        self.show_scrollbar()
 
     def lay_out_sight(self) -> None:
         """Lays out what is in sight, and keeps the reader at the end or at the same text."""
@@ -141,10 +155,11 @@ class TranscriptView(LineView):
     def _move_to(self, row: int | None) -> None:
         """Tells the number of rows, and scrolls without further ado; None: stays."""
         self._adjusting = True
-        self.set_rows(self.transcript.total)
+        changed = self.count_rows(self.transcript.total)
         if row is not None:
             self.scroll_target_y = self.scroll_y = max(0, min(row, self.max_scroll_y))
         self._adjusting = False
+        self._bar_stale = self._bar_stale or changed or row is not None
 
     def _refresh_news(self) -> None:
         self.refresh(Region(0, max(0, self.size.height - 1), self.size.width, 1))
