@@ -101,18 +101,27 @@ def pressing(*keys: str) -> Callable[[Pilot[None]], Awaitable[None]]:
 
     async def before(pilot: Pilot[None]) -> None:
         await shown(pilot)
-        if keys:
-            await pilot.press(*keys)
-        await pilot.pause()
+        for key in keys:
+            await pilot.press(key)
+            await drawn(pilot)
 
     return before
 
 
 async def shown(pilot: Pilot[None]) -> None:
-    """Waits until everything that was told is drawn."""
+    """Waits until everything that was told is drawn, a question included."""
+    app = pilot.app
+    assert isinstance(app, TuiAgentApp)
+    while not app.chat.view.model or (app.chat.attention.display and app.screen is app.chat):
+        await pilot.pause()
+    await drawn(pilot)
+
+
+async def drawn(pilot: Pilot[None]) -> None:
+    """Waits until nothing is to be drawn any more."""
     app = pilot.app
     assert isinstance(app, TuiAgentApp)
     for _ in range(3):
         await pilot.pause()
-    app.chat.conversation.flush()
+        app.chat.conversation.flush()
     await pilot.pause()

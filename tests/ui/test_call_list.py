@@ -210,3 +210,15 @@ async def test_a_narrow_panel_fits_its_rows() -> None:
         await pilot.pause()
 
         assert all(strip.cell_length == 24 for strip in map(pilot.app.rows.render_line, range(8)))
+
+
+async def test_another_filter_between_an_event_and_its_drawing_is_no_trouble() -> None:
+    story = working()
+    async with Bench(story).run_test(size=(60, 20)) as pilot:
+        seen = len(story.envelopes)
+        story.output("c3", "more\n").output("c3", "and more\n")
+        pilot.app.tell(seen)
+        pilot.app.rows.chosen = "failed"
+        await pilot.pause()
+
+        assert pilot.app.rows.selected is None

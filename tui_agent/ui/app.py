@@ -20,7 +20,7 @@ from tui_agent.protocol.envelope import Envelope
 from .bridge import AgentBridge
 from .commands import bindings_for, command
 from .screens.chat import ChatScreen
-from .screens.chat_keys import ChatOptions
+from .screens.chat_brakes import ChatOptions
 from .surroundings import Place, Surroundings
 from .terminal_keys import teach_alt_enter, with_usual_name
 from .text import sanitise

@@ -24,7 +24,8 @@ from tui_agent.ui.widgets.notice_lines import AttentionLine
 
 from .approval_desk import ApprovalDesk
 from .call_detail import CallDetailScreen
-from .chat_keys import ChatKeys, ChatOptions
+from .chat_brakes import ChatOptions
+from .chat_keys import ChatKeys
 
 
 class ShowsEvents(Protocol):

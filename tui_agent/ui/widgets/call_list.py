@@ -1,73 +1,23 @@
-"""The rows of the tool panel, drawn line by line: 10,000 calls cost what the visible ones cost."""
+"""The rows of the tool panel under a person's hand: select, filter, open."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar
 
-from rich.segment import Segment
-from rich.style import Style
 from textual.binding import BindingType
-from textual.events import Click, Resize
-from textual.geometry import Region, Size
+from textual.events import Click
 from textual.message import Message
-from textual.reactive import Reactive, var
-from textual.scroll_view import ScrollView
-from textual.strip import Strip
-from textual.timer import Timer
-from textual.widget import Widget
+from textual.reactive import var
 
-from tui_agent.protocol.envelope import Envelope
-from tui_agent.ui.call_ledger import FILTERS, CallFilter, CallLedger, LedgerCall
-from tui_agent.ui.call_rows import CLOCK_ROOM, RowContext
+from tui_agent.ui.call_ledger import FILTERS, CallFilter
 from tui_agent.ui.call_view import CallView
 from tui_agent.ui.commands import bindings_for
-from tui_agent.ui.panel_rows import PanelRows
-from tui_agent.ui.surroundings import Surroundings
 
-from .settling import Settling
-
-TICK = 0.2
-"""Seconds between two looks at the clocks."""
-STILL_TICK = 1.0
-"""The same where nothing should move."""
-SIGN_ROOM = 12
-"""Cells at the left end of a row that hold the spinner, however deep its agent."""
-
-STYLES = (
-    *("waiting", "asking", "running", "ok", "failed", "stopped"),
-    *("number", "name", "summary", "amount", "tail", "step", "rule", "cursor"),
-)
+from .call_rows_view import CallRowsView
 
 
-class CallList(Settling, ScrollView, can_focus=True):
-    """One row a call, live output under those that run, a line where a step begins."""
+class CallList(CallRowsView, can_focus=True):
+    """Keys and mouse of the rows."""
 
-    DEFAULT_CSS = """
-    CallList {
-        scrollbar-size-vertical: 1;
-        scrollbar-size-horizontal: 0;
-        overflow-x: hidden;
-        overflow-y: scroll;
-        & > .call--waiting { color: $text-muted; }
-        & > .call--asking { color: $warning; text-style: bold; }
-        & > .call--running { color: $primary; }
-        & > .call--ok { color: $success; }
-        & > .call--failed { color: $error; }
-        & > .call--stopped { color: $text-muted; }
-        & > .call--number { color: $text-disabled; }
-        & > .call--name { color: $text; text-style: bold; }
-        & > .call--summary { color: $text; }
-        & > .call--amount { color: $text-muted; }
-        & > .call--tail { color: $text-muted; }
-        & > .call--step { color: $text-disabled; }
-        & > .call--rule { color: $border-blurred; }
-        & > .call--cursor { background: $block-cursor-blurred-background; }
-        &:focus > .call--cursor { background: $block-cursor-background; }
-        &:nocolor > .call--cursor { text-style: reverse; }
-    }
-    """
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"call--{name}" for name in STYLES}
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("panel")]
 
     chosen: var[CallFilter] = var("all")
@@ -85,65 +35,6 @@ class CallList(Settling, ScrollView, can_focus=True):
 
         chosen: CallFilter
 
-    def __init__(self, surroundings: Surroundings, *, id: str | None = None) -> None:  # noqa: A002
-        super().__init__(id=id)
-        self._surroundings = surroundings
-        self._rows = PanelRows()
-        self._cursor: int | None = None
-        self._follows = True
-        self._moved = False
-        self._blocks: set[int] = set()
-        self._frame = 0
-        self._timer: Timer | None = None
-        self._styles: dict[str, Style] = {}
-
-    @property
-    def ledger(self) -> CallLedger:
-        """All calls."""
-        return self._rows.ledger
-
-    @property
-    def selected(self) -> LedgerCall | None:
-        """The call under the cursor."""
-        return self._rows.call(self._cursor) if self._cursor is not None and self._cursor < len(self._rows) else None
-
-    def on_mount(self) -> None:
-        """Makes the clock, standing."""
-        pace = STILL_TICK if self._surroundings.reduced_motion else TICK
-        self._timer = self.set_interval(pace, self._tick, pause=True)
-
-    def apply(self, envelope: Envelope) -> bool:
-        """Takes one event; False where it changed no call."""
-        selected = self.selected
-        change = self._rows.apply(envelope)
-        if change is None:
-            return False
-        if change.moved:
-            self._cursor = self._rows.index_of(selected) if self.chosen != "all" else self._cursor
-        self._moved = self._moved or change.moved
-        self._blocks.update(change.blocks)
-        self.changed()
-        return True
-
-    def settle(self) -> None:
-        """Draws the rows that changed, or all where some moved; lets the clock run or stand."""
-        moved, blocks = self._moved, self._blocks
-        self._moved, self._blocks = False, set()
-        if moved:
-            self._lay_out()
-        else:
-            self._refresh_blocks(blocks)
-        if self._timer is not None:
-            moving = self.ledger.places["running"] or self.ledger.places["needs_you"]
-            (self._timer.resume if moving else self._timer.pause)()
-
-    def _refresh_blocks(self, indexes: Iterable[int]) -> None:
-        top, size = self.scroll_offset.y, self.size
-        for index in indexes:
-            start, height = self._rows.block(index)
-            if start < top + size.height and start + height > top:
-                self.refresh(Region(0, start - top, size.width, height))
-
     def select(self, call_id: str) -> None:
         """Puts the cursor on a call; a filter that hides it is lifted. Unknown calls are ignored."""
         call = self.ledger.find(call_id)
@@ -151,67 +42,29 @@ class CallList(Settling, ScrollView, can_focus=True):
             if self._rows.index_of(call) is None:
                 self.chosen = "all"
             index = self._rows.index_of(call)
-            self._move_to(len(self._rows) - 1 if index is None else index)
-
-    def render_line(self, y: int) -> Strip:
-        """One line of the widget."""
-        row, width = y + self.scroll_offset.y, self.size.width
-        still = self._surroundings.reduced_motion
-        context = RowContext(
-            width, self._surroundings.clock(), 0 if still else self._frame, not still, self.ledger.find
-        )
-        base = self.rich_style
-        if (
-            self._cursor is not None
-            and self._rows.find(row) == self._cursor
-            and row >= self._rows.own_row(self._cursor)
-        ):
-            base += self._style("cursor")
-        segments = [
-            Segment(text, base + self._style(name) if name else base)
-            for text, name in self._rows.runs(row, context)
-            if text
-        ]
-        return Strip(segments).adjust_cell_length(width, base)
-
-    def notify_style_update(self) -> None:
-        """Forgets colours after a change of theme or focus."""
-        super().notify_style_update()
-        self._styles.clear()
-
-    def on_resize(self, event: Resize) -> None:
-        """Fits the rows to another width."""
-        self._show(event.size.width)
+            self.move_to(len(self._rows) - 1 if index is None else index)
 
     def watch_chosen(self, chosen: CallFilter) -> None:
         """Shows what the filter lets through."""
-        self._show(self.size.width)
+        self.show_rows(chosen, self.size.width)
         self.post_message(self.Filtered(chosen))
-
-    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Follows the newest call only while it is in sight."""
-        super().watch_scroll_y(old_value, new_value)
-        if new_value >= self.max_scroll_y:
-            self._follows = True
-        elif new_value < old_value:
-            self._follows = False
 
     def on_click(self, event: Click) -> None:
         """A click selects a row, another one opens it."""
         index = self._rows.find(event.y + self.scroll_offset.y)
         if index is not None:
             again = index == self._cursor
-            self._move_to(index)
+            self.move_to(index)
             if again:
                 self.action_open()
 
     def action_cursor_up(self) -> None:
         """Selects the row above."""
-        self._move_to((len(self._rows) if self._cursor is None else self._cursor) - 1)
+        self.move_to((len(self._rows) if self._cursor is None else self._cursor) - 1)
 
     def action_cursor_down(self) -> None:
         """Selects the row below."""
-        self._move_to(len(self._rows) - 1 if self._cursor is None else self._cursor + 1)
+        self.move_to(len(self._rows) - 1 if self._cursor is None else self._cursor + 1)
 
     def action_page_up(self) -> None:
         """Selects the row a page above."""
@@ -223,11 +76,11 @@ class CallList(Settling, ScrollView, can_focus=True):
 
     def action_first(self) -> None:
         """Selects the first row."""
-        self._move_to(0)
+        self.move_to(0)
 
     def action_last(self) -> None:
         """Selects the newest row and follows."""
-        self._move_to(len(self._rows) - 1)
+        self.move_to(len(self._rows) - 1)
 
     def action_open(self) -> None:
         """Opens the selected call; without one, the newest."""
@@ -240,51 +93,9 @@ class CallList(Settling, ScrollView, can_focus=True):
         """Steps to the next filter."""
         self.chosen = FILTERS[(FILTERS.index(self.chosen) + 1) % len(FILTERS)]
 
-    def _show(self, width: int) -> None:
-        selected = self.selected
-        self._rows.rebuild(self.chosen, width)
-        self._cursor = self._rows.index_of(selected)
-        self._lay_out()
-
-    def _lay_out(self) -> None:
-        follows, size = self._follows, self.size
-        if not size.height:
-            return
-        rows = Size(size.width, self._rows.total)
-        if rows != self.virtual_size:
-            # Set the usual way it would have the whole screen laid out, and nothing around the list moves.
-            self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), rows)
-            self._scroll_update(rows)
-        if follows:
-            self.scroll_end(animate=False, immediate=True, x_axis=False)
-        self.refresh()
-
     def _move_by_page(self, pages: int) -> None:
         if len(self._rows):
             current = self._cursor if self._cursor is not None else len(self._rows) - 1
             row = self._rows.own_row(current) + pages * max(1, self.size.height - 1)
             found = self._rows.find(max(0, row))
-            self._move_to(len(self._rows) - 1 if found is None else found)
-
-    def _move_to(self, index: int) -> None:
-        if len(self._rows):
-            self._cursor = max(0, min(index, len(self._rows) - 1))
-            self._follows = self._cursor == len(self._rows) - 1
-            start, height = self._rows.block(self._cursor)
-            region = Region(0, start, self.size.width, height)
-            self.scroll_to_region(region, animate=False, force=True, immediate=True)
-            self.refresh()
-
-    def _tick(self) -> None:
-        """Moves clocks and spinners: only their own cells are drawn."""
-        self._frame += 1
-        top, size = self.scroll_offset.y, self.size
-        left = max(0, size.width - CLOCK_ROOM)
-        for row in self._rows.moving(top, top + size.height - 1):
-            self.refresh(Region(0, row - top, SIGN_ROOM, 1), Region(left, row - top, CLOCK_ROOM, 1))
-
-    def _style(self, name: str) -> Style:
-        found = self._styles.get(name)
-        if found is None:
-            found = self._styles[name] = self.get_component_rich_style(f"call--{name}", partial=True)
-        return found
+            self.move_to(len(self._rows) - 1 if found is None else found)
