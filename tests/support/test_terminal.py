@@ -1,0 +1,66 @@
+"""The emulator shows what a terminal would, and the pty carries what is typed."""
+
+import os
+import sys
+from pathlib import Path
+
+from .screen_buffer import ScreenBuffer
+from .terminal import Terminal
+
+
+def shown(*pieces: str, columns: int = 10, rows: int = 3) -> list[str]:
+    """The lines after a program wrote these pieces."""
+    screen = ScreenBuffer(columns, rows)
+    for piece in pieces:
+        screen.feed(piece)
+    return screen.lines
+
+
+def test_text_is_placed_wrapped_and_scrolled() -> None:
+    assert shown("one\r\ntwo") == ["one", "two", ""]
+    assert shown("\x1b[2;3Hhere") == ["", "  here", ""]
+    assert shown("0123456789ab") == ["0123456789", "ab", ""]
+    assert shown("1\r\n2\r\n3\r\n4") == ["2", "3", "4"]
+    assert shown("日本", columns=3) == ["日", "本", ""]
+
+
+def test_sequences_may_come_in_pieces_and_unknown_ones_are_dropped() -> None:
+    assert shown("a\x1b[", "2;2", "Hb") == ["a", " b", ""]
+    assert shown("a\x1b]0;title\x07b\x1b[?2026$pc\x1b[>4;1md") == ["abcd", "", ""]
+
+
+def test_lines_and_screens_are_erased() -> None:
+    assert shown("abcdef\x1b[1;3H\x1b[K") == ["ab", "", ""]
+    assert shown("abcdef\x1b[1;3H\x1b[1K") == ["   def", "", ""]
+    assert shown("abc\r\ndef\x1b[1;2H\x1b[J") == ["a", "", ""]
+    assert shown("abc\r\ndef\x1b[2J") == ["", "", ""]
+
+
+def test_the_alternate_screen_leaves_the_main_one_as_it_was() -> None:
+    screen = ScreenBuffer(10, 3)
+    screen.feed("$ run\r\n\x1b[?1049h\x1b[?25l\x1b[>1u\x1b[1;1Hfull screen")
+    assert screen.lines[0] == "full scree"
+    assert screen.left_behind == ["the alternate screen", "the keyboard protocol", "a hidden cursor"]
+
+    screen.feed("\x1b[<u\x1b[?1049l\x1b[?25hdone")
+    assert screen.lines == ["$ run", "done", ""]
+    assert screen.left_behind == []
+
+
+def test_cells_drawn_alike_look_alike() -> None:
+    screen = ScreenBuffer(20, 1)
+    screen.feed("\x1b[1;31mkey\x1b[0m words \x1b[1;31mother\x1b[0m")
+
+    assert screen.look_of("key") == screen.look_of("other")
+    assert screen.look_of("key") != screen.look_of("words")
+    assert screen.look_of("nothing") is None
+
+
+def test_a_program_hears_what_is_typed_and_its_last_words_are_seen(tmp_path: Path) -> None:
+    program = "name = input('who? '); print('x' * 100_000); print('hello', name)"
+    with Terminal([sys.executable, "-c", program], cwd=tmp_path, environment={"PATH": os.environ["PATH"]}) as terminal:
+        terminal.wait_for("who?")
+        terminal.write("me\r")
+        assert terminal.wait_for_end() == 0
+        assert "hello me" in terminal.screen.text
+        assert terminal.left_behind == []
