@@ -1,0 +1,65 @@
+"""Short words for what the scripted model says, and for what the program told it."""
+
+from typing import Any
+
+from tests.support.server_process import ServerProcess
+
+Reply = dict[str, Any]
+Block = dict[str, Any]
+
+
+def says(text: str, **more: Any) -> Reply:
+    """An answer that calls nothing; `more` are fields of `messages_server.ScriptedReply`."""
+    return {"blocks": [text_block(text)], **more}
+
+
+def calls(*blocks: Block, **more: Any) -> Reply:
+    """An answer with calls, and whatever else is between them."""
+    return {"blocks": list(blocks), **more}
+
+
+def text_block(text: str) -> Block:
+    """Text."""
+    return {"type": "text", "text": text}
+
+
+def call(name: str, **arguments: Any) -> Block:
+    """A tool call."""
+    return {"type": "tool_use", "name": name, "input": arguments}
+
+
+def until(name: str) -> Block:
+    """The stream stops here until the test releases `name`."""
+    return {"type": "pause", "until": name}
+
+
+def fails(status: int, error_type: str, **headers: str) -> Reply:
+    """An error in place of an answer."""
+    return {"status": status, "error_type": error_type, "error_message": f"scripted {error_type}", "headers": headers}
+
+
+def bodies_of(server: ServerProcess) -> list[dict[str, Any]]:
+    """What the program asked, each checked as strictly as the real API would.
+
+    Raises:
+        AssertionError: a request would have been refused.
+    """
+    requests = server.requests
+    assert [request["problems"] for request in requests] == [[] for _ in requests]
+    return [request["body"] for request in requests]
+
+
+def results_in(body: dict[str, Any]) -> list[tuple[str, bool]]:
+    """The results of the last answer's calls in order: text, and whether it is an error."""
+    content = body["messages"][-1]["content"]
+    blocks = [block for block in content if block["type"] == "tool_result"]
+    return [("".join(part["text"] for part in block["content"]), block.get("is_error", False)) for block in blocks]
+
+
+def words_in(body: dict[str, Any]) -> list[str]:
+    """Everything the person said so far."""
+    said: list[str] = []
+    for message in body["messages"]:
+        if message["role"] == "user":
+            said += [block["text"] for block in message["content"] if block["type"] == "text"]
+    return said

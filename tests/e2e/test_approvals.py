@@ -1,0 +1,301 @@
+"""Answers by one key: each does what it says, and nothing else that is typed is ever taken for an answer."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.support.server_process import ServerProcess
+
+from .desk import App, Desk
+from .script import Block, Reply, bodies_of, call, calls, results_in, says
+
+pytestmark = pytest.mark.e2e
+
+BEFORE = "one\ntwo\nthree\n"
+EDIT = call("edit", path="list.txt", old_string="two", new_string="2")
+
+
+def changing(*more: Reply, edit: Block = EDIT) -> list[Reply]:
+    """Reads a file and wants to change it."""
+    return [calls(call("read", path="list.txt")), calls(edit), *more]
+
+
+@contextmanager
+def asked(desk: Desk, script: list[Reply], *options: str, tool: str = "edit") -> Iterator[tuple[App, ServerProcess]]:
+    """The program with a question on the screen."""
+    desk.file("list.txt", BEFORE)
+    with ServerProcess(script, desk.root) as server, desk.app_on(server, *options) as app:
+        app.ready()
+        app.say("change it")
+        app.wait_for_question(tool)
+        yield app, server
+
+
+def text_of(desk: Desk) -> str:
+    """What is in the file now."""
+    return (desk.work / "list.txt").read_text("utf-8")
+
+
+def test_y_lets_this_one_call_run(desk: Desk) -> None:
+    with asked(desk, changing(says("Changed."))) as (app, server):
+        shown = app.wait_for_all("list.txt", "- two", "+ 2")
+        assert "▲ #2 edit" in shown
+        assert text_of(desk) == BEFORE
+        app.press("y")
+        app.wait_for_words("Changed.")
+        app.wait_for_row(r"✔ #2 edit")
+        (*_, (text, is_error)) = results_in(bodies_of(server)[2])
+        app.quit()
+
+    assert not is_error, text
+    assert text_of(desk) == "one\n2\nthree\n"
+
+
+def test_n_refuses_and_the_run_goes_on(desk: Desk) -> None:
+    with asked(desk, changing(says("As you like."))) as (app, server):
+        app.press("n")
+        app.wait_for_words("⊘ You denied edit")
+        app.wait_for_words("As you like.")
+        app.wait_for_row(r"⊘ #2 edit")
+        (*_, (_, is_error)) = results_in(bodies_of(server)[2])
+        app.quit()
+
+    assert is_error
+    assert text_of(desk) == BEFORE
+
+
+def test_f_refuses_with_words_that_the_model_reads(desk: Desk) -> None:
+    with asked(desk, changing(says("I understand."))) as (app, server):
+        app.press("f")
+        app.wait_for("Say why not")
+        app.type("yes, no, say n: keep the word two")
+        app.wait_for("keep the word two")
+        app.press("enter")
+        app.wait_for_words("⊘ You denied edit: yes, no, say n: keep the word two")
+        app.wait_for_words("I understand.")
+        (*_, (text, is_error)) = results_in(bodies_of(server)[2])
+        app.quit()
+
+    assert is_error
+    assert "yes, no, say n: keep the word two" in text
+    assert text_of(desk) == BEFORE
+
+
+def test_k_leaves_the_call_out(desk: Desk) -> None:
+    with asked(desk, changing(says("Without it."))) as (app, server):
+        app.press("k")
+        app.wait_for_words("Without it.")
+        app.wait_for_row(r"⤼ #2 edit .* you skipped")
+        bodies_of(server)
+        app.quit()
+
+    assert text_of(desk) == BEFORE
+
+
+def test_s_shows_the_rule_first_and_then_does_not_ask_again(desk: Desk) -> None:
+    again = call("edit", path="list.txt", old_string="three", new_string="3")
+    with asked(desk, changing(calls(again), says("Both changed."))) as (app, server):
+        app.press("s")
+        app.wait_for("For this session also allowed:")
+        assert text_of(desk) == BEFORE
+        app.wait_until_armed("s yes, with this rule")
+        app.press("s")
+        app.wait_for_words("✔ You allowed for this session: edit(")
+        app.wait_for_words("Both changed.")
+        assert len(bodies_of(server)) == 4
+        app.quit()
+
+    assert text_of(desk) == "one\n2\n3\n"
+    asked_for = [event for event in desk.events() if event["type"] == "approval.requested"]
+    assert len(asked_for) == 1
+
+
+def test_the_way_back_from_s_stores_no_rule(desk: Desk) -> None:
+    again = call("edit", path="list.txt", old_string="three", new_string="3")
+    with asked(desk, changing(calls(again), says("One changed."))) as (app, server):
+        app.press("s")
+        app.wait_for("For this session also allowed:")
+        app.press("escape")
+        app.wait_until_gone("For this session also allowed:")
+        app.wait_until_armed("y yes")
+        app.press("y")
+        app.wait_until_gone("wants to run")
+        app.wait_for_question("edit")
+        app.press("n")
+        app.wait_for_words("One changed.")
+        bodies_of(server)
+        app.quit()
+
+    assert text_of(desk) == "one\n2\nthree\n"
+
+
+def test_esc_means_not_now_and_ctrl_y_asks_again(desk: Desk) -> None:
+    with asked(desk, changing(says("Changed at last."))) as (app, server):
+        app.press("escape")
+        app.wait_for_row(r"▲ edit needs you: .*ctrl\+y answer")
+        app.wait_for_row(r"▲ #2 edit")
+        app.type("y n s")
+        app.wait_for_draft("y n s")
+        assert text_of(desk) == BEFORE
+        app.press("ctrl+c")
+        app.wait_for_draft("")
+        app.press("ctrl+y")
+        app.wait_for_question("edit")
+        app.press("y")
+        app.wait_for_words("Changed at last.")
+        bodies_of(server)
+        app.quit()
+
+    assert text_of(desk) == "one\n2\nthree\n"
+
+
+def test_who_is_typing_is_not_interrupted_by_a_question(desk: Desk) -> None:
+    desk.file("list.txt", BEFORE)
+    script = changing(says("Answered."))
+    script[1]["wait_for"] = "typing"
+    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+        app.ready()
+        app.say("change it")
+        server.reached("typing")
+        app.type("I was")
+        app.wait_for_draft("I was")
+        server.release("typing")
+        # Letters without a pause, as somebody who writes a sentence. None of them is an answer.
+        for letter in 300 * "e":
+            app.type(letter)
+            app.read(0.05)
+            if "▲ edit needs you:" in app.screen.text:
+                break
+        assert "wants to run" not in app.screen.text
+        assert app.draft.startswith("I wase")
+
+        app.wait_for_question("edit")
+        assert text_of(desk) == BEFORE
+        app.press("y")
+        app.wait_for_words("Answered.")
+        assert app.draft.rstrip("e") == "I was"
+        bodies_of(server)
+        app.press("ctrl+q")
+        assert app.wait_for_end() == 0
+
+    assert text_of(desk) == "one\n2\nthree\n"
+
+
+def test_keys_that_come_before_the_question_is_drawn_do_nothing(desk: Desk) -> None:
+    with asked(desk, changing(says("Answered."))) as (app, server):
+        app.press("escape")
+        app.wait_for_row(r"▲ edit needs you:")
+        # In one piece: whatever the machine does, the letters are there before the question is.
+        app.write("\x19yyyyyyyy")
+        app.wait_for("wants to run edit")
+        app.wait_until_armed("n no")
+        assert text_of(desk) == BEFORE
+        app.press("n")
+        app.wait_for_words("You denied edit")
+        app.wait_for_words("Answered.")
+        assert app.draft.strip("y") == ""
+        bodies_of(server)
+        app.press("ctrl+q")
+        assert app.wait_for_end() == 0
+
+    assert text_of(desk) == BEFORE
+
+
+def test_a_paste_never_answers_and_the_draft_is_untouched(desk: Desk) -> None:
+    desk.file("list.txt", BEFORE)
+    script = changing(says("Denied."))
+    script[0]["wait_for"] = "draft"
+    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+        app.ready()
+        app.say("change it")
+        server.reached("draft")
+        app.type("what I was writing")
+        app.wait_for_draft("what I was writing")
+        server.release("draft")
+        app.wait_for_question("edit")
+        app.paste("y")
+        app.paste("s\ns\ny\n")
+        # What comes after the pastes is seen after them: the list of rules opens.
+        app.press("w")
+        app.wait_for_all("every rule and check, in order", "wants to run edit")
+        assert text_of(desk) == BEFORE
+        app.wait_until_armed("n no")
+        app.press("n")
+        app.wait_for_words("Denied.")
+        app.wait_for_draft("what I was writing")
+        bodies_of(server)
+        app.press("ctrl+q")
+        assert app.wait_for_end() == 0
+
+    assert text_of(desk) == BEFORE
+
+
+def test_a_yes_counts_only_once_everything_was_seen(desk: Desk) -> None:
+    text = "".join(f"line {number}\n" for number in range(80)) + "the last line\n"
+    script = [calls(call("write", path="long.txt", content=text)), says("Written.")]
+    with asked(desk, script, tool="write") as (app, server):
+        app.press("y")
+        app.wait_for("yes counts once you saw the end")
+        app.wait_for("wants to run write")
+        assert not (desk.work / "long.txt").exists()
+        for _ in range(20):
+            if "the last line" in app.screen.text:
+                break
+            before = app.screen.text
+            app.press(" ")
+            app.wait_for(lambda screen, before=before: screen.text != before)
+        app.wait_until_gone("yes counts once you saw the end")
+        app.press("y")
+        app.wait_for_words("Written.")
+        bodies_of(server)
+        app.quit()
+
+    assert (desk.work / "long.txt").read_text("utf-8") == text
+
+
+def test_two_questions_are_asked_one_after_the_other(desk: Desk) -> None:
+    both = calls(call("write", path="first.txt", content="1\n"), call("write", path="second.txt", content="2\n"))
+    with asked(desk, [both, says("One of two.")], tool="write") as (app, server):
+        app.wait_for_all("1 of 2", "first.txt")
+        app.press("y")
+        app.wait_for("2 of 2")
+        app.wait_for_question("write")
+        app.press("n")
+        app.wait_for_words("One of two.")
+        _, second = bodies_of(server)
+        app.quit()
+
+    assert [is_error for _, is_error in results_in(second)] == [False, True]
+    assert (desk.work / "first.txt").exists()
+    assert not (desk.work / "second.txt").exists()
+
+
+def test_a_call_that_needs_no_answer_goes_on_beside_the_question(desk: Desk) -> None:
+    both = calls(call("write", path="new.txt", content="1\n"), call("read", path="list.txt"))
+    with asked(desk, [both, says("Read and written.")], tool="write") as (app, server):
+        app.wait_for_row(r"✔ #2 read")
+        assert "wants to run write" in app.screen.text
+        app.press("y")
+        app.wait_for_words("Read and written.")
+        bodies_of(server)
+        app.quit()
+
+
+def test_a_command_that_changes_things_is_asked_for_and_one_that_only_looks_is_not(desk: Desk) -> None:
+    desk.file("list.txt", BEFORE)
+    script = [
+        calls(call("bash", command="ls -la | head -5"), call("bash", command="touch made.txt && ls")),
+        says("Looked and touched."),
+    ]
+    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+        app.ready()
+        app.say("look and touch")
+        app.wait_for_question("bash")
+        app.wait_for_all("✔ #1 bash", "touch made.txt")
+        app.press("y")
+        app.wait_for_words("Looked and touched.")
+        bodies_of(server)
+        app.quit()
+
+    assert (desk.work / "made.txt").exists()

@@ -1,0 +1,377 @@
+"""`-p` as scripts use it: what is written where, the order of events, answers by id, and every exit code."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Self
+
+import pytest
+
+from tests.support.server_process import ServerProcess
+
+from .desk import PROGRAM, Desk
+from .script import Reply, bodies_of, call, calls, fails, results_in, says, text_block, until, words_in
+
+pytestmark = pytest.mark.e2e
+
+WRITE = call("write", path="new.txt", content="x\n")
+
+
+def lines_of(text: str) -> list[dict[str, Any]]:
+    """One object a line, each line ended."""
+    assert not text or text.endswith("\n")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+class Piped:
+    """The program with pipes, spoken to line by line."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        self.events: list[dict[str, Any]] = []
+        """What was read so far."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def tell(self, **order: object) -> None:
+        """Writes one order."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(f"{json.dumps(order)}\n")
+        self.process.stdin.flush()
+
+    def hear(self, kind: str) -> dict[str, Any]:
+        """Reads until an event of this type comes."""
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.events.append(json.loads(line))
+            if self.events[-1]["type"] == kind:
+                return self.events[-1]
+        raise AssertionError(f"{kind} never came: {[event['type'] for event in self.events]}")
+
+    def end(self) -> int:
+        """No more orders; reads the rest and gives the exit code."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.close()
+        self.events += [json.loads(line) for line in self.process.stdout]
+        return self.process.wait()
+
+
+@contextmanager
+def piped(desk: Desk, script: list[Reply], *options: str) -> Iterator[tuple[Piped, ServerProcess]]:
+    """The program in both stream formats."""
+    formats = ("-p", "--input-format", "stream-json", "--output-format", "stream-json")
+    with ServerProcess(script, desk.root) as server:
+        process = subprocess.Popen(
+            [str(PROGRAM), *formats, *options],
+            cwd=desk.work,
+            env={**desk.environment, **server.environment},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        with Piped(process) as program:
+            yield program, server
+
+
+# --- what is written --------------------------------------------------------------------------------------------------
+
+
+def test_text_is_the_last_answer_and_nothing_else(desk: Desk) -> None:
+    desk.file("a.txt", "alpha\n")
+    script = [calls(text_block("I look."), call("read", path="a.txt")), says("It says **alpha**.")]
+    with ServerProcess(script, desk.root) as server:
+        done = desk.run("-p", "what does it say", variables=server.environment)
+        _, second = bodies_of(server)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "It says **alpha**.\n", "")
+    assert words_in(second) == ["what does it say"]
+
+
+def test_json_is_one_object(desk: Desk) -> None:
+    desk.file("a.txt", "alpha\n")
+    script = [calls(call("read", path="a.txt")), says("Done.")]
+    with ServerProcess(script, desk.root) as server:
+        done = desk.run("-p", "read it", "--output-format", "json", "--session", "s1", variables=server.environment)
+
+    (answer,) = lines_of(done.stdout)
+    assert done.returncode == 0
+    keys = ["session_id", "result", "is_error", "reason", "usage", "cost_usd", "steps", "tool_calls", "duration_ms"]
+    assert list(answer) == keys
+    assert (answer["session_id"], answer["result"], answer["is_error"]) == ("s1", "Done.", False)
+    assert (answer["reason"], answer["steps"], answer["tool_calls"]) == ("done", 2, 1)
+    assert answer["usage"]["output_tokens"] == 40
+
+
+def test_the_stream_holds_the_events_from_the_session_to_the_end_of_the_run(desk: Desk) -> None:
+    desk.file("a.txt", "alpha\n")
+    script = [calls(call("read", path="a.txt")), says("Done.")]
+    with ServerProcess(script, desk.root) as server:
+        done = desk.run("-p", "read it", "--output-format", "stream-json", variables=server.environment)
+
+    events = lines_of(done.stdout)
+    kinds = [event["type"] for event in events]
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (kinds[0], kinds[-1]) == ("session.created", "run.ended")
+    assert not {"message.delta", "tool.output", "tool.update"} & set(kinds)
+    assert {"tool.queued", "tool.started", "tool.ended", "message.ended"} <= set(kinds)
+    numbers = [event["seq"] for event in events]
+    assert numbers == sorted(set(numbers))
+    assert " " not in done.stdout.split('"')[0]
+
+    kept = desk.events()
+    known = {event["seq"]: event for event in kept}
+    assert all(known[event["seq"]] == event for event in events)
+
+
+def test_deltas_and_output_are_in_the_stream_where_they_are_wanted(desk: Desk) -> None:
+    script = [calls(text_block("I run it."), call("bash", command="echo one; echo two")), says("Done.")]
+    options = ("--output-format", "stream-json", "--include-deltas", "--permission-mode", "allow")
+    with ServerProcess(script, desk.root) as server:
+        done = desk.run("-p", "run it", *options, variables=server.environment)
+
+    events = lines_of(done.stdout)
+    told = "".join(event["data"]["delta"] for event in events if event["type"] == "message.delta")
+    output = "".join(event["data"]["chunk"] for event in events if event["type"] == "tool.output")
+    assert "I run it." in told
+    assert output == "one\ntwo\n"
+
+
+@pytest.mark.parametrize("arguments", [("-p",), ("-p", "-")], ids=["a pipe", "a dash"])
+def test_the_prompt_comes_from_standard_input(desk: Desk, arguments: tuple[str, ...]) -> None:
+    with ServerProcess([says("Heard.")], desk.root) as server:
+        done = desk.run(*arguments, stdin="a prompt\nof two lines\n", variables=server.environment)
+        (request,) = bodies_of(server)
+
+    assert (done.returncode, done.stdout) == (0, "Heard.\n")
+    assert words_in(request)[0].strip() == "a prompt\nof two lines"
+
+
+def test_the_last_session_goes_on_headless(desk: Desk) -> None:
+    with ServerProcess([says("One."), says("Two.")], desk.root) as server:
+        assert desk.run("-p", "first", variables=server.environment).stdout == "One.\n"
+        options = ("--continue", "--output-format", "stream-json")
+        done = desk.run("-p", "second", *options, variables=server.environment)
+        *_, last = bodies_of(server)
+
+    assert lines_of(done.stdout)[0]["type"] == "session.loaded"
+    assert words_in(last) == ["first", "second"]
+
+
+# --- orders -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_question_is_answered_by_its_id(desk: Desk) -> None:
+    script = [calls(WRITE), calls(call("write", path="other.txt", content="y\n")), says("One of two.")]
+    with piped(desk, script) as (program, server):
+        program.tell(type="user", text="write both")
+        first = program.hear("approval.requested")["data"]
+        assert (first["tool"], first["args"]["path"]) == ("write", "new.txt")
+        assert not (desk.work / "new.txt").exists()
+        program.tell(type="approval", request_id="ask_of_nobody", decision="approve")
+        program.hear("error")
+        program.tell(type="approval", request_id=first["request_id"], decision="approve")
+        second = program.hear("approval.requested")["data"]
+        program.tell(type="approval", request_id=second["request_id"], decision="deny", note="one is enough")
+        program.hear("run.ended")
+        assert program.end() == 0
+        *_, last = bodies_of(server)
+
+    ((text, is_error),) = results_in(last)
+    assert is_error
+    assert "one is enough" in text
+    assert (desk.work / "new.txt").exists()
+    assert not (desk.work / "other.txt").exists()
+    assert program.events[-1]["type"] == "run.ended"
+
+
+def test_one_process_serves_one_run_after_another_and_steers(desk: Desk) -> None:
+    command = "echo begun; until [ -e gate ]; do sleep 0.05; done"
+    script = [calls(call("bash", command=command)), says("Steered."), says("Followed."), says("Anew.")]
+    with piped(desk, script, "--permission-mode", "allow", "--include-deltas") as (program, server):
+        program.tell(type="user", text="begin")
+        program.hear("tool.output")
+        program.tell(type="user", text="a correction")
+        program.tell(type="follow_up", text="and then")
+        program.hear("steering.queued")
+        program.hear("steering.queued")
+        (desk.work / "gate").touch()
+        program.hear("run.ended")
+        program.tell(type="user", text="something new")
+        program.hear("run.ended")
+        assert program.end() == 0
+        _, second, third, fourth = bodies_of(server)
+
+    assert words_in(second) == ["begin", "a correction"]
+    assert words_in(third) == ["begin", "a correction", "and then"]
+    assert words_in(fourth)[-1] == "something new"
+
+
+def test_an_order_interrupts_and_the_next_run_is_served(desk: Desk) -> None:
+    script = [calls(call("bash", command=f"echo begun; sleep {desk.tag}")), says("Next.")]
+    with piped(desk, script, "--permission-mode", "allow", "--include-deltas") as (program, server):
+        program.tell(type="user", text="sleep")
+        program.hear("tool.output")
+        program.tell(type="interrupt")
+        assert program.hear("run.ended")["data"]["reason"] == "aborted"
+        assert desk.processes() == []
+        program.tell(type="user", text="wake up")
+        assert program.hear("run.ended")["data"]["final_text"] == "Next."
+        assert program.end() == 0
+        assert len(bodies_of(server)) == 2
+
+
+def test_a_line_that_makes_no_sense_is_named_and_the_run_goes_on(desk: Desk) -> None:
+    with piped(desk, [says("Heard.")]) as (program, _):
+        assert program.process.stdin is not None
+        program.process.stdin.write("no json at all\n")
+        program.tell(type="dance")
+        program.tell(type="user", text="hello")
+        assert program.hear("error")["data"]["context"] == {"line": 1}
+        assert program.hear("error")["data"]["context"] == {"line": 2}
+        program.hear("run.ended")
+        assert program.end() == 0
+
+
+def test_a_mode_and_a_stop_are_orders_too(desk: Desk) -> None:
+    script = [calls(WRITE, until("stopped")), says("Never asked for.")]
+    with piped(desk, script) as (program, server):
+        program.tell(type="mode", mode="accept_edits")
+        assert program.hear("permission.mode_changed")["data"]["new"] == "accept_edits"
+        program.tell(type="user", text="write")
+        server.reached("stopped")
+        program.tell(type="stop")
+        program.hear("status.changed")
+        server.release("stopped")
+        assert program.hear("run.ended")["data"]["reason"] == "stopped"
+        assert program.end() == 0
+        assert len(bodies_of(server)) == 1
+
+    assert (desk.work / "new.txt").exists()
+    assert not any(event["type"] == "approval.requested" for event in program.events)
+
+
+# --- exit codes -------------------------------------------------------------------------------------------------------
+
+
+def test_0_also_where_a_call_was_denied_and_the_run_went_on(desk: Desk) -> None:
+    desk.file("a.txt", "alpha\n")
+    script = [calls(WRITE), calls(call("read", path="a.txt")), says("Without it.")]
+    with ServerProcess(script, desk.root) as server:
+        done = desk.run("-p", "write or read", variables=server.environment)
+        _, second, _ = bodies_of(server)
+
+    assert (done.returncode, done.stdout) == (0, "Without it.\n")
+    ((text, is_error),) = results_in(second)
+    assert is_error
+    assert text
+    assert not (desk.work / "new.txt").exists()
+
+
+def test_1_where_the_run_failed(desk: Desk) -> None:
+    with ServerProcess([fails(400, "invalid_request_error")], desk.root) as server:
+        done = desk.run("-p", "hello", "--output-format", "json", variables=server.environment)
+        assert len(bodies_of(server)) == 1
+
+    (answer,) = lines_of(done.stdout)
+    assert done.returncode == 1
+    assert (answer["is_error"], answer["reason"]) == (True, "error")
+    assert "scripted invalid_request_error" in answer["result"]
+    assert "scripted invalid_request_error" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("-p", "hello", "--permision-mode", "ask"), "--permission-mode"),
+        (("-p", "hello", "--permission-mode", "aks"), "ask"),
+        (("-p", "hello", "--output-format", "jsn"), "json"),
+        (("-p", "hello", "--demo", "--allow", "bash(unclosed"), "bash(unclosed"),
+        (("-p", "hello", "--max-steps", "0"), "--max-steps"),
+        (("-p", "hello", "--cwd", "nowhere"), "nowhere"),
+        (("-p", "hello", "--demo", "--resume", "nobody"), "nobody"),
+        (("-p", "hello"), "ANTHROPIC_API_KEY"),
+        (("-p",), "prompt"),
+        (("hello",), "terminal"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_2_and_one_line_where_it_was_asked_wrongly(desk: Desk, arguments: tuple[str, ...], named: str) -> None:
+    done = desk.run(*arguments)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert named in done.stderr
+    assert desk.journals == []
+
+
+def test_3_where_the_steps_are_used_up(desk: Desk) -> None:
+    desk.file("a.txt", "alpha\n")
+    script = [calls(call("read", path="a.txt")), calls(call("read", path="a.txt")), says("Too late.")]
+    with ServerProcess(script, desk.root) as server:
+        done = desk.run("-p", "read for ever", "--max-steps", "2", variables=server.environment)
+        assert len(bodies_of(server)) == 2
+
+    assert done.returncode == 3
+
+
+def test_4_where_nobody_could_be_asked(desk: Desk) -> None:
+    with ServerProcess([calls(WRITE), says("I cannot.")], desk.root) as server:
+        done = desk.run("-p", "write", variables=server.environment)
+        _, second = bodies_of(server)
+
+    assert (done.returncode, done.stdout) == (4, "I cannot.\n")
+    assert [is_error for _, is_error in results_in(second)] == [True]
+    assert "approval" in done.stderr
+    assert not (desk.work / "new.txt").exists()
+
+
+def test_75_where_it_is_worth_trying_later(desk: Desk) -> None:
+    # Asked to wait for longer than it has patience, it does not try again by itself.
+    busy = fails(529, "overloaded_error", **{"retry-after": "600"})
+    with ServerProcess([busy], desk.root) as server:
+        done = desk.run("-p", "hello", variables=server.environment)
+        assert len(bodies_of(server)) == 1
+
+    assert (done.returncode, done.stdout) == (75, "")
+    assert "529" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_130_where_it_was_interrupted_and_nothing_is_left(desk: Desk, number: signal.Signals) -> None:
+    command = f"setsid sleep {desk.tag}.1 & nohup sleep {desk.tag}.2 & echo begun; sleep {desk.tag}"
+    script = [calls(call("bash", command=command))]
+    with piped(desk, script, "--permission-mode", "allow", "--include-deltas") as (program, server):
+        program.tell(type="user", text="sleep")
+        program.hear("tool.output")
+        os.kill(program.process.pid, number)
+        assert program.end() == 130
+        assert desk.processes() == []
+        assert len(bodies_of(server)) == 1
+
+    assert program.events[-1]["type"] == "run.ended"
+    assert program.events[-1]["data"]["reason"] == "aborted"
+    assert desk.events()[-1]["type"] in ("run.ended", "session.saved", "agent.destroyed")
+
+
+def test_a_reader_that_goes_away_ends_the_program(desk: Desk) -> None:
+    script = [calls(call("bash", command=f"while true; do echo {desk.tag}; sleep 0.05; done"))]
+    with piped(desk, script, "--permission-mode", "allow", "--include-deltas") as (program, _):
+        program.tell(type="user", text="talk")
+        program.hear("tool.output")
+        assert program.process.stdout is not None
+        program.process.stdout.close()
+        assert program.process.wait(timeout=30) != 0
+        assert desk.processes() == []

@@ -1,0 +1,242 @@
+"""The brakes: what runs ends with everything it started, the composer is back, and the conversation can go on."""
+
+import psutil
+import pytest
+
+from tests.support.server_process import ServerProcess
+
+from .desk import App, Desk
+from .script import bodies_of, call, calls, results_in, says, text_block, until, words_in
+
+pytestmark = pytest.mark.e2e
+
+ALLOWED = ("--permission-mode", "allow")
+MOST_MEMORY = 400_000_000
+"""Bytes the program may take whatever is written."""
+
+
+def interrupt(app: App) -> None:
+    """Both steps of the ladder, the second one once the first is seen."""
+    app.press("escape")
+    app.wait_for("esc again")
+    app.press("escape")
+    app.wait_for_status("interrupted · ready")
+
+
+def brood(tag: str) -> str:
+    """A command that starts children in every way that makes them hard to find, and waits for them."""
+    return (
+        f"sleep {tag}.1 & nohup sleep {tag}.2 >/dev/null 2>&1 & setsid sleep {tag}.3 & "
+        f"(setsid bash -c 'sleep {tag}.4 & sleep {tag}.5; true' &) ; bash -c \"trap '' TERM; sleep {tag}.6; true\" & "
+        "echo all are there; wait"
+    )
+
+
+def test_an_interrupted_command_takes_all_its_descendants_with_it(desk: Desk) -> None:
+    script = [calls(text_block("It takes long."), call("bash", command=brood(desk.tag))), says("We go on.")]
+    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+        app.ready()
+        app.say("start a brood")
+        app.wait_for_row(r"│ +all are there")
+        app.wait_for(lambda _: len(desk.processes()) >= 6)
+        interrupt(app)
+        assert desk.processes() == []
+        app.wait_for_row(r"■ #1 bash .* cancelled")
+        app.wait_for_words("── cancelled")
+
+        app.say("and now")
+        app.wait_for_words("We go on.")
+        _, second = bodies_of(server)
+        app.quit()
+
+    content = second["messages"][-1]["content"]
+    ((text, is_error),) = results_in(second)
+    assert is_error
+    assert "all are there" in text
+    assert content[-1]["text"] == "and now"
+
+
+def test_a_command_that_runs_too_long_is_ended_with_all_its_descendants(desk: Desk) -> None:
+    script = [calls(call("bash", command=brood(desk.tag), timeout=1.5)), says("It took too long.")]
+    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+        app.ready()
+        app.say("start a brood")
+        app.wait_for_words("It took too long.")
+        app.wait_for_row(r"⏱ #1 bash .* timed out")
+        assert desk.processes() == []
+        first, second = server.requests
+        ((text, is_error),) = results_in(bodies_of(server)[1])
+        app.quit()
+
+    assert is_error
+    assert "all are there" in text
+    assert second["at"] - first["answered_at"] < 1.5 + 2.0 + 1.0, (
+        "the deadline, the grace, and a second for a slow machine"
+    )
+
+
+def test_a_flood_of_output_holds_up_nobody(desk: Desk) -> None:
+    script = [calls(call("bash", command=f"yes {desk.tag}")), says("It is quiet again.")]
+    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+        app.ready()
+        app.say("flood me")
+        app.wait_for_row(rf"│ +{desk.tag}")
+        for word in ("I ", "can ", "still ", "write"):
+            app.type(word)
+            app.wait_for(word.strip())
+        assert app.draft == "I can still write"
+        memory = psutil.Process(app.process.pid).memory_info().rss
+        interrupt(app)
+        assert memory < MOST_MEMORY
+        assert desk.processes() == []
+        app.press("enter")
+        app.wait_for_words("It is quiet again.")
+        _, second = bodies_of(server)
+        app.quit()
+
+    ((text, _),) = results_in(second)
+    assert len(text) < 40_000
+    (whole,) = desk.home.glob("**/*.files/*")
+    assert str(whole) in text
+    whole.unlink()
+    assert sum(journal.stat().st_size for journal in desk.journals) < 5_000_000
+
+
+def test_what_is_typed_while_a_command_is_ended_is_kept(desk: Desk) -> None:
+    # It ignores the first signal, so that its end takes a while.
+    script = [calls(call("bash", command=f"trap '' TERM; echo deaf; sleep {desk.tag}"))]
+    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+        app.ready()
+        app.say("do not listen")
+        app.wait_for_row(r"│ +deaf")
+        app.press("escape")
+        app.wait_for("esc again")
+        app.press("escape")
+        app.wait_until_gone("esc again")
+        app.type("next I want")
+        app.wait_for_draft("next I want")
+        app.wait_for_status("interrupted · ready")
+        assert app.draft == "next I want"
+        bodies_of(server)
+        app.press("ctrl+q")
+        assert app.wait_for_end() == 0
+
+
+def test_an_answer_is_broken_off_in_the_middle_of_a_sentence(desk: Desk) -> None:
+    script = [calls(text_block("The beginning of a"), until("never")), says("A new sentence.")]
+    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+        app.ready()
+        app.say("tell me a story")
+        app.wait_for_words("The beginning of a")
+        interrupt(app)
+        app.say("a shorter one")
+        app.wait_for_words("A new sentence.")
+        _, second = bodies_of(server)
+        app.quit()
+
+    assert words_in(second) == ["tell me a story", "a shorter one"]
+
+
+def test_a_question_that_waits_is_over_with_its_run(desk: Desk) -> None:
+    script = [calls(call("write", path="new.txt", content="x\n")), says("Then not.")]
+    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+        app.ready()
+        app.say("write it")
+        app.wait_for_question("write")
+        app.press("escape")
+        app.wait_for_row(r"▲ write needs you.*ctrl\+y answer")
+        interrupt(app)
+        app.wait_until_gone("needs you")
+        app.say("never mind")
+        app.wait_for_words("Then not.")
+        _, second = bodies_of(server)
+        app.quit()
+
+    assert [is_error for _, is_error in results_in(second)] == [True]
+    assert not (desk.work / "new.txt").exists()
+
+
+def test_stop_lets_the_step_end_and_no_other_begin(desk: Desk) -> None:
+    gate = desk.work / "gate"
+    script = [calls(call("bash", command="echo working; until [ -e gate ]; do sleep 0.05; done")), says("Next step.")]
+    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+        app.ready()
+        app.say("work")
+        app.wait_for_row(r"│ +working")
+        app.press("escape")
+        app.wait_for_row(r"esc again: cancel 1 tool and stop +· +s stop after this step")
+        app.press("s")
+        app.wait_until_gone("esc again")
+        gate.touch()
+        app.wait_for_row(r"✔ #1 bash")
+        app.wait_for_status("stopped · ready")
+        assert len(bodies_of(server)) == 1
+        assert app.draft == ""
+        app.say("go on")
+        app.wait_for_words("Next step.")
+        assert len(bodies_of(server)) == 2
+        app.quit()
+
+
+@pytest.mark.parametrize("way", ["ctrl+s", "n"])
+def test_a_correction_can_be_sent_without_waiting(desk: Desk, way: str) -> None:
+    script = [calls(call("bash", command=f"echo begun; sleep {desk.tag}")), says("I do that instead.")]
+    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+        app.ready()
+        app.say("sleep")
+        app.wait_for_row(r"│ +begun")
+        app.say("rather wake up")
+        app.wait_for_row(r"1 steer  “rather wake up”")
+        if way == "n":
+            app.press("escape")
+            app.wait_for("n send queued now")
+        app.press(way)
+        app.wait_for_words("I do that instead.")
+        app.wait_until_gone("─ queue ─")
+        assert desk.processes() == []
+        _, second = bodies_of(server)
+        app.quit()
+
+    ((text, is_error),) = results_in(second)
+    assert is_error
+    assert "begun" in text
+    assert words_in(second) == ["sleep", "rather wake up"]
+
+
+def test_a_waiting_correction_outlives_an_interrupt(desk: Desk) -> None:
+    script = [calls(call("bash", command=f"echo begun; sleep {desk.tag}")), says("I heard you.")]
+    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+        app.ready()
+        app.say("sleep")
+        app.wait_for_row(r"│ +begun")
+        app.say("and hurry")
+        app.wait_for_row(r"1 steer  “and hurry”")
+        interrupt(app)
+        app.wait_for_row(r"1 steer  “and hurry” +waits for you to send it")
+        app.press("ctrl+s")
+        app.wait_for_words("I heard you.")
+        _, second = bodies_of(server)
+        app.quit()
+
+    assert words_in(second) == ["sleep", "and hurry"]
+
+
+def test_ctrl_c_clears_then_interrupts_then_quits(desk: Desk) -> None:
+    script = [calls(call("bash", command=f"echo begun; sleep {desk.tag}"))]
+    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+        app.ready()
+        app.say("sleep")
+        app.wait_for_row(r"│ +begun")
+        app.type("a draft")
+        app.wait_for_draft("a draft")
+        app.press("ctrl+c")
+        app.wait_for_draft("")
+        assert desk.processes() != []
+        app.press("ctrl+c")
+        app.wait_for_status("interrupted · ready")
+        assert desk.processes() == []
+        app.press("ctrl+c")
+        app.wait_for("ctrl+c again quits")
+        app.press("ctrl+c")
+        assert app.wait_for_end() == 0
+        assert app.left_behind == []

@@ -1,0 +1,208 @@
+"""The program is killed in the middle of everything, and the next one goes on where it was."""
+
+import signal
+
+import pytest
+
+from tests.support.screen_buffer import ALTERNATE_SCREEN
+from tests.support.server_process import ServerProcess
+
+from .desk import App, Desk
+from .script import bodies_of, call, calls, results_in, says, text_block, until, words_in
+
+pytestmark = pytest.mark.e2e
+
+ALLOWED = ("--permission-mode", "allow")
+
+
+def kill(app: App, desk: Desk) -> None:
+    """Power off, as far as the program can tell; what it had started is ended by hand."""
+    app.process.send_signal(signal.SIGKILL)
+    assert app.wait_for_end() == -signal.SIGKILL
+    desk.end_processes()
+
+
+def test_a_command_that_was_killed_with_the_program_is_shown_and_told_as_unknown(desk: Desk) -> None:
+    desk.file("a.txt", "alpha\n")
+    script = [
+        calls(text_block("First I look."), call("read", path="a.txt")),
+        calls(text_block("Now it takes long."), call("bash", command=f"echo begun; sleep {desk.tag}")),
+        says("I know what happened."),
+    ]
+    with ServerProcess(script, desk.root) as server:
+        with desk.app_on(server, *ALLOWED) as app:
+            app.ready()
+            app.say("work for long")
+            app.wait_for_row(r"│ +begun")
+            kill(app, desk)
+
+        with desk.app_on(server, *ALLOWED, "--continue") as app:
+            app.ready()
+            app.wait_for_words("You work for long")
+            app.wait_for_words("First I look.")
+            app.wait_for_words("Now it takes long.")
+            app.wait_for_words("── session goes on")
+            app.wait_for_row(r"✔ #1 read  a\.txt")
+            app.wait_for_row(r"\? #2 bash .* outcome unknown")
+            app.say("what now")
+            app.wait_for_words("I know what happened.")
+            *_, last = bodies_of(server)
+            app.quit()
+
+    ((text, is_error),) = results_in(last)
+    assert is_error
+    assert "Outcome unknown" in text
+    assert words_in(last) == ["work for long", "what now"]
+    assert [event["type"] for event in desk.events()].count("session.loaded") == 1
+
+
+def test_a_correction_that_waited_waits_on(desk: Desk) -> None:
+    script = [calls(call("bash", command=f"echo begun; sleep {desk.tag}")), says("Both heard.")]
+    with ServerProcess(script, desk.root) as server:
+        with desk.app_on(server, *ALLOWED) as app:
+            app.ready()
+            app.say("sleep")
+            app.wait_for_row(r"│ +begun")
+            app.say("and dream")
+            app.wait_for_row(r"1 steer  “and dream”")
+            kill(app, desk)
+
+        with desk.app_on(server, *ALLOWED, "--continue") as app:
+            app.ready()
+            app.wait_for_row(r"1 steer  “and dream” +waits for you to send it")
+            app.press("ctrl+s")
+            app.wait_for_words("Both heard.")
+            app.wait_until_gone("─ queue ─")
+            *_, last = bodies_of(server)
+            app.quit()
+
+    assert words_in(last) == ["sleep", "and dream"]
+    assert [is_error for _, is_error in results_in(last)] == [True]
+
+
+def test_a_question_that_was_open_is_asked_no_more_and_nothing_was_done(desk: Desk) -> None:
+    script = [calls(call("write", path="new.txt", content="x\n")), says("Then I ask again later.")]
+    with ServerProcess(script, desk.root) as server:
+        with desk.app_on(server) as app:
+            app.ready()
+            app.say("write it")
+            app.wait_for_question("write")
+            kill(app, desk)
+
+        with desk.app_on(server, "--continue") as app:
+            app.ready()
+            app.wait_for_row(r"■ #1 write .* cancelled")
+            assert "wants to run" not in app.screen.text
+            app.say("never mind")
+            app.wait_for_words("Then I ask again later.")
+            *_, last = bodies_of(server)
+            app.quit()
+
+    ((text, is_error),) = results_in(last)
+    assert is_error
+    assert text.startswith("Not run")
+    assert not (desk.work / "new.txt").exists()
+
+
+def test_half_an_answer_is_no_part_of_the_conversation(desk: Desk) -> None:
+    script = [calls(text_block("The first half of a"), until("never")), says("A whole one.")]
+    with ServerProcess(script, desk.root) as server:
+        with desk.app_on(server) as app:
+            app.ready()
+            app.say("tell me")
+            app.wait_for_words("The first half of a")
+            kill(app, desk)
+
+        with desk.app_on(server, "--continue") as app:
+            app.ready()
+            app.wait_for_words("You tell me")
+            app.say("again")
+            app.wait_for_words("A whole one.")
+            *_, last = bodies_of(server)
+            app.quit()
+
+    assert words_in(last) == ["tell me", "again"]
+
+
+def test_a_session_that_ended_well_goes_on_by_its_id_and_by_the_arrow_key(desk: Desk) -> None:
+    script = [says("The first answer."), says("The second answer.")]
+    with ServerProcess(script, desk.root) as server:
+        with desk.app_on(server, "--session", "mine") as app:
+            app.ready()
+            app.say("the first question")
+            app.wait_for_words("The first answer.")
+            app.wait_for_status("ready")
+            app.quit()
+
+        with desk.app_on(server, "--resume", "mi") as app:
+            app.ready()
+            app.wait_for_words("The first answer.")
+            app.press("up")
+            app.wait_for_draft("the first question")
+            app.press("enter")
+            app.wait_for_words("The second answer.")
+            *_, last = bodies_of(server)
+            app.quit()
+
+    assert words_in(last) == ["the first question", "the first question"]
+
+
+def test_the_picker_offers_the_sessions_of_all_directories(desk: Desk) -> None:
+    script = [says("The first answer."), says("The second answer.")]
+    with ServerProcess(script, desk.root) as server:
+        for name in ("one", "two"):
+            done = desk.run("-p", f"question of {name}", "--session", name, variables=server.environment)
+            assert done.returncode == 0, done.stderr
+
+        with desk.app_on(server, "--resume") as app:
+            app.wait_for_all("question of one", "question of two")
+            app.press("down", "enter")
+            app.ready()
+            app.wait_for_words("The first answer.")
+            app.quit()
+
+
+def test_who_continues_where_nothing_was_said_is_told_so_in_one_line(desk: Desk) -> None:
+    with desk.app("--demo", "--continue") as app:
+        assert app.wait_for_end() == 2
+        assert ALTERNATE_SCREEN not in app.screen.modes
+        assert "there is no session of" in app.screen.text
+
+
+def test_a_torn_journal_is_gone_on_with_and_said_so(desk: Desk) -> None:
+    with ServerProcess([says("One."), says("Two.")], desk.root) as server:
+        assert desk.run("-p", "first", variables=server.environment).returncode == 0
+        (journal,) = desk.journals
+        whole = journal.read_bytes()
+        lines = whole.splitlines(keepends=True)
+        damaged = b"".join([*lines[:3], b'{"v":1,"seq":4,"ty\x00\xff\n', *lines[3:]])
+        journal.write_bytes(damaged[:-20])
+
+        done = desk.run("-p", "second", "--continue", variables=server.environment)
+        *_, last = bodies_of(server)
+
+    assert (done.returncode, done.stdout) == (0, "Two.\n")
+    assert "Line 4 is no event" in done.stderr
+    assert "the last, is incomplete" in done.stderr
+    assert words_in(last) == ["first", "second"]
+    assert journal.read_bytes().startswith(damaged[:-20])
+
+
+def test_two_programs_do_not_write_one_session(desk: Desk) -> None:
+    script = [says("Mine."), says("Still mine.")]
+    with ServerProcess(script, desk.root) as server, desk.app_on(server, "--session", "mine") as app:
+        app.ready()
+        app.say("hello")
+        app.wait_for_words("Mine.")
+        app.wait_for_status("ready")
+
+        other = desk.run("-p", "hello", "--resume", "mine", variables=server.environment)
+        assert other.returncode == 2
+        assert "mine" in other.stderr
+        assert len(other.stderr.splitlines()) == 1
+
+        app.say("and again")
+        app.wait_for_words("Still mine.")
+        assert len(bodies_of(server)) == 2
+        app.quit()
+    assert "session.save_failed" not in [event["type"] for event in desk.events()]

@@ -1,0 +1,158 @@
+"""The terminal is a person's own: whatever ends the program, it is as it was before, and nothing goes on running."""
+
+import signal
+import time
+
+import pytest
+
+from tests.support.screen_buffer import ALTERNATE_SCREEN
+from tests.support.server_process import ServerProcess
+
+from .desk import NARROW, WIDE, Desk
+from .script import bodies_of, call, calls, says, text_block, until
+
+pytestmark = pytest.mark.e2e
+
+ALLOWED = ("--permission-mode", "allow")
+LONGEST_GOODBYE = 5.0
+"""Seconds a program that is told to end may take (safety promise 16)."""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=lambda number: number.name)
+def test_a_signal_ends_the_program_and_its_children_and_restores_the_terminal(
+    desk: Desk, number: signal.Signals
+) -> None:
+    command = f"setsid sleep {desk.tag}.1 & nohup sleep {desk.tag}.2 & echo begun; sleep {desk.tag}"
+    with ServerProcess([calls(call("bash", command=command)), says("Still here.")], desk.root) as server:
+        with desk.app_on(server, *ALLOWED) as app:
+            app.ready()
+            app.say("sleep")
+            app.wait_for_row(r"│ +begun")
+            assert ALTERNATE_SCREEN in app.screen.modes
+            began = time.monotonic()
+            app.process.send_signal(number)
+            code = app.wait_for_end()
+            assert time.monotonic() - began < LONGEST_GOODBYE
+            assert code == 128 + number
+            assert app.left_behind == []
+            assert "Traceback" not in app.screen.text
+            assert desk.processes() == []
+
+        kinds = [event["type"] for event in desk.events()]
+        assert "run.ended" in kinds
+        with desk.app_on(server, *ALLOWED, "--continue") as app:
+            app.ready()
+            app.wait_for_row(r"■ #1 bash")
+            app.say("are you still there")
+            app.wait_for_words("Still here.")
+            bodies_of(server)
+            app.quit()
+
+
+def test_a_signal_in_the_middle_of_an_answer_ends_it_as_well(desk: Desk) -> None:
+    script = [calls(text_block("The first half of a"), until("never"))]
+    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+        app.ready()
+        app.say("tell me")
+        app.wait_for_words("The first half of a")
+        app.process.send_signal(signal.SIGTERM)
+        assert app.wait_for_end(LONGEST_GOODBYE) == 128 + signal.SIGTERM
+        assert app.left_behind == []
+        assert "Traceback" not in app.screen.text
+
+
+def test_leaving_in_the_middle_of_a_command_ends_it(desk: Desk) -> None:
+    script = [calls(call("bash", command=f"echo begun; setsid sleep {desk.tag}.1 & sleep {desk.tag}"))]
+    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+        app.ready()
+        app.say("sleep")
+        app.wait_for_row(r"│ +begun")
+        app.quit()
+        assert desk.processes() == []
+
+    assert "run.ended" in [event["type"] for event in desk.events()]
+
+
+def test_the_shell_sees_its_own_screen_again(desk: Desk) -> None:
+    with desk.app("--demo") as app:
+        app.ready()
+        app.say("help")
+        app.wait_for_words("I understand a few plain sentences")
+        app.wait_for_status("ready")
+        app.quit()
+        assert "plain sentences" not in app.screen.text
+        assert app.screen.lines[1:] == [""] * 39
+
+
+def test_a_storm_of_sizes_leaves_a_whole_screen(desk: Desk) -> None:
+    desk.file("note.txt", "".join(f"line {number} of the note\n" for number in range(60)))
+    with desk.app("--demo", variables={"SAMPLE_TEST_SECONDS": "0.01"}) as app:
+        app.ready()
+        app.say("fix the failing test")
+        app.wait_for_words("A fresh copy")
+        # The run goes on, and a question comes up, while the window is dragged.
+        for step in range(60):
+            app.resize(20 + step * 37 % 160, 6 + step * 13 % 50)
+        app.resize(20, 6)
+        app.wait_for("▲ edit")
+        app.resize(*NARROW)
+        app.wait_for_question("edit")
+        app.resize(*WIDE)
+        app.wait_for_all("wants to run edit", "▲ #5 edit")
+        app.wait_until_armed("n no")
+        app.press("n")
+        app.wait_for_words("You denied edit")
+        app.wait_for_status("ready")
+        app.say("show note.txt")
+        app.wait_for_row(r"✔ #6 read  note\.txt")
+        app.quit()
+
+
+@pytest.mark.parametrize("size", [(20, 6), (40, 10), (79, 23)], ids=lambda size: "×".join(map(str, size)))
+def test_the_smallest_windows_can_be_worked_in(desk: Desk, size: tuple[int, int]) -> None:
+    desk.file("a.txt", "alpha\n")
+    script = [calls(call("read", path="a.txt"), call("write", path="b.txt", content="beta\n")), says("Written.")]
+    with ServerProcess(script, desk.root) as server, desk.app_on(server, size=size) as app:
+        app.wait_for(" ›")
+        app.type("write b")
+        app.wait_for("› write b")
+        app.press("enter")
+        app.wait_for(lambda screen: "y " in screen.lines[-1] or "▲ write" in screen.text)
+        # A person reads on as long as there is more, and presses again what came too early to count.
+        for _ in range(60):
+            more = "more row" in app.screen.text
+            app.press(" " if more else "y")
+            if app.comes("Written.", 0.2 if more else 1.0):
+                break
+        app.wait_for("Written.")
+        bodies_of(server)
+        assert all(len(line) <= size[0] for line in app.screen.lines)
+        app.press("ctrl+q")
+        assert app.wait_for_end() == 0
+        assert app.left_behind == []
+
+    assert (desk.work / "b.txt").read_text("utf-8") == "beta\n"
+
+
+def test_it_sleeps_and_wakes_with_the_screen_as_it_was(desk: Desk) -> None:
+    with desk.shell() as app:
+        app.wait_for("shell>")
+        settings = app.modes_after
+        app.type("tui-agent --demo\r")
+        app.ready()
+        app.type("a draft")
+        app.wait_for_draft("a draft")
+        app.press("ctrl+z")
+        app.wait_for("Stopped")
+        app.wait_for(lambda screen: screen.lines[screen.row].startswith("shell>"))
+        assert app.modes_after == settings
+        assert ALTERNATE_SCREEN not in app.screen.modes
+        app.type("fg\r")
+        app.wait_for_draft("a draft")
+        app.type(" goes on")
+        app.wait_for_draft("a draft goes on")
+        app.press("ctrl+q")
+        app.wait_for(lambda screen: screen.lines[screen.row].startswith("shell>"))
+        app.type("exit\r")
+        assert app.wait_for_end() == 0
+        assert app.left_behind == []

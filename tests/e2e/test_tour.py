@@ -1,0 +1,86 @@
+"""The guided tour from the first key to green tests, with one correction and one answer, as a new user takes it."""
+
+import pytest
+
+from .desk import NARROW, Desk
+
+pytestmark = pytest.mark.e2e
+
+WRONG = "if quantity > BULK:"
+RIGHT = "if quantity >= BULK:"
+
+
+def test_the_tour_is_watched_steered_and_approved(desk: Desk) -> None:
+    with desk.app("--demo") as app:
+        app.ready()
+        app.wait_for("scripted demo, not a language model")
+        app.say("fix the failing test")
+        app.wait_for_all("✔ #1 read", "✔ #2 read", "✔ #3 read")
+
+        # The tests run, and their output comes in live.
+        app.wait_for_row(r"[◐◓◑◒] #4 bash  python3 -m pytest .* \d")
+        app.wait_for_row(r"│ +\.\.")
+        app.say("also show prices.py")
+        app.wait_for_row(r"1 steer  “also show prices\.py” +lands after the running calls")
+        assert app.wait_for_row(r"[◐◓◑◒] #4 bash")
+
+        app.wait_for_row(r"You  ↳ steered after step 2")
+        app.wait_until_gone("─ queue ─")
+        app.wait_for_row(r"✖ #4 bash .* failed")
+        app.wait_for_row(r"✔ #5 read")
+
+        app.wait_for_question("edit")
+        shown = app.wait_for_all("cart.py", f"-         {WRONG}", f"+         {RIGHT}")
+        assert "▲ #6 edit" in shown
+        cart = desk.sample / "cart.py"
+        assert WRONG in cart.read_text("utf-8")
+        app.press("y")
+        app.wait_until_gone("wants to run")
+
+        app.wait_for("All 8 tests pass.")
+        app.wait_for_row(r"✔ #7 bash")
+        app.wait_for_status("ready")
+        assert RIGHT in cart.read_text("utf-8")
+        app.quit()
+
+    assert list(desk.temporary.iterdir()) == []
+    assert list(desk.work.iterdir()) == []
+
+
+def test_the_tour_fits_into_a_small_window(desk: Desk) -> None:
+    with desk.app("--demo", size=NARROW, variables={"SAMPLE_TEST_SECONDS": "0.01"}) as app:
+        app.ready()
+        app.say("fix the failing test")
+        app.wait_for_question("edit")
+        app.wait_for("space reads on; yes counts once you saw the end")
+        app.press(" ")
+        app.wait_for(RIGHT)
+        app.wait_until_gone("space reads on")
+        app.press("y")
+        app.wait_for("All 8 tests pass.")
+        app.wait_for("─ tools  6 done · 1 failed")
+        app.wait_for_status("ready")
+        assert RIGHT in (desk.sample / "cart.py").read_text("utf-8")
+        app.quit()
+
+
+def test_a_denied_edit_is_not_made_and_the_tour_ends_with_grace(desk: Desk) -> None:
+    with desk.app("--demo", variables={"SAMPLE_TEST_SECONDS": "0.01"}) as app:
+        app.ready()
+        app.say("fix the failing test")
+        app.wait_for_question("edit")
+        app.press("n")
+        app.wait_for_row(r"⊘ You denied edit")
+        app.wait_for("The edit was not made")
+        app.wait_for_status("ready")
+        assert WRONG in (desk.sample / "cart.py").read_text("utf-8")
+        app.quit()
+
+
+def test_a_prompt_on_the_command_line_is_sent_at_once(desk: Desk) -> None:
+    desk.file("note.txt", "the quick brown fox\n")
+    with desk.app("--demo", "show note.txt") as app:
+        app.wait_for_row(r"✔ #1 read  note\.txt")
+        app.wait_for("the quick brown fox")
+        app.wait_for_status("ready")
+        app.quit()

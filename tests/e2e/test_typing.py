@@ -1,0 +1,145 @@
+"""What is typed arrives: however fast, however early, in whatever form the terminal sends it."""
+
+import pytest
+
+from tests.support.server_process import ServerProcess
+
+from .desk import Desk
+from .script import bodies_of, call, calls, says, words_in
+
+pytestmark = pytest.mark.e2e
+
+ALLOWED = ("--permission-mode", "allow")
+WAITS = "echo begun; until [ -e gate ]; do sleep 0.05; done"
+
+
+def test_a_line_and_its_enter_in_one_piece_are_sent(desk: Desk) -> None:
+    with ServerProcess([says("Hello to you.")], desk.root) as server, desk.app_on(server) as app:
+        app.ready()
+        app.write("hello\r")
+        app.wait_for_words("Hello to you.")
+        (request,) = bodies_of(server)
+        assert app.draft == ""
+        app.quit()
+
+    assert words_in(request) == ["hello"]
+
+
+def test_three_lines_in_one_piece_are_three_messages_in_order(desk: Desk) -> None:
+    script = [calls(call("bash", command=WAITS)), says("All heard."), says("All heard."), says("All heard.")]
+    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+        app.ready()
+        app.say("begin")
+        app.wait_for_row(r"│ +begun")
+        app.write("first\rsecond\rthird\r")
+        app.wait_for_row(r"1 steer  “first”")
+        app.wait_for_row(r"2 steer  “second”")
+        app.wait_for_row(r"3 steer  “third”")
+        (desk.work / "gate").touch()
+        app.wait_until_gone("─ queue ─")
+        app.wait_for_words("All heard.")
+        app.wait_for_status("ready")
+        *_, last = bodies_of(server)
+        app.quit()
+
+    assert words_in(last) == ["begin", "first", "second", "third"]
+
+
+def test_what_is_typed_while_the_program_starts_is_there_when_it_has_started(desk: Desk) -> None:
+    with ServerProcess([says("Early bird.")], desk.root) as server, desk.app_on(server) as app:
+        app.type("typed too early")
+        app.ready()
+        app.wait_for_draft("typed too early")
+        app.press("enter")
+        app.wait_for_words("Early bird.")
+        (request,) = bodies_of(server)
+        app.quit()
+
+    assert words_in(request) == ["typed too early"]
+
+
+@pytest.mark.parametrize(
+    "keys", ["\x1b\r", "\x1b[13;3u", "\x1b[27;3;13~", "\t"], ids=["esc cr", "kitty", "xterm", "tab"]
+)
+def test_a_follow_up_waits_for_its_own_turn(desk: Desk, keys: str) -> None:
+    script = [calls(call("bash", command=WAITS)), says("The first is done."), says("The second is done.")]
+    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+        app.ready()
+        app.say("the first")
+        app.wait_for_row(r"│ +begun")
+        app.type("the second")
+        app.wait_for_draft("the second")
+        app.write(keys)
+        app.wait_for_row(r"1 follow-up  “the second” +a turn of its own")
+        assert app.draft == ""
+        (desk.work / "gate").touch()
+        app.wait_for_words("The second is done.")
+        app.wait_for_words("You ↳ follow-up the second")
+        _, second, third = bodies_of(server)
+        app.quit()
+
+    assert words_in(second) == ["the first"]
+    assert words_in(third) == ["the first", "the second"]
+
+
+def test_a_waiting_message_is_taken_back_changed_and_sent_again(desk: Desk) -> None:
+    script = [calls(call("bash", command=WAITS)), says("Heard.")]
+    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+        app.ready()
+        app.say("begin")
+        app.wait_for_row(r"│ +begun")
+        app.say("drop this")
+        app.wait_for_row(r"1 steer  “drop this”")
+        app.press("ctrl+x")
+        app.wait_until_gone("─ queue ─")
+        app.say("change this")
+        app.wait_for_row(r"1 steer  “change this”")
+        app.press("up")
+        app.wait_for_draft("change this")
+        app.wait_until_gone("─ queue ─")
+        app.press("backspace", "backspace", "backspace", "backspace")
+        app.say("that")
+        app.wait_for_row(r"1 steer  “change that”")
+        (desk.work / "gate").touch()
+        app.wait_for_words("Heard.")
+        _, second = bodies_of(server)
+        app.quit()
+
+    assert words_in(second) == ["begin", "change that"]
+
+
+def test_lines_are_joined_by_ctrl_j_and_a_long_paste_is_sent_whole(desk: Desk) -> None:
+    pasted = "\n".join(f"pasted line {number}" for number in range(200))
+    with ServerProcess([says("All of it.")], desk.root) as server, desk.app_on(server) as app:
+        app.ready()
+        app.type("first line")
+        app.press("ctrl+j")
+        app.type("second line ")
+        app.wait_for("second line")
+        app.paste(pasted)
+        app.wait_for_row(r"\[pasted 200 lines\]")
+        app.press("enter")
+        app.wait_for_words("All of it.")
+        (request,) = bodies_of(server)
+        app.quit()
+
+    (said,) = words_in(request)
+    assert said.startswith("first line\nsecond line pasted line 0\npasted line 1\n")
+    assert said.endswith("pasted line 199")
+
+
+def test_text_that_would_act_on_the_terminal_is_only_shown(desk: Desk) -> None:
+    evil = "red \x1b[31mnot red\x1b[0m \x1b]52;c;aGk=\x07 \u202e [bold]plain[/bold] [/"
+    desk.file("evil.txt", f"{evil}\n")
+    script = [calls(call("read", path="evil.txt"), call("bash", command="cat evil.txt")), says(f"It said: {evil}")]
+    with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
+        app.ready()
+        app.say("read the evil file")
+        app.wait_for_words("It said: red")
+        app.wait_for_status("ready")
+        app.wait_for("[bold]plain[/bold]")
+        bodies_of(server)
+        app.quit()
+        assert b"]52;" not in app.raw.replace(b"\\", b"")
+        assert b"\x1b[31mnot red" not in app.raw
+        assert "\u202e".encode() not in app.raw
