@@ -408,6 +408,21 @@ async def test_questions_come_one_after_another() -> None:
         assert sorted(tool.ran) == ["a", "b", "c"]
 
 
+async def test_a_question_counts_those_that_come_behind_it() -> None:
+    tool = StageTool("change", read_only=False)
+    calls = [call("change", what=name) for name in "abc"]
+    async with stage([reply(*calls), "Changed."], [tool]) as on:
+        on.chat.bridge.submit("change all")
+        dialog = await dialog_of(on)
+        await on.until(lambda: "1 of 3" in str(dialog.query_one("#approval-dialog").border_subtitle))
+        await on.pilot.press("y")
+        await on.until(lambda: on.app.screen is not dialog)
+        second = await dialog_of(on)
+        await on.until(lambda: "2 of 3" in str(second.query_one("#approval-dialog").border_subtitle))
+        on.loop.set_mode(PermissionMode.ALLOW, "elsewhere")
+        await on.settled()
+
+
 async def test_a_question_settled_elsewhere_closes() -> None:
     tool = StageTool("change", read_only=False)
     async with stage([reply(call("change", what="a")), "Changed."], [tool]) as on:

@@ -7,6 +7,7 @@ never replaced; whatever settles it elsewhere closes it. The answer carries the 
 from collections.abc import Callable
 from typing import ClassVar
 
+from textual.content import Content
 from textual.screen import SystemModalScreen
 from textual.timer import Timer
 
@@ -53,8 +54,12 @@ class ApprovalDesk:
             self._typed_at = self._clock()
 
     def apply(self, envelope: Envelope) -> None:
-        """Takes one event; a dialog whose question is settled closes."""
-        if self._pending.apply(envelope) and self._drawn is not None and self._drawn.request_id not in self._pending:
+        """Takes one event; a dialog whose question is settled closes, and one that stays counts those behind it."""
+        if not self._pending.apply(envelope) or self._dialog is None or self._drawn is None:
+            return
+        if self._drawn.request_id in self._pending:
+            self._dialog.call_after_refresh(self._count)
+        else:
             self._close()
 
     def look(self) -> None:
@@ -87,6 +92,13 @@ class ApprovalDesk:
             else:
                 self._settle(request.request_id, decision)
         self._chat.call_after_refresh(self.look)
+
+    def _count(self) -> None:
+        """Says which of how many questions is on the screen."""
+        if self._dialog is not None and self._drawn is not None:
+            position, total = self._pending.place_of(self._drawn)
+            for frame in self._dialog.query("#approval-dialog"):
+                frame.border_subtitle = Content(f" {position} of {total} ") if total > 1 else None
 
     def _settle(self, request_id: str, decision: ApprovalDecision) -> None:
         # Settled here at once: until the agent tells of it, the next look must not open it again.
