@@ -22,7 +22,7 @@ _AWK_WORDS = re.compile(
     r"\b(?:system|getline|close|fflush|ARGV|ARGC|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|include|load|exec)\b"
 )
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_PRINTF = re.compile(r"(?:[^%]|%%|%[-#0 +']*[\d*]*(?:\.[\d*]*)?(?:\([^)%]*\)T|[sbqdiouxXcfeEgG]))*\Z", re.DOTALL)
+_PRINTF = re.compile(r"(?:[^%]|%%|%[-#0 +']*[\d*]*(?:\.[\d*]*)?(?:\([^)]*\)T|[sbqdiouxXcfeEgG]))*\Z", re.DOTALL)
 _JQ_WORDS = re.compile(r"\b(?:import|include|env|ENV|modulemeta|get_search_list)\b")
 
 

@@ -20,6 +20,7 @@ _BOUNDARY = frozenset(" \t\n;|&()<>`")
 _SEPARATORS = frozenset((";", "&", "\n"))
 _CASE_ENDS = frozenset((";;", ";&", ";;&"))
 _BRACKETS = frozenset(("(", ")", "$(", "`", "<(", ">("))
+_BEFORE_BLANK = frozenset(("{", "!"))
 _KEYWORDS = names("{ } ! if then elif else fi while until for in do done case esac function")
 
 
@@ -65,7 +66,7 @@ class CommandText:
             raise UnreadableError(f"{token!r} where a command was expected")
         before = self.source[node.start_byte - 1 : node.start_byte] or "\n"
         after = self.source[node.end_byte : node.end_byte + 1] or "\n"
-        if before not in _BOUNDARY or after not in _BOUNDARY or (token in "{!" and after not in " \t\n"):
+        if before not in _BOUNDARY or after not in _BOUNDARY or (token in _BEFORE_BLANK and after not in " \t\n"):
             raise UnreadableError(f"{token!r} is not a word of its own")
 
     def check_comment(self, node: Node) -> None:

@@ -23,6 +23,7 @@ MAX_REDIRECTS = 100
 """Most redirections of one command that are looked at."""
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")
+_DASH = re.compile(r"[ \t]+-[ \t]*\Z")
 _DESCRIPTOR_WORD = re.compile(r"(?:\d+|\{[A-Za-z_]\w*\})\Z")
 _REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
 _OPERATORS = frozenset(("<", ">", ">>", "&>", "&>>", "<&", ">&", ">|", "<&-", ">&-"))
@@ -115,6 +116,11 @@ class CommandReader:
                     yield from self._items(self.heredoc(node).items)
 
     def _check_gap(self, gathered: _Gathered, item: Node) -> None:
+        if item.type == "heredoc_redirect" and _DASH.match(self._text.source[gathered.end : item.start_byte]):
+            # The grammar passes over a dash in front of `<<`, as in `python3 - <<EOF`.
+            gathered.words.append(Word("-", text="-"))
+            gathered.raw_words.append("-")
+            return
         gap = self._text.expect(BLANKS, gathered.end, item.start_byte)
         touches = not gathered.is_empty and gap.replace("\\\n", "") == ""
         if not touches:

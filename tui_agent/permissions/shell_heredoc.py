@@ -56,7 +56,13 @@ def check_heredoc(node: Node, source: str) -> HeredocParts:
     behind = [child for child in children[position + 1 :] if child.start_byte <= line_end]
     if line_end < 0 or any(child.end_byte > line_end for child in behind):
         raise UnreadableError("a here-document whose line goes on")
-    if source[behind[-1].end_byte if behind else start.end_byte : line_end].strip(" \t"):
+    at = start.end_byte
+    for child in behind:
+        # A redirection's node ends with the arguments behind it, so that it may end later than the next node begins.
+        if source[at : child.start_byte].strip(" \t"):
+            raise UnreadableError("several things on the line of a here-document")
+        at = max(at, child.end_byte)
+    if source[at:line_end].strip(" \t"):
         raise UnreadableError("several things on the line of a here-document")
     strips_tabs = any(child.type == "<<-" for child in children[:position])
     body_end = _find_end(source, line_end + 1, delimiter.value, strips_tabs)

@@ -5,11 +5,13 @@ bash (`time {`, `coproc`, conditions inside pipelines, several here-documents on
 """
 
 import re
+from collections.abc import Iterator
 from collections.abc import Sequence as Series
+from typing import TypeAlias
 
 from tree_sitter import Node
 
-from .shell_checks import STRUCTURE, CommandText
+from .shell_checks import BLANKS, STRUCTURE, CommandText
 from .shell_commands import CommandReader
 from .shell_grammar import parse
 from .shell_lexer import UnreadableError
@@ -34,6 +36,9 @@ MAX_DEPTH = 40
 """Deepest nesting of statements that is followed."""
 MAX_COMMANDS = 1_000
 """Most simple commands that are looked at one by one."""
+
+_Link: TypeAlias = tuple[str, Node, tuple[Node, ...]]
+"""The operator in front of a command, the command, and the redirections behind it."""
 
 _CLAUSES = frozenset(("elif_clause", "else_clause", "do_group"))
 _OWN_NAMES = names("cd pushd popd command builtin exec eval source . env test [ time timeout nice xargs")
@@ -80,19 +85,17 @@ class _ScriptReader:
                 return self._simple((*node.children, *tail))
             case "variable_assignment":
                 return self._simple((node, *tail))
-            case "redirected_statement":
-                return self._redirected(node, tail)
-            case "list":
-                return self._conditional(node, tail)
-            case "pipeline":
-                return self._pipeline(node, tail)
+            case "redirected_statement" if node.child_by_field_name("body") is None:
+                return self._simple((*node.children, *tail))
+            case "redirected_statement" | "list" | "pipeline":
+                return self._chain(node, tail)
             case "negated_command":
                 return self._negated(node, tail)
             case "test_command":
                 self._count_command()
-                return self._with_tail(self._commands.condition(node), tail)
+                return self._with_tail(node, self._commands.condition(node), tail)
             case _:
-                return self._with_tail(self._compound(node), tail)
+                return self._with_tail(node, self._compound(node), tail)
 
     def _compound(self, node: Node) -> Statement:
         match node.type:
@@ -142,22 +145,37 @@ class _ScriptReader:
         self._text.expect(STRUCTURE, start, end)
         return Sequence(tuple(parts))
 
-    def _conditional(self, node: Node, tail: tuple[Node, ...]) -> Statement:
-        chain: list[tuple[Node, Node]] = []
-        first = node
-        while first.type == "list":
-            first, operator, right = self._text.children(first, 3)
-            chain.append((operator, right))
-        statement = self._statement(first)
-        for operator, right in reversed(chain[1:]):
-            statement = _joined(statement, operator, self._statement(right))
-        operator, right = chain[0]
-        return _joined(statement, operator, self._statement(right, tail))
+    def _chain(self, node: Node, tail: tuple[Node, ...]) -> Statement:
+        """Commands joined by `|`, `&&`, `||`, grouped as bash groups them; the grammar's own grouping is not."""
+        finished: list[tuple[str, Statement]] = []
+        operator = ""
+        piped: list[Statement] = []
+        for joint, link, own_tail in self._links(node, tail):
+            if joint in ("&&", "||"):
+                finished.append((operator, _piped(piped)))
+                operator, piped = joint, []
+            piped.append(self._statement(link, own_tail))
+        finished.append((operator, _piped(piped)))
+        (_, first), *rest = finished
+        return Conditional(first, tuple(rest)) if rest else first
 
-    def _pipeline(self, node: Node, tail: tuple[Node, ...]) -> Statement:
-        children = [child for child in self._text.children(node) if child.is_named]
-        parts = [self._statement(child) for child in children[:-1]]
-        return _piped([*parts, self._statement(children[-1], tail)])
+    def _links(self, node: Node, tail: tuple[Node, ...]) -> Iterator[_Link]:
+        """The links of a chain in the order of the text; redirections belong to the link in front of them."""
+        waiting: list[_Link] = [("", node, tail)]
+        while waiting:
+            joint, current, own_tail = waiting.pop()
+            if current.type in ("list", "pipeline"):
+                waiting.extend(reversed(_linked(joint, self._text.children(current), own_tail)))
+            elif current.type == "redirected_statement" and (body := current.child_by_field_name("body")):
+                redirects = tuple(child for child in current.children if child != body)
+                heredocs = [child for child in redirects if child.type == "heredoc_redirect"]
+                if heredocs:
+                    rest = self._commands.heredoc(heredocs[-1]).rest
+                    behind = self._text.children(rest[0]) if rest and rest[0].type == "pipeline" else rest
+                    waiting.extend(reversed(_linked("", behind, ())))
+                waiting.append((joint, body, (*redirects, *own_tail)))
+            else:
+                yield joint, current, own_tail
 
     def _negated(self, node: Node, tail: tuple[Node, ...]) -> Statement:
         bang, command = self._text.children(node, 2)
@@ -167,30 +185,11 @@ class _ScriptReader:
             raise UnreadableError("conditions after a negation")
         return Sequence((body,))
 
-    def _redirected(self, node: Node, tail: tuple[Node, ...]) -> Statement:
-        body = node.child_by_field_name("body")
-        redirects = (*(child for child in node.children if child != body), *tail)
-        statement = self._statement(body, redirects) if body else self._simple(redirects)
-        heredocs = [child for child in node.children if child.type == "heredoc_redirect"]
-        if not heredocs:
-            return statement
-        return self._continued(statement, self._commands.heredoc(heredocs[-1]).rest)
-
-    def _continued(self, statement: Statement, rest: tuple[Node, ...]) -> Statement:
-        """Joins what stands behind a here-document's operator on the same line."""
-        if not rest:
-            return statement
-        if isinstance(statement, Conditional):
-            raise UnreadableError("conditions around a here-document")
-        if rest[0].type == "pipeline":
-            children = [child for child in self._text.children(rest[0]) if child.is_named]
-            return _piped([statement, *(self._statement(child) for child in children)])
-        return _joined(statement, rest[0], self._statement(rest[1]))
-
-    def _with_tail(self, statement: Statement, tail: tuple[Node, ...]) -> Statement:
+    def _with_tail(self, node: Node, statement: Statement, tail: tuple[Node, ...]) -> Statement:
         """A compound command with redirections of its own."""
         if not tail:
             return statement
+        self._text.expect(BLANKS, node.end_byte, tail[0].start_byte)
         redirections = self._simple(tail)
         if redirections.words or redirections.assignments:
             raise UnreadableError("words after a compound command")
@@ -204,14 +203,14 @@ class _ScriptReader:
         nested: list[Statement] = []
         start = node.start_byte
         for index, child in enumerate(node.children):
-            self._text.expect(STRUCTURE, start, child.start_byte)
+            is_value = words is not None and node.field_name_for_child(index) == "value"
+            self._text.expect(BLANKS if is_value else STRUCTURE, start, child.start_byte)
             start = child.end_byte
-            if child.type == "in":
-                words = []
-            elif words is not None and node.field_name_for_child(index) == "value":
+            if words is not None and is_value:
                 words.append(self._commands.word(child, nested))
             elif not child.is_named:
                 self._text.check_token(child)
+                words = [] if child.type == "in" else words
         variable = node.child_by_field_name("variable")
         name = self._text.raw(variable) if variable else ""
         text = self._text.written(node.start_byte, body.start_byte).rstrip("; \t\n")
@@ -281,17 +280,20 @@ class _ScriptReader:
             raise UnreadableError(f"more than {MAX_COMMANDS} commands at once")
 
 
-def _joined(left: Statement, operator: Node, right: Statement) -> Statement:
-    if operator.type not in ("&&", "||"):
-        raise UnreadableError("an operator that is not known")
-    if isinstance(right, Conditional):
-        raise UnreadableError("conditions that could be grouped in two ways")
-    if isinstance(left, Conditional):
-        return Conditional(left.first, (*left.rest, (operator.type, right)))
-    return Conditional(left, ((operator.type, right),))
+def _linked(joint: str, nodes: Series[Node], tail: tuple[Node, ...]) -> list[_Link]:
+    """Links of the nodes of one chain: commands with operators between them, the first joined by `joint`."""
+    links: list[_Link] = []
+    for node in nodes:
+        if node.is_named:
+            links.append((joint, node, ()))
+        elif node.type in ("&&", "||", "|", "|&"):
+            joint = node.type
+        else:
+            raise UnreadableError("an operator that is not known")
+    if links and tail:
+        links[-1] = (links[-1][0], links[-1][1], tail)
+    return links
 
 
 def _piped(parts: list[Statement]) -> Statement:
-    if any(isinstance(part, Conditional) for part in parts):
-        raise UnreadableError("conditions inside a pipeline")
-    return Pipeline(tuple(parts))
+    return parts[0] if len(parts) == 1 else Pipeline(tuple(parts))

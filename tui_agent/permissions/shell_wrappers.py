@@ -10,6 +10,7 @@ from typing import Literal
 
 from .brace_expansion import expand_braces
 from .read_only_find import find_roots, finds_only_files
+from .shell_expansion import has_glob
 from .shell_syntax import UNKNOWN, Assignment, SimpleCommand, Word
 from .wrapper_table import SHELLS, Wrapper, wrappers
 
@@ -105,15 +106,22 @@ def _unwrapped(command: SimpleCommand, name: str, wrapper: Wrapper, at: int) -> 
         taken = _option_words(words[at], wrapper)
         if taken == 0:
             break
-        if taken < 0 or at + taken > len(words):
+        if taken < 0 or at + taken > len(words) or not all(_is_settled(word) for word in words[at : at + taken]):
             return _hidden(script)
         directory = _directory(name, words[at : at + taken]) or directory
         at += taken
         if words[at - 1].value == "--":
             break
-    at += wrapper.own_words
+    own_end = at + wrapper.own_words
+    if not all(_is_settled(word) for word in words[at:own_end]):
+        return _hidden(script)
+    at = own_end
+    if wrapper.own_words and at < len(words) and words[at].value == "--":
+        at += 1
     assignments: list[Assignment] = []
     while (wrapper.assigns or name == "time") and at < len(words):
+        if not _is_settled(words[at]) and "=" in words[at].value:
+            return _hidden(script)
         match = _ASSIGNMENT.match(words[at].value)
         if match is None:
             break
@@ -135,6 +143,11 @@ def is_trusted_name(name: str) -> bool:
     return "/" not in name or name.rpartition("/")[0] in ("/bin", "/usr/bin")
 
 
+def _is_settled(word: Word) -> bool:
+    """Whether a word is sure to be exactly one word, and this one."""
+    return word.is_fixed and not has_glob(word)
+
+
 def _directory(name: str, option: tuple[Word, ...]) -> Word | None:
     """Where `env -C` and `sudo -D` go first."""
     letter = {"env": "-C", "sudo": "-D"}.get(name)
@@ -150,8 +163,8 @@ def _option_words(word: Word, wrapper: Wrapper) -> int:
     if value == "-":
         return 1 if wrapper.assigns else 0
     if not value.startswith("-"):
-        return -1 if value.startswith(UNKNOWN) and wrapper.flags | wrapper.values else 0
-    if not word.is_fixed:
+        return 0
+    if not _is_settled(word):
         return -1
     if value == "--":
         return 1

@@ -1,0 +1,50 @@
+"""`find`, whose actions are many."""
+
+import pytest
+
+from tui_agent.permissions.read_only_find import find_roots, find_use, finds_only_files, without_exec
+from tui_agent.permissions.read_only_options import Use
+from tui_agent.permissions.shell_syntax import UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("text", "use"),
+    [
+        ("find", Use((), (".",))),
+        ("find a b -name x", Use((), ("a", "b"))),
+        ("find -P -O3 a ( -name x -o -type d ) -print0", Use((), ("a",))),
+        ("find . ! -newer r -newermt 2020-01-01 -printf %p", Use(("r",), (".",))),
+        ("find . -exec rm {} ;", Use((), (".",))),
+        ("find . -type f -exec rm -f {} + -print", Use((), (".",))),
+    ],
+)
+def test_what_looks(text: str, use: Use) -> None:
+    assert find_use(text.split(" ")) == use
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["find . -delete", "find . -fprint x", "find . -ok rm {} ;", "find -L .", "find . -follow", "find . -name",
+     "find . -unknown", "find . -files0-from x", f"find {UNKNOWN}", f"find . -name {UNKNOWN}", "find . -newerxy a"],
+)  # fmt: skip
+def test_what_may_do_more(text: str) -> None:
+    assert find_use(text.split(" ")) is None
+
+
+def test_roots_come_before_the_first_test() -> None:
+    assert find_roots(["find", "-L", "a", "b", "-name", "x"]) == ("a", "b")
+    assert find_roots(["find", "-name", "x"]) == (".",)
+
+
+def test_commands_it_runs_are_not_its_own_words() -> None:
+    assert without_exec(["find", ".", "-exec", "a", "+", "b", "{}", "+", "-print"]) == ["find", ".", "-print"]
+    assert without_exec(["find", ".", "-exec", "a"]) == ["find", "."]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("find . -type f", True), ("find .", False), ("find . -type f -o -name x", False), ("find . ! -type f", False),
+     ("find -L . -type f", False)],
+)  # fmt: skip
+def test_only_files_are_found_where_nothing_widens_it(text: str, expected: bool) -> None:
+    assert finds_only_files(text.split(" ")) is expected

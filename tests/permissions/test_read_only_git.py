@@ -1,0 +1,67 @@
+"""Git, of which only some subcommands with some options only look."""
+
+import pytest
+
+from tui_agent.permissions.read_only_git import git_use, git_words
+
+
+def reads(text: str) -> tuple[str, ...] | None:
+    use = git_use(text.split(" "))
+    return None if use is None else use.paths
+
+
+@pytest.mark.parametrize(
+    ("text", "paths"),
+    [
+        ("git --version", ()),
+        ("git status", (".",)),
+        ("git -C sub log x", ("sub", "sub/x")),
+        ("git -C sub show HEAD:/a", ("sub", "/a")),
+        ("git show HEAD:a/b", (".", "a/b")),
+        ("git log main..x -- p", (".", "main..x", "p")),
+        ("git --no-pager -P log", (".",)),
+        ("git grep foo -- src", (".", "src")),
+        ("git branch --list x", (".", "x")),
+        ("git tag -l x", (".", "x")),
+        ("git config --get user.name", (".",)),
+        ("git config --get remote.origin.url", (".",)),
+        ("git symbolic-ref HEAD", (".", "HEAD")),
+        ("git reflog show", (".", "show")),
+        ("git remote get-url origin", (".", "get-url", "origin")),
+    ],
+)
+def test_what_looks_is_known_with_what_it_reads(text: str, paths: tuple[str, ...]) -> None:
+    assert reads(text) == paths
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "git", "git -C", "git -C a -C b log", "git -c a=b log", "git push", "git branch x", "git branch -d x",
+        "git tag x", "git stash", "git stash drop", "git worktree add x", "git remote add x y", "git reflog expire",
+        "git symbolic-ref HEAD x", "git config a b", "git config --get http.x.extraheader", "git config --get url.x.y",
+        "git log --output=x", "git log --format=%G?", "git log --pretty=%GK", "git for-each-ref --format=%(signature)",
+        "git diff --ext-diff", "git count-objects x", "git --exec-path=x log", "git bisect log", "git notes list",
+    ],
+)  # fmt: skip
+def test_everything_else_is_not(text: str) -> None:
+    assert reads(text) is None
+
+
+def test_what_shows_files_reads_the_whole_tree() -> None:
+    def trees(text: str) -> tuple[str, ...]:
+        use = git_use(text.split(" "))
+        assert use is not None
+        return use.trees
+
+    assert trees("git diff") == (".",)
+    assert trees("git -C sub show") == ("sub",)
+    assert trees("git log -p") == (".",)
+    assert trees("git log") == ()
+
+
+def test_global_options_are_taken_off() -> None:
+    found = git_words(["git", "-C", "d", "-P", "log", "-1"])
+
+    assert found is not None
+    assert (found.directory, found.words) == ("d", ("log", "-1"))

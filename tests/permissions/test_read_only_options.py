@@ -1,0 +1,116 @@
+"""Options are read as the command reads them; everything else is refused."""
+
+import pytest
+
+from tui_agent.permissions.read_only_options import Options, Use, is_known, sort_options, use_of
+from tui_agent.permissions.read_only_table import parse_entry
+from tui_agent.permissions.shell_syntax import PIPE, UNKNOWN, VARIABLE
+
+ENTRY = parse_entry("PATHS: -# -ab -n: -f< -c= --all --num: --file< --colour=")
+
+
+def sorted_words(*words: str) -> Options | None:
+    return sort_options(ENTRY, words)
+
+
+@pytest.mark.parametrize(
+    ("words", "operands", "given"),
+    [
+        (["x", "y"], ["x", "y"], set()),
+        (["-a", "x", "-b"], ["x"], {"-a", "-b"}),
+        (["-ab", "x"], ["x"], {"-a", "-b"}),
+        (["-n", "5", "x"], ["x"], {"-n"}),
+        (["-n5", "x"], ["x"], {"-n"}),
+        (["-an5", "x"], ["x"], {"-a", "-n"}),
+        (["-an", "5", "x"], ["x"], {"-a", "-n"}),
+        (["-c", "x"], ["x"], {"-c"}),
+        (["-cred", "x"], ["x"], {"-c"}),
+        (["--num=5", "x"], ["x"], {"--num"}),
+        (["--num", "5", "x"], ["x"], {"--num"}),
+        (["--colour", "x"], ["x"], {"--colour"}),
+        (["--colour=red", "x"], ["x"], {"--colour"}),
+        (["--all", "--", "-z", "--what"], ["-z", "--what"], {"--all"}),
+        (["-5", "x"], ["x"], set()),
+        (["-", "x"], ["-", "x"], set()),
+        ([PIPE], [PIPE], set()),
+    ],
+)
+def test_words_are_sorted(words: list[str], operands: list[str], given: set[str]) -> None:
+    options = sorted_words(*words)
+
+    assert options is not None
+    assert options.operands == operands
+    assert set(options.given) == given
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-z"], ["-az"], ["--unknown"], ["--al"], ["--all=1"], ["-n"], ["--num"], [UNKNOWN], [VARIABLE], ["-n",
+        UNKNOWN], ["--", UNKNOWN], [f"a{PIPE}"], ["--num=" + UNKNOWN], ["-5x"], ["-n" + UNKNOWN],
+    ],
+)  # fmt: skip
+def test_what_is_not_known_is_refused(words: list[str]) -> None:
+    assert sorted_words(*words) is None
+
+
+def test_values_that_are_paths_are_read() -> None:
+    for words in (["-f", "p"], ["-fp"], ["--file=p"], ["--file", "p"]):
+        options = sorted_words(*words)
+        assert options is not None
+        assert options.paths == ["p"]
+    stdin = sorted_words("-f", "-")
+    assert stdin is not None
+    assert stdin.paths == []
+
+
+@pytest.mark.parametrize(
+    ("entry", "words", "expected"),
+    [
+        ("ANY:", ["x"], Use()),
+        ("TEXT:", ["x"], Use()),
+        ("NONE:", [], Use()),
+        ("NONE:", ["x"], None),
+        ("ONE:", ["x"], Use(("x",))),
+        ("ONE:", ["x", "y"], None),
+        ("TWO:", ["x", "y"], Use(("x", "y"))),
+        ("TWO:", ["x", "y", "z"], None),
+        ("PATHS:", ["x", "-", PIPE], Use(("x",))),
+        ("LIST:", [], Use((".",))),
+        ("LIST:", ["x"], Use(("x",))),
+        ("TREES:", [], Use((), (".",))),
+        ("TREES:", ["x"], Use((), ("x",))),
+        ("PATTERN: -e:!", ["p", "x"], Use(("x",))),
+        ("PATTERN: -e:!", ["-e", "p", "x"], Use(("x",))),
+        ("PATTERN: -f<!", ["-f", "p", "x"], Use(("p", "x"))),
+        ("SEARCH:", ["p"], Use((), (".",))),
+        ("SEARCH:", ["p", "x"], Use((), ("x",))),
+        ("SEARCH: --files!", ["--files", "x"], Use((), ("x",))),
+    ],
+)
+def test_what_is_read_follows_from_the_entry(entry: str, words: list[str], expected: Use | None) -> None:
+    command = parse_entry(entry)
+    options = sort_options(command, words)
+
+    assert options is not None
+    assert use_of(command, options) == expected
+
+
+def test_options_that_are_not_joined_stand_alone() -> None:
+    entry = parse_entry("ONE: ~ -ps -c: -s:")
+
+    assert sort_options(entry, ["-ps", "x"]) is not None
+    assert sort_options(entry, ["-c", "4", "x"]) is not None
+    assert sort_options(entry, ["-p", "x"]) is None
+    assert sort_options(entry, ["-c4", "x"]) is None
+    assert sort_options(entry, ["-c"]) is None
+
+
+def test_only_certain_words_are_known() -> None:
+    assert [is_known(word) for word in ("a", PIPE, UNKNOWN, f"a{VARIABLE}", f"{PIPE}a")] == [
+        True,
+        True,
+        False,
+        False,
+        False,
+    ]

@@ -1,0 +1,117 @@
+"""Commands that run other commands are looked through."""
+
+import pytest
+
+from tui_agent.permissions.shell_reader import read_script
+from tui_agent.permissions.shell_syntax import UNKNOWN, Sequence, SimpleCommand
+from tui_agent.permissions.shell_wrappers import Wrapping, braced, is_trusted_name, unwrap
+
+
+def command_of(text: str) -> SimpleCommand:
+    statement = read_script(text)
+    assert isinstance(statement, Sequence)
+    [command] = statement.parts
+    assert isinstance(command, SimpleCommand)
+    return braced(command)
+
+
+def wrapping(text: str) -> Wrapping:
+    found = unwrap(command_of(text))
+    assert found is not None
+    return found
+
+
+def inner(text: str) -> list[list[str]]:
+    return [[word.value for word in one.command.words] for one in wrapping(text).inners]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "env rm x", "env -i rm x", "env - rm x", "env A=1 B=2 rm x", "env -u A rm x", "env -C d rm x",
+        "env --chdir=d rm x",
+        "timeout 5 rm x", "timeout -k 1 -s KILL 5 rm x", "timeout --signal=KILL 5 rm x", "timeout -v -k5 5 rm x",
+        "nice rm x", "nice -n 5 rm x", "nice -5 rm x", "nice -n5 rm x", "nohup rm x", "stdbuf -oL rm x", "time rm x",
+        "time -p rm x", "time A=1 rm x", "command rm x", "command -p rm x", "command -- rm x", "builtin rm x",
+        "exec rm x", "exec -a name rm x", "sudo rm x", "sudo -u me rm x", "sudo -nu me A=1 rm x", "sudo -- rm x",
+        "doas rm x", "setsid -w rm x", "ionice -c 3 rm x", "flock file rm x", "flock -w 5 file rm x", "chroot d rm x",
+        "watch -n 1 rm x", "strace -f -o f rm x", "busybox rm x", "uv run rm x", "uv run --with p rm x",
+        "poetry run rm x", "npx rm x", "npx -y rm x", "npm exec -- rm x", "bundle exec rm x", "docker exec -it c rm x",
+        "docker compose exec c rm x", "kubectl exec -it p -- rm x", "git bisect run rm x", "taskset 1 rm x",
+    ],
+)  # fmt: skip
+def test_the_command_inside_is_found(text: str) -> None:
+    assert inner(text) == [["rm", "x"]]
+
+
+def test_xargs_adds_words_that_nobody_knows() -> None:
+    assert inner("xargs rm x") == [["rm", "x", UNKNOWN]]
+    assert inner("xargs -0 -n 1 -P4 rm") == [["rm", UNKNOWN]]
+    assert inner("xargs -I {} cp {} y") == [["cp", UNKNOWN, "y"]]
+    assert inner("xargs -I% cp %.a y") == [["cp", f"{UNKNOWN}.a", "y"]]
+    assert wrapping("xargs").inners == ()
+
+
+def test_find_gives_paths_below_where_it_looks() -> None:
+    assert inner("find . -exec rm {} +") == [["rm", f"./{UNKNOWN}"]]
+    assert inner("find a b -exec rm {} \\; -o -execdir mv x{} y ';'") == [
+        ["rm", f"a/{UNKNOWN}", f"b/{UNKNOWN}"],
+        ["mv", f"x{UNKNOWN}", "y"],
+    ]
+    assert wrapping("find . -type f -exec cat {} +").inners[0].takes == "files"
+    assert wrapping("find . -exec cat {} +").inners[0].takes == "nothing"
+    assert unwrap(command_of("find . -name x")) is None
+    assert unwrap(command_of("find . -exec")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "script"),
+    [
+        ("sh -c 'rm x'", "rm x"), ("bash -lc 'rm x' name", "rm x"), ("bash -o pipefail -c 'rm x'", "rm x"),
+        ("bash --norc -c -e 'rm x'", "rm x"), ("/bin/sh -c 'rm x'", "rm x"), ("eval rm x", "rm x"),
+        ("eval 'rm x' y", "rm x y"), ("trap 'rm x' EXIT", "rm x"), ("alias a='rm x'", "rm x"), ("su -c 'rm x'", "rm x"),
+        ("su - me -c 'rm x'", "rm x"), ("script -c 'rm x' f", "rm x"), ("bash <<< 'rm x'", "rm x"),
+        ("flock f -c 'rm x'", "rm x"), ("git submodule foreach 'rm x'", "rm x"), ("git rebase -x 'rm x' m", "rm x"),
+        ("git -c alias.a='!rm x' a", "rm x"), ("npx -c 'rm x'", "rm x"), ("sh <<EOF\nrm x\nEOF", "rm x\n"),
+    ],
+)  # fmt: skip
+def test_texts_for_a_shell_are_found(text: str, script: str) -> None:
+    assert script in wrapping(text).scripts
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "env A=$x rm", "timeout * rm", "sh", "bash -c \"$x\"", "bash $x", "bash file", "bash --rcfile f", "eval $x",
+        "trap \"$x\" EXIT", ". file", "source file", "alias a=b", "sudo --weird rm x", "env -S 'rm x'",
+        "timeout $x rm x", "xargs -i rm", "bash -c *", "bash -c", "nice -n",
+    ],
+)  # fmt: skip
+def test_what_cannot_be_seen_is_said_to_be_hidden(text: str) -> None:
+    assert wrapping(text).hidden
+
+
+@pytest.mark.parametrize("text", ["ls", "A=1", "command -v rm", "eval", "trap", "trap -l", "git status", "env", "sudo"])
+def test_other_commands_run_nothing_else(text: str) -> None:
+    assert unwrap(command_of(text)) is None
+
+
+def test_only_harmless_wrappers_of_the_system_are_transparent() -> None:
+    assert wrapping("timeout 5 ls").is_transparent
+    assert wrapping("/usr/bin/env ls").is_transparent
+    assert not wrapping("./timeout 5 ls").is_transparent
+    assert not wrapping("sudo ls").is_transparent
+    assert not wrapping("sh -c ls").is_transparent
+    assert wrapping("uv run ls").vouches
+    assert [is_trusted_name(name) for name in ("ls", "/bin/ls", "./ls", "bin/ls")] == [True, True, False, False]
+
+
+def test_a_wrapper_says_where_its_command_begins_and_where_it_runs() -> None:
+    [one] = wrapping("env -C d A=1 rm x").inners
+
+    assert (one.at, one.directory and one.directory.value) == (4, "d")
+    assert [(set_.name, set_.value.value) for set_ in one.command.assignments] == [("A", "1")]
+
+
+def test_braces_may_make_the_name() -> None:
+    assert [word.value for word in command_of("ls {rm,-rf,x}").words] == ["ls", "rm", "-rf", "x"]
