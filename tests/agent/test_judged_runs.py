@@ -315,7 +315,7 @@ async def test_a_waiting_call_survives_the_process_and_is_executed_itself(bench:
     assert (report.reason, report.final_text) == ("done", "Done.")
     assert [run["n"] for run in change.runs] == [1]
     assert look.runs == []
-    assert [event.status for event in again.of(ToolEnded)] == ["cancelled", "ok", "denied_user"]
+    assert [event.status for event in again.of(ToolEnded)] == ["interrupted", "ok", "denied_user"]
     assert "outcome is not known" in again.results[0].text
     assert again.loop.pending_calls == ()
     assert again.sent(0)[-1].startswith("tool_result")

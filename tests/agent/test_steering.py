@@ -23,7 +23,7 @@ class QueueAgainstLists(RuleBasedStateMachine):
         self.queue = SteeringQueue(self.events.append)
         self.steers: list[UserMessage] = []
         self.follow_ups: list[UserMessage] = []
-        self.taken: list[UserMessage] = []
+        self.taken: list[str] = []
         self.over: list[str] = []
         self.put = 0
 
@@ -40,55 +40,74 @@ class QueueAgainstLists(RuleBasedStateMachine):
             if place < len(waiting):
                 message = waiting.pop(place)
                 assert self.queue.drop(message.id) == message
-                self.over.append(message.id)
+                self._is_over(message.id)
 
     @rule(place=st.integers(0, 5))
     def one_is_edited(self, place: int) -> None:
         for waiting in (self.steers, self.follow_ups):
             if place < len(waiting):
-                edited = self.queue.edit(waiting[place].id, "edited")
+                old = waiting[place]
+                edited = self.queue.edit(old.id, "edited")
                 assert edited is not None
-                assert (edited.text, edited.kind) == ("edited", waiting[place].kind)
-                self.over.append(waiting[place].id)
+                assert (edited.text, edited.kind) == ("edited", old.kind)
+                self.taken += [edited.id] if old.id in self.taken else []
+                self._is_over(old.id)
                 waiting[place] = edited
                 self.put += 1
 
     @rule()
     def what_is_not_waiting_cannot_be_changed(self) -> None:
-        for message_id in ["unknown", *self.over, *(message.id for message in self.taken)]:
+        for message_id in ["unknown", *self.over]:
             assert self.queue.drop(message_id) is None
             assert self.queue.edit(message_id, "x") is None
 
     @rule()
     def steers_are_taken(self) -> None:
-        assert self.queue.take_steers() == tuple(self.steers)
-        self.taken += self.steers
-        self.steers = []
+        fresh = [message for message in self.steers if message.id not in self.taken]
+        assert self.queue.take_steers() == tuple(fresh)
+        self.taken += [message.id for message in fresh]
 
     @rule()
     def a_follow_up_is_taken(self) -> None:
-        assert self.queue.take_follow_up() == tuple(self.follow_ups[:1])
-        self.taken += self.follow_ups[:1]
-        self.follow_ups = self.follow_ups[1:]
+        fresh = [message for message in self.follow_ups if message.id not in self.taken][:1]
+        assert self.queue.take_follow_up() == tuple(fresh)
+        self.taken += [message.id for message in fresh]
 
     @precondition(lambda self: self.taken)
     @rule()
     def the_first_taken_is_delivered(self) -> None:
-        message = self.taken.pop(0)
+        message = self.queue.taken[0]
         self.queue.commit(message, "here")
-        self.over.append(message.id)
+        (self.follow_ups if message.kind == "follow_up" else self.steers).remove(message)
+        self._is_over(message.id)
 
     @rule()
     def delivery_fails(self) -> None:
         self.queue.requeue("aborted")
-        self.steers = [message for message in self.taken if message.kind != "follow_up"] + self.steers
-        self.follow_ups = [message for message in self.taken if message.kind == "follow_up"] + self.follow_ups
         self.taken = []
+
+    def _is_over(self, message_id: str) -> None:
+        self.over.append(message_id)
+        self.taken = [taken for taken in self.taken if taken != message_id]
 
     @invariant()
     def nothing_is_lost_doubled_or_out_of_order(self) -> None:
-        assert list(self.queue.waiting) == [*self.taken, *self.steers, *self.follow_ups]
+        assert list(self.queue.waiting) == [*self.steers, *self.follow_ups]
+        assert [message.id for message in self.queue.taken] == [
+            message.id for message in self.queue.waiting if message.id in self.taken
+        ]
         assert len(self.over) + len(self.queue.waiting) == self.put
+
+    @invariant()
+    def positions_show_the_same_queues(self) -> None:
+        """Whoever follows the events alone sees the messages in the order of delivery."""
+        shown: dict[bool, list[str]] = {True: [], False: []}
+        for event in self.events:
+            if isinstance(event, SteeringQueued):
+                shown[event.kind == "follow_up"].insert(event.position, event.message_id)
+            elif isinstance(event, SteeringDelivered | SteeringDropped):
+                shown[event.kind == "follow_up"].remove(event.message_id)
+        assert [*shown[False], *shown[True]] == [message.id for message in self.queue.waiting]
 
     @invariant()
     def events_tell_each_fate_once(self) -> None:

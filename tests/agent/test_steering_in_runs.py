@@ -208,6 +208,25 @@ async def test_a_waiting_message_can_be_taken_back_or_changed(bench: BenchMaker)
     assert b.loop.waiting_messages == ()
 
 
+async def test_a_steer_can_be_taken_back_or_changed_until_it_lands(bench: BenchMaker) -> None:
+    held = ScriptedTool("bash").hold()
+    b = bench([reply(call("bash")), "Fine."], held)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await held.started.wait()
+        first, second = b.loop.steer("first"), b.loop.steer("second")
+        for _ in range(10):  # Whoever lets the calls run looks for messages meanwhile.
+            await asyncio.sleep(0)
+        assert b.loop.drop_message(first.id) == first
+        assert b.loop.edit_message(second.id, "changed") is not None
+        held.go_on.set()
+
+    assert b.texts[-2:] == ["user: changed", "assistant: Fine."]
+    assert not any("first" in text for text in b.texts)
+    assert b.loop.waiting_messages == ()
+
+
 async def test_messages_are_queued_as_what_they_are(bench: BenchMaker) -> None:
     b = bench(["Fine.", "Fine."])
 

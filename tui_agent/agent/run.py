@@ -10,7 +10,7 @@ from tui_agent.execution import ToolScheduler
 from tui_agent.execution.foreign_code import Crash, asked
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.protocol.events import Failed, Noticed, RunEnded, RunStarted, Warned
-from tui_agent.protocol.messages import Message, ToolResultMessage, UserMessage, new_id, user_message
+from tui_agent.protocol.messages import Message, ToolResultMessage, new_id, user_message
 from tui_agent.protocol.reports import AgentRunReport
 
 from .agent_state import AgentState
@@ -115,14 +115,16 @@ class AgentRun:
     def _add_input(self) -> None:
         """What waited comes first, then the input; both stand behind a conversation that is whole."""
         self._repair("the last run of this conversation broke off")
-        self._deliver(self._agent.queue.take_steers(), "at the start")
+        queue = self._agent.queue
+        queue.take_steers()
+        self._deliver("at the start")
         for message in self._messages:
             self._agent.add_message(message)
         last = self._agent.history.messages()[-1:]
-        if not any(map(may_be_answered, last)) and not self._deliver(
-            self._agent.queue.take_follow_up(), "at the start"
-        ):
-            self._agent.add_message(user_message(GO_ON, "notice"))
+        if not any(map(may_be_answered, last)):
+            queue.take_follow_up()
+            if not self._deliver("at the start"):
+                self._agent.add_message(user_message(GO_ON, "notice"))
         self._repair("the messages it was started with are no whole conversation")
 
     async def _answer_open_calls(self) -> None:
@@ -178,13 +180,17 @@ class AgentRun:
     def _deliver_what_waits(self, turn: Turn, *, goes_on: bool) -> str:
         """Steers go behind the results, follow-ups where the run would end. Returns what the next turn answers."""
         queue, boundary = self._agent.queue, f"after step {self._next.index + 1}"
-        if self._deliver((*(turn.calls.steering_messages or ()), *queue.take_steers()), boundary):
+        queue.take_steers()
+        if self._deliver(boundary):
             return "steer"
-        if not goes_on and self._deliver(queue.take_follow_up(), boundary):
+        if not goes_on and queue.take_follow_up():
+            self._deliver(boundary)
             return "follow_up"
         return "tools" if turn.calls.tool_results else "pause"
 
-    def _deliver(self, messages: Sequence[UserMessage], boundary: str) -> bool:
+    def _deliver(self, boundary: str) -> bool:
+        """Puts what was taken, while the calls ran or just now, into the conversation."""
+        messages = self._agent.queue.taken
         for message in messages:
             self._agent.queue.commit(message, boundary)
             self._agent.add_message(message)

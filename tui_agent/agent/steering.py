@@ -1,10 +1,11 @@
 """Messages a person sends while the agent works, until the moment they are part of the conversation.
 
 Steers are delivered at the next boundary of a run, follow-ups once it would end. Messages are never merged and never
-lost: what is taken stays here until it is committed, and goes back to the front if it could not be delivered (P22).
+lost: what is taken keeps its place here until it is committed (P22), and can be taken back or edited until then.
 """
 
 from collections.abc import Callable, Iterable
+from itertools import islice
 
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -23,12 +24,17 @@ class SteeringQueue:
         self._tell = tell
         self._steers: list[UserMessage] = []
         self._follow_ups: list[UserMessage] = []
-        self._taken: list[UserMessage] = []
+        self._taken: set[str] = set()
 
     @property
     def waiting(self) -> tuple[UserMessage, ...]:
         """Every message that is not part of the conversation yet, in the order they will be delivered."""
-        return (*self._taken, *self._steers, *self._follow_ups)
+        return (*self._steers, *self._follow_ups)
+
+    @property
+    def taken(self) -> tuple[UserMessage, ...]:
+        """Those of them that were taken, to be committed now."""
+        return tuple(message for message in self.waiting if message.id in self._taken)
 
     def put(self, message: UserMessage) -> UserMessage:
         """Queues a message at the end of its kind's queue; whatever is not a follow-up steers. Returns it."""
@@ -41,11 +47,12 @@ class SteeringQueue:
         return message
 
     def drop(self, message_id: str, reason: str = "taken back") -> UserMessage | None:
-        """Takes a waiting message out again; None if it is unknown or already on its way."""
+        """Takes a waiting message out again; None if it is unknown or already part of the conversation."""
         for queue in (self._steers, self._follow_ups):
             for message in queue:
                 if message.id == message_id:
                     queue.remove(message)
+                    self._taken.discard(message_id)
                     self._tell(_dropped(message, reason))
                     return message
         return None
@@ -57,35 +64,33 @@ class SteeringQueue:
                 if message.id == message_id:
                     edited = message.model_copy(update={"id": new_id("msg"), "content": (TextBlock(text=text),)})
                     queue[position] = edited
+                    if message_id in self._taken:
+                        self._taken = self._taken - {message_id} | {edited.id}
                     self._tell(_dropped(message, "edited"))
                     self._tell_queued(edited, position)
                     return edited
         return None
 
     def take_steers(self) -> tuple[UserMessage, ...]:
-        """All waiting steers, to be committed or put back; one owner polls, so that none is delivered twice (C8)."""
-        taken, self._steers = self._steers, []
-        self._taken.extend(taken)
-        return tuple(taken)
+        """All steers that were not taken yet; one owner polls, so that none is delivered twice (C8)."""
+        return self._take(message for message in self._steers if message.id not in self._taken)
 
     def take_follow_up(self) -> tuple[UserMessage, ...]:
         """The next follow-up, alone: each is a turn of its own."""
-        taken, self._follow_ups = self._follow_ups[:1], self._follow_ups[1:]
-        self._taken.extend(taken)
-        return tuple(taken)
+        return self._take(islice((message for message in self._follow_ups if message.id not in self._taken), 1))
 
     def commit(self, message: UserMessage, boundary: str) -> None:
         """A taken message is part of the conversation now."""
-        self._taken.remove(message)
+        self._queue_of(message).remove(message)
+        self._taken.remove(message.id)
         self._tell(
             SteeringDelivered(message_id=message.id, kind=message.kind, text=message.text, boundary=boundary),
         )
 
     def requeue(self, reason: str) -> None:
-        """Puts everything that was taken and not committed back to the front, in its order."""
-        taken, self._taken = self._taken, []
-        for message in reversed(taken):
-            self._queue_of(message).insert(0, message)
+        """Nothing is taken any more: what was not committed waits on, in its place."""
+        taken = self.taken
+        self._taken.clear()
         for message in taken:
             self._tell(
                 SteeringRequeued(message_id=message.id, kind=message.kind, text=message.text, reason=reason),
@@ -98,6 +103,11 @@ class SteeringQueue:
 
     def _queue_of(self, message: UserMessage) -> list[UserMessage]:
         return self._follow_ups if message.kind == "follow_up" else self._steers
+
+    def _take(self, messages: Iterable[UserMessage]) -> tuple[UserMessage, ...]:
+        taken = tuple(messages)
+        self._taken.update(message.id for message in taken)
+        return taken
 
     def _tell_queued(self, message: UserMessage, position: int) -> None:
         self._tell(
