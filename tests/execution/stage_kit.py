@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.execution.kit import FakePolicy, ScriptedTool, call
-from tui_agent.execution import ApprovalGate, ExecutionOptions, GuardrailTrip, HookBus, ToolExecutor
+from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, GuardrailTrip, HookBus, ToolExecutor
 from tui_agent.execution.call_state import CallState
 from tui_agent.execution.outcomes import Outcome
 from tui_agent.execution.reception import receive
@@ -64,6 +64,7 @@ class Stand:
         policy: FakePolicy | None = None,
         gate: ApprovalGate | None = None,
         guardrails: FakeGuardrails | None = None,
+        before_effects: BeforeEffects | None = None,
     ) -> None:
         bus = EventBus()
         self._subscription = bus.subscribe(merge=False)
@@ -76,6 +77,7 @@ class Stand:
             policy=policy,
             gate=gate,
             guardrails=guardrails,
+            before_effects=before_effects,
         )
         self.engine = self.executor.engine
         self.token = CancellationToken()

@@ -3,11 +3,11 @@ from typing import Any
 
 import pytest
 
-from tests.execution.bench import bench_of, settled
+from tests.execution.bench import Bench, bench_of, settled
 from tests.execution.kit import Doors, FakePolicy, Ran, ScriptedTool, Steering, calls, run, sleeping
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ApprovalGate, Auto, Batched, ExecutionOptions, Parallel, Sequential
-from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, ToolBatchEnded, Warned
+from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, ToolBatchEnded, ToolStarted, Warned
 from tui_agent.protocol.messages import JsonObject, UserMessage
 from tui_agent.protocol.tool import ToolContext, ToolResult
 
@@ -157,6 +157,39 @@ async def test_a_call_that_waits_for_a_person_gives_way_when_told_of_a_message()
     assert [report.status for report in result.reports] == ["ok", "skipped_steering"]
     assert result.steering_messages
     assert bench.events(ApprovalResolved)[0].by == "cancel"
+    bench.judge()
+
+
+@pytest.mark.parametrize("moment", ["before it noticed", "while it tidies up"])
+async def test_a_message_that_comes_while_the_run_is_being_cancelled_waits_on(moment: str) -> None:
+    steering = Steering()
+    bench: Bench
+
+    async def tidy(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            bench.scheduler.notice_steering()
+        return ToolResult()
+
+    bench = Bench([ScriptedTool(behaviour=tidy)], get_steering=steering)
+
+    async def work() -> None:
+        async with bench.scheduler as scheduler:
+            scheduler.submit_all(calls("act"))
+            await scheduler.finish()
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(work())
+        await bench.until(ToolStarted)
+        steering.say()
+        task.cancel()
+        if moment == "before it noticed":
+            bench.scheduler.notice_steering()
+
+    assert task.cancelled()
+    assert steering.waiting
+    assert bench.ended() == {"c0": "cancelled"}
     bench.judge()
 
 

@@ -50,6 +50,49 @@ async def test_an_error_of_the_body_goes_on_as_it_is_once_everybody_is_done() ->
     assert done == [True]
 
 
+async def test_nobody_begins_once_one_broke_or_somebody_leaves() -> None:
+    async def break_() -> None:
+        raise OSError("broken")
+
+    async def work() -> None:
+        async with Crew() as crew:
+            assert crew.takes_work
+            crew.start(break_())
+            try:
+                await crew.until_idle()
+            finally:
+                heard.append(crew.takes_work)
+
+    heard: list[bool] = []
+    with pytest.raises(ExceptionGroup):
+        await work()
+    async with Crew() as crew:
+        pass
+
+    assert heard == [False]
+    assert not crew.takes_work
+
+
+async def test_a_task_that_is_cancelled_before_it_begins_is_done_too() -> None:
+    begun: list[bool] = []
+
+    async def begin() -> None:
+        begun.append(True)
+
+    crew = Crew()
+
+    async def work() -> None:
+        async with crew:
+            crew.start(begin())
+            raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        await work()
+
+    assert begun == []
+    assert not crew.is_busy
+
+
 async def test_a_cancellation_cancels_everybody() -> None:
     done: list[bool] = []
 

@@ -333,3 +333,81 @@ async def test_a_stop_after_the_tool_returned_changes_nothing() -> None:
     outcome = await run_tool(stand.engine, stand.state)
 
     assert outcome.status == "ok"
+
+
+# --- before effects ---
+
+
+async def test_an_effect_waits_until_it_is_on_record_as_started() -> None:
+    heard: list[str] = []
+    stand: Stand
+
+    async def record() -> None:
+        heard.append(f"record, {len(stand.events(ToolStarted))} told")
+        await asyncio.sleep(0)
+        heard.append("recorded")
+
+    async def act(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        heard.append("effect")
+        return ToolResult()
+
+    stand = Stand(ScriptedTool(behaviour=act), before_effects=record)
+    outcome = await run_tool(stand.engine, stand.state)
+
+    assert heard == ["record, 1 told", "recorded", "effect"]
+    assert outcome.status == "ok"
+
+
+async def test_a_call_that_only_reads_waits_for_no_record() -> None:
+    async def record() -> None:
+        raise AssertionError("nobody asked for that")
+
+    stand = Stand(ScriptedTool(read_only=True), before_effects=record)
+
+    assert (await run_tool(stand.engine, stand.state)).status == "ok"
+
+
+async def test_an_effect_that_cannot_be_recorded_does_not_happen() -> None:
+    async def record() -> None:
+        raise OSError("disk full.")
+
+    tool = ScriptedTool()
+    stand = Stand(tool, before_effects=record)
+    outcome = await run_tool(stand.engine, stand.state)
+
+    assert tool.calls == []
+    assert (outcome.status, outcome.error_kind) == ("error", "not_recorded")
+    assert outcome.result.text == "Not run: it could not be recorded first (disk full)."
+
+
+def test_a_call_taken_back_while_it_is_recorded_never_runs() -> None:
+    tool = ScriptedTool()
+
+    async def never() -> None:
+        await asyncio.Event().wait()
+
+    async def work() -> Outcome:
+        stand = Stand(tool, before_effects=never)
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(run_tool(stand.engine, stand.state))
+            await asyncio.sleep(1)
+            stand.token.cancel("esc")
+        return task.result()
+
+    outcome = run_virtual(work())
+
+    assert (outcome.status, outcome.result.text) == ("cancelled", "Cancelled: esc. The call was not run.")
+    assert tool.calls == []
+
+
+def test_the_time_to_record_does_not_count_into_the_timeout() -> None:
+    async def record() -> None:
+        await asyncio.sleep(20)
+
+    async def work() -> tuple[Outcome, float]:
+        stand = Stand(ScriptedTool(behaviour=sleeping(3), timeout=5.0), before_effects=record)
+        return await run_tool(stand.engine, stand.state), stand.state.latency_s
+
+    outcome, latency = run_virtual(work())
+
+    assert (outcome.status, round(latency, 6)) == ("ok", 3.0)

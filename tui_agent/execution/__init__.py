@@ -3,7 +3,7 @@
 from .approvals import ApprovalAnswer, ApprovalGate, Approver
 from .batch import ToolExecutionResult
 from .digest import call_digest
-from .engine import GuardrailTrip, ToolGuardrails
+from .engine import BeforeEffects, GuardrailTrip, ToolGuardrails
 from .entry_points import execute_tool_calls, skip_tool_call
 from .executor import ToolExecutor
 from .hook_bus import HookBus
@@ -22,6 +22,7 @@ __all__ = [
     "Approver",
     "Auto",
     "Batched",
+    "BeforeEffects",
     "ExecutionOptions",
     "ForeignTool",
     "Grouping",

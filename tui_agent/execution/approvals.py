@@ -47,6 +47,8 @@ class ApprovalGate:
         """Seconds after which a question is answered with no; None: it waits."""
         self.on_request: Callable[[ApprovalRequest], Awaitable[None] | None] | None = None
         """Called once a question was told and before anything answers it: the moment for a checkpoint (S4-71)."""
+        self.preparing = asyncio.Lock()
+        """Held while a question is made ready, so that questions come in the order in which their calls came by."""
         self._waiting: dict[str, _Question] = {}
         self._prefed: dict[str, tuple[ApprovalDecision, str | None]] = {}
 

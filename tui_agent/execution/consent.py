@@ -28,7 +28,8 @@ async def ask_person(engine: Engine, state: CallState) -> Outcome | None:
     if state.questions >= MOST_QUESTIONS:
         return failure("denied_policy", "Permission denied: what this call would touch kept changing.", "unstable")
     state.questions += 1
-    request = await _request(engine, state)
+    async with engine.gate.preparing:
+        request = await _request(engine, state)
     engine.tell.publish(ToolBlockedOn(call_id=state.call.id, what="approval"))
     began = now()
     try:

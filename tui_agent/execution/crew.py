@@ -11,6 +11,7 @@ class Crew:
 
     def __init__(self) -> None:
         self._group = asyncio.TaskGroup()
+        self._closing = False
         self._busy = 0
         self._idle = asyncio.Event()
 
@@ -23,6 +24,7 @@ class Crew:
     ) -> None:
         """Waits for everybody. A cancellation cancels them at once; any other error of the body goes on as it is,
         and whoever still works must have been told to stop."""
+        self._closing = True
         if isinstance(error, asyncio.CancelledError):
             await self._group.__aexit__(kind, error, trace)
         else:
@@ -33,11 +35,16 @@ class Crew:
         """Whether a task still runs."""
         return self._busy > 0
 
+    @property
+    def takes_work(self) -> bool:
+        """Whether a task may still be begun: nobody leaves, and none of them broke."""
+        return not self._closing
+
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Begins a task; one that raises cancels all the others and its error leaves the group."""
         self._busy += 1
         self._idle.clear()
-        self._group.create_task(self._counted(work))
+        self._group.create_task(work).add_done_callback(self._one_is_done)
 
     async def until_idle(self, timeout: float | None = None) -> bool:
         """Waits until no task runs, at most `timeout` seconds; whether that came about."""
@@ -49,10 +56,9 @@ class Crew:
                 pass
         return not self.is_busy
 
-    async def _counted(self, work: Coroutine[Any, Any, None]) -> None:
-        try:
-            await work
-        finally:
-            self._busy -= 1
-            if self._busy == 0:
-                self._idle.set()
+    def _one_is_done(self, task: asyncio.Task[None]) -> None:
+        broke = not task.cancelled() and task.exception() is not None
+        self._closing = self._closing or broke
+        self._busy -= 1
+        if self._busy == 0:
+            self._idle.set()

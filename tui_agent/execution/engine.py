@@ -1,7 +1,8 @@
 """Everything the pipeline of a call works with, complete and the same for every path a call may come by (P14, P15)."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeAlias
 
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.messages import JsonObject, ToolCall
@@ -12,6 +13,10 @@ from .approvals import ApprovalGate
 from .hook_bus import HookBus
 from .options import ExecutionOptions
 from .tool_registry import ToolRegistry
+
+BeforeEffects: TypeAlias = Callable[[], Awaitable[None]]
+"""Awaited between `tool.started` and the execution of a call that may change something, so that whoever keeps a record
+has it on disk before the effect (P82). If it raises, the call does not run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,7 @@ class Engine:
     guardrails: ToolGuardrails | None
     agent: str
     """Who asks, in approval dialogs."""
+    before_effects: BeforeEffects | None = None
 
     @property
     def looks_before_judging(self) -> bool:

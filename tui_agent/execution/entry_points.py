@@ -11,6 +11,7 @@ from tui_agent.protocol.tool import Tool
 
 from .approvals import ApprovalGate
 from .batch import ToolExecutionResult
+from .engine import BeforeEffects
 from .executor import ToolExecutor
 from .hook_bus import HookBus
 from .options import ExecutionOptions
@@ -33,6 +34,7 @@ async def execute_tool_calls(
     policy: PermissionChecker | None = None,
     gate: ApprovalGate | None = None,
     step: int = 0,
+    before_effects: BeforeEffects | None = None,
 ) -> ToolExecutionResult:
     """Runs all calls of one message and waits for all of them (S0-1, S2-1).
 
@@ -47,6 +49,7 @@ async def execute_tool_calls(
         policy: judges every call; None: there is no permission system here, and every call counts as allowed.
         gate: where questions wait; None: nobody can answer, so a call that needs an answer is denied (C19).
         step: number of the step, for tools.
+        before_effects: awaited before each call that may change something is executed.
 
     Returns:
         One result for each call, in call order, whatever happened (S0-3); empty for no calls (S0-2). A tool's failure
@@ -56,7 +59,9 @@ async def execute_tool_calls(
     Raises:
         ConfigurationError: two tools have the same name.
     """
-    executor = ToolExecutor(tools, bus=bus, options=options, hooks=hooks, policy=policy, gate=gate)
+    executor = ToolExecutor(
+        tools, bus=bus, options=options, hooks=hooks, policy=policy, gate=gate, before_effects=before_effects
+    )
     async with ToolScheduler(executor, cancellation=cancellation, get_steering=get_steering, step=step) as scheduler:
         scheduler.submit_all(calls.tool_calls if isinstance(calls, AssistantMessage) else calls)
         return await scheduler.finish()

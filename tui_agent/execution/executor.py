@@ -18,7 +18,7 @@ from .aftermath import ask_failure_hooks, guard_output, make_fit, mutate
 from .approvals import ApprovalGate
 from .call_state import CallState, now
 from .consent import ask_person, needs_answer, still_stands
-from .engine import Engine, ToolGuardrails
+from .engine import BeforeEffects, Engine, ToolGuardrails
 from .foreign_code import is_being_cancelled
 from .hook_bus import HookBus
 from .hook_questions import observe_end
@@ -52,6 +52,7 @@ class ToolExecutor:
         gate: ApprovalGate | None = None,
         guardrails: ToolGuardrails | None = None,
         agent: str = "main",
+        before_effects: BeforeEffects | None = None,
     ) -> None:
         self.engine = Engine(
             registry=tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools),
@@ -62,6 +63,7 @@ class ToolExecutor:
             gate=gate or ApprovalGate(),
             guardrails=guardrails,
             agent=agent,
+            before_effects=before_effects,
         )
 
     async def execute(self, state: CallState) -> None:

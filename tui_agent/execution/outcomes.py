@@ -127,6 +127,12 @@ def denied_by_hook(reason: str, error_kind: str = "denied_hook") -> Outcome:
     return failure("denied_hook", reason, error_kind)
 
 
+def not_recorded(why: str) -> Outcome:
+    """A call with effects that could not be put on record before them (P82)."""
+    text = f"Not run: it could not be recorded first ({why.rstrip('.')})."
+    return failure("error", text, "not_recorded")
+
+
 def timed_out(name: str, seconds: float) -> Outcome:
     """A call that ran too long (S1-24, S3-25)."""
     return failure(

@@ -9,10 +9,10 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Tool, ToolContext, ToolResult
 
 from .call_state import CallState, now
-from .engine import Engine
+from .engine import BeforeEffects, Engine
 from .foreign_code import Crash, Killable, careful, contained, copy_of
 from .options import is_duration
-from .outcomes import Outcome, answered, failure, timed_out, with_partial
+from .outcomes import Outcome, answered, failure, not_recorded, timed_out, with_partial
 from .updates import UpdateChannel
 
 
@@ -25,8 +25,12 @@ async def run_tool(engine: Engine, state: CallState) -> Outcome:
     limit = time_limit(tool, state.arguments, engine.options.tool_timeout)
     state.channel = channel = UpdateChannel(state.call, engine.hooks, engine.tell)
     context = ToolContext(state.call.id, tool.name, state.step, state.token, channel.report, state.metrics)
-    state.phase, state.started_at = "running", now()
+    state.phase = "running"
     tell_start(engine, state, limit)
+    refusal = await prepare_for_effects(engine, state)
+    if refusal is not None:
+        return refusal
+    state.started_at = now()
     timer = None
     if limit is not None:
         timer = asyncio.get_running_loop().call_later(limit, _time_is_up, state, limit)
@@ -37,6 +41,25 @@ async def run_tool(engine: Engine, state: CallState) -> Outcome:
             timer.cancel()
         channel.close()
     return _outcome(engine, state, answer)
+
+
+async def prepare_for_effects(engine: Engine, state: CallState) -> Outcome | None:
+    """Waits until a call that may change something is on record as started (P82); why it does not run, or None."""
+    if engine.before_effects is None or state.read_only:
+        return None
+    answer = None
+    try:
+        async with asyncio.timeout(None) as state.leash:
+            answer = await contained(_called(engine.before_effects))
+    except TimeoutError:
+        # Only the leash ends the wait, and only for a call that was taken back.
+        if state.stopping is None:
+            raise
+    finally:
+        state.leash = None
+    if isinstance(answer, Crash) and state.stopping is None:
+        return not_recorded(answer.text)
+    return state.stopping
 
 
 def time_limit(tool: Tool, arguments: JsonObject, default: float | None) -> float | None:
@@ -97,6 +120,10 @@ async def _execute(state: CallState, tool: Tool, context: ToolContext) -> ToolRe
 
 async def _result_of(state: CallState, tool: Tool, context: ToolContext) -> ToolResult:
     return as_tool_result(await tool.execute(copy_of(state.arguments), context))
+
+
+async def _called(function: BeforeEffects) -> None:
+    await function()
 
 
 def _time_is_up(state: CallState, seconds: float) -> None:

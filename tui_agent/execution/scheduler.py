@@ -181,8 +181,11 @@ class ToolScheduler:
         return state is not None
 
     def notice_steering(self) -> None:
-        """A message waits: modes `before_effects` and `interrupt` look for it now instead of at the next boundary."""
-        if self._phase == "finishing" and self._crew.is_busy:
+        """A message waits: modes `before_effects` and `interrupt` look for it now instead of at the next boundary.
+
+        May be called at any time: while the calls are being cancelled nobody looks, and the message waits on.
+        """
+        if self._phase == "finishing" and self._crew.is_busy and self._crew.takes_work:
             self._crew.start(self._boundaries.look_when_told())
 
     def _stoppable(self, call_id: str) -> CallState | None:
