@@ -87,7 +87,6 @@ class Bench:
     bus: EventBus
     unanswered: Collection[str] = ()
     """Calls that need no result message; see `validate_events`."""
-    history_is_judged: bool = True
     ordered: bool = True
     """Whether result messages must come in call order; see `validate_events`."""
     balanced: bool = False
@@ -140,8 +139,7 @@ class Bench:
         history: list[Message] = list(self.loop.history.messages())
         events = self.events
         validate_events(self.told, ordered=self.ordered, balanced=self.balanced, unanswered=self.unanswered)
-        if self.history_is_judged:
-            validate_history(history)
+        validate_history(history)
         assert self.loop.history.sound
         kept = {message.id: message for message in history}
         for event in events:

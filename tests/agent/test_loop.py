@@ -362,7 +362,6 @@ async def test_a_tool_may_end_the_run(bench: BenchMaker) -> None:
 
 async def test_a_paused_answer_is_sent_back_as_it_is(bench: BenchMaker) -> None:
     b = bench([reply("Searching", stop_reason="pause_turn"), "found it."])
-    b.history_is_judged = False  # the strict judge knows no pause
 
     report = await b.loop.run("Go")
 
@@ -373,7 +372,6 @@ async def test_a_paused_answer_is_sent_back_as_it_is(bench: BenchMaker) -> None:
 
 async def test_pauses_count_as_steps(bench: BenchMaker) -> None:
     b = bench([reply("…", stop_reason="pause_turn") for _ in range(9)], max_steps=3)
-    b.history_is_judged = False  # the strict judge knows no pause
 
     assert (await b.loop.run("Go")).reason == "max_steps"
     assert len(b.provider.requests) == 3

@@ -247,6 +247,12 @@ def test_a_valid_conversation_passes() -> None:
     )
 
 
+def test_a_paused_answer_may_be_followed_by_the_next() -> None:
+    paused = assistant().model_copy(update={"stop_reason": "pause_turn"})
+
+    validate_history([user_message("a"), paused, assistant("1"), answer("1")])
+
+
 @pytest.mark.parametrize(
     ("build", "fault"),
     [

@@ -90,7 +90,8 @@ def validate_events(
 def validate_history(messages: Sequence[Message], *, complete: bool = True) -> None:
     """Checks a conversation: user → assistant → its results in call order, each exactly once → …
 
-    Several user messages in a row are allowed (C32); an assistant message after an assistant message is not.
+    Several user messages in a row are allowed (C32); an assistant message after an assistant message only where that
+    one had paused.
 
     Args:
         messages: the conversation.
@@ -102,6 +103,7 @@ def validate_history(messages: Sequence[Message], *, complete: bool = True) -> N
     faults: list[str] = []
     waiting: list[str] = []
     previous = "nothing"
+    paused = False
     for place, message in enumerate(messages):
         where = f"message {place} ({message.role})"
         if waiting and not isinstance(message, ToolResultMessage):
@@ -116,9 +118,10 @@ def validate_history(messages: Sequence[Message], *, complete: bool = True) -> N
                 if message.call_id in waiting:
                     waiting.remove(message.call_id)
             case AssistantMessage():
-                if previous in ("nothing", "assistant"):
+                if previous == "nothing" or (previous == "assistant" and not paused):
                     faults.append(f"{where} follows {previous}")
                 waiting = [call.id for call in message.tool_calls]
+                paused = message.stop_reason == "pause_turn"
                 faults += [f"{where} has call {name!r} twice" for name in _repeated(waiting)]
             case UserMessage():
                 if not message.content:

@@ -22,9 +22,12 @@ class Brakes:
     """A child of `now`, set by a stop: the run ends after this step, and nothing is waited for in between."""
 
     @classmethod
-    def linked_to(cls, caller: CancellationToken | None) -> "Brakes":
-        """Brakes that the caller's token, where there is one, can pull, too (C34)."""
-        now = CancellationToken(caller)
+    def linked_to(cls, *callers: CancellationToken | None) -> "Brakes":
+        """Brakes that the callers' tokens, where there are any, can pull, too (C34)."""
+        now = CancellationToken()
+        for caller in callers:
+            if caller is not None:
+                caller.adopt(now)
         return cls(now, now.child())
 
 

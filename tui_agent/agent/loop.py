@@ -3,11 +3,14 @@
 `run` handles one input; everything else may be called while it goes on. All of it happens on one event loop.
 """
 
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
 from tui_agent.context.history import ConversationHistory
 from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, write_layer
 from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
 from tui_agent.protocol.events import (
     AgentCreated,
@@ -102,16 +105,25 @@ class AgentLoop:
 
     # --- running ------------------------------------------------------------------------------------------------------
 
-    async def run(self, user_input: UserInput = None, *, trigger: Trigger | None = None) -> AgentRunReport:
+    async def run(
+        self,
+        user_input: UserInput = None,
+        *,
+        trigger: Trigger | None = None,
+        tools: Sequence[Tool] = (),
+        cancellation: CancellationToken | None = None,
+    ) -> AgentRunReport:
         """Handles one input to its end. What the model does wrong is told and reported, not raised.
 
         Args:
             user_input: what is said; None: go on with what waits, or where the last run ended.
             trigger: why it runs; told in `run.started`.
+            tools: tools of this run alone, beside the agent's own (S4-41).
+            cancellation: a token that aborts this run alone, beside the config's (C34).
 
         Raises:
             AlreadyRunningError: a run goes on (S4-34); `steer` is what is wanted then.
-            ConfigurationError: there is nothing to say.
+            ConfigurationError: there is nothing to say, or one of `tools` has a name that is taken.
             asyncio.CancelledError: the task was cancelled; the conversation is whole and `run.ended` was told.
         """
         if self._run is not None:
@@ -119,7 +131,9 @@ class AgentLoop:
         messages = as_messages(user_input)
         if not messages and not self._agent.history.length and not self._agent.queue.waiting:
             raise ConfigurationError("there is nothing to run: no input, no message that waits, no conversation")
-        return await self._execute(AgentRun(self._agent, messages, trigger or ("prompt" if messages else "continue")))
+        with self._lent(tools):
+            trigger = trigger or ("prompt" if messages else "continue")
+            return await self._execute(AgentRun(self._agent, messages, trigger, cancellation=cancellation))
 
     def stream(self, user_input: UserInput = None) -> AgentStream:
         """The same as `run`, read event by event: `async for event in loop.stream("…")` (S4-46).
@@ -261,7 +275,7 @@ class AgentLoop:
             return None
         self._agent.gate.prefeed(call_id, decision, request.digest)
         resumable, self._to_resume = frozenset(self._to_resume), {}
-        return await self._execute(AgentRun(self._agent, (), "resume", resumable))
+        return await self._execute(AgentRun(self._agent, (), "resume", resumable=resumable))
 
     def destroy(self, reason: str = "closed") -> None:
         """Tells that the agent is gone (S4-90); a run that goes on is aborted. Its provider is left to its owner."""
@@ -274,6 +288,16 @@ class AgentLoop:
             return await run.execute()
         finally:
             self._run = None
+
+    @contextmanager
+    def _lent(self, tools: Sequence[Tool]) -> Generator[None]:
+        """Has more tools for as long as the context is open."""
+        registry = self._agent.tools
+        with ExitStack() as taken_back:
+            for tool in tools:
+                registry.add(tool)
+                taken_back.callback(registry.remove, tool.name)
+            yield
 
     def _put(self, message: str | UserMessage, kind: UserKind) -> UserMessage:
         return self._agent.queue.put(as_user_message(message).model_copy(update={"kind": kind}))

@@ -8,6 +8,7 @@ from tui_agent.context.layers import SYSTEM_LAYER, write_layer
 from tui_agent.context.repair import UNANSWERED, may_be_answered
 from tui_agent.execution import ToolScheduler
 from tui_agent.execution.foreign_code import Crash, asked
+from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.protocol.events import Failed, Noticed, RunEnded, RunStarted, Warned
 from tui_agent.protocol.messages import Message, ToolResultMessage, new_id, user_message
@@ -33,7 +34,9 @@ class AgentRun:
         agent: AgentState,
         messages: Sequence[Message],
         trigger: Trigger,
+        *,
         resumable: frozenset[str] = frozenset(),
+        cancellation: CancellationToken | None = None,
     ) -> None:
         """
         Args:
@@ -41,6 +44,7 @@ class AgentRun:
             messages: the input; none: go on with what is there.
             trigger: why it runs.
             resumable: ids of open calls that may be run now, because they waited for a person and did not start.
+            cancellation: a caller's token for this run alone; the agent's own counts as well.
         """
         self.id = new_id("run")
         self._agent = agent
@@ -48,7 +52,7 @@ class AgentRun:
         self._messages = messages
         self._trigger: Trigger = trigger
         self._resumable = resumable
-        self._brakes = Brakes.linked_to(agent.config.cancellation)
+        self._brakes = Brakes.linked_to(agent.config.cancellation, cancellation)
         self._tally = RunTally(self.id, agent.provider.model.name, text_of(messages))
         self._task: asyncio.Task[object] | None = None
         self._turn: Turn | None = None

@@ -1,0 +1,259 @@
+"""Seed 004, how its calls run (S4-56 … S4-66), in the preset that restores it."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from tests.agent.fakes import FakePolicy
+from tests.agent.harness import Bench, BenchMaker, ScriptedTool
+from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, Sequential
+from tui_agent.protocol.events import Failed, PermissionDecided, ToolEnded, ToolStarted, Warned
+from tui_agent.protocol.function_tool import function_tool
+from tui_agent.protocol.hooks import BeforeTool, FailureAnswer, OverrideResult, SkipCall, ToolFailed
+from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.protocol.tool import ToolContext, ToolResult
+from tui_agent.providers import call, reply
+
+
+def hooks_that(answer: object) -> tuple[HookBus, list[BeforeTool]]:
+    """Hooks that answer every call the same, and what they were asked."""
+    hooks, asked = HookBus(), list[BeforeTool]()
+
+    async def give(question: BeforeTool) -> object:
+        asked.append(question)
+        await asyncio.sleep(0)
+        return answer
+
+    hooks.add("before_tool", give)
+    return hooks, asked
+
+
+async def ended(b: Bench) -> ToolEnded:
+    """The end of the only call of a run."""
+    await b.loop.run("Go")
+    (event,) = b.of(ToolEnded)
+    return event
+
+
+async def test_s4_56_several_calls_run_at_the_same_time(bench: BenchMaker, literal: ExecutionOptions) -> None:
+    first, second = ScriptedTool("first").hold(), ScriptedTool("second").hold()
+    b = bench([reply(call("first"), call("second")), "Done."], first, second, options=literal)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await first.started.wait()
+        await second.started.wait()
+        second.go_on.set()
+        first.go_on.set()
+
+    assert [result.text for result in b.results] == ["first", "second"]
+
+
+async def test_s4_56_or_strictly_one_by_one_where_that_is_chosen(bench: BenchMaker, literal: ExecutionOptions) -> None:
+    b = bench(
+        [reply(call("look", n=1), call("look", n=2)), "Done."],
+        ScriptedTool("look"),
+        options=replace(literal, strategy=Sequential()),
+    )
+
+    await b.loop.run("Go")
+
+    order = [(event.type, event.call_id) for event in b.of(ToolStarted, ToolEnded)]
+    assert order == [
+        ("tool.started", "call_1"),
+        ("tool.ended", "call_1"),
+        ("tool.started", "call_2"),
+        ("tool.ended", "call_2"),
+    ]
+
+
+async def test_s4_57_the_hook_at_a_calls_start_is_awaited_before_anything_else(
+    bench: BenchMaker, literal: ExecutionOptions
+) -> None:
+    hooks, asked = hooks_that(None)
+    b = bench([reply(call("look", n=1)), "Done."], ScriptedTool("look"), hooks=hooks, options=literal)
+
+    event = await ended(b)
+
+    assert [(question.call.id, question.arguments) for question in asked] == [("call_1", {"n": 1})]
+    assert b.types().index("hook.ended") < b.types().index("tool.started")
+    assert event.status == "ok"
+
+
+@pytest.mark.parametrize("result", [None, ToolResult.of_text("cached")])
+async def test_s4_58_a_skipped_call_is_neither_looked_up_nor_judged_nor_run(
+    bench: BenchMaker, literal: ExecutionOptions, result: ToolResult | None
+) -> None:
+    hooks, _ = hooks_that(SkipCall(result))
+    gate = ApprovalGate(approver=lambda _: ApprovalDecision(decision="approve"))
+    b = bench([reply(call("gone")), "Done."], hooks=hooks, options=literal, policy=FakePolicy(), gate=gate)
+
+    event = await ended(b)
+
+    assert (event.status, event.is_error) == ("skipped_hook", False)
+    assert b.of(Warned, PermissionDecided, ToolStarted) == []
+    assert b.loop.reports[0].steps[0].tool_calls[0].skipped
+    if result is not None:
+        assert b.results[0].text == "cached"
+
+
+async def test_s4_59_a_result_given_by_the_hook_stands_and_the_tool_does_not_run(
+    bench: BenchMaker, literal: ExecutionOptions
+) -> None:
+    hooks, _ = hooks_that(OverrideResult(ToolResult.of_text("from the hook")))
+    tool = ScriptedTool("look")
+    b = bench([reply(call("look")), "Done."], tool, hooks=hooks, options=literal)
+
+    event = await ended(b)
+
+    assert (event.status, b.results[0].text, tool.runs) == ("overridden", "from the hook", [])
+
+
+async def test_s4_60_an_unknown_tool_is_told_warned_of_reported_and_answered(
+    bench: BenchMaker, literal: ExecutionOptions
+) -> None:
+    hooks, failed = HookBus(), list[str]()
+    hooks.on_tool_error(lambda question: failed.append(question.error))
+    b = bench([reply(call("gone")), "Done."], ScriptedTool("look"), hooks=hooks, options=literal)
+
+    event = await ended(b)
+
+    assert (event.status, event.is_error) == ("not_found", True)
+    assert [warning.code for warning in b.of(Warned)] == ["unknown_tool"]
+    assert failed[0].startswith("Tool gone not found")
+    report = b.loop.reports[0]
+    assert (report.reason, report.steps[0].tool_calls[0].error) == ("done", b.results[0].text)
+
+
+@pytest.mark.parametrize(
+    ("mode", "answer", "status"),
+    [
+        (PermissionMode.ALLOW, None, "ok"),
+        (PermissionMode.ASK, "approve", "ok"),
+        (PermissionMode.ASK, "deny", "denied_user"),
+        (PermissionMode.DENY, None, "denied_policy"),
+    ],
+)
+async def test_s4_61_the_policy_allows_asks_or_denies(
+    bench: BenchMaker, literal: ExecutionOptions, mode: PermissionMode, answer: str | None, status: str
+) -> None:
+    asked: list[str] = []
+
+    def approver(request: object) -> ApprovalDecision:
+        asked.append("asked")
+        return ApprovalDecision.model_validate({"decision": answer})
+
+    tool = ScriptedTool("change")
+    b = bench(
+        [reply(call("change")), "Done."],
+        tool,
+        options=literal,
+        policy=FakePolicy(mode),
+        gate=ApprovalGate(approver=approver),
+    )
+
+    event = await ended(b)
+
+    assert event.status == status
+    assert len(asked) == (answer is not None)
+    assert len(tool.runs) == (status == "ok")
+    if status == "denied_policy":
+        assert "mode deny" in b.results[0].text
+
+
+async def test_s4_62_after_its_time_a_calls_own_signal_is_set_and_the_result_says_so(
+    bench: BenchMaker, literal: ExecutionOptions
+) -> None:
+    signals: list[bool] = []
+
+    @function_tool()
+    async def slow(context: ToolContext) -> str:
+        """Waits to be told to stop."""
+        await context.cancellation.wait()
+        signals.append(True)
+        return "late"
+
+    @function_tool()
+    async def quick(context: ToolContext) -> str:
+        """Ends at once."""
+        signals.append(context.cancellation.is_set())
+        return "quick"
+
+    b = bench([reply(call("slow"), call("quick")), "Done."], slow, quick, options=replace(literal, tool_timeout=0.05))
+
+    await b.loop.run("Go")
+
+    assert sorted(signals) == [False, True]
+    statuses = {event.name: event.status for event in b.of(ToolEnded)}
+    assert statuses == {"slow": "timeout", "quick": "ok"}
+    assert "0.05" in b.results[0].text
+
+
+async def test_s4_63_success_is_a_result_an_end_and_a_report(bench: BenchMaker, literal: ExecutionOptions) -> None:
+    b = bench([reply(call("look", n=4)), "Done."], ScriptedTool("look"), options=literal)
+
+    event = await ended(b)
+
+    assert (event.status, event.is_error, event.content[0].model_dump()["text"]) == ("ok", False, "look 4")
+    assert not b.results[0].is_error
+    assert [made.error for made in b.loop.reports[0].steps[0].tool_calls] == [None]
+
+
+async def test_s4_64_on_failure_a_hook_may_give_another_result(bench: BenchMaker, literal: ExecutionOptions) -> None:
+    hooks = HookBus()
+    hooks.on_tool_error(lambda _: FailureAnswer(fallback=ToolResult.of_text("plan B")))
+    tool = ScriptedTool("broken", error=ValueError("disk gone"))
+    b = bench([reply(call("broken")), "Done."], tool, hooks=hooks, options=literal)
+
+    event = await ended(b)
+
+    assert (b.results[0].text, event.is_error, b.ended.reason) == ("plan B", False, "done")
+
+
+async def test_s4_64_or_end_the_run_with_every_call_answered(bench: BenchMaker, literal: ExecutionOptions) -> None:
+    hooks = HookBus()
+
+    @hooks.on_tool_error
+    def give_up(question: ToolFailed) -> FailureAnswer:
+        return FailureAnswer(continue_on_error=False)
+
+    tool = ScriptedTool("broken", error=ValueError("disk gone"))
+    b = bench([reply(call("broken"), call("look")), "never"], tool, ScriptedTool("look"), hooks=hooks, options=literal)
+
+    report = await b.loop.run("Go")
+
+    assert (report.reason, report.error, len(b.results), b.provider.left) == ("error", "disk gone", 2, 1)
+    assert "disk gone" in b.of(Failed)[0].text
+
+
+async def test_s4_65_otherwise_the_result_is_the_errors_text_marked_as_an_error(
+    bench: BenchMaker, literal: ExecutionOptions
+) -> None:
+    b = bench([reply(call("broken")), "Done."], ScriptedTool("broken", error=ValueError("disk gone")), options=literal)
+
+    event = await ended(b)
+
+    (result,) = b.results
+    assert (result.call_id, result.text, result.is_error) == ("call_1", "disk gone", True)
+    assert event.status == "error"
+
+
+async def test_s4_66_all_results_errors_too_go_back_under_the_ids_of_their_calls(
+    bench: BenchMaker, literal: ExecutionOptions
+) -> None:
+    b = bench(
+        [reply(call("broken"), call("gone"), call("look")), "Done."],
+        ScriptedTool("broken", error=ValueError("no")),
+        ScriptedTool("look"),
+        options=literal,
+    )
+
+    await b.loop.run("Go")
+
+    back = b.provider.requests[1].messages[2:]
+    assert [(message.role, getattr(message, "call_id", "")) for message in back] == [
+        ("tool_result", "call_1"),
+        ("tool_result", "call_2"),
+        ("tool_result", "call_3"),
+    ]
