@@ -17,6 +17,7 @@ from .path_judge import PathJudge
 from .read_only_check import own_name, read_only_use
 from .read_only_feeding import fed_words, found_words
 from .read_only_options import Use
+from .repository_settings import starts_programs
 from .rule_book import CommandView, Ruling
 from .shell_effects import Effects, effects_of
 from .shell_expansion import Expander
@@ -220,9 +221,20 @@ class _Case:
             feeder = self._expanded(braced(task.step.fed_by), place, task.step) if task.step.fed_by else None
             known = fed_words(words, task.outer, feeder, place) if feeder and place else None
         use = Use() if not command.words else read_only_use(known, command) if known else None
+        if use is not None and use.repository is not None and self._starts_programs(use.repository, place):
+            use = None
         # What a wrapper's words name is the business of the command inside; `find` has business of its own.
         has_inner = wrapping is not None and bool(wrapping.inners) and own_name(words[0]) != "find"
         return InPlace(place, words, use, Effects() if has_inner else effects_of(words, command))
+
+    def _starts_programs(self, repository: str, place: str | None) -> bool:
+        """Whether a repository's own settings make git start programs while it looks."""
+        if place is None and not repository.startswith("/"):
+            return False
+        setting = starts_programs(self._paths.book.look(repository, place).resolved)
+        if setting is not None:
+            self._trace.append(f"git: the repository's own settings may start a program: {setting}")
+        return setting is not None
 
     def _expanded(self, command: SimpleCommand, place: str | None, step: Step) -> tuple[str, ...] | None:
         """The words as the shell would pass them on; None if there are too many."""

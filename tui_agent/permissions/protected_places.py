@@ -73,6 +73,15 @@ def holds_protected(directory: str) -> str | None:
         return None
 
 
+def git_directories(directory: str) -> list[str]:
+    """Where the repository of a directory with a `.git` keeps its data, and where it keeps what it shares."""
+    own = os.path.join(directory, ".git")
+    if not os.path.isdir(own):
+        return _pointed_at(directory)
+    common = _first_line(os.path.join(own, "commondir"))
+    return [own, resolve(common, own).path] if common else [own]
+
+
 def _pointed_from_above(path: str, workspace: str) -> str | None:
     directory: str = os.path.dirname(workspace)
     for _ in range(_MAX_DEPTH):

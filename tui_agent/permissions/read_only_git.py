@@ -162,7 +162,7 @@ def git_use(words: Sequence[str]) -> Use | None:
     paths = (_path_in(path) for path in used.paths)
     below = tuple(path if path.startswith("/") else f"{base}{path}" for path in paths)
     shows = name in _SHOWING or options.has("-p", "-u", "-U", "-L", "--patch", "--unified", "--patch-with-stat")
-    return Use((directory, *below), (directory,) if shows else ())
+    return Use((directory, *below), (directory,) if shows else (), repository=directory)
 
 
 def _is_reading(name: str, options: Options) -> bool:

@@ -16,6 +16,8 @@ class Use:
     """Directories read with everything below them."""
     only_files: bool = False
     """It would follow links inside a directory: what it reads must not be one."""
+    repository: str | None = None
+    """Directory in whose git repository it looks, and whose settings it follows."""
 
 
 @dataclass(slots=True)

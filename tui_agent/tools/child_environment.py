@@ -31,8 +31,16 @@ _READ_ONLY_GIT = (
     ("core.hooksPath", "/dev/null"),
     ("core.pager", "cat"),
     ("log.showSignature", "false"),
+    ("gpg.program", "false"),
+    ("gpg.openpgp.program", "false"),
+    ("gpg.x509.program", "false"),
+    ("gpg.ssh.program", "false"),
     ("safe.bareRepository", "explicit"),
 )
+
+
+_OFFLINE_GIT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
+"""Objects that a partial clone lacks are not fetched, because that starts what the settings name for it."""
 
 
 def child_environment(inherited: Mapping[str, str]) -> dict[str, str]:
@@ -45,9 +53,9 @@ def child_environment(inherited: Mapping[str, str]) -> dict[str, str]:
 
 def with_read_only_git(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment for a command that ran without a question because it only reads: git then starts no program
-    that a repository's own settings name, as far as settings can keep it from that, and takes no lock.
+    that a repository's own settings name, as far as settings can keep it from that, fetches nothing and takes no lock.
     """
-    return _with_git_settings(environment, _READ_ONLY_GIT) | {"GIT_OPTIONAL_LOCKS": "0"}
+    return _with_git_settings(environment, _READ_ONLY_GIT) | _OFFLINE_GIT
 
 
 def _with_git_settings(environment: Mapping[str, str], settings: Sequence[tuple[str, str]]) -> dict[str, str]:

@@ -1,0 +1,67 @@
+"""Whether bash, told to run what was allowed without a question, changes anything: the long differential run.
+
+Run by hand: `python -m tests.benchmarks.canaries [COMMANDS [SEED]]`. Commands come from the grammar of the short test
+(`tests/permissions/test_canaries.py`); each that is allowed runs in a directory full of canaries. Prints how many were
+tried, how many were allowed, and each that left a trace; exit code 1 if one did.
+"""
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from tests.permissions.canary_cage import CanaryCage, bound_resources
+from tests.permissions.command_grammar import any_commands
+from tui_agent.permissions import is_read_only_command
+
+AT_ONCE = 50
+"""Commands that are drawn, judged and run between two looks at the directory."""
+ROUND = 100
+"""Draws of one round; each round has a seed of its own."""
+
+
+def try_commands(count: int, first_seed: int, cage: CanaryCage, tell: Callable[[str], None]) -> tuple[int, int, int]:
+    """Tries at least `count` commands; returns how many were tried, were allowed, and left a trace."""
+    tried = allowed = guilty = 0
+    number = first_seed
+
+    @settings(
+        max_examples=ROUND,
+        deadline=None,
+        database=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(commands=st.lists(any_commands, min_size=AT_ONCE, max_size=AT_ONCE))
+    def one_round(commands: list[str]) -> None:
+        nonlocal tried, allowed, guilty
+        different = list(dict.fromkeys(commands))
+        running = [command for command in different if is_read_only_command(command, cage.work)]
+        tried += len(different)
+        allowed += len(running)
+        for culprit in cage.culprits(running):
+            guilty += 1
+            tell(culprit)
+
+    while tried < count:
+        seed(number)(one_round)()
+        number += 1
+        tell(f"{tried:,} tried, {allowed:,} allowed, {guilty} left a trace")
+    return tried, allowed, guilty
+
+
+def main() -> int:
+    """Reads the arguments and runs; returns the exit code."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    first_seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    bound_resources()
+    with tempfile.TemporaryDirectory() as place:
+        *_, guilty = try_commands(count, first_seed, CanaryCage(Path(place)), lambda line: print(line, flush=True))
+    return 1 if guilty else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

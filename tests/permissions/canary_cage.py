@@ -1,0 +1,161 @@
+"""A directory in which commands really run, and a look at what they did there.
+
+Whatever runs has no privileges, no network to speak of and little time. A program called `canary` tells that it ran;
+it is what every setting of the repository names that could start a program.
+"""
+
+import hashlib
+import os
+import resource
+import shutil
+import signal
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from tui_agent.tools.child_environment import child_environment, with_read_only_git
+
+SECONDS = 5.0
+"""How long one command may run."""
+_NOBODY = 65_534
+_TIME_CACHE = ("index", "index.lock")
+"""`git diff` notes in the index when files were last changed; what is staged stays as it is."""
+_CANARY = '#!/bin/sh\necho "$0 $*" >> "{log}"\n'
+_PROGRAM_SETTINGS = (
+    "core.fsmonitor", "core.pager", "core.editor", "core.sshCommand", "core.askPass", "core.alternateRefsCommand",
+    "gpg.program", "gpg.ssh.program", "gpg.x509.program", "pager.log", "pager.branch",
+    "interactive.diffFilter", "credential.helper", "sequence.editor", "merge.evil.driver", "remote.origin.uploadpack",
+)  # fmt: skip
+
+
+class CanaryCage:
+    """Runs commands and says whether one of them changed something or ran a canary."""
+
+    def __init__(self, place: Path) -> None:
+        self.work = place / "work"
+        self._place = place
+        self._log = place / "log"
+        self._programs = place / "bin"
+        self._programs.mkdir()
+        canary = self._programs / "canary"
+        canary.write_text(_CANARY.format(log=self._log), "utf-8")
+        canary.chmod(0o755)
+        path = f"{self._programs}:/usr/local/bin:/usr/bin:/bin"
+        self._environment = with_read_only_git(
+            child_environment({"PATH": path, "HOME": str(place / "home"), "LANG": "C.UTF-8"})
+        )
+        self._account = {"user": _NOBODY, "group": _NOBODY, "extra_groups": ()} if os.geteuid() == 0 else {}
+        (place / "home").mkdir()
+        self.rebuild()
+
+    def rebuild(self) -> None:
+        """Puts everything back as it was."""
+        shutil.rmtree(self.work, ignore_errors=True)
+        self._log.unlink(missing_ok=True)
+        (self.work / "sub").mkdir(parents=True)
+        for name in ("a.txt", "b.txt", "sub/c.txt", "a b", "-n"):
+            (self.work / name).write_text(f"x {name}\ncanary\n", "utf-8")
+        (self.work / "link").symlink_to("a.txt")
+        for name in ("canary", "ls", "git"):
+            shutil.copy(self._programs / "canary", self.work / name)
+        self._make_repository()
+        if self._account:
+            for path in (self._place, *self._place.rglob("*")):
+                os.chown(path, _NOBODY, _NOBODY, follow_symlinks=False)
+        self._before = self._state()
+
+    def changed_by(self, commands: Sequence[str]) -> bool:
+        """Runs the commands, one after the other; whether they left a trace. Call `rebuild` then."""
+        for command in commands:
+            self._run(command)
+        return self._log.exists() or self._state() != self._before
+
+    def culprits(self, commands: Sequence[str]) -> list[str]:
+        """Which of the commands leave a trace, with what they do, each run alone; empty if none does."""
+        if not self.changed_by(commands):
+            return []
+        told = [f"{list(commands)} together: {self.story()}"]
+        self.rebuild()
+        for command in commands:
+            if self.changed_by([command]):
+                told.append(f"{command!r}: {self.story()}")
+                self.rebuild()
+        return told[1:] or told
+
+    def story(self) -> str:
+        """What is different now, in words."""
+        told = self._log.read_text("utf-8", "replace") if self._log.exists() else ""
+        now = self._state()
+        names = sorted(name for name in {*now, *self._before} if now.get(name) != self._before.get(name))
+        return f"canary: {told!r}, changed: {names}"
+
+    def _make_repository(self) -> None:
+        """A repository of one commit whose settings name the canary wherever they can."""
+        environment = {
+            **self._environment,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_AUTHOR_DATE": "2001-01-01T00:00:00Z",
+            "GIT_COMMITTER_DATE": "2001-01-01T00:00:00Z",
+        }
+        who = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "safe.directory=*")
+        for words in (("init", "-q", "-b", "main"), ("add", "a.txt", "sub"), ("commit", "-q", "-m", "x")):
+            subprocess.run(("git", *who, *words), cwd=self.work, env=environment, check=True, stdin=subprocess.DEVNULL)
+        (self.work / ".gitattributes").write_text("* diff=evil filter=evil merge=evil\n", "utf-8")
+        (self.work / "a.txt").write_text("other\n", "utf-8")
+        canary = self._programs / "canary"
+        settings = "".join(
+            f"[{_section(key)}]\n\t{key.rsplit('.', 1)[1]} = {canary} {key}\n" for key in _PROGRAM_SETTINGS
+        )
+        extra = "[log]\n\tshowSignature = true\n[diff]\n\tnoprefix = true\n[format]\n\tpretty = %h %G?\n"
+        with (self.work / ".git" / "config").open("a", encoding="utf-8") as file:
+            file.write(settings + extra)
+
+    def _run(self, command: str) -> None:
+        """Runs one command as the tool would."""
+        process = subprocess.Popen(
+            ("/bin/bash", "--noprofile", "--norc", "-c", "--", command),
+            cwd=self.work,
+            env=self._environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            **self._account,
+        )
+        try:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(SECONDS)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def _state(self) -> dict[str, str]:
+        """Every file with its kind, rights and content."""
+        found: dict[str, str] = {}
+        for directory, folders, files in os.walk(self.work):
+            for name in (*folders, *files):
+                path = os.path.join(directory, name)
+                if name in _TIME_CACHE and os.path.basename(directory) == ".git":
+                    continue
+                status = os.lstat(path)
+                held = ""
+                if os.path.islink(path):
+                    held = os.readlink(path)
+                elif os.path.isfile(path):
+                    held = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+                found[os.path.relpath(path, self.work)] = f"{status.st_mode:o} {held}"
+        return found
+
+
+def bound_resources() -> None:
+    """Keeps this process and all it starts from large files and memory; for a process that does nothing else."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000_000, 50_000_000))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _section(key: str) -> str:
+    section, _, rest = key.partition(".")
+    middle = rest.rpartition(".")[0]
+    return f'{section} "{middle}"' if middle else section

@@ -1,0 +1,40 @@
+"""What is allowed without a question changes nothing when bash really runs it (safety §4.1); the long run is
+`python -m tests.benchmarks.canaries`."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tui_agent.permissions import is_read_only_command
+
+from .canary_cage import CanaryCage
+from .command_grammar import any_commands
+
+
+@pytest.fixture(scope="module")
+def cage() -> Iterator[CanaryCage]:
+    # Not pytest's own directory, which an account without privileges may not enter.
+    with tempfile.TemporaryDirectory() as place:
+        yield CanaryCage(Path(place))
+
+
+def test_the_cage_sees_what_is_to_be_seen(cage: CanaryCage) -> None:
+    for command in ("canary", "touch new", "echo x >> a.txt", "chmod 600 b.txt", "rm -rf sub", "sed -i s/x/y/ b.txt"):
+        assert cage.changed_by([command]), command
+        cage.rebuild()
+
+    assert not cage.changed_by(["cat a.txt", "ls -la", "git log -1 --format=%h", "find . -type f"])
+
+
+@settings(
+    max_examples=120, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck), database=None
+)
+@given(commands=st.lists(any_commands, min_size=5, max_size=20))
+def test_nothing_that_is_allowed_leaves_a_trace(cage: CanaryCage, commands: list[str]) -> None:
+    allowed = [command for command in commands if is_read_only_command(command, cage.work)]
+
+    assert cage.culprits(allowed) == []

@@ -1,0 +1,141 @@
+"""Settings of a repository that would make git start a program while it only looks."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tui_agent.permissions import is_read_only_command
+from tui_agent.permissions.repository_settings import starts_programs
+
+
+def git(directory: Path, *words: str) -> None:
+    who = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "protocol.file.allow=always")
+    subprocess.run(("git", *who, *words), cwd=directory, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    root = Path(os.path.realpath(tmp_path)) / "repository"
+    root.mkdir()
+    git(root, "init", "-q", "-b", "main")
+    (root / "a.txt").write_text("x\n", "utf-8")
+    git(root, "add", ".")
+    git(root, "commit", "-q", "-m", "x")
+    return root
+
+
+def configure(repository: Path, text: str) -> None:
+    with (repository / ".git" / "config").open("a", encoding="utf-8") as file:
+        file.write(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "setting"),
+    [
+        ("[diff]\n\texternal = evil\n", "diff.external"),
+        ('[diff "evil"]\n\tcommand = evil\n', "diff.evil.command"),
+        ('[diff "evil"]\n\ttextconv = evil\n', "diff.evil.textconv"),
+        ("[diff.evil]\n\ttextconv = evil\n", "diff.evil.textconv"),
+        ('[DIFF "evil"] TextConv = evil\n', "diff.evil.textconv"),
+        ('[filter "evil"]\n\tclean = evil\n', "filter.evil.clean"),
+        ('[filter "evil"]\n\tprocess = evil\n', "filter.evil.process"),
+        ('[filter "lfs"]\n\tclean = evil\n', "filter.lfs.clean"),
+        ("[include]\n\tpath = ../evil\n", "include.path"),
+        ('[includeIf "gitdir:/"]\n\tpath = ../evil\n', "includeif.gitdir:/.path"),
+        ("[core]\n\tworktree = /\n", "core.worktree"),
+        ('[diff "evil"]\n\tcom\\\nmand = evil\n', "diff.evil.command"),
+        ("what is this?\n", "a line that is not known: what is this?"),
+    ],
+)
+def test_what_starts_a_program_is_found(repository: Path, text: str, setting: str) -> None:
+    configure(repository, text)
+
+    assert starts_programs(str(repository)) == setting
+    assert not is_read_only_command("git diff", repository)
+    assert not is_read_only_command("git status --short && ls", repository)
+    assert is_read_only_command("ls", repository)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        '[remote "origin"]\n\turl = https://example.org/x.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n',
+        '[branch "main"]\n\tremote = origin\n\tmerge = refs/heads/main\n',
+        "[user]\n\tname = Ada # a comment\n; another\n\n[pull]\n\trebase\n",
+        '[filter "lfs"]\n\trequired = true\n\tclean = git-lfs clean -- %f\n\tprocess = "git-lfs filter-process"\n',
+        '[diff "python"]\n\txfuncname = "^def"\n[diff]\n\talgorithm = histogram\n',
+        "[core]\n\tfsmonitor = evil\n\tpager = evil\n\thooksPath = evil\n",
+        "[vscode]\n\twhatever = 1\n",
+    ],
+)
+def test_what_starts_none_or_is_switched_off_is_no_matter(repository: Path, text: str) -> None:
+    configure(repository, text)
+
+    assert starts_programs(str(repository)) is None
+    assert is_read_only_command("git diff", repository)
+
+
+def test_the_repository_is_the_one_that_the_command_goes_to(repository: Path) -> None:
+    (repository / "sub").mkdir()
+    inner = repository / "inner"
+    inner.mkdir()
+    git(inner, "init", "-q")
+    configure(inner, "[diff]\nexternal = evil\n")
+
+    assert is_read_only_command("git diff && cd sub && git log", repository)
+    assert not is_read_only_command("cd inner && git diff", repository)
+    assert not is_read_only_command("git -C inner diff", repository)
+    assert starts_programs("/nowhere/at/all") is None
+
+
+def test_repositories_inside_count_because_git_looks_into_them(repository: Path) -> None:
+    git(repository, "clone", "-q", ".", "module")
+    git(repository, "add", "module")
+
+    assert starts_programs(str(repository)) is None
+    configure(repository / "module", '[filter "evil"]\nclean = evil\n')
+    assert starts_programs(str(repository)) == "filter.evil.clean"
+
+
+def test_a_linked_work_tree_follows_the_settings_it_shares(repository: Path) -> None:
+    git(repository, "worktree", "add", "-q", "../linked")
+    linked = repository.parent / "linked"
+
+    assert starts_programs(str(linked)) is None
+    (repository / ".git" / "worktrees" / "linked" / "config.worktree").write_text("[diff]\nexternal = x\n", "utf-8")
+    assert starts_programs(str(linked)) == "diff.external"
+    (repository / ".git" / "worktrees" / "linked" / "config.worktree").write_text(
+        "[core]\nworktree = ../../..\n", "utf-8"
+    )
+    assert starts_programs(str(linked)) is None
+    configure(repository, "[diff]\nexternal = y\n")
+    assert starts_programs(str(linked)) == "diff.external"
+
+
+def test_what_cannot_be_looked_into_is_not_believed(repository: Path) -> None:
+    (repository / ".git" / "sharedindex.0123").touch()
+    assert starts_programs(str(repository)) == "an index of a form that is not known"
+    (repository / ".git" / "sharedindex.0123").unlink()
+
+    index = repository / ".git" / "index"
+    index.write_bytes(b"DIRC\x00\x00\x00\x04" + bytes(30) + b"\x00\x00\xe0\x00" + bytes(50))
+    assert starts_programs(str(repository)) == "an index of a form that is not known"
+    index.unlink()
+    assert starts_programs(str(repository)) is None
+
+    (repository / ".git" / "config").unlink()
+    assert starts_programs(str(repository)) is None
+    (repository / ".git" / "config").symlink_to("config")
+    assert starts_programs(str(repository)) == f"{repository}/.git/config, which cannot be read"
+
+
+def test_a_tower_of_repositories_is_not_climbed(repository: Path) -> None:
+    entries = b"".join(bytes(24) + b"\x00\x00\xe0\x00" + bytes(32) + b"\x00\x02" + b"r%d\x00" % n for n in range(110))
+    (repository / ".git" / "index").write_bytes(b"DIRC\x00\x00\x00\x02" + entries)
+    for number in range(110):
+        (repository / f"r{number}" / ".git").mkdir(parents=True)
+
+    assert starts_programs(str(repository)) == "more repositories inside than can be looked at"

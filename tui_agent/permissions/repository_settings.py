@@ -1,0 +1,140 @@
+"""Whether a repository's own settings name programs that git would start while it only looks.
+
+Filters, external diffs and text conversions cannot be switched off by settings that weigh more; a repository that came
+as an archive can bring them. What the command's environment does switch off (monitor, hooks, pager, signatures,
+transports) is not looked for here.
+"""
+
+import os
+import re
+from functools import lru_cache
+
+from .protected_places import git_directories
+
+MAX_NESTED = 100
+"""Most repositories inside one another that are looked at."""
+MAX_INDEX_BYTES = 50_000_000
+"""Longest index that is searched for repositories inside."""
+
+_HEADER = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:\\.|[^"\\])*)")?\s*\](.*)\Z', re.DOTALL)
+_KEY = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=(.*))?\Z", re.DOTALL)
+_SETTING_FREE = re.compile(r"\s*(?:[#;].*)?\Z")
+_HARMLESS_DIFF = frozenset(("xfuncname", "funcname", "wordregex", "binary", "algorithm", "cachetextconv"))
+_LFS = {"clean": "git-lfs clean -- %f", "smudge": "git-lfs smudge -- %f", "process": "git-lfs filter-process"}
+_NESTED_MODE = b"\x00\x00\xe0\x00"
+"""How an index marks a repository inside the repository."""
+
+
+def starts_programs(directory: str) -> str | None:
+    """The setting of the repository around a directory (or of one inside it) for which git would start a program.
+
+    None: there is none, or no repository.
+    """
+    waiting = [found for found in (_top_of(directory),) if found]
+    seen: set[str] = set()
+    while waiting:
+        top = waiting.pop()
+        if top in seen:
+            continue
+        seen.add(top)
+        if len(seen) > MAX_NESTED:
+            return "more repositories inside than can be looked at"
+        places = git_directories(top)
+        for place in places:
+            for name in ("config", "config.worktree"):
+                if setting := _in_file(os.path.join(place, name), is_linked=os.path.isfile(os.path.join(top, ".git"))):
+                    return setting
+        if places:
+            nested = _nested(places[0])
+            if nested is None:
+                return "an index of a form that is not known"
+            waiting.extend(
+                os.path.join(top, name) for name in nested if os.path.lexists(os.path.join(top, name, ".git"))
+            )
+    return None
+
+
+def _top_of(directory: str) -> str | None:
+    while not os.path.lexists(os.path.join(directory, ".git")):
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            return None
+        directory = parent
+    return directory
+
+
+def _in_file(path: str, *, is_linked: bool) -> str | None:
+    try:
+        status = os.stat(path)
+        return _in_version(path, status.st_mtime_ns, status.st_size, status.st_ino, is_linked)
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return f"{path}, which cannot be read"
+
+
+@lru_cache(maxsize=256)
+def _in_version(path: str, changed: int, size: int, inode: int, is_linked: bool) -> str | None:
+    """The first setting of a file that starts a program; the file as it was at one time."""
+    with open(path, encoding="utf-8", errors="surrogateescape") as file:
+        text = file.read()
+    section, name = "", ""
+    for line in text.replace("\\\n", "").split("\n"):
+        rest = line
+        if header := _HEADER.match(line):
+            section, name, rest = header.group(1).lower(), header.group(2) or "", header.group(3)
+        if _SETTING_FREE.match(rest):
+            continue
+        setting = _KEY.match(rest)
+        if setting is None:
+            return f"a line that is not known: {line.strip()[:80]}"
+        key, value = setting.group(1).lower(), (setting.group(2) or "").strip()
+        if not _is_harmless(section, name, key, value, is_linked):
+            return ".".join(part for part in (section, name, key) if part)
+    return None
+
+
+def _is_harmless(section: str, name: str, key: str, value: str, is_linked: bool) -> bool:
+    head, _, old_name = section.partition(".")
+    if head in ("include", "includeif"):
+        return False
+    if head == "filter":
+        return key == "required" or (name == "lfs" and _LFS.get(key) == value.strip('"'))
+    if head == "diff":
+        return key in _HARMLESS_DIFF if name or old_name else key != "external"
+    # A work tree elsewhere would make files outside look like the repository's; a linked one names its own.
+    return (head, key) != ("core", "worktree") or is_linked
+
+
+def _nested(place: str) -> tuple[str, ...] | None:
+    """The paths at which a repository may have others; None if that cannot be told."""
+    index = os.path.join(place, "index")
+    try:
+        status = os.stat(index)
+        if any(name.startswith("sharedindex.") for name in os.listdir(place)):
+            return None
+        return _nested_in_version(index, status.st_mtime_ns, status.st_size, status.st_ino)
+    except OSError:
+        return ()
+
+
+@lru_cache(maxsize=64)
+def _nested_in_version(index: str, changed: int, size: int, inode: int) -> tuple[str, ...] | None:
+    if size > MAX_INDEX_BYTES:
+        return None
+    with open(index, "rb") as file:
+        data = file.read()
+    places = [match.start() for match in re.finditer(re.escape(_NESTED_MODE), data)]
+    if not places:
+        return ()
+    if data[4:8] not in (b"\x00\x00\x00\x02", b"\x00\x00\x00\x03"):
+        return None
+    found: list[str] = []
+    for place in places:
+        for hash_size in (20, 32):
+            # Behind the mode: user, group, size, hash, flags, and two bytes more where the flags say so.
+            flags = place + 16 + hash_size
+            start = flags + (4 if data[flags : flags + 1] and data[flags] & 0x40 else 2)
+            path = data[start : data.find(b"\x00", start)]
+            found.append(os.fsdecode(path))
+    return tuple(path for path in found if path and not path.startswith("/"))
