@@ -1,10 +1,11 @@
+import asyncio
 from typing import Any
 
 import pytest
 
-from tests.execution.kit import FakePolicy, ScriptedTool, call
+from tests.execution.kit import FakePolicy, ScriptedTool, call, run
 from tests.execution.stage_kit import FakeGuardrails, Stand, status
-from tui_agent.execution import ApprovalGate, ExecutionOptions, call_digest
+from tui_agent.execution import ApprovalGate, ExecutionOptions, Parallel, call_digest
 from tui_agent.execution.admission import judge
 from tui_agent.execution.consent import MOST_QUESTIONS, ask_person, needs_answer, still_stands
 from tui_agent.execution.outcomes import Outcome
@@ -53,6 +54,26 @@ async def test_the_question_says_all_there_is_to_know() -> None:
     assert stand.state.preview == preview
     assert stand.state.stale
     assert len(stand.state.asked) == 1
+
+
+async def test_questions_come_in_call_order_however_long_a_preview_takes() -> None:
+    class Foreseen(ScriptedTool):
+        async def preview(self, arguments: JsonObject) -> Preview | None:
+            for _ in range(arguments["turns"]):
+                await asyncio.sleep(0)
+            return Preview(kind="text", text=f"{arguments['turns']} turns")
+
+    ran = await run(
+        [Foreseen()],
+        [call("act", f"c{turns}", turns=turns) for turns in (9, 3, 0)],
+        ExecutionOptions(strategy=Parallel()),
+        policy=FakePolicy({"act": "ask"}),
+        gate=approving(),
+    )
+
+    questions = ran.of(ApprovalRequested)
+    assert [question.call_id for question in questions] == ["c9", "c3", "c0"]
+    assert [question.preview.text for question in questions] == ["9 turns", "3 turns", "0 turns"]
 
 
 async def test_a_preview_that_fails_is_left_out() -> None:

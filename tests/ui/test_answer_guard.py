@@ -49,6 +49,18 @@ def test_a_key_that_means_nothing_here_begins_the_quiet_moment_anew_at_any_time(
     assert guard.accepts()
 
 
+def test_whoever_shows_the_answers_is_told_whenever_none_counts_any_more() -> None:
+    clock, told = FakeClock(), list[float]()
+    guard = AnswerGuard(clock, lambda: told.append(clock.now))
+    guard.disturbed()
+    assert told == []
+
+    for clock.now, event in ((1.0, guard.drawn), (1.1, guard.accepts), (2.0, guard.accepts), (3.0, guard.disturbed)):
+        event()
+
+    assert told == [1.0, 1.1, 3.0]
+
+
 def test_disturbing_what_is_not_drawn_does_not_begin_anything() -> None:
     guard = AnswerGuard(FakeClock())
 

@@ -13,6 +13,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.answer_guard import QUIET_SECONDS
 from tui_agent.ui.screens.approval import ApprovalScreen
+from tui_agent.ui.widgets.rows_view import RowsView
 
 COMMAND = "git commit -am 'x'"
 REQUEST = ApprovalRequest(
@@ -51,6 +52,13 @@ class Asked:
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
         await self.pilot.pause()
+
+    def keys_are_dim(self) -> bool:
+        """Whether the answers are drawn as long as they do not count."""
+        keys = self.screen.query_one("#approval-keys", RowsView)
+        line = keys.line_at(0)
+        assert line is not None
+        return "key" not in [style for _, style in line.runs]
 
     def text(self) -> str:
         """Everything the dialog shows."""
@@ -122,6 +130,25 @@ async def test_for_the_session_the_rule_is_shown_first() -> None:
         asked.clock.now += QUIET_SECONDS
         await asked.press("s")
         assert asked.answers == [ApprovalDecision(decision="approve", scope="session")]
+
+
+@pytest.mark.parametrize("disturbance", ["y", "x"])
+async def test_the_keys_are_drawn_dim_whenever_none_counts(disturbance: str) -> None:
+    async with asking(quiet=False) as asked:
+        assert asked.keys_are_dim()
+        asked.clock.now += QUIET_SECONDS / 2
+        await asked.press(disturbance)
+        asked.clock.now += QUIET_SECONDS / 2
+        asked.screen.show_keys()
+        assert asked.keys_are_dim()
+        asked.clock.now += QUIET_SECONDS / 2
+        asked.screen.show_keys()
+        assert not asked.keys_are_dim()
+
+        await asked.press("s")
+
+        assert asked.keys_are_dim(), "the rule is another question"
+        assert asked.answers == []
 
 
 async def test_from_the_rule_one_can_go_back() -> None:

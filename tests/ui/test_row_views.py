@@ -1,6 +1,9 @@
 """Rows to scroll through, and whether they were read."""
 
+import asyncio
+
 from textual.app import App, ComposeResult
+from textual.pilot import Pilot
 
 from tui_agent.ui.styled_lines import Line, plain_line
 from tui_agent.ui.widgets.rows_view import RowsView
@@ -21,6 +24,15 @@ def numbered(count: int) -> RowsView:
     return RowsView(lambda width: [plain_line(f"row {number} of width {width}") for number in range(count)])
 
 
+async def drawn(pilot: Pilot[None]) -> None:
+    """Waits until the screen was painted."""
+    painted = asyncio.Event()
+    pilot.app.screen.call_after_refresh(painted.set)
+    pilot.app.screen.refresh()
+    await painted.wait()
+    await pilot.pause()
+
+
 def shown(view: RowsView) -> list[str]:
     return [view.render_line(y).text.rstrip() for y in range(view.size.height)]
 
@@ -38,7 +50,8 @@ async def test_rows_are_made_for_the_width() -> None:
 
 async def test_what_fits_is_read_at_once() -> None:
     view = numbered(5)
-    async with ViewApp(view).run_test(size=(40, 5)):
+    async with ViewApp(view).run_test(size=(40, 5)) as pilot:
+        await drawn(pilot)
         assert view.read_to_end
         assert view.rows_below == 0
 
@@ -46,17 +59,68 @@ async def test_what_fits_is_read_at_once() -> None:
 async def test_what_does_not_fit_is_read_page_by_page() -> None:
     view = numbered(12)
     async with ViewApp(view).run_test(size=(40, 5)) as pilot:
+        await drawn(pilot)
         assert not view.read_to_end
         assert view.rows_below == 7
 
         view.scroll_to(y=7, animate=False)
-        await pilot.pause()
+        await drawn(pilot)
         assert not view.read_to_end, "what was jumped over was not read"
 
         for row in (5, 7):
             view.scroll_to(y=row, animate=False)
-            await pilot.pause()
+            await drawn(pilot)
         assert view.read_to_end
+
+
+async def test_reading_on_never_outruns_what_was_drawn() -> None:
+    view = numbered(40)
+    async with ViewApp(view).run_test(size=(40, 5)) as pilot:
+        await drawn(pilot)
+        for _ in range(3):
+            view.read_on(4)
+        assert view.scroll_offset.y == 5, "all three came before anything else was drawn"
+
+        for _ in range(10):
+            view.read_on(4)
+            await drawn(pilot)
+        assert view.read_to_end
+
+
+async def test_reading_on_goes_on_from_where_one_jumped_to() -> None:
+    view = numbered(40)
+    async with ViewApp(view).run_test(size=(40, 5)) as pilot:
+        await drawn(pilot)
+        view.scroll_to(y=20, animate=False, immediate=True)
+        view.read_on(4)
+
+        assert view.scroll_offset.y == 24
+        assert not view.read_to_end
+
+
+async def test_rows_of_another_width_are_to_be_read_anew() -> None:
+    view = RowsView(lambda width: [plain_line(f"{number}") for number in range(400 // width)])
+    async with ViewApp(view).run_test(size=(21, 5)) as pilot:
+        await drawn(pilot)
+        view.read_on(4)
+        await drawn(pilot)
+        assert not view.read_to_end
+
+        await pilot.resize_terminal(51, 5)
+        await drawn(pilot)
+        assert view.total == 8
+        assert not view.read_to_end, "nine rows of twenty cells are not eight rows of fifty"
+
+
+async def test_what_was_shown_by_a_window_that_was_never_drawn_is_unread() -> None:
+    view = numbered(12)
+    async with ViewApp(view).run_test(size=(40, 5)) as pilot:
+        with pilot.app.batch_update():
+            view.styles.height = 30
+            view.styles.height = 5
+        await drawn(pilot)
+
+        assert not view.read_to_end
 
 
 async def test_another_text_is_unread() -> None:

@@ -150,6 +150,20 @@ def test_a_discarded_message_vanishes() -> None:
     assert body([MessageDiscarded(message_id="a9", reason="never began")]) == []
 
 
+def test_calls_of_a_discarded_message_vanish_with_it_and_their_end_changes_nothing() -> None:
+    discarded = MessageDiscarded(message_id="a1", reason="cut")
+    events = [started(), delta("half an ans"), queued("c1", "write"), discarded, ended("c1", "write", "cancelled")]
+
+    assert body(events) == []
+    again = [started("a2"), delta("who", "a2"), queued("c2", "write"), answer("whole", "a2"), ended("c2", "write")]
+    assert body([*events, *again]) == [
+        "Assistant",
+        "whole",
+        "▸ write ×1",
+    ]
+    assert body([*events[:4], run_ended()])[-1].startswith("─")
+
+
 def test_only_the_first_of_several_messages_in_a_row_has_a_heading() -> None:
     events = [started(), answer("one"), started("a2"), delta("two", "a2"), answer("two", "a2")]
 
@@ -384,3 +398,38 @@ def test_whatever_comes_in_no_cell_hides_and_no_row_is_wider_than_asked(text: st
         line = transcript.line(row)
         assert width_of_runs(line.runs) <= width
         assert {unicodedata.category(character) for character in line.plain}.isdisjoint({"Cc", "Cf", "Cs", "Co", "Cn"})
+
+
+MESSAGES, CALLS = ("a1", "a2"), ("c1", "c2")
+EVENTS = [
+    *(make(name) for name in MESSAGES for make in (started, lambda name: delta("more *text*\n\n- and ", name))),
+    *(delta(text, name, kind) for name in MESSAGES for text, kind in (("hm", "thinking"), ('{"a"', "toolcall"))),
+    *(answer(text, name, thinking) for name in MESSAGES for text, thinking in (("", ""), ("more text", "hm"))),
+    *(MessageDiscarded(message_id=name, reason="cut") for name in MESSAGES),
+    *(queued(name, "edit") for name in CALLS),
+    *(ended(name, "edit", "ok", details) for name in CALLS for details in (None, {"path": "p", "diff": DIFF})),
+    *(ended(name, "edit", "cancelled") for name in CALLS),
+    *(FileChanged(path="p", diff=DIFF, change="modified", call_id=name) for name in (*CALLS, None)),
+    *(SteeringDelivered(message_id=name, kind="steer", text="", boundary="here") for name in ("u1", "u2")),
+    *(user("words", name, "steer") for name in ("u1", "u2")),
+    StepRetry(attempt=1, max=3, wait_s=1.0, error_kind="cut", discarded=True),
+    TodoUpdated(items=(TodoItem(text="do", status="pending"),)),
+    SessionLoaded(id="s", events=3),
+    run_started(),
+    run_ended(),
+]
+
+
+@given(st.lists(st.tuples(st.sampled_from(EVENTS), st.booleans()), max_size=40))
+def test_whatever_order_events_come_in_nothing_breaks(told: list[tuple[AgentEvent, bool]]) -> None:
+    teller, transcript = Teller(), Transcript()
+    fold = TranscriptFold(transcript)
+    transcript.set_width(40)
+    for event, drawn in told:
+        fold.apply(teller.tell(event))
+        if drawn:
+            fold.flush()
+            transcript.settle(0, 50)
+
+    fold.flush()
+    assert len(rows_of(transcript, 40)) == transcript.total == sum(part.height(40) for part in transcript.parts)

@@ -8,10 +8,11 @@ from tui_agent.protocol.tool import Preview
 
 from .admission import guard_input, judge_now, prepare
 from .approvals import AnsweredBy
-from .call_state import CallState, now
+from .call_state import CallState
 from .digest import call_digest
 from .engine import Engine
 from .foreign_code import asked, careful, copy_of
+from .loop_clock import now
 from .outcomes import Outcome, failure, invalid, skipped_on_request
 
 MOST_QUESTIONS = 5

@@ -86,21 +86,21 @@ class AnswerFold:
             answer.thinking = ThinkingPart(thinking, gap=answer.gap, margin=BODY)
             self.append(answer, answer.thinking)
         if text != (answer.text.text if answer.text else ""):
-            self.drop(answer, answer.text)
-            answer.text = MarkdownPart(text, gap=answer.gap, margin=BODY) if text else None
-            if answer.text is not None:
-                self.append(answer, answer.text)
+            self._rewrite(answer, text)
         if (words := cut_words(message.stop_reason)) is not None:
             self.append(answer, NotePart("warning", words))
         self._close(message_id)
 
-    def discard(self, message_id: str) -> None:
-        """An answer is thrown away; nothing of it stays."""
+    def discard(self, message_id: str) -> list[Part]:
+        """An answer is thrown away; nothing of it stays. Returns the parts that are gone."""
         answer = self._open.pop(message_id, None)
-        if answer is not None:
-            self.speaking = self.speaking and answer.heading is None
-            for part in list(answer.parts):
-                self.drop(answer, part)
+        if answer is None:
+            return []
+        self.speaking = self.speaking and answer.heading is None
+        gone = list(answer.parts)
+        for part in gone:
+            self.drop(answer, part)
+        return gone
 
     def close(self) -> None:
         """Nothing more comes: what is open stays as it is."""
@@ -109,10 +109,11 @@ class AnswerFold:
             self.drop(answer, answer.preparing)
             self._close(message_id)
 
-    def append(self, answer: Answer, part: Part) -> None:
-        """Puts a part under the others of its message."""
-        self._transcript.add(part, answer.parts[-1] if answer.parts else None)
-        answer.parts.append(part)
+    def append(self, answer: Answer, part: Part, after: Part | None = None) -> None:
+        """Puts a part under the others of its message, or under one of them."""
+        place = len(answer.parts) if after is None else answer.parts.index(after) + 1
+        self._transcript.add(part, answer.parts[place - 1] if place else None)
+        answer.parts.insert(place, part)
         self._stop_waiting(answer)
 
     def drop(self, answer: Answer, part: Part | None) -> None:
@@ -132,6 +133,14 @@ class AnswerFold:
         else:
             answer.preparing.replace(words)
             self._transcript.refresh(answer.preparing)
+
+    def _rewrite(self, answer: Answer, text: str) -> None:
+        """Puts another text in the place of the one that was told, or under the other parts."""
+        old = answer.text
+        answer.text = MarkdownPart(text, gap=old.gap if old else answer.gap, margin=BODY) if text else None
+        if answer.text is not None:
+            self.append(answer, answer.text, after=old)
+        self.drop(answer, old)
 
     def _close(self, message_id: str) -> None:
         answer = self._open.pop(message_id)

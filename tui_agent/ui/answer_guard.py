@@ -15,8 +15,10 @@ _ROUNDING = 1e-6
 class AnswerGuard:
     """Lets answers through once nobody can be typing something else any more."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], begun: Callable[[], None] = lambda: None) -> None:
+        """Makes a guard; `begun` is called whenever the quiet moment begins: the time to show that no answer counts."""
         self._clock = clock
+        self._begun = begun
         self._quiet_since: float | None = None
 
     @property
@@ -31,7 +33,7 @@ class AnswerGuard:
 
     def drawn(self) -> None:
         """The question, or another one in its place, is on the screen from now on."""
-        self._quiet_since = self._clock()
+        self._begin()
 
     def accepts(self) -> bool:
         """Whether an answer that is given now counts; one that does not disturbs."""
@@ -43,4 +45,8 @@ class AnswerGuard:
     def disturbed(self) -> None:
         """Something was pressed or pasted that means nothing here."""
         if self._quiet_since is not None:
-            self._quiet_since = self._clock()
+            self._begin()
+
+    def _begin(self) -> None:
+        self._quiet_since = self._clock()
+        self._begun()

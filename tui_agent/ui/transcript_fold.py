@@ -81,7 +81,7 @@ class TranscriptFold:
             case MessageEnded(message=UserMessage() as message):
                 self._said(message)
             case MessageDiscarded(message_id=message_id):
-                self._answers.discard(message_id)
+                self._forget_calls(self._answers.discard(message_id))
             case SteeringDelivered():
                 self._landed_at(event)
             case ToolQueued():
@@ -143,6 +143,12 @@ class TranscriptFold:
             self._file_changed(event.call_id, path if isinstance(path, str) else "", diff)
         self._groups.pop(event.call_id, None)
         self._with_diff.discard(event.call_id)
+
+    def _forget_calls(self, gone: list[Part]) -> None:
+        """Calls of an answer that was thrown away are not told of any more; what became of them is in the panel."""
+        self._groups = {call_id: group for call_id, group in self._groups.items() if group not in gone}
+        if self._calls in gone:
+            self._calls = None
 
     def _end_open_calls(self) -> None:
         """Calls nobody told the end of are over all the same; their outcome is not known (P83)."""

@@ -15,6 +15,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.events import Key, Paste, Resize
 from textual.screen import ModalScreen
+from textual.timer import Timer
 from textual.widgets import Input
 
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
@@ -65,7 +66,8 @@ class ApprovalScreen(ModalScreen[ApprovalDecision | None]):
         """What is asked."""
         self._place = f"{position} of {total}" if total > 1 else ""
         self._rows = ApprovalRows(request)
-        self._guard = AnswerGuard(clock)
+        self._guard = AnswerGuard(clock, self._begin_quiet)
+        self._timer: Timer | None = None
         self._step: _Step = "asking"
         self._traced = False
         self._reminded = False
@@ -87,7 +89,7 @@ class ApprovalScreen(ModalScreen[ApprovalDecision | None]):
 
     def on_mount(self) -> None:
         """Answers count a moment after everything was drawn."""
-        self._begin_quiet()
+        self.call_after_refresh(self._guard.drawn)
 
     def on_resize(self, event: Resize) -> None:
         """Fits the dialog to what it shows."""
@@ -128,8 +130,9 @@ class ApprovalScreen(ModalScreen[ApprovalDecision | None]):
         if self._step == "confirming":
             self.dismiss(ApprovalDecision(decision="approve", scope="session"))
         else:
+            self._guard.disturbed()
             self._go_to("confirming")
-            self._begin_quiet()
+            self.call_after_refresh(self._guard.drawn)
 
     def action_deny(self) -> None:
         """Refuses the call."""
@@ -174,7 +177,7 @@ class ApprovalScreen(ModalScreen[ApprovalDecision | None]):
 
     def action_line_down(self) -> None:
         """One row down."""
-        self._body.scroll_relative(y=1, animate=False)
+        self._body.read_on(1)
 
     def action_page_up(self) -> None:
         """One page up."""
@@ -182,7 +185,7 @@ class ApprovalScreen(ModalScreen[ApprovalDecision | None]):
 
     def action_page_down(self) -> None:
         """One page down, one row of it twice."""
-        self._body.scroll_relative(y=max(1, self._body.row_count - 1), animate=False)
+        self._body.read_on(max(1, self._body.row_count - 1))
 
     def action_scroll_top(self) -> None:
         """To the top."""
@@ -230,11 +233,10 @@ class ApprovalScreen(ModalScreen[ApprovalDecision | None]):
         self._arrange()
 
     def _begin_quiet(self) -> None:
-        self.call_after_refresh(self._drawn)
-
-    def _drawn(self) -> None:
-        self._guard.drawn()
-        self.set_timer(QUIET_SECONDS, self.show_keys)
+        self.show_keys()
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(QUIET_SECONDS, self.show_keys)
 
     def show_keys(self) -> None:
         """Shows the answers as they are now: dim as long as they do not count."""

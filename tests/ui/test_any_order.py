@@ -1,0 +1,55 @@
+"""Whatever events come, twice, out of order or not at all: what the screen knows stays whole, and nothing breaks."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.ui.row_kit import story
+from tests.ui.story import Story, working
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import MessageDiscarded, SessionLoaded, SteeringDropped, SteeringRequeued
+from tui_agent.ui.call_ledger import CallLedger
+from tui_agent.ui.panel_rows import PanelRows
+from tui_agent.ui.pending_approvals import PendingApprovals
+from tui_agent.ui.run_times import RunTimes
+from tui_agent.ui.status_view import StatusView
+from tui_agent.ui.transcript import Transcript
+from tui_agent.ui.transcript_fold import TranscriptFold
+from tui_agent.ui.waiting_messages import WaitingMessages
+
+
+def everything() -> list[Envelope]:
+    """Events of all kinds that belong together."""
+    told: Story = working()
+    message_id = told.sends("not that one")
+    told.tell(SteeringRequeued(message_id=message_id, kind="steer", text="not that one", reason="it broke off"))
+    told.tell(SteeringDropped(message_id=message_id, kind="steer", text="not that one", reason="taken back"))
+    told.delivered(told.sends("this one"), "this one", "after step 2")
+    told.resolved(told.asks(told.queued("bash", "rm x"), "bash", "rm x", "no rule"), "c5")
+    told.tell(MessageDiscarded(message_id=told.stream("half an answer"), reason="cut"))
+    told.end()
+    told.tell(SessionLoaded(id="s1"))
+    return [*told.envelopes, *story()]
+
+
+TOLD = everything()
+
+
+@given(st.lists(st.sampled_from(TOLD), max_size=60), st.booleans())
+def test_nothing_breaks(told: list[Envelope], by_agents: bool) -> None:
+    ledger, times, view = CallLedger(), RunTimes(), StatusView()
+    waiting, pending, fold, rows = WaitingMessages(), PendingApprovals(), TranscriptFold(Transcript()), PanelRows()
+
+    for number, envelope in enumerate(told):
+        depth = number % 2 if by_agents else 0
+        event = replace(envelope, origin=replace(envelope.origin, depth=depth))
+        for part in (ledger, times, view, waiting, pending, fold, rows):
+            part.apply(event)
+
+    heaps = [place for heap in ledger.places.values() for place in heap]
+    assert sorted(heaps) == list(range(len(ledger.calls)))
+    ids = [message.message_id for message in waiting.all]
+    assert len(ids) == len(set(ids))
+    assert (pending.first is None) == (len(pending) == 0)
+    assert rows.total >= 0
