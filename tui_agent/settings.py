@@ -43,6 +43,17 @@ class PermissionSettings(_Section):
     """How rules of one list are combined; lists of different layers always give the strictest verdict."""
 
 
+class BudgetSettings(_Section):
+    """`[budget]`: most that one run may use; it ends after the step that reached a limit."""
+
+    tokens: int | None = Field(default=None, gt=0)
+    """Tokens read and written."""
+    cost_usd: float | None = Field(default=None, gt=0)
+    """Dollars, where the model's price is known."""
+    seconds: float | None = Field(default=None, gt=0)
+    """Time, without what a person took to answer."""
+
+
 class UiSettings(_Section):
     """`[ui]`"""
 
@@ -69,6 +80,7 @@ class Settings(_Section):
     """Seconds for tools that do not keep their own time."""
     append_system: str = ""
     """Text put behind the system prompt."""
+    budget: BudgetSettings = BudgetSettings()
     permissions: PermissionSettings = PermissionSettings()
     ui: UiSettings = UiSettings()
 

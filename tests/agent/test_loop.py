@@ -343,7 +343,7 @@ async def test_a_final_answer_at_the_cap_is_simply_done(bench: BenchMaker) -> No
 
 @pytest.mark.parametrize("senseless", [0, -5])
 async def test_a_cap_that_is_not_positive_is_sixteen(bench: BenchMaker, senseless: int) -> None:
-    b = bench([reply(call("look")) for _ in range(20)], ScriptedTool("look"), max_steps=senseless)
+    b = bench([reply(call("look", n=place)) for place in range(20)], ScriptedTool("look"), max_steps=senseless)
 
     report = await b.loop.run("Go")
 

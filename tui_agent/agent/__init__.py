@@ -12,6 +12,7 @@ from .agent_stream import (
     ToolCallStart,
 )
 from .guardrails import Guardrail, GuardrailContext, GuardrailDecision
+from .limits import Budget, RepetitionLimits
 from .loop import AgentLoop
 from .loop_config import AgentLoopConfig, CheckpointStore
 from .retry import RetryPolicy
@@ -26,11 +27,13 @@ __all__ = [
     "AgentLoopSnapshot",
     "AgentStream",
     "AgentStreamEvent",
+    "Budget",
     "CheckpointStore",
     "Done",
     "Guardrail",
     "GuardrailContext",
     "GuardrailDecision",
+    "RepetitionLimits",
     "RetryPolicy",
     "StepEnd",
     "StepStart",

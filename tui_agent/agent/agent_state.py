@@ -116,6 +116,7 @@ def make_agent(config: AgentLoopConfig) -> AgentState:
         gate=gate,
         guardrails=config.tool_guardrails,
         agent=config.agent_id,
+        before_effects=config.before_effects,
     )
     return AgentState(
         config=config,

@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 from tui_agent.context.history import ConversationHistory
 from tui_agent.context.registry import ContextLayer
-from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, ToolGuardrails
+from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, ToolGuardrails
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import Message, Usage, UserMessage
@@ -16,6 +16,7 @@ from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.tool import Tool
 
 from .guardrails import Guardrail
+from .limits import Budget, RepetitionLimits
 from .retry import RetryPolicy
 from .snapshot import AgentLoopSnapshot
 from .system_prompt import DEFAULT_SYSTEM
@@ -68,6 +69,10 @@ class AgentLoopConfig:
     """Looks at each call and each result (C38)."""
     max_steps: int | None = None
     """Most steps of one run, checked after each (C35); None: no cap; 0 and less: `DEFAULT_MAX_STEPS`."""
+    budget: Budget = field(default_factory=Budget)
+    """What one run may use."""
+    repetition: RepetitionLimits | None = field(default_factory=RepetitionLimits)
+    """When a run that goes round in circles is nudged, and when it ends; None: never."""
     max_tokens: int | None = None
     """Longest answer in tokens; None: the provider's own."""
     temperature: float | None = None
@@ -77,6 +82,8 @@ class AgentLoopConfig:
     checkpoint: CheckpointStore | None = None
     cancellation: CancellationToken | None = None
     """A caller's token: setting it aborts what runs (C34)."""
+    before_effects: BeforeEffects | None = None
+    """Awaited before a call that may change something is executed: the moment to have it on record (P82)."""
     session_id: str = ""
     agent_id: str = "main"
     parent_call_id: str | None = None

@@ -10,12 +10,13 @@ from tui_agent.execution import ToolScheduler
 from tui_agent.execution.foreign_code import Crash, asked
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
-from tui_agent.protocol.events import Failed, Noticed, RunEnded, RunStarted, Warned
+from tui_agent.protocol.events import Failed, LoopDetected, Noticed, RunEnded, RunStarted, Warned
 from tui_agent.protocol.messages import Message, ToolResultMessage, new_id, user_message
-from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.protocol.reports import AgentRunReport, RunReason
 
 from .agent_state import AgentState
 from .interrupt import Brakes, unless_cancelled
+from .limits import NUDGE, Repetition
 from .loop_config import DEFAULT_MAX_STEPS
 from .run_input import GO_ON, Trigger, text_of
 from .run_report import Ending, RunTally
@@ -58,6 +59,7 @@ class AgentRun:
         self._turn: Turn | None = None
         self._next = TurnPlace(0, trigger, "initial")
         self._ending: Ending | None = None
+        self._repetition = Repetition()
 
     async def execute(self) -> AgentRunReport:
         """Handles the input to its end and returns the report; a failure of the model is an ending, not an exception.
@@ -172,18 +174,19 @@ class AgentRun:
         goes_on = bool(calls.tool_results) or (answer is not None and answer.stop_reason == "pause_turn")
         if not goes_on and not self._agent.queue.waiting:
             return Ending("done")
-        if self._is_at_its_cap():
-            return self._capped()
-        self._next = TurnPlace(
-            self._next.index + 1,
-            self._deliver_what_waits(turn, goes_on=goes_on),
-            "tool_followup" if goes_on else "initial",
-        )
-        return None
+        ending = self._limit_reached(turn)
+        if ending is None:
+            self._next = TurnPlace(
+                self._next.index + 1,
+                self._deliver_what_waits(turn, goes_on=goes_on),
+                "tool_followup" if goes_on else "initial",
+            )
+        return ending
 
     def _deliver_what_waits(self, turn: Turn, *, goes_on: bool) -> str:
         """Steers go behind the results, follow-ups where the run would end. Returns what the next turn answers."""
         queue, boundary = self._agent.queue, f"after step {self._next.index + 1}"
+        self._nudge()
         queue.take_steers()
         if self._deliver(boundary):
             return "steer"
@@ -200,16 +203,39 @@ class AgentRun:
             self._agent.add_message(message)
         return bool(messages)
 
-    def _is_at_its_cap(self) -> bool:
-        cap = self._agent.config.max_steps
-        if cap is not None and cap <= 0:
-            cap = DEFAULT_MAX_STEPS
-        return cap is not None and self._next.index + 1 >= cap
+    def _limit_reached(self, turn: Turn) -> Ending | None:
+        """Why there is no next step, with everything that was asked for answered: steps, budget, or circles."""
+        config, step = self._agent.config, self._next.index + 1
+        cap = DEFAULT_MAX_STEPS if config.max_steps is not None and config.max_steps <= 0 else config.max_steps
+        if cap is not None and step >= cap:
+            return self._ended_early("max_steps", f"after step {step}, the last this run may take")
+        overrun = config.budget.overrun(self._tally)
+        if overrun is not None:
+            return self._ended_early("budget", f"after step {step}, because its budget is used up ({overrun})")
+        rounds = self._rounds_of_the_same(turn)
+        if config.repetition is not None and rounds >= config.repetition.stop_at:
+            self._tell(LoopDetected(tool=self._repetition.tools, count=rounds, action="abort"))
+            return self._ended_early("loop_detected", f"because it did the same {rounds} times with the same results")
+        return None
 
-    def _capped(self) -> Ending:
-        note = f"(Ended after step {self._next.index + 1}, the last this run may take; run it on to continue.)"
+    def _rounds_of_the_same(self, turn: Turn) -> int:
+        """How often in a row the model did what it did now; what a person says in between begins a new count."""
+        if turn.answer is None or not turn.calls.tool_results or self._agent.queue.waiting:
+            self._repetition = Repetition()
+            return 0
+        return self._repetition.note(turn.answer, turn.calls.tool_results)
+
+    def _nudge(self) -> None:
+        """Tells the model, behind its results, that it goes round in circles (P02)."""
+        limits, rounds = self._agent.config.repetition, self._repetition.rounds
+        if limits is not None and rounds == limits.nudge_at:
+            self._tell(LoopDetected(tool=self._repetition.tools, count=rounds, action="nudge"))
+            self._agent.add_message(user_message(NUDGE.format(rounds=rounds), "notice"))
+
+    def _ended_early(self, reason: RunReason, why: str) -> Ending:
+        note = f"(Ended {why}; run it on to continue.)"
         text = self._tally.final_text
-        return Ending("max_steps", text=f"{text}\n\n{note}" if text else note)
+        return Ending(reason, text=f"{text}\n\n{note}" if text else note)
 
     def _braked(self) -> Ending:
         if self._brakes.now.is_set():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tui_agent import __version__
-from tui_agent.agent import AgentLoop, AgentLoopConfig
+from tui_agent.agent import AgentLoop, AgentLoopConfig, Budget
 from tui_agent.agent.system_prompt import DEFAULT_SYSTEM
 from tui_agent.context import ContextLayer
 from tui_agent.context.instructions import load_instructions
@@ -102,8 +102,10 @@ async def assembled(options: LaunchOptions, *, watched: bool) -> AsyncGenerator[
                 history=session.messages,
                 waiting=session.waiting,
                 max_steps=loaded.settings.max_steps or (HEADLESS_MAX_STEPS if options.print_mode else None),
+                budget=Budget(**dict(loaded.settings.budget)),
                 max_tokens=loaded.settings.max_tokens,
                 session_id=session.id,
+                before_effects=recorder.keep_intent if recorder is not None else None,
                 usage=spent.total,
                 cost=spent.cost,
             )

@@ -150,10 +150,15 @@ class Recorder:
         Raises:
             SessionError: it cannot be written now; it is kept in memory and tried again.
         """
-        self._take(self._subscription.drain())
-        await self._save()
+        await self.keep_intent()
         if self.error is not None:
             raise SessionError(self.error)
+
+    async def keep_intent(self) -> None:
+        """Returns once everything told so far is in the journal, or cannot be: then that was told, and the work goes
+        on all the same (P82)."""
+        self._take(self._subscription.drain())
+        await self._save()
 
     async def _write(self) -> None:
         async for batch in self._subscription.batches(pace=DELTA_PACE):

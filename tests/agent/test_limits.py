@@ -1,0 +1,185 @@
+"""What ends a run between two steps: budgets, and going round in circles (engine §4, issue of endless loops)."""
+
+import pytest
+
+from tui_agent.agent import Budget, RepetitionLimits
+from tui_agent.agent.limits import Repetition
+from tui_agent.agent.run_report import RunTally
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import LoopDetected
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    JsonObject,
+    TextBlock,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+from tui_agent.protocol.provider import ModelInfo, ModelRequest
+from tui_agent.protocol.tool import ToolContext, ToolResult
+from tui_agent.providers import Call, call, reply
+from tui_agent.providers.scripted_provider import Reply
+
+from .harness import BenchMaker, ScriptedTool
+
+
+class CountingTool(ScriptedTool):
+    """Answers with the number of its execution: something happens each time."""
+
+    async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        await super().execute(arguments, context)
+        return ToolResult.of_text(str(len(self.runs)))
+
+
+def looks(count: int, name: str = "look") -> list[Reply]:
+    return [reply(f"Look {place}.", call(name)) for place in range(count)]
+
+
+async def test_a_budget_of_tokens_ends_the_run_behind_the_step_that_used_it_up(bench: BenchMaker) -> None:
+    tool = CountingTool("look")
+    b = bench(looks(9), tool, budget=Budget(tokens=40))
+
+    report = await b.loop.run("Go")
+
+    assert (report.reason, report.step_count, len(tool.runs)) == ("budget", 3, 3)
+    assert report.final_text.startswith("Look 2.")
+    assert "45 tokens of 40" in report.final_text
+    assert (await b.loop.run("On")).step_count == 3, "each run has a budget of its own"
+
+
+async def test_a_budget_of_money_ends_the_run(bench: BenchMaker) -> None:
+    b = bench(looks(9), CountingTool("look"), budget=Budget(cost_usd=0.02))
+    b.provider.model = ModelInfo("paid", input_price=1000.0, output_price=0.0)
+
+    report = await b.loop.run("Go")
+
+    assert (report.reason, report.step_count) == ("budget", 2)
+    assert report.cost_usd == pytest.approx(0.02)
+    assert "$0.02 of $0.02" in report.final_text
+
+
+def test_a_budget_of_time_does_not_count_what_a_person_took() -> None:
+    budget = Budget(seconds=0.05)
+    tally = RunTally("run", "m", "Go", started_mono=-1e9)
+
+    assert budget.overrun(tally) is not None
+    tally.approval_ms = tally.elapsed_ms
+    assert budget.overrun(tally) is None
+
+
+async def test_what_costs_nobody_knows_is_not_counted(bench: BenchMaker) -> None:
+    b = bench([*looks(2), "Done."], CountingTool("look"), budget=Budget(cost_usd=0.000001))
+
+    assert (await b.loop.run("Go")).reason == "done"
+
+
+@pytest.mark.parametrize("wrong", [{"tokens": 0}, {"cost_usd": -1.0}, {"seconds": float("nan")}])
+def test_a_senseless_budget_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ConfigurationError, match="must be more than 0"):
+        Budget(**wrong)  # pyright: ignore
+
+
+@pytest.mark.parametrize(("nudge", "stop"), [(1, 5), (3, 3), (4, 3), (0, 0)])
+def test_senseless_repetition_limits_are_refused(nudge: int, stop: int) -> None:
+    with pytest.raises(ConfigurationError, match="1 < nudge_at < stop_at"):
+        RepetitionLimits(nudge, stop)
+
+
+async def test_the_same_again_and_again_is_nudged_once_then_ended(bench: BenchMaker) -> None:
+    tool = ScriptedTool("look")
+    b = bench(looks(20), tool)
+
+    report = await b.loop.run("Go")
+
+    assert (report.reason, len(tool.runs)) == ("loop_detected", 6)
+    assert b.of(LoopDetected) == [
+        LoopDetected(tool="look", count=3, action="nudge"),
+        LoopDetected(tool="look", count=6, action="abort"),
+    ]
+    notices = [message for message in b.loop.history.messages() if isinstance(message, UserMessage)][1:]
+    assert [(notice.kind, "3 times" in notice.text) for notice in notices] == [("notice", True)]
+    assert b.sent(3)[-2].startswith("tool_result"), "the nudge stands behind the results"
+    assert b.sent(3)[-1].startswith("user: You have now made the same calls")
+
+
+async def test_a_model_that_listens_to_the_nudge_goes_on(bench: BenchMaker) -> None:
+    def listens(request: ModelRequest) -> Reply:
+        last = request.messages[-1]
+        nudged = isinstance(last, UserMessage) and "try another way" in last.text
+        return reply(Call("other" if nudged else "look", {}))
+
+    b = bench([*([listens] * 4), "Done."], ScriptedTool("look"), ScriptedTool("other"))
+
+    assert (await b.loop.run("Go")).reason == "done"
+
+
+async def test_calls_whose_results_change_are_no_circle(bench: BenchMaker) -> None:
+    b = bench([*looks(12), "Done."], CountingTool("look"))
+
+    assert (await b.loop.run("Go")).reason == "done"
+    assert b.of(LoopDetected) == []
+
+
+async def test_a_circle_of_several_steps_is_one_too(bench: BenchMaker) -> None:
+    names = ["look", "change", "check"] * 8
+    b = bench([reply(call(name)) for name in names], *(ScriptedTool(name) for name in ("look", "change", "check")))
+
+    report = await b.loop.run("Go")
+
+    assert (report.reason, report.step_count) == ("loop_detected", 18)
+
+
+async def test_what_a_person_says_begins_a_new_count(bench: BenchMaker) -> None:
+    b = bench([], ScriptedTool("look"))
+
+    def steered(request: ModelRequest) -> Reply:
+        if len(b.provider.requests) in (2, 4, 6, 8):
+            b.loop.steer("once more please")
+        return reply(call("look"))
+
+    b.provider.add(*([steered] * 9), "Done.")
+
+    assert (await b.loop.run("Go")).reason == "done"
+    assert b.of(LoopDetected) == []
+
+
+async def test_the_look_for_circles_can_be_left_out(bench: BenchMaker) -> None:
+    b = bench([*looks(9), "Done."], ScriptedTool("look"), repetition=None)
+
+    assert (await b.loop.run("Go")).reason == "done"
+
+
+def test_rounds_are_counted_for_the_shortest_pattern_that_repeats() -> None:
+    def steps(names: str) -> int:
+        seen = Repetition()
+        for name in names:
+            call_ = ToolCall(id="c", name=name)
+            answer = AssistantMessage(content=(call_,))
+            seen.note(answer, [ToolResultMessage(call_id="c", tool_name=name, content=(TextBlock(text="x"),))])
+        return seen.rounds
+
+    assert [steps(names) for names in ("a", "aa", "aab", "abab", "abcabcabc", "xabab", "abcd" * 3)] == [
+        1,
+        2,
+        1,
+        2,
+        3,
+        2,
+        1,
+    ]
+
+
+async def test_a_call_with_effects_is_on_record_before_it_is_executed(bench: BenchMaker) -> None:
+    order: list[str] = []
+    tool = ScriptedTool("change")
+
+    async def keep() -> None:
+        order.append(f"kept behind {b.types()[-1]}, {len(tool.runs)} runs")
+
+    b = bench(
+        [reply(call("change"), call("look")), "Done."], tool, ScriptedTool("look", read_only=True), before_effects=keep
+    )
+
+    await b.loop.run("Go")
+
+    assert order == ["kept behind tool.started, 0 runs"]

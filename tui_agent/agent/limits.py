@@ -1,0 +1,111 @@
+"""What one run may use, and how often it may do the same again: limits checked between steps (engine §4, step 2)."""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.messages import AssistantMessage, ToolResultMessage
+
+from .run_report import RunTally
+
+LONGEST_PERIOD = 3
+"""Steps of the longest pattern that is noticed when it repeats: A, AB and ABC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Most that one run may use; looked at before each step, so that a step that was begun is finished.
+
+    Raises:
+        ConfigurationError: a limit is not positive (P39).
+    """
+
+    tokens: int | None = None
+    """Tokens read and written, those of sub-agents included; None: no limit."""
+    cost_usd: float | None = None
+    """Dollars; None: no limit. Counts nothing where the model's price is not known."""
+    seconds: float | None = None
+    """Time of the whole run, waiting for a person excluded; None: no limit."""
+
+    def __post_init__(self) -> None:
+        for name, limit in (("tokens", self.tokens), ("cost_usd", self.cost_usd), ("seconds", self.seconds)):
+            if limit is not None and not (math.isfinite(limit) and limit > 0):
+                raise ConfigurationError(f"budget {name} must be more than 0 or None, got {limit}")
+
+    def overrun(self, tally: RunTally) -> str | None:
+        """Which limit was reached, in words; None while there is something left of each."""
+        usage = tally.usage
+        tokens = usage.context_tokens + usage.output_tokens
+        seconds = (tally.elapsed_ms - tally.approval_ms) / 1000
+        if self.tokens is not None and tokens >= self.tokens:
+            return f"{tokens} tokens of {self.tokens}"
+        if self.cost_usd is not None and tally.cost is not None and tally.cost >= self.cost_usd:
+            return f"${tally.cost:.2f} of ${self.cost_usd:.2f}"
+        if self.seconds is not None and seconds >= self.seconds:
+            return f"{seconds:.0f} s of {self.seconds:g} s"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class RepetitionLimits:
+    """How often a run may make the same calls with the same results before something is done about it.
+
+    Raises:
+        ConfigurationError: the numbers make no sense.
+    """
+
+    nudge_at: int = 3
+    """At so many rounds of the same the model is told."""
+    stop_at: int = 6
+    """At so many the run ends."""
+
+    def __post_init__(self) -> None:
+        if not 1 < self.nudge_at < self.stop_at:
+            raise ConfigurationError(
+                f"repetition limits need 1 < nudge_at < stop_at, got {self.nudge_at} and {self.stop_at}"
+            )
+
+
+@dataclass(slots=True)
+class Repetition:
+    """Notices that the model goes round in circles: the same calls, or the same two or three steps of calls, with the
+    same results again and again. Calls whose results change are no circle: something happens.
+    """
+
+    tools: str = ""
+    """Names of the calls of the last step."""
+    rounds: int = 0
+    """How often what was done last was done in a row."""
+    _steps: list[str] = field(default_factory=list[str])
+
+    def note(self, answer: AssistantMessage, results: Sequence[ToolResultMessage]) -> int:
+        """Takes one step with calls and returns `rounds`."""
+        self._steps.append(_fingerprint(answer, results))
+        self.tools = ", ".join(dict.fromkeys(call.name for call in answer.tool_calls))
+        self.rounds = max(self._rounds_of(period) for period in range(1, LONGEST_PERIOD + 1))
+        return self.rounds
+
+    def _rounds_of(self, period: int) -> int:
+        """How often the last `period` steps stand at the end in a row."""
+        pattern = self._steps[-period:]
+        rounds = 0
+        end = len(self._steps)
+        while end >= period and self._steps[end - period : end] == pattern:
+            rounds += 1
+            end -= period
+        return rounds
+
+
+NUDGE = (
+    "You have now made the same calls with the same results {rounds} times in a row. Doing it again will not help: "
+    "change something, try another way, or say what stands in the way."
+)
+"""What the model is told, as a notice that is not blamed on the person."""
+
+
+def _fingerprint(answer: AssistantMessage, results: Iterable[ToolResultMessage]) -> str:
+    calls = [(call.name, call.arguments) for call in answer.tool_calls]
+    texts = [result.text for result in results]
+    return json.dumps([calls, texts], sort_keys=True, default=str)
