@@ -6,6 +6,7 @@ import pytest
 
 from tui_agent.agent import RetryPolicy
 from tui_agent.agent.loop import AgentLoop
+from tui_agent.execution import ExecutionOptions
 from tui_agent.protocol.events import (
     Failed,
     MessageDiscarded,
@@ -20,7 +21,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import StopReason, Usage
 from tui_agent.protocol.provider import StreamStarted, TextDelta
-from tui_agent.providers import ScriptedProvider, Think, call, fail, reply
+from tui_agent.providers import ScriptedProvider, Think, Wait, call, fail, reply
 
 from .harness import BenchMaker, ScriptedTool
 
@@ -87,6 +88,35 @@ async def test_calls_of_a_thrown_away_answer_never_run_twice(bench: BenchMaker) 
         ("call_2", "cancelled"),
     ]
     assert [result.call_id for result in b.results] == ["call_3", "call_4"]
+
+
+async def test_a_read_that_began_before_the_answer_broke_off_runs_once_and_is_answered_once(bench: BenchMaker) -> None:
+    look, change = ScriptedTool("look", read_only=True).hold(), ScriptedTool("change")
+    asked = (call("look", n=1), call("change"))
+    b = bench([reply("One", *asked, Wait(look.started), fail("network")), reply("Two", *asked), "Done."], look, change)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        while [event.call_id for event in b.of(ToolStarted)] != ["call_1", "call_3"]:
+            await asyncio.sleep(0)
+        look.go_on.set()
+
+    assert look.runs == [{"n": 1}]
+    assert len(change.runs) == 1
+    assert b.of(ToolStarted)[1].adopted_from == "call_1"
+    assert [(result.call_id, result.text) for result in b.results] == [("call_3", "look 1"), ("call_4", "change")]
+    assert look.cancelled == 0
+
+
+async def test_a_read_that_began_for_an_answer_nobody_repeats_is_stopped(bench: BenchMaker) -> None:
+    look = ScriptedTool("look", read_only=True).hold()
+    b = bench([reply(call("look"), Wait(look.started), fail("network")), "Never mind."], look, options=ExecutionOptions(grace=0))
+
+    report = await b.loop.run("Go")
+
+    assert report.final_text == "Never mind."
+    assert look.cancelled == 1
+    assert b.results == []
 
 
 async def test_what_a_thrown_away_answer_cost_is_counted(bench: BenchMaker) -> None:

@@ -57,10 +57,9 @@ async def test_a_call_that_ended_is_not_stopped_any_more() -> None:
         assert state.stopping is None
 
 
-def test_a_waiting_call_ends_at_once_and_a_running_one_after_the_grace() -> None:
-    async def seconds(phase: Any) -> float:
+def test_a_call_that_waits_ends_at_once() -> None:
+    async def seconds() -> float:
         state = new_state()
-        state.phase = phase
         loop = asyncio.get_running_loop()
         began = loop.time()
         try:
@@ -71,8 +70,7 @@ def test_a_waiting_call_ends_at_once_and_a_running_one_after_the_grace() -> None
             pass
         return loop.time() - began
 
-    assert run_virtual(seconds("waiting")) == 0.0
-    assert run_virtual(seconds("running")) == 2.0
+    assert run_virtual(seconds()) == 0.0
 
 
 async def test_accesses_of_a_call_that_cannot_run_are_none_at_all() -> None:

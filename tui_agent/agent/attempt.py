@@ -118,10 +118,11 @@ class Attempt:
             cut: the answer hit the output limit: its calls may be incomplete and do not run (C29).
         """
         self._calls_are_over = True
-        self.calls = await self._scheduler.finish(cut=cut)
+        self.calls = await self._scheduler.finish(cut=cut, answer=self.answer)
 
     async def throw_away(self, reason: str) -> None:
-        """Nothing of this attempt stays; a call that had begun is ended, and not run again with the next attempt."""
+        """Nothing of this attempt stays but what its calls have begun to do: for the next attempt, if that asks for the
+        same."""
         self._calls_are_over = True
         self._discard(reason)
         await self._scheduler.discard(reason)

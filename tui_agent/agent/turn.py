@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tui_agent.context.layers import system_parts
-from tui_agent.execution import ToolExecutionResult, ToolScheduler
+from tui_agent.execution import EarlyExecutions, ToolExecutionResult, ToolScheduler
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.events import RequestBuilt, StepEnded, StepRetry, StepStarted, TurnEnded, TurnStarted, Warned
@@ -84,16 +84,17 @@ class Turn:
 
     async def _ask(self) -> None:
         """Attempt after attempt, with a wait between them that a person can end."""
-        for attempt in itertools.count(1):
-            wait = await self._attempt(attempt)
-            if wait is None:
-                return
-            await unless_cancelled(self._brakes.soon, asyncio.sleep(wait))
+        async with EarlyExecutions(self._brakes.now) as early:
+            for attempt in itertools.count(1):
+                wait = await self._attempt(attempt, early)
+                if wait is None:
+                    return
+                await unless_cancelled(self._brakes.soon, asyncio.sleep(wait))
 
-    async def _attempt(self, number: int) -> float | None:
+    async def _attempt(self, number: int, early: EarlyExecutions) -> float | None:
         """One attempt. Returns the seconds until the next; None: there is an answer, or there will be none."""
         token = self._brakes.now.child()
-        async with self._calls_in_hand(token) as scheduler:
+        async with self._calls_in_hand(token, early) as scheduler:
             self.scheduler = scheduler
             attempt = Attempt(self._agent, scheduler, token, self._take_stock)
             try:
@@ -108,7 +109,7 @@ class Turn:
                 await attempt.leave_whole(self._why())
                 self.calls = attempt.calls
 
-    def _calls_in_hand(self, token: CancellationToken) -> ToolScheduler:
+    def _calls_in_hand(self, token: CancellationToken, early: EarlyExecutions) -> ToolScheduler:
         """A scheduler whose results become part of the conversation as they are told."""
         queue, history = self._agent.queue, self._agent.history
 
@@ -124,6 +125,7 @@ class Turn:
             get_steering=take_steers,
             step=self._place.index,
             on_result=add_result,
+            early=early,
         )
 
     def _request(self) -> ModelRequest:

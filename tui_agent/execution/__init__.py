@@ -3,6 +3,7 @@
 from .approvals import ApprovalAnswer, ApprovalGate, Approver
 from .batch import ToolExecutionResult
 from .digest import call_digest
+from .early_executions import EarlyExecutions
 from .engine import BeforeEffects, GuardrailTrip, ToolGuardrails
 from .entry_points import execute_tool_calls, skip_tool_call
 from .executor import ToolExecutor
@@ -23,6 +24,7 @@ __all__ = [
     "Auto",
     "Batched",
     "BeforeEffects",
+    "EarlyExecutions",
     "ExecutionOptions",
     "ForeignTool",
     "Grouping",

@@ -8,7 +8,7 @@ from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.events import GuardrailTripped, PermissionDecided, ToolBlockedOn, Warned
 from tui_agent.protocol.hooks import ApproveCall, Continue, DenyCall, OverrideResult, SkipCall
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.permissions import PermissionDecision
+from tui_agent.protocol.permissions import PermissionDecision, Verdict
 
 from .call_state import CallState
 from .engine import Engine, GuardrailTrip
@@ -164,6 +164,18 @@ def refused_by_floor(engine: Engine, state: CallState) -> Outcome | None:
         return None
     _note_decision(engine, state, decision)
     return denied_by_policy(decision)
+
+
+def judge_other_call(engine: Engine, name: str, arguments: JsonObject) -> Verdict:
+    """How a call that a running tool thinks of would be judged now; starts nothing and asks nobody (S3-15)."""
+    tool = engine.registry.find(name)
+    try:
+        checked = {} if tool is None else checked_arguments(tool, copy_of(arguments))
+    except InvalidArgumentsError:
+        return "deny"
+    if tool is None:
+        return "deny"
+    return "allow" if engine.policy is None else engine.policy.check(tool, checked).decision
 
 
 def trip_of(answer: GuardrailTrip | Crash | None) -> GuardrailTrip | None:

@@ -7,8 +7,9 @@ from tui_agent.protocol.events import ToolBatchEnded, ToolBatchStarted
 from tui_agent.protocol.messages import ToolResultMessage, UserMessage, new_id
 from tui_agent.protocol.reports import RunReason, ToolCallReport
 
-from .call_state import CallState, now
+from .call_state import CallState
 from .executor import ToolExecutor
+from .loop_clock import now
 from .strategy import strategy_name
 
 

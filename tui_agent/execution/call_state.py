@@ -6,22 +6,20 @@ from typing import Literal, Protocol, TypeAlias
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ToolEnded
-from tui_agent.protocol.messages import JsonObject, ToolCall, ToolResultMessage
+from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, ToolResultMessage
 from tui_agent.protocol.permissions import PermissionDecision
 from tui_agent.protocol.reports import Metric, ToolCallReport
 from tui_agent.protocol.tool import Accesses, Preview, Tool
 
 from .conflict_order import Place
+from .early_executions import EarlyExecutions
 from .foreign_code import careful
+from .loop_clock import now
 from .outcomes import Outcome, cancelled
+from .tool_execution import ToolExecution
 from .updates import UpdateChannel
 
 Phase: TypeAlias = Literal["waiting", "running", "ran", "over"]
-
-
-def now() -> float:
-    """Seconds on the event loop's clock; every time and duration of the engine is measured with it."""
-    return asyncio.get_running_loop().time()
 
 
 class Turns(Protocol):
@@ -67,6 +65,8 @@ class CallState:
     place: Place | None = None
     """Its place in the conflict order, where there is one."""
 
+    answer: AssistantMessage | None = None
+    """The answer it stands in, once that is complete."""
     tool: Tool | None = None
     arguments: JsonObject = field(default_factory=dict[str, object])
     """Arguments in effect."""
@@ -99,8 +99,14 @@ class CallState:
     """Why the call was taken back; how it ends unless it ended by itself before."""
     leash: asyncio.Timeout | None = None
     """Ends what the call awaits right now."""
-    kill: asyncio.Timeout | None = None
-    """Ends a tool that swallowed its cancellation."""
+    execution: ToolExecution | None = None
+    """Its tool's work, once it has begun."""
+    early: EarlyExecutions | None = None
+    """Where its execution runs if it begins while the model still talks; None: in the call's own task."""
+    claimed: ToolExecution | None = None
+    """What an earlier attempt at the same answer began for the same call; taken over if the call may run at once."""
+    had_to_wait: bool = False
+    """Whether it waited for a call it conflicts with."""
     started_at: float | None = None
     finished_at: float | None = None
     metrics: dict[str, Metric] = field(default_factory=dict[str, Metric])
@@ -158,17 +164,28 @@ class CallState:
     def stop(self, outcome: Outcome) -> None:
         """Takes the call back: the first reason counts, and none once the tool has ended.
 
-        A call that waits ends at once. A running tool sees its token, is cancelled after `grace` seconds, and given up
-        after as many again (C24).
+        A call that waits ends at once, one that runs as `ToolExecution.stop` says.
         """
         if self.stopping is not None or self.phase in ("ran", "over"):
             return
         self.stopping = outcome
         self.token.cancel(outcome.result.text)
-        if self.leash is not None:
-            self.leash.reschedule(now() + (self.grace if self.phase == "running" else 0.0))
-        if self.kill is not None:
-            self.kill.reschedule(now() + 2 * self.grace)
+        if self.execution is not None:
+            self.execution.stop(self.token.reason)
+        elif self.leash is not None:
+            self.leash.reschedule(now())
+
+    def set_aside(self, outcome: Outcome) -> None:
+        """Its answer is thrown away: the call ends with `outcome` unless it has ended, but what began early goes on,
+        for a call of the next answer that claims it."""
+        keeps = self.execution is not None and self.stopping is None
+        if self.early is not None and self.execution is not None and keeps:
+            self.early.set_aside(self.execution)
+            if self.leash is not None:
+                self.stopping, self.execution = outcome, None
+                self.leash.reschedule(now())
+        elif self.phase not in ("ran", "over"):
+            self.stop(outcome)
 
     def cancel(self, reason: str) -> None:
         """Takes the call back because somebody wants it to end."""

@@ -63,8 +63,11 @@ async def execute_tool_calls(
         tools, bus=bus, options=options, hooks=hooks, policy=policy, gate=gate, before_effects=before_effects
     )
     async with ToolScheduler(executor, cancellation=cancellation, get_steering=get_steering, step=step) as scheduler:
-        scheduler.submit_all(calls.tool_calls if isinstance(calls, AssistantMessage) else calls)
-        return await scheduler.finish()
+        if not isinstance(calls, AssistantMessage):
+            scheduler.submit_all(calls)
+            return await scheduler.finish()
+        scheduler.submit_all(calls.tool_calls)
+        return await scheduler.finish(answer=calls)
 
 
 def skip_tool_call(

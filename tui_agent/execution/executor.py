@@ -16,12 +16,13 @@ from tui_agent.protocol.tool import Tool
 from .admission import ask_hooks, check_floor, guard_input, judge, refuse_unfit, settle
 from .aftermath import ask_failure_hooks, guard_output, make_fit, mutate
 from .approvals import ApprovalGate
-from .call_state import CallState, now
+from .call_state import CallState
 from .consent import ask_person, needs_answer, still_stands
 from .engine import BeforeEffects, Engine, ToolGuardrails
 from .foreign_code import is_being_cancelled
 from .hook_bus import HookBus
 from .hook_questions import observe_end
+from .loop_clock import now
 from .options import ExecutionOptions, PreHookPosition
 from .outcomes import Outcome, cancelled, interrupted
 from .running import run_tool, tell_start

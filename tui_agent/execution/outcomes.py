@@ -147,6 +147,11 @@ def cancelled(reason: str, *, started: bool) -> Outcome:
     return failure("cancelled", f"{words} {what}", "cancelled")
 
 
+def set_aside(reason: str) -> Outcome:
+    """A call whose answer was thrown away while it ran; its work is kept for the answer that is asked for next."""
+    return failure("cancelled", f"Cancelled: {reason}. What it does is kept for the next answer.", "set_aside")
+
+
 def interrupted_by_steering() -> Outcome:
     """A running call that gave way to a message (`interrupt` mode)."""
     return failure(

@@ -5,9 +5,10 @@ from tui_agent.protocol.events import ToolQueued
 from tui_agent.protocol.messages import ToolCall
 
 from .admission import look_up, parse, prepare
-from .call_state import CallState, Turns, now
+from .call_state import CallState, Turns
 from .engine import Engine
 from .foreign_code import careful
+from .loop_clock import now
 from .strategy import Auto
 
 

@@ -1,18 +1,23 @@
 """Stage 11 of a call: the tool runs, its reports are told, and it ends in time even against its will (C24, P35)."""
 
 import asyncio
+from functools import partial
 
+from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.protocol.events import ToolStarted
-from tui_agent.protocol.function_tool import as_tool_result
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Tool, ToolContext, ToolResult
 
-from .call_state import CallState, now
+from .admission import judge_other_call
+from .call_state import CallState
+from .early_executions import UNWANTED
 from .engine import BeforeEffects, Engine
-from .foreign_code import Crash, Killable, careful, contained, copy_of
+from .foreign_code import Crash, careful, contained
+from .loop_clock import now
 from .options import is_duration
 from .outcomes import Outcome, answered, failure, not_recorded, timed_out, with_partial
+from .tool_execution import ToolExecution
 from .updates import UpdateChannel
 
 
@@ -21,26 +26,41 @@ async def run_tool(engine: Engine, state: CallState) -> Outcome:
 
     A call that is taken back sees its token first, is cancelled after the grace, and is given up after as much again.
     """
-    tool = state.known_tool
-    limit = time_limit(tool, state.arguments, engine.options.tool_timeout)
-    state.channel = channel = UpdateChannel(state.call, engine.hooks, engine.tell)
-    context = ToolContext(state.call.id, tool.name, state.step, state.token, channel.report, state.metrics)
+    limit = time_limit(state.known_tool, state.arguments, engine.options.tool_timeout)
     state.phase = "running"
-    tell_start(engine, state, limit)
+    claimed = take_over(state)
+    tell_start(engine, state, limit, adopted_from=claimed.call_id if claimed else None)
     refusal = await prepare_for_effects(engine, state)
     if refusal is not None:
         return refusal
-    state.started_at = now()
+    state.channel = channel = UpdateChannel(state.call, engine.hooks, engine.tell)
+    execution = state.execution = claimed or _new_execution(state, channel)
+    execution.channel = channel
+    state.metrics, state.started_at = execution.metrics, execution.began_at
     timer = None
     if limit is not None:
-        timer = asyncio.get_running_loop().call_later(limit, _time_is_up, state, limit)
+        rest = max(execution.began_at + limit - now(), 0.0)
+        timer = asyncio.get_running_loop().call_later(rest, _time_is_up, state, limit)
     try:
-        answer = await _until_it_ends(state, tool, context, channel)
+        await _until_it_ends(engine, state, execution, channel, begin=claimed is None)
     finally:
         if timer is not None:
             timer.cancel()
         channel.close()
-    return _outcome(engine, state, answer)
+    return _outcome(engine, state, execution)
+
+
+def take_over(state: CallState) -> ToolExecution | None:
+    """What was begun for this call by an earlier attempt at the same answer, if it is what would be begun now: the
+    same tool and arguments, and nothing could change what it sees in between."""
+    execution, state.claimed = state.claimed, None
+    if execution is None:
+        return None
+    same = execution.tool is state.tool and execution.arguments == state.arguments
+    if same and not state.had_to_wait and not execution.is_stopped:
+        return execution
+    execution.stop(UNWANTED)
+    return None
 
 
 async def prepare_for_effects(engine: Engine, state: CallState) -> Outcome | None:
@@ -70,7 +90,9 @@ def time_limit(tool: Tool, arguments: JsonObject, default: float | None) -> floa
     return own if isinstance(own, int | float) and is_duration(own) else default
 
 
-def tell_start(engine: Engine, state: CallState, limit: float | None = None) -> None:
+def tell_start(
+    engine: Engine, state: CallState, limit: float | None = None, *, adopted_from: str | None = None
+) -> None:
     """Tells that a call begins, once."""
     if state.start_told:
         return
@@ -87,39 +109,78 @@ def tell_start(engine: Engine, state: CallState, limit: float | None = None) -> 
             tool_kind=type(tool).__name__ if tool else "",
             summary=summary,
             preview=state.preview,
+            adopted_from=adopted_from,
         )
     )
 
 
+def _new_execution(state: CallState, channel: UpdateChannel) -> ToolExecution:
+    return ToolExecution(
+        call_id=state.call.id,
+        tool=state.known_tool,
+        asked=state.call.arguments,
+        arguments=state.arguments,
+        token=CancellationToken() if state.early else state.token,
+        grace=state.grace,
+        metrics=state.metrics,
+        channel=channel,
+    )
+
+
+def _context(engine: Engine, state: CallState, execution: ToolExecution) -> ToolContext:
+    return ToolContext(
+        call_id=state.call.id,
+        tool_name=execution.tool.name,
+        step=state.step,
+        cancellation=execution.token,
+        report=execution.report,
+        metrics=execution.metrics,
+        answer=state.answer,
+        can_use=partial(judge_other_call, engine),
+    )
+
+
 async def _until_it_ends(
-    state: CallState, tool: Tool, context: ToolContext, channel: UpdateChannel
-) -> ToolResult | Crash | None:
-    """What the tool gave, or how it failed; None: it was cancelled because the call was taken back."""
+    engine: Engine, state: CallState, execution: ToolExecution, channel: UpdateChannel, *, begin: bool
+) -> None:
+    """Waits until the tool has ended, or the call has ended without it."""
+    context = _context(engine, state, execution) if begin else None
     if not channel.hooked:
-        return await _execute(state, tool, context)
+        await _attend(state, execution, context)
+        return
     async with asyncio.TaskGroup() as group:
         group.create_task(channel.pump())
-        answer = await _execute(state, tool, context)
+        await _attend(state, execution, context)
         channel.finish()
-    return answer
 
 
-async def _execute(state: CallState, tool: Tool, context: ToolContext) -> ToolResult | Crash | None:
-    state.kill = asyncio.timeout(None)
+async def _attend(state: CallState, execution: ToolExecution, context: ToolContext | None) -> None:
+    """Runs the tool here, or stays by where it runs already; without a `context` it was begun before."""
     try:
-        async with asyncio.timeout(None) as state.leash, state.kill:
-            answer = await contained(Killable(_result_of(state, tool, context), state.kill.expired))
-    except TimeoutError:
-        answer = None
+        if state.early is None and context is not None:
+            await execution.run(context)
+        else:
+            await _stay_by(state, execution, context)
     finally:
-        state.leash = state.kill = None
-        state.finished_at = now()
+        state.finished_at = execution.ended_at or now()
     state.phase = "ran"
-    return answer
 
 
-async def _result_of(state: CallState, tool: Tool, context: ToolContext) -> ToolResult:
-    return as_tool_result(await tool.execute(copy_of(state.arguments), context))
+async def _stay_by(state: CallState, execution: ToolExecution, context: ToolContext | None) -> None:
+    try:
+        async with asyncio.timeout(None) as state.leash:
+            if state.early is not None and context is not None:
+                state.early.begin(execution, context)
+            await execution.over.wait()
+    except TimeoutError:
+        # The call was set aside: it ends, and its execution goes on without it.
+        if state.stopping is None:
+            raise
+    except asyncio.CancelledError:
+        execution.stop(UNWANTED)
+        raise
+    finally:
+        state.leash = None
 
 
 async def _called(function: BeforeEffects) -> None:
@@ -130,13 +191,13 @@ def _time_is_up(state: CallState, seconds: float) -> None:
     state.stop(timed_out(state.call.name, seconds))
 
 
-def _outcome(engine: Engine, state: CallState, answer: ToolResult | Crash | None) -> Outcome:
+def _outcome(engine: Engine, state: CallState, execution: ToolExecution) -> Outcome:
     stopping = state.stopping
-    match answer:
-        case Crash():
-            return stopping or crashed(state.call.name, answer, engine.options.error_traceback)
-        case ToolResult():
-            return answered(answer) if stopping is None else with_partial(stopping, answer)
+    match execution.answer:
+        case Crash() as crash:
+            return stopping or crashed(state.call.name, crash, engine.options.error_traceback)
+        case ToolResult() as result:
+            return answered(result) if stopping is None else with_partial(stopping, result)
         case None:
             assert stopping is not None
             return stopping

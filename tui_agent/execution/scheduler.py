@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Literal, TypeAlias
 
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.messages import ToolCall, ToolResultMessage, UserMessage
+from tui_agent.protocol.messages import AssistantMessage, ToolCall, ToolResultMessage, UserMessage
 from tui_agent.protocol.reports import ToolCallReport
 
 from .batch import Batch, ToolExecutionResult
@@ -19,8 +19,9 @@ from .boundaries import Boundaries
 from .call_state import CallState
 from .conflict_order import ConflictOrder
 from .crew import Crew
+from .early_executions import EarlyExecutions
 from .executor import ToolExecutor
-from .outcomes import Outcome, cancelled, interrupted, output_limit, skipped
+from .outcomes import Outcome, cancelled, interrupted, output_limit, set_aside, skipped
 from .reception import may_start_early, receive, tell_queued
 from .running import tell_start
 from .steering_poll import SteeringGetter, SteeringPoll
@@ -50,6 +51,7 @@ class ToolScheduler:
         get_steering: SteeringGetter | None = None,
         step: int = 0,
         on_result: Callable[[ToolResultMessage], None] | None = None,
+        early: EarlyExecutions | None = None,
     ) -> None:
         """
         Args:
@@ -58,6 +60,8 @@ class ToolScheduler:
             get_steering: hands over waiting messages; polled here and nowhere else until `finish` returned (C8).
             step: number of the step, for tools.
             on_result: takes each result message as it is committed, in call order; must not raise.
+            early: where calls run that begin before the message is complete; what began there outlives `discard`, and
+                is taken over by a call of the next message that asks for the same. None: discarded calls are cancelled.
         """
         engine = executor.engine
         strategy = engine.options.strategy
@@ -66,6 +70,7 @@ class ToolScheduler:
         self._options = engine.options
         self._token = cancellation or CancellationToken()
         self._step = step
+        self._early = early
         self._batch = Batch(executor, on_result)
         self._cutter = None if isinstance(strategy, Auto) else WaveCutter(strategy)
         self._poll = SteeringPoll(get_steering, engine.tell)
@@ -112,6 +117,8 @@ class ToolScheduler:
         """
         state = self._receive(call, (call.id,))
         if may_start_early(self._engine, state):
+            state.early = self._early
+            state.claimed = self._early.claim(call.name, call.arguments) if self._early else None
             self._start(state)
 
     def submit_all(self, calls: Sequence[ToolCall]) -> None:
@@ -120,10 +127,11 @@ class ToolScheduler:
         for call in calls:
             self._receive(call, known_ids)
 
-    async def finish(self, *, cut: bool = False) -> ToolExecutionResult:
+    async def finish(self, *, cut: bool = False, answer: AssistantMessage | None = None) -> ToolExecutionResult:
         """Runs what was submitted and waits for all of it.
 
         Args:
+            answer: the complete message, for tools that want to know it (S3-15).
             cut: the message hit the output limit: whatever has not ended by now does not run (C29).
 
         Returns:
@@ -132,6 +140,10 @@ class ToolScheduler:
         self._expect_open()
         self._phase = "finishing"
         states = self._batch.states
+        for state in states:
+            state.answer = answer
+        if self._early is not None:
+            self._early.drop_all()
         if states:
             if cut or any(state.call.cut for state in states):
                 _stop_each(states, output_limit())
@@ -150,14 +162,17 @@ class ToolScheduler:
         return self._batch.result(self._poll.found)
 
     async def discard(self, reason: str) -> tuple[ToolCallReport, ...]:
-        """Cancels and ends what was submitted, because its message is thrown away; there are no result messages.
+        """Ends what was submitted, because its message is thrown away; there are no result messages. What had begun is
+        cancelled, or kept with `early` for the message that comes next.
 
         Returns:
             One report for each call, in call order.
         """
         self._expect_open()
         self._phase = "discarding"
-        self._cancel_all(reason)
+        for state in self._batch.states:
+            keeps = state.early is not None and state.phase == "running"
+            state.set_aside(set_aside(reason) if keeps else cancelled(reason, started=state.started))
         await self._until_quiet()
         self._phase = "discarded"
         self._close()
@@ -233,6 +248,8 @@ class ToolScheduler:
         try:
             await self._executor.execute(state)
         finally:
+            if state.early is not None and state.claimed is not None:
+                state.early.set_aside(state.claimed)
             self._turns.leave(state)
             self._draw_conclusions(state)
         if state.end_told:

@@ -61,7 +61,7 @@ class TurnKeeper:
         """Waits for the call's turn and a permit; gives why it is not to run after all, or None."""
         if self._order is not None and state.place is not None and not state.place.is_free:
             self._tell_wait(state, [self._ids[index] for index in self._order.blockers(state.place)])
-            state.stale = True
+            state.stale = state.had_to_wait = True
             await self._order.wait(state.place)
         if self._permits.locked():
             self._tell.publish(ToolBlockedOn(call_id=state.call.id, what="slot"))

@@ -319,6 +319,8 @@ class ToolStarted(Word):
     """The tool's class, for debugging."""
     summary: str = ""
     preview: Preview | None = None
+    adopted_from: str | None = None
+    """A call of a thrown away answer whose execution this call took over: the tool ran, or runs, only once."""
 
 
 class ToolUpdated(Word):

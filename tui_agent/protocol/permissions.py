@@ -9,9 +9,8 @@ from typing import Literal, Protocol
 from pydantic import Field
 
 from .messages import JsonObject, Word, new_id
-from .tool import Preview, Tool, ToolResult
+from .tool import Preview, Tool, ToolResult, Verdict
 
-Verdict = Literal["allow", "ask", "deny"]
 DecisionSource = Literal["floor", "rule", "read_only", "mode", "grant", "hook", "invalid"]
 GrantScope = Literal["once", "session", "project", "user"]
 

@@ -12,11 +12,14 @@ from typing import Literal, TypeAlias
 from pydantic import BaseModel, Field
 
 from .cancellation import CancellationToken
-from .messages import JsonObject, TextBlock, UserBlock, Word, joined_text
+from .messages import AssistantMessage, JsonObject, TextBlock, UserBlock, Word, joined_text
 from .reports import Metric, MetricValue
 
 ExecutionMode = Literal["shared", "sequential"]
 """`sequential`: this tool's calls are a barrier; nothing of the same message runs beside them (C1)."""
+
+Verdict = Literal["allow", "ask", "deny"]
+"""What a judgement of a call comes to (S1-18)."""
 
 Timeout: TypeAlias = float | Literal["default", "none"]
 """Seconds, or the engine's configured time, or no engine timeout because the tool keeps its own (C24)."""
@@ -131,6 +134,11 @@ class DataUpdate(Word):
 ToolUpdate = ContentUpdate | ProgressUpdate | OutputUpdate | DataUpdate
 
 
+def _nobody_judges(name: str, arguments: JsonObject) -> Verdict:
+    """Stands for a policy where there is no engine: nothing is allowed."""
+    return "deny"
+
+
 def _drop(update: ToolUpdate) -> None:
     """Swallows updates of a call that nobody watches."""
 
@@ -151,6 +159,10 @@ class ToolContext:
     """Where updates go; the engine keeps their order and ends before the call's own end is told."""
     metrics: dict[str, Metric] = field(default_factory=dict[str, Metric])
     """Values for the call's report (C57)."""
+    answer: AssistantMessage | None = None
+    """The answer the call stands in; None where it began before that was complete (S3-15)."""
+    can_use: Callable[[str, JsonObject], Verdict] = _nobody_judges
+    """How another call, by tool name and arguments, would be judged now; starts nothing, asks nobody (S3-15)."""
 
     @property
     def tool_call_id(self) -> str:

@@ -1,0 +1,78 @@
+"""One execution of a tool: from its call to its answer, in time even against its will (C24, P35)."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.function_tool import as_tool_result
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.reports import Metric
+from tui_agent.protocol.tool import Tool, ToolContext, ToolResult, ToolUpdate
+
+from .foreign_code import Crash, Killable, contained, copy_of
+from .loop_clock import now
+from .updates import UpdateChannel
+
+
+@dataclass(slots=True, eq=False)
+class ToolExecution:
+    """Runs a tool once. Its reports go to the call that owns it, which may change meanwhile (`EarlyExecutions`)."""
+
+    call_id: str
+    """The call it was begun for."""
+    tool: Tool
+    asked: JsonObject
+    """Arguments as the model gave them."""
+    arguments: JsonObject
+    """Arguments in effect."""
+    token: CancellationToken
+    """What the tool sees."""
+    grace: float
+    """Seconds between telling it to stop and cancelling it, and again before it is given up."""
+    metrics: dict[str, Metric]
+    channel: UpdateChannel
+    """The way of its reports."""
+    began_at: float = field(default_factory=now)
+    """Time of the event loop, in seconds."""
+    ended_at: float | None = None
+    answer: ToolResult | Crash | None = None
+    """What the tool gave, or how it failed; None: it had to be cancelled."""
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    is_stopped: bool = False
+    """Whether it was told to stop."""
+    _leash: asyncio.Timeout | None = None
+    _kill: asyncio.Timeout | None = None
+
+    async def run(self, context: ToolContext) -> None:
+        """Runs the tool to its end, unless it was stopped before; only a real cancellation passes through."""
+        if self.is_stopped:
+            self.over.set()
+            return
+        self._kill = asyncio.timeout(None)
+        try:
+            async with asyncio.timeout(None) as self._leash, self._kill:
+                self.answer = await contained(Killable(self._result(context), self._kill.expired))
+        except TimeoutError:
+            pass
+        finally:
+            self._leash = self._kill = None
+            self.ended_at = now()
+            self.over.set()
+
+    def stop(self, reason: str) -> None:
+        """Tells the tool to stop: it sees its token, is cancelled after the grace, and is given up after as much again;
+        one that is over is not touched."""
+        if self.is_stopped:
+            return
+        self.is_stopped = True
+        self.token.cancel(reason)
+        if self._leash is not None and self._kill is not None:
+            self._leash.reschedule(now() + self.grace)
+            self._kill.reschedule(now() + 2 * self.grace)
+
+    def report(self, update: ToolUpdate) -> None:
+        """Takes one of the tool's reports; one that comes while nobody owns the execution is late (C42)."""
+        self.channel.report(update)
+
+    async def _result(self, context: ToolContext) -> ToolResult:
+        return as_tool_result(await self.tool.execute(copy_of(self.arguments), context))
