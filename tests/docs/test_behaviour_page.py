@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "behaviour.md"
 COUNTS = {"S0": 45, "S1": 28, "S2": 27, "S3": 29, "S4": 91}
@@ -42,6 +44,13 @@ def test_a_module_of_the_page_names_the_requirement() -> None:
     for number, name in named:
         text = (ROOT / "tui_agent" / name).read_text("utf-8")
         assert f"{number[:2]}-" in text, f"{name} does not name {number}"
+
+
+@pytest.mark.parametrize("seed", ["S0", "S1", "S2", "S3"])
+def test_every_requirement_of_the_seeds_about_calls_has_a_numbered_test(seed: str) -> None:
+    missing = [number for number, (*_, tests) in rows().items() if number.startswith(f"{seed}-") and "::" not in tests]
+
+    assert missing == []
 
 
 def test_a_test_of_the_page_exists() -> None:

@@ -1,0 +1,39 @@
+"""Fixtures of the seeds' tests: an agent on a bench, and the built-in tools over a real directory."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.agent.harness import BenchMaker
+from tui_agent.permissions.shell import is_read_only_command
+from tui_agent.protocol.tool import Tool
+from tui_agent.tools import Workspace, default_tools
+
+
+@pytest.fixture
+def bench() -> Iterator[BenchMaker]:
+    """Makes agents on a bench; each is judged when the test is over."""
+    maker = BenchMaker()
+    yield maker
+    for made in maker.benches:
+        made.judge()
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A directory with two files and a repository's own folder."""
+    directory = tmp_path / "work"
+    (directory / ".git").mkdir(parents=True)
+    (directory / ".git" / "config").write_text("[core]\n")
+    (directory / "a.txt").write_text("alpha\n")
+    (directory / "b.txt").write_text("beta\n")
+    return directory
+
+
+@pytest.fixture
+def tools(root: Path, tmp_path: Path) -> dict[str, Tool]:
+    """The built-in tools by name."""
+    workspace = Workspace(root, spool_dir=tmp_path / "spool")
+    made = default_tools(workspace, is_read_only_command=lambda command: is_read_only_command(command, root))
+    return {tool.name: tool for tool in made}

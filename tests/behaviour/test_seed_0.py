@@ -1,0 +1,723 @@
+"""Seed 000: three strategies, steering and hooks; every requirement by its number, in the preset `rust_loop`."""
+
+import asyncio
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from tests.behaviour.seed_words import end_of, in_seed_words, whole
+from tests.execution.bench import Bench
+from tests.execution.kit import Doors, Ran, ScriptedTool, Steering, call, calls, run, sleeping
+from tests.support.virtual_clock import run_virtual
+from tui_agent.execution import (
+    Batched,
+    ExecutionOptions,
+    HookBus,
+    Parallel,
+    Sequential,
+    Strategy,
+    execute_tool_calls,
+    parse_strategy,
+    skip_tool_call,
+)
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.events import AgentEvent, ToolEnded, ToolProgress, ToolQueued, ToolStarted, ToolUpdated
+from tui_agent.protocol.messages import JsonObject, TextBlock, ToolCall, now_ms
+from tui_agent.protocol.tool import ToolContext, ToolResult
+
+STRATEGIES: list[Strategy] = [Sequential(), Parallel(), Batched(2)]
+SKIPPED = "Skipped due to queued user message."
+VETO = "Tool call skipped by before_tool_execution hook"
+
+
+def literal(strategy: Strategy) -> ExecutionOptions:
+    return ExecutionOptions.preset("rust_loop", strategy=strategy)
+
+
+def started(ran: Ran) -> list[str]:
+    return [event.call_id for event in ran.of(ToolStarted)]
+
+
+async def steered(count: int, strategy: Strategy, at_poll: int | None) -> tuple[Ran, Steering]:
+    steering = Steering(at_poll)
+    return await run([ScriptedTool()], calls(*["act"] * count), literal(strategy), steering=steering), steering
+
+
+class Timeline:
+    """When each call ran, on the virtual clock; each takes as many seconds as its argument says."""
+
+    def __init__(self, seconds: Sequence[float], strategy: Strategy) -> None:
+        self.spans: dict[str, tuple[float, float]] = {}
+        self.ran = run_virtual(self._run(seconds, strategy))
+
+    async def _run(self, seconds: Sequence[float], strategy: Strategy) -> Ran:
+        asked = [call("act", f"c{number}", seconds=one) for number, one in enumerate(seconds)]
+        return await run([ScriptedTool(behaviour=self._work)], asked, literal(strategy))
+
+    async def _work(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await asyncio.sleep(arguments["seconds"])
+        self.spans[context.call_id] = (began, loop.time())
+        return ToolResult.of_text(context.call_id)
+
+
+def heard_hooks(heard: list[Any]) -> HookBus:
+    hooks = HookBus()
+    hooks.before_tool(lambda question: heard.append(("before", question.call.id)))
+    hooks.after_tool_observer(lambda ended: heard.append(("after", ended.call_id)))
+    return hooks
+
+
+async def updating(arguments: JsonObject, context: ToolContext) -> ToolResult:
+    for text in ("one", "two", "three"):
+        context.on_update(ToolResult.of_text(text, details={"part": text}))
+        context.on_progress(f"after {text}")
+    return ToolResult.of_text("done")
+
+
+async def fail(arguments: JsonObject, context: ToolContext) -> ToolResult:
+    raise ValueError("the disk is full")
+
+
+# --- the entry point --------------------------------------------------------------------------------------------------
+
+
+async def test_s0_1_the_dispatcher_takes_these_inputs_and_gives_these_two_fields() -> None:
+    assert list(inspect.signature(execute_tool_calls).parameters)[:6] == [
+        "tools",
+        "calls",
+        "bus",
+        "cancellation",
+        "get_steering",
+        "options",
+    ]
+
+    result = await execute_tool_calls(
+        [ScriptedTool()],
+        [call()],
+        bus=EventBus(),
+        cancellation=CancellationToken(),
+        get_steering=Steering(at_poll=1),
+        options=literal(Sequential()),
+    )
+
+    assert [message.text for message in result.tool_results] == ["act {}"]
+    assert [message.text for message in result.steering_messages or ()] == ["stop that"]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+async def test_s0_2_no_calls_give_an_empty_result_no_event_and_no_poll(strategy: Strategy) -> None:
+    steering = Steering(at_poll=1)
+
+    ran = await run([ScriptedTool()], [], literal(strategy), steering=steering)
+
+    assert (ran.result.tool_results, ran.result.steering_messages, ran.events) == ((), None, [])
+    assert steering.polls == 0
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+async def test_s0_3_every_call_has_one_result_in_order_and_a_skipped_one_is_an_error(strategy: Strategy) -> None:
+    asked = calls("act", "fail", "nothing", "act", "act")
+
+    ran = await run([ScriptedTool(), ScriptedTool("fail", fail)], asked, literal(strategy), steering=Steering(2))
+
+    assert [message.call_id for message in ran.result.tool_results] == ["c0", "c1", "c2", "c3", "c4"]
+    skipped = [message for message in ran.result.tool_results if SKIPPED in message.text]
+    assert all(message.is_error for message in skipped)
+    assert len(skipped) == {"sequential": 3, "parallel": 0, "batched": 1}[type(strategy).__name__.lower()]
+
+
+def test_s0_4_three_strategies_can_be_chosen_at_run_time() -> None:
+    chosen = [parse_strategy(text) for text in ("sequential", "parallel", "batched:2")]
+
+    assert chosen == STRATEGIES
+    assert [round(sum_of(Timeline([1, 1, 1, 1], strategy)), 6) for strategy in chosen] == [4, 1, 2]
+
+
+def sum_of(timeline: Timeline) -> float:
+    """Seconds from the first beginning to the last end."""
+    return max(end for _, end in timeline.spans.values()) - min(begin for begin, _ in timeline.spans.values())
+
+
+def test_s0_5_parallel_is_one_batch_of_all_calls_with_one_look_for_steering() -> None:
+    ran, steering = run_virtual(steered(4, Parallel(), at_poll=1))
+
+    assert steering.polls == 1
+    assert ran.statuses == ["ok"] * 4
+    assert ran.result.steering_messages
+    assert sum_of(Timeline([3, 1, 2], Parallel())) == 3
+
+
+# --- batched ----------------------------------------------------------------------------------------------------------
+
+
+def test_s0_6_chunks_are_consecutive_and_each_waits_for_all_of_the_one_before() -> None:
+    spans = Timeline([1, 5, 2, 2, 1], Batched(2)).spans
+    start = spans["c0"][0]
+
+    assert {name: (begin - start, end - start) for name, (begin, end) in spans.items()} == {
+        "c0": (0, 1),
+        "c1": (0, 5),
+        "c2": (5, 7),
+        "c3": (5, 7),
+        "c4": (7, 8),
+    }
+
+
+async def test_s0_7_nobody_looks_for_steering_inside_a_chunk() -> None:
+    doors, steering = Doors(), Steering()
+    bench = Bench([ScriptedTool(behaviour=doors)], literal(Batched(3)), get_steering=steering)
+    async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
+        scheduler.submit_all(calls(*["act"] * 3))
+        group.create_task(scheduler.finish())
+        await doors.until("c0", "c1", "c2")
+        doors.open("c0", "c1")
+        await bench.until(ToolEnded, 2)
+        assert steering.polls == 0
+        doors.open("c2")
+
+    assert steering.polls == 1
+
+
+@pytest.mark.parametrize(("count", "polls"), [(1, 1), (2, 1), (3, 2), (4, 2), (5, 3)])
+async def test_s0_8_steering_is_looked_for_once_behind_each_chunk_the_last_included(count: int, polls: int) -> None:
+    _, steering = await steered(count, Batched(2), at_poll=None)
+
+    assert steering.polls == polls
+
+
+async def test_s0_9_steering_skips_every_call_of_later_chunks_in_order_and_ends_the_looking() -> None:
+    ran, steering = await steered(7, Batched(2), at_poll=2)
+
+    assert ran.statuses == ["ok"] * 4 + ["skipped_steering"] * 3
+    assert [message.text for message in ran.result.steering_messages or ()] == ["stop that"]
+    assert steering.polls == 2
+    assert [event.call_id for event in ran.of(ToolEnded)][4:] == ["c4", "c5", "c6"]
+
+
+async def test_s0_10_steering_behind_the_last_chunk_is_returned_and_skips_nothing() -> None:
+    ran, _ = await steered(4, Batched(2), at_poll=2)
+
+    assert ran.statuses == ["ok"] * 4
+    assert [message.text for message in ran.result.steering_messages or ()] == ["stop that"]
+
+
+async def test_s0_11_without_steering_all_chunks_run_and_the_messages_are_none() -> None:
+    ran, steering = await steered(5, Batched(2), at_poll=None)
+
+    assert ran.statuses == ["ok"] * 5
+    assert ran.result.steering_messages is None
+    assert steering.polls == 3
+
+
+async def test_s0_12_results_come_chunk_by_chunk_and_skipped_ones_last() -> None:
+    ran, _ = await steered(5, Batched(2), at_poll=1)
+
+    assert [message.call_id for message in ran.result.tool_results] == ["c0", "c1", "c2", "c3", "c4"]
+    assert [SKIPPED in message.text for message in ran.result.tool_results] == [False, False, True, True, True]
+
+
+# --- sequential -------------------------------------------------------------------------------------------------------
+
+
+async def test_s0_13_a_call_starts_once_the_result_message_before_it_was_told() -> None:
+    ran = await run([ScriptedTool()], calls("act", "act", "nothing"), literal(Sequential()))
+
+    assert in_seed_words(ran.events) == [
+        *whole("c0", "act", "act {}"),
+        *whole("c1", "act", "act {}"),
+        *whole("c2", "nothing", "Tool nothing not found", is_error=True),
+    ]
+
+
+async def test_s0_14_steering_is_looked_for_once_behind_each_call_and_never_before_the_first() -> None:
+    began: list[int] = []
+    steering = Steering()
+
+    async def note(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        began.append(steering.polls)
+        return ToolResult()
+
+    await run([ScriptedTool(behaviour=note)], calls("act", "act", "act"), literal(Sequential()), steering=steering)
+
+    assert began == [0, 1, 2]
+    assert steering.polls == 3
+
+
+async def test_s0_15_steering_skips_every_later_call() -> None:
+    ran, steering = await steered(4, Sequential(), at_poll=2)
+
+    assert ran.statuses == ["ok", "ok", "skipped_steering", "skipped_steering"]
+    assert ran.result.steering_messages
+    assert steering.polls == 2
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+async def test_s0_16_a_call_that_runs_is_never_broken_off_by_steering(strategy: Strategy) -> None:
+    doors, steering = Doors(), Steering()
+    bench = Bench([ScriptedTool(behaviour=doors, interruptible=True)], literal(strategy), get_steering=steering)
+    async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
+        scheduler.submit_all(calls("act"))
+        finishing = group.create_task(scheduler.finish())
+        await doors.until("c0")
+        steering.say()
+        scheduler.notice_steering()
+        await asyncio.sleep(0)
+        assert not scheduler.tool_results
+        doors.open("c0")
+
+    assert [report.status for report in finishing.result().reports] == ["ok"]
+
+
+# --- a batch ----------------------------------------------------------------------------------------------------------
+
+
+def test_s0_17_all_calls_are_launched_and_awaited_and_a_failure_shortens_nobody() -> None:
+    async def fail_at_once(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        raise ValueError("broken")
+
+    async def work() -> tuple[Ran, float]:
+        began = asyncio.get_running_loop().time()
+        tools = [ScriptedTool("slow", sleeping(9)), ScriptedTool("fail", fail_at_once)]
+        ran = await run(tools, calls("slow", "fail", "slow"), literal(Parallel()))
+        return ran, asyncio.get_running_loop().time() - began
+
+    ran, took = run_virtual(work())
+
+    assert ran.statuses == ["ok", "error", "ok"]
+    assert took == 9
+
+
+def test_s0_18_results_are_in_call_order_not_in_the_order_of_their_ends() -> None:
+    ran = Timeline([3, 1, 2], Parallel()).ran
+
+    assert [event.call_id for event in ran.of(ToolEnded)] == ["c1", "c2", "c0"]
+    assert ran.texts == ["c0", "c1", "c2"]
+
+
+async def test_s0_19_a_batch_looks_once_after_all_are_done_and_skips_nothing() -> None:
+    ended: list[str] = []
+    bus = EventBus()
+
+    async def look() -> list[Any]:
+        ended.extend(envelope.type for envelope in subscription.drain() if envelope.type == "tool.ended")
+        return []
+
+    with bus.subscribe(merge=False) as subscription:
+        result = await execute_tool_calls(
+            [ScriptedTool()], calls("act", "act", "act"), bus=bus, get_steering=look, options=literal(Parallel())
+        )
+
+    assert ended == ["tool.ended"] * 3
+    assert result.steering_messages is None
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+async def test_s0_20_without_a_getter_the_messages_are_none_and_never_an_empty_list(strategy: Strategy) -> None:
+    ran = await run([ScriptedTool()], calls("act", "act", "act"), literal(strategy))
+
+    assert ran.result.steering_messages is None
+
+
+# --- skipped calls ----------------------------------------------------------------------------------------------------
+
+
+def told_by(act: Any) -> tuple[Any, list[AgentEvent]]:
+    """What `act` gives and tells on a bus of its own."""
+    bus = EventBus()
+    with bus.subscribe(merge=False) as subscription:
+        given = act(bus)
+        return given, [envelope.event for envelope in subscription.drain()]
+
+
+async def test_s0_21_skipping_needs_no_arguments_gives_an_error_and_tells_its_own_events() -> None:
+    message, told = told_by(lambda bus: skip_tool_call(ToolCall(id="c0", name="act"), bus))
+
+    assert message.is_error
+    assert message.text.startswith(SKIPPED)
+    assert [event.type for event in told] == ["tool.queued", "tool.ended", "message.started", "message.ended"]
+    assert in_seed_words(told) == end_of("c0", "act", message.text, is_error=True)
+
+
+async def test_s0_22_neither_the_tool_nor_a_hook_is_asked_about_a_skipped_call() -> None:
+    heard: list[Any] = []
+    tool = ScriptedTool()
+
+    await run([tool], calls("act", "act"), literal(Sequential()), hooks=heard_hooks(heard), steering=Steering(1))
+
+    assert tool.calls == ["c0"]
+    assert heard == [("before", "c0"), ("after", "c0")]
+
+
+async def test_s0_23_events_of_skipped_calls_come_behind_all_others_in_call_order() -> None:
+    ran, _ = await steered(5, Batched(2), at_poll=1)
+
+    told = in_seed_words(ran.events)
+    first_skip = told.index(next(one for one in told if one[1] == "c2"))
+    assert {one[1] for one in told[:first_skip]} == {"c0", "c1"}
+    assert told[first_skip:] == [
+        one for name in ("c2", "c3", "c4") for one in end_of(name, "act", ran.texts[2], is_error=True)
+    ]
+
+
+# --- one call ---------------------------------------------------------------------------------------------------------
+
+
+async def test_s0_24_a_name_must_fit_exactly_and_the_hook_is_asked_though_there_is_no_tool() -> None:
+    heard: list[Any] = []
+
+    ran = await run([ScriptedTool()], calls("Act"), literal(Sequential()), hooks=heard_hooks(heard))
+
+    assert ran.texts == ["Tool Act not found"]
+    assert heard[0] == ("before", "c0")
+
+
+async def test_s0_25_the_hook_is_asked_before_anything_is_told_and_sees_the_arguments_as_they_came() -> None:
+    seen: list[Any] = []
+    bus = EventBus()
+    hooks = HookBus()
+
+    @hooks.before_tool
+    def before(question: Any) -> bool:
+        seen.append(in_seed_words(envelope.event for envelope in subscription.drain()))
+        seen.append(dict(question.arguments))
+        question.arguments["n"] = 2
+        question.call.arguments["n"] = 2
+        return True
+
+    with bus.subscribe(merge=False) as subscription:
+        options = literal(Sequential())
+        asked = [call("act", "c0", n=1)]
+        result = await execute_tool_calls([ScriptedTool()], asked, bus=bus, hooks=hooks, options=options)
+
+    assert seen == [[], {"n": 1}]
+    assert result.tool_results[0].text == "act {'n': 1}"
+
+
+async def test_s0_26_a_hook_that_says_no_keeps_the_tool_from_running() -> None:
+    tool = ScriptedTool()
+    hooks = HookBus()
+    hooks.before_tool(lambda question: False)
+
+    ran = await run([tool], calls("act"), literal(Sequential()), hooks=hooks)
+
+    assert tool.calls == []
+    assert ran.result.tool_results[0].content == (TextBlock(text=VETO),)
+    assert ran.result.tool_results[0].is_error
+
+
+@pytest.mark.parametrize("name", ["act", "nothing"])
+async def test_s0_27_a_veto_tells_end_and_message_no_start_and_asks_no_after_hook(name: str) -> None:
+    after: list[Any] = []
+    hooks = HookBus()
+    hooks.before_tool(lambda question: False)
+    hooks.after_tool_observer(after.append)
+
+    ran = await run([ScriptedTool()], calls(name), literal(Sequential()), hooks=hooks)
+
+    assert in_seed_words(ran.events) == end_of("c0", name, VETO, is_error=True)
+    assert after == []
+
+
+@pytest.mark.parametrize("answer", [True, None])
+async def test_s0_28_a_start_is_told_before_the_tool_runs_also_for_an_unknown_one(answer: bool | None) -> None:
+    bus = EventBus()
+    before: list[Any] = []
+
+    async def look(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        before.extend(in_seed_words(envelope.event for envelope in subscription.drain()))
+        return ToolResult()
+
+    hooks = HookBus()
+    hooks.before_tool(lambda question: answer)
+    with bus.subscribe(merge=False) as subscription:
+        asked = [call("act", "c0", n=1), call("nothing", "c1", n=2)]
+        options = literal(Sequential())
+        await execute_tool_calls([ScriptedTool(behaviour=look)], asked, bus=bus, hooks=hooks, options=options)
+        rest = [envelope.event for envelope in subscription.drain()]
+
+    assert before == [("Start", "c0", "act", {"n": 1})]
+    starts = [event for event in rest if isinstance(event, ToolStarted)]
+    assert [(event.call_id, event.name, event.args) for event in starts] == [("c1", "nothing", {"n": 2})]
+
+
+async def test_s0_29_a_tool_gets_id_name_a_fresh_child_token_and_two_ways_to_report() -> None:
+    contexts: list[ToolContext] = []
+    token = CancellationToken()
+
+    async def keep(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        contexts.append(context)
+        return ToolResult()
+
+    await run([ScriptedTool(behaviour=keep)], calls("act", "act"), literal(Parallel()), cancellation=token)
+
+    first, second = contexts
+    assert (first.tool_call_id, first.tool_name, second.tool_call_id) == ("c0", "act", "c1")
+    assert callable(first.on_update)
+    assert callable(first.on_progress)
+    assert first.cancellation is not second.cancellation
+    assert first.cancellation.parent is token
+
+
+async def test_s0_30_a_cancelled_run_reaches_every_call_and_a_cancelled_call_nobody_else() -> None:
+    contexts: dict[str, ToolContext] = {}
+
+    async def heed(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        contexts[context.call_id] = context
+        await context.cancellation.wait()
+        return ToolResult()
+
+    bench = Bench([ScriptedTool(behaviour=heed)], literal(Parallel()))
+    async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
+        scheduler.submit_all(calls("act", "act", "act"))
+        group.create_task(scheduler.finish())
+        await bench.until(ToolStarted, 3)
+        await asyncio.sleep(0)
+        contexts["c1"].cancellation.cancel("only this one")
+        await bench.until(ToolEnded)
+        assert bench.ended() == {"c1": "cancelled"}
+        assert not contexts["c0"].cancellation.is_set()
+        assert not bench.token.is_set()
+        bench.token.cancel("all")
+
+    assert set(bench.ended()) == {"c0", "c1", "c2"}
+
+
+async def test_s0_31_the_text_blocks_of_an_update_are_joined_for_the_hooks() -> None:
+    heard: list[str] = []
+    hooks = HookBus()
+    hooks.before_update(lambda question: heard.append(question.text))
+
+    async def update(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        context.on_update(ToolResult(content=(TextBlock(text="first"), TextBlock(text="second"))))
+        return ToolResult()
+
+    await run([ScriptedTool(behaviour=update)], calls("act"), literal(Sequential()), hooks=hooks)
+
+    assert heard == ["first\nsecond"]
+
+
+async def test_s0_32_the_hook_before_an_update_keeps_back_that_one_and_the_tool_goes_on() -> None:
+    hooks = HookBus()
+    hooks.before_update(lambda question: question.text != "two")
+
+    ran = await run([ScriptedTool(behaviour=updating)], calls("act"), literal(Sequential()), hooks=hooks)
+
+    assert [event.partial.text for event in ran.of(ToolUpdated)] == ["one", "three"]
+    assert ran.texts == ["done"]
+
+
+async def test_s0_33_an_update_that_passes_is_told_with_the_whole_partial_result() -> None:
+    ran = await run([ScriptedTool(behaviour=updating)], calls("act"), literal(Sequential()))
+
+    partials = [event.partial for event in ran.of(ToolUpdated)]
+    assert partials[0] == ToolResult.of_text("one", details={"part": "one"})
+    assert len(partials) == 3
+
+
+async def test_s0_34_the_hook_after_an_update_is_asked_behind_the_event_and_only_if_it_was_told() -> None:
+    heard: list[Any] = []
+    bus = EventBus()
+    hooks = HookBus()
+    hooks.before_update(lambda question: question.text != "two")
+
+    @hooks.after_update
+    def after(question: Any) -> None:
+        told = [envelope.event for envelope in subscription.drain()]
+        heard.append((question.text, [event.partial.text for event in told if isinstance(event, ToolUpdated)]))
+
+    with bus.subscribe(merge=False) as subscription:
+        tool, options = ScriptedTool(behaviour=updating), literal(Sequential())
+        await execute_tool_calls([tool], calls("act"), bus=bus, hooks=hooks, options=options)
+
+    assert heard == [("one", ["one"]), ("three", ["three"])]
+
+
+async def test_s0_35_progress_is_told_with_id_and_name_and_passes_no_update_hook() -> None:
+    hooks = HookBus()
+    hooks.before_update(lambda question: False)
+
+    ran = await run([ScriptedTool(behaviour=updating)], calls("act"), literal(Sequential()), hooks=hooks)
+
+    assert [one for one in in_seed_words(ran.events) if one[0] in ("Update", "Progress")] == [
+        ("Progress", "c0", "act", "after one"),
+        ("Progress", "c0", "act", "after two"),
+        ("Progress", "c0", "act", "after three"),
+    ]
+
+
+async def test_s0_36_a_tool_that_returns_gives_its_result_without_an_error() -> None:
+    ran = await run([ScriptedTool(behaviour=updating)], calls("act"), literal(Sequential()))
+
+    assert [(message.text, message.is_error) for message in ran.result.tool_results] == [("done", False)]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+async def test_s0_37_a_tool_that_raises_gives_one_text_block_with_the_errors_text(strategy: Strategy) -> None:
+    ran = await run([ScriptedTool(behaviour=fail)], calls("act"), literal(strategy))
+
+    (message,) = ran.result.tool_results
+    assert message.content == (TextBlock(text="the disk is full"),)
+    assert message.is_error
+
+
+async def test_s0_38_an_unknown_tool_gives_exactly_this_text_and_the_whole_sequence() -> None:
+    heard: list[Any] = []
+
+    ran = await run([], [call("rm -rf", "c0", n=1)], literal(Sequential()), hooks=heard_hooks(heard))
+
+    text = "Tool rm -rf not found"
+    assert in_seed_words(ran.events) == whole("c0", "rm -rf", text, args={"n": 1}, is_error=True)
+    assert heard == [("before", "c0"), ("after", "c0")]
+
+
+async def test_s0_39_the_end_names_the_run_of_a_sub_agent_and_none_for_other_tools() -> None:
+    async def delegate(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        return ToolResult(child_run_id="run_child")
+
+    tools = [ScriptedTool("agent", delegate), ScriptedTool()]
+    ran = await run(tools, calls("agent", "act", "nothing"), literal(Parallel()))
+
+    ends = {event.call_id: event.child_run_id for event in ran.of(ToolEnded)}
+    assert ends == {"c0": "run_child", "c1": None, "c2": None}
+
+
+@pytest.mark.parametrize(
+    ("name", "is_error"), [("act", False), ("fail", True), ("nothing", True)], ids=["success", "failure", "unknown"]
+)
+async def test_s0_40_the_after_hook_is_asked_between_end_and_message(name: str, is_error: bool) -> None:
+    bus = EventBus()
+    heard: list[Any] = []
+    hooks = HookBus()
+
+    @hooks.after_tool_observer
+    def after(ended: Any) -> None:
+        told = in_seed_words(envelope.event for envelope in subscription.drain())
+        heard.append((ended.name, ended.call_id, ended.is_error, told[-1][0]))
+
+    with bus.subscribe(merge=False) as subscription:
+        tools, options = [ScriptedTool(), ScriptedTool("fail", fail)], literal(Sequential())
+        await execute_tool_calls(tools, calls(name), bus=bus, hooks=hooks, options=options)
+        rest = [envelope.type for envelope in subscription.drain() if not envelope.type.startswith("hook.")]
+
+    assert heard == [(name, "c0", is_error, "End")]
+    assert rest == ["message.started", "message.ended", "tool.batch_ended"]
+
+
+async def test_s0_41_a_result_message_has_these_fields_and_the_time_it_was_made() -> None:
+    before = now_ms()
+    ran = await run([ScriptedTool()], calls("act"), literal(Sequential()))
+
+    (message,) = ran.result.tool_results
+    assert (message.call_id, message.tool_name, message.text, message.is_error) == ("c0", "act", "act {}", False)
+    assert before <= message.timestamp <= now_ms()
+
+
+async def test_s0_42_start_and_end_of_the_message_name_the_same_message_behind_the_calls_end() -> None:
+    ran = await run([ScriptedTool()], calls("act"), literal(Sequential()))
+
+    ended, message_started, message_ended = ran.events[-4:-1]
+    assert isinstance(ended, ToolEnded)
+    (message,) = ran.result.tool_results
+    assert message_started.type == "message.started"
+    assert message_ended.type == "message.ended"
+    assert message_started.message_id == message_ended.message_id == message.id
+    assert message_ended.message == message
+
+
+async def test_s0_43_the_order_of_one_call_is_start_updates_end_message() -> None:
+    ran = await run([ScriptedTool(behaviour=updating)], calls("act"), literal(Sequential()))
+
+    reports = [(kind, text) for text in ("one", "two", "three") for kind in ("Update", "Progress")]
+    told = in_seed_words(ran.events)
+    assert told[0] == ("Start", "c0", "act", {})
+    assert [(one[0], one[3].removeprefix("after ")) for one in told[1:7]] == reports
+    assert told[7:] == end_of("c0", "act", "done")
+
+
+async def test_s0_44_calls_that_run_together_interleave_and_each_end_is_told_when_that_call_is_done() -> None:
+    doors = Doors()
+    bench = Bench([ScriptedTool(behaviour=doors)], literal(Parallel()))
+    async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
+        scheduler.submit_all(calls("act", "act"))
+        group.create_task(scheduler.finish())
+        await doors.until("c0", "c1")
+        doors.open("c1")
+        await bench.until(ToolEnded)
+        assert bench.ended() == {"c1": "ok"}
+        doors.open("c0")
+
+    told = [one for one in in_seed_words(bench.events()) if one[0] != "Start"]
+    assert told == [*end_of("c1", "act", "through c1"), *end_of("c0", "act", "through c0")]
+
+
+async def test_s0_45_every_event_names_its_call_so_that_parallel_ones_can_be_told_apart() -> None:
+    ran = await run([ScriptedTool(behaviour=updating)], calls("act", "act", "act"), literal(Parallel()))
+
+    names = {event.call_id: event.name for event in ran.of(ToolQueued)}
+    assert names == {"c0": "act", "c1": "act", "c2": "act"}
+    for kind in (ToolStarted, ToolUpdated, ToolProgress, ToolEnded):
+        assert {event.call_id for event in ran.of(kind)} == set(names), kind
+    per_call = {name: [one[0] for one in in_seed_words(ran.events) if one[1] == name] for name in names}
+    assert len({tuple(kinds) for kinds in per_call.values()}) == 1
+
+
+# --- the preset, whole ------------------------------------------------------------------------------------------------
+
+
+async def test_the_preset_tells_these_events_for_every_kind_of_call() -> None:
+    """Sequential, with hooks: an update kept back, a veto, a failure, an unknown tool, and a message before the end."""
+    heard: list[Any] = []
+    hooks = heard_hooks(heard)
+    hooks.before_tool(lambda question: question.call.name != "rm")
+    hooks.before_update(lambda question: question.text != "two")
+    tools = [ScriptedTool(behaviour=updating), ScriptedTool("fail", fail), ScriptedTool("rm")]
+    asked = calls("act", "rm", "fail", "nothing", "act", "rm")
+
+    ran = await run(tools, asked, literal(Sequential()), hooks=hooks, steering=Steering(at_poll=4))
+
+    skipped = ran.texts[4]
+    assert skipped.startswith(SKIPPED)
+    assert in_seed_words(ran.events) == [
+        ("Start", "c0", "act", {}),
+        ("Update", "c0", "act", "one"),
+        ("Progress", "c0", "act", "after one"),
+        ("Progress", "c0", "act", "after two"),
+        ("Update", "c0", "act", "three"),
+        ("Progress", "c0", "act", "after three"),
+        *end_of("c0", "act", "done"),
+        *end_of("c1", "rm", VETO, is_error=True),
+        *whole("c2", "fail", "the disk is full", is_error=True),
+        *whole("c3", "nothing", "Tool nothing not found", is_error=True),
+        *end_of("c4", "act", skipped, is_error=True),
+        *end_of("c5", "rm", skipped, is_error=True),
+    ]
+    assert heard == [
+        *[("before", "c0"), ("after", "c0")],
+        ("before", "c1"),
+        *[("before", "c2"), ("after", "c2")],
+        *[("before", "c3"), ("after", "c3")],
+    ]
+
+
+async def test_the_preset_in_batches_tells_each_chunk_whole_before_the_next() -> None:
+    asked = calls("act", "nothing", "fail", "act", "act")
+
+    ran = await run([ScriptedTool(), ScriptedTool("fail", fail)], asked, literal(Batched(2)), steering=Steering(2))
+
+    told = in_seed_words(ran.events)
+    chunks = [told[:8], told[8:16], told[16:]]
+    assert [{one[1] for one in chunk} for chunk in chunks] == [{"c0", "c1"}, {"c2", "c3"}, {"c4"}]
+    expected = {
+        "c0": whole("c0", "act", "act {}"),
+        "c1": whole("c1", "nothing", "Tool nothing not found", is_error=True),
+        "c2": whole("c2", "fail", "the disk is full", is_error=True),
+        "c3": whole("c3", "act", "act {}"),
+        "c4": end_of("c4", "act", ran.texts[4], is_error=True),
+    }
+    for name, sequence in expected.items():
+        assert [one for one in told if one[1] == name] == sequence

@@ -1,0 +1,457 @@
+"""Seed 001: permissions, plan mode and streaming; every requirement by its number, in the preset `permissioned`."""
+
+import asyncio
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agent.harness import Bench, BenchMaker, ScriptedTool
+from tests.behaviour.seed_words import end_of, in_seed_words, whole
+from tests.execution.kit import FakePolicy, call, calls, run, sleeping
+from tests.execution.kit import ScriptedTool as EngineTool
+from tests.support.virtual_clock import run_virtual
+from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, ToolExecutor, ToolRegistry
+from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule
+from tui_agent.protocol.events import (
+    ApprovalRequested,
+    MessageEnded,
+    PermissionDecided,
+    RequestBuilt,
+    ToolEnded,
+    ToolQueued,
+    ToolStarted,
+)
+from tui_agent.protocol.hooks import ModifyArguments
+from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, ToolResultMessage
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.protocol.tool import Tool, ToolContext, ToolResult, ToolSpec
+from tui_agent.providers import Wait, reply
+from tui_agent.providers import call as said_call
+from tui_agent.providers.scripted_provider import Call
+
+LITERAL = ExecutionOptions.preset("permissioned")
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+
+
+def policy_of(root: Path, *rules: tuple[str, str], mode: str = "allow") -> PermissionPolicy:
+    parsed = [Rule.parse(verdict, text) for verdict, text in rules]  # pyright: ignore[reportArgumentType]
+    return PermissionPolicy(root, rules=parsed, mode=PermissionMode(mode))
+
+
+def decision_of(policy: PermissionPolicy, tool: Tool, **arguments: Any) -> str:
+    return policy.check(tool, arguments).decision
+
+
+def overlapping(spans: dict[str, tuple[float, float]], one: str, other: str) -> bool:
+    return spans[one][0] < spans[other][1] and spans[other][0] < spans[one][1]
+
+
+def spans_of(*asked: str, **tools: dict[str, Any]) -> dict[str, tuple[float, float]]:
+    """When each call ran, on the virtual clock; each takes a second."""
+    spans: dict[str, tuple[float, float]] = {}
+
+    async def work(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        await asyncio.sleep(1)
+        spans[context.call_id] = (began, clock())
+        return ToolResult()
+
+    made = [EngineTool(name, work, **settings) for name, settings in tools.items()]
+    run_virtual(run(made, calls(*asked), LITERAL))
+    return spans
+
+
+# --- the flow ---------------------------------------------------------------------------------------------------------
+
+
+async def test_s1_1_the_flow_is_answer_checks_execution_hooks_results_next_request(bench: BenchMaker) -> None:
+    hooks = HookBus()
+    heard: list[str] = []
+    hooks.after_tool(lambda question: heard.append(f"after {question.call.id}"))
+    b = bench([reply(said_call("look"), said_call("act")), "Done."], *both(), hooks=hooks, options=LITERAL)
+
+    await b.loop.run("Go")
+
+    first, second = [place for place, event in enumerate(b.events) if isinstance(event, RequestBuilt)]
+    for call_id in ("call_1", "call_2"):
+        told = [(event.type, place) for place, event in enumerate(b.events) if getattr(event, "call_id", "") == call_id]
+        order = [kind for kind, place in told if first < place < second and kind in FLOW]
+        assert order == list(FLOW), call_id
+    assert heard == ["after call_1", "after call_2"]
+    assert b.sent(1)[-2:] == ["tool_result: look", "tool_result: act"]
+
+
+FLOW = ("tool.queued", "permission.decided", "tool.started", "tool.ended", "message.started")
+
+
+def both() -> tuple[ScriptedTool, ScriptedTool]:
+    return ScriptedTool("look", read_only=True), ScriptedTool("act")
+
+
+async def test_s1_2_each_call_is_checked_for_permission_schema_plan_mode_and_protected_places(
+    tools: dict[str, Tool], root: Path
+) -> None:
+    async def refusal(policy: PermissionPolicy, name: str, **arguments: Any) -> str:
+        ran = await run(list(tools.values()), [call(name, **arguments)], LITERAL, policy=policy)  # pyright: ignore
+        return ran.statuses[0]
+
+    denying = policy_of(root, ("deny", "write"))
+    assert await refusal(denying, "write", path="c.txt", content="x") == "denied_policy"
+    assert await refusal(policy_of(root), "write", path="c.txt") == "invalid"
+    assert await refusal(policy_of(root, mode="plan"), "write", path="c.txt", content="x") == "denied_policy"
+    assert await refusal(policy_of(root), "write", path=".git/hooks/x", content="x") == "denied_policy"
+    assert await refusal(policy_of(root), "write", path="c.txt", content="x") == "ok"
+
+
+async def test_s1_3_a_call_that_fails_a_check_never_runs_and_its_siblings_do_not_notice() -> None:
+    tool, denied = EngineTool(schema=SCHEMA), EngineTool("denied")
+    asked = [call("act", "c0", path="x"), call("denied", "c1"), call("act", "c2"), call("act", "c3", path="y")]
+
+    ran = await run([tool, denied], asked, LITERAL, policy=FakePolicy({"denied": "deny"}))
+
+    assert ran.statuses == ["ok", "denied_policy", "invalid", "ok"]
+    assert (tool.calls, denied.calls) == (["c0", "c3"], [])
+
+
+async def test_s1_4_hooks_after_a_tool_come_before_its_result_reaches_the_model(bench: BenchMaker) -> None:
+    hooks = HookBus()
+    hooks.after_tool(lambda question: ToolResult.of_text(f"{question.result.text}, seen by a hook"))
+    b = bench([reply(said_call("act")), "Done."], ScriptedTool("act"), hooks=hooks, options=LITERAL)
+
+    await b.loop.run("Go")
+
+    assert b.sent(1)[-1] == "tool_result: act, seen by a hook"
+    assert [event.content[0].text for event in b.of(ToolEnded)] == ["act, seen by a hook"]
+
+
+async def test_s1_5_all_results_are_in_the_conversation_before_the_next_request(bench: BenchMaker) -> None:
+    b = bench([reply(*[said_call(name) for name in ("look", "act", "look")]), "Done."], *both(), options=LITERAL)
+
+    await b.loop.run("Go")
+
+    second = [place for place, event in enumerate(b.events) if isinstance(event, RequestBuilt)][1]
+    results = [e for e in b.events[:second] if isinstance(e, MessageEnded) and isinstance(e.message, ToolResultMessage)]
+    assert len(results) == 3
+    assert [line.partition(":")[0] for line in b.sent(1)] == ["user", "assistant", *["tool_result"] * 3]
+
+
+# --- batching ---------------------------------------------------------------------------------------------------------
+
+
+class Plain(Tool):
+    """A tool that says nothing of itself but what it must."""
+
+    def __init__(self, name: str = "plain") -> None:
+        self.spec = ToolSpec(name=name, description="plain", input_schema={"type": "object"})
+
+    async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        return ToolResult.of_text("plain ran")
+
+
+def test_s1_6_read_only_is_no_by_default_and_safe_is_what_read_only_says() -> None:
+    class Reading(Plain):
+        """A tool that only reads."""
+
+        def is_read_only(self, arguments: JsonObject) -> bool:
+            return True
+
+    assert (Plain().is_read_only({}), Plain().is_concurrency_safe({})) == (False, False)
+    assert (Reading().is_read_only({}), Reading().is_concurrency_safe({})) == (True, True)
+
+
+def test_s1_7_safe_calls_run_at_the_same_time() -> None:
+    spans = spans_of("look", "look", "look", look={"read_only": True})
+
+    assert len(set(spans.values())) == 1
+
+
+def test_s1_8_mutating_calls_run_one_after_the_other_in_the_models_order() -> None:
+    spans = spans_of("act", "look", "write", "act", look={"read_only": True}, act={}, write={})
+
+    ordered = sorted((name for name in spans if name != "c1"), key=lambda name: spans[name])
+    assert ordered == ["c0", "c2", "c3"]
+    assert spans["c1"] < spans["c0"], "what is safe comes first in this preset"
+
+
+def test_s1_9_two_mutating_calls_never_overlap() -> None:
+    spans = spans_of("act", "write", "act", "look", act={}, write={}, look={"read_only": True})
+
+    for one, other in [("c0", "c1"), ("c1", "c2"), ("c0", "c2")]:
+        assert not overlapping(spans, one, other)
+
+
+def test_s1_10_safe_and_read_only_are_answered_independently() -> None:
+    spans = spans_of("safe", "safe", "alone", "alone", safe={"safe": True}, alone={"read_only": True, "safe": False})
+
+    assert spans["c0"] == spans["c1"]
+    assert not overlapping(spans, "c2", "c3")
+
+
+# --- permissions ------------------------------------------------------------------------------------------------------
+
+
+async def test_s1_11_every_call_is_judged_whatever_path_it_came_by(bench: BenchMaker) -> None:
+    streamed, later, rewritten = both()[0], ScriptedTool("act"), ScriptedTool("write")
+    hooks = HookBus()
+    hooks.before_tool(lambda question: ModifyArguments({"n": 2}) if question.call.name == "write" else None)
+    policy = FakePolicy({"look": "deny", "act": "deny", "write": "deny"})
+    answer = reply(said_call("look"), said_call("act"), said_call("write"))
+    b = bench([answer, "Done."], streamed, later, rewritten, policy=policy, hooks=hooks)
+
+    await b.loop.run("Go")
+
+    assert (streamed.runs, later.runs, rewritten.runs) == ([], [], [])
+    assert [event.decision for event in b.of(PermissionDecided)] == ["deny"] * 3
+
+
+@pytest.mark.parametrize("place", [".git/config", ".husky/pre-commit", "node_modules/x/index.js", "sub/../.git/HEAD"])
+async def test_s1_12_writes_into_protected_places_are_refused_whatever_rules_and_mode_say(
+    tools: dict[str, Tool], root: Path, place: str
+) -> None:
+    policy = policy_of(root, ("allow", "write"), ("allow", "edit"), mode="allow")
+
+    assert decision_of(policy, tools["write"], path=place, content="x") == "deny"
+    assert decision_of(policy, tools["edit"], path=place, old_string="a", new_string="b") == "deny"
+    assert policy.check(tools["write"], {"path": place, "content": "x"}).source == "floor"
+
+
+def test_s1_13_reads_in_protected_places_are_not_refused(tools: dict[str, Tool], root: Path) -> None:
+    assert decision_of(policy_of(root, mode="deny"), tools["read"], path=".git/config") == "allow"
+
+
+def test_s1_14_rules_are_looked_at_in_order_and_the_first_that_fits_decides(tools: dict[str, Tool], root: Path) -> None:
+    allow_first = policy_of(root, ("allow", "write(src/**)"), ("deny", "write"), mode="ask")
+    deny_first = policy_of(root, ("deny", "write"), ("allow", "write(src/**)"), mode="ask")
+
+    assert decision_of(allow_first, tools["write"], path="src/a.py", content="") == "allow"
+    assert decision_of(allow_first, tools["write"], path="a.py", content="") == "deny"
+    assert decision_of(deny_first, tools["write"], path="src/a.py", content="") == "deny"
+
+
+def test_s1_15_what_no_rule_decides_one_of_five_modes_does(tools: dict[str, Tool], root: Path) -> None:
+    assert [mode.value for mode in PermissionMode] == ["ask", "allow", "deny", "plan", "accept_edits"]
+    for mode in PermissionMode:
+        policy = policy_of(root, ("allow", "bash(make)"), mode=mode.value)
+        decided = policy.check(tools["bash"], {"command": "make install"})
+        assert decided.source in ("mode", "floor"), mode
+
+
+@pytest.mark.parametrize(
+    ("mode", "edit", "bash"),
+    [
+        ("ask", "ask", "ask"),
+        ("allow", "allow", "allow"),
+        ("deny", "deny", "deny"),
+        ("plan", "deny", "deny"),
+        ("accept_edits", "allow", "ask"),
+    ],
+)
+def test_s1_16_each_mode_means_what_it_says(
+    tools: dict[str, Tool], root: Path, mode: str, edit: str, bash: str
+) -> None:
+    policy = policy_of(root, mode=mode)
+
+    assert decision_of(policy, tools["edit"], path="a.txt", old_string="a", new_string="b") == edit
+    assert decision_of(policy, tools["bash"], command="make install") == bash
+
+
+@pytest.mark.parametrize("mode", list(PermissionMode))
+def test_s1_17_reads_are_blocked_by_an_explicit_denial_only(
+    tools: dict[str, Tool], root: Path, mode: PermissionMode
+) -> None:
+    policy = policy_of(root, ("deny", "read(b.txt)"), mode=mode.value)
+
+    assert decision_of(policy, tools["read"], path="a.txt") == "allow"
+    assert decision_of(policy, tools["grep"], pattern="alpha", path="a.txt") == "allow"
+    assert decision_of(policy, tools["read"], path="b.txt") == "deny"
+
+
+@pytest.mark.parametrize(("verdict", "status"), [("allow", "ok"), ("deny", "denied_policy"), ("ask", "ok")])
+async def test_s1_18_a_check_gives_allow_deny_or_ask_and_ask_goes_to_a_person(verdict: str, status: str) -> None:
+    asked: list[ApprovalRequest] = []
+
+    def person(request: ApprovalRequest) -> ApprovalDecision:
+        asked.append(request)
+        return ApprovalDecision(decision="approve")
+
+    gate = ApprovalGate(approver=person)
+    ran = await run([EngineTool()], calls("act"), LITERAL, policy=FakePolicy({"act": verdict}), gate=gate)
+
+    assert ran.statuses == [status]
+    assert [request.call_id for request in asked] == (["c0"] if verdict == "ask" else [])
+    assert len(ran.of(ApprovalRequested)) == len(asked)
+
+
+# --- the streaming executor -------------------------------------------------------------------------------------------
+
+
+async def streamed(bench: BenchMaker, look: ScriptedTool) -> tuple[Bench, asyncio.Event, list[str]]:
+    """A run whose answer goes on behind a call, until the gate is opened; what ran by then."""
+    gate, reached = asyncio.Event(), asyncio.Event()
+    answer = reply(said_call("look", n=1), "and while it runs", Wait(gate, reached), "the answer goes on.")
+    b = bench([answer, "Done."], look, options=LITERAL)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await reached.wait()
+        await look.started.wait()
+        before = [event.type for event in b.events if event.type in ("tool.started", "message.ended")]
+        gate.set()
+    return b, gate, before
+
+
+async def test_s1_19_a_call_begins_as_soon_as_its_own_arguments_are_complete(bench: BenchMaker) -> None:
+    look = ScriptedTool("look", read_only=True)
+    _, _, before = await streamed(bench, look)
+
+    assert before == ["message.ended", "tool.started"], "the person's message, then the call: not the answer"
+    assert look.runs == [{"n": 1}]
+
+
+async def test_s1_20_execution_overlaps_with_the_rest_of_the_answer(bench: BenchMaker) -> None:
+    b, _, _ = await streamed(bench, ScriptedTool("look", read_only=True))
+
+    events = b.events
+    started = next(place for place, event in enumerate(events) if isinstance(event, ToolStarted))
+    ended = [
+        place
+        for place, event in enumerate(events)
+        if isinstance(event, MessageEnded) and isinstance(event.message, AssistantMessage)
+    ]
+    assert started < ended[0]
+    assert b.told[started].mono <= b.told[ended[0]].mono
+
+
+async def test_s1_21_a_call_whose_block_is_not_complete_is_never_begun(bench: BenchMaker) -> None:
+    look = ScriptedTool("look", read_only=True)
+    cut = Call("look", {}, raw='{"n": 1', cut=True)
+    b = bench([reply(cut, stop_reason="max_tokens"), "Done."], look)
+
+    await b.loop.run("Go")
+
+    assert look.runs == []
+    assert [event.status for event in b.of(ToolEnded)] == ["output_limit"]
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+async def test_s1_22_a_denial_is_a_result_that_says_so_and_the_run_goes_on(bench: BenchMaker) -> None:
+    policy = FakePolicy({"act": "deny"})
+    b = bench([reply(said_call("act")), "Then I do without."], ScriptedTool("act"), policy=policy, options=LITERAL)
+
+    report = await b.loop.run("Go")
+
+    assert b.sent(1)[-1] == "tool_result: Permission denied: act is deny"
+    assert (report.reason, report.final_text) == ("done", "Then I do without.")
+
+
+async def test_s1_23_a_tools_failure_comes_back_as_the_results_text(bench: BenchMaker) -> None:
+    b = bench([reply(said_call("act")), "I see."], ScriptedTool("act", error=OSError("disk full")), options=LITERAL)
+
+    await b.loop.run("Go")
+
+    assert b.sent(1)[-1] == "tool_result: disk full"
+    assert b.results[0].is_error
+
+
+def test_s1_24_a_call_that_takes_too_long_is_cancelled_through_its_token_and_answered() -> None:
+    heard: list[str] = []
+
+    async def heed(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        await context.cancellation.wait()
+        heard.append(context.cancellation.reason)
+        return ToolResult.of_text("half of it")
+
+    tools = [EngineTool("heed", heed, timeout=5.0), EngineTool("deaf", sleeping(1000), timeout=5.0)]
+    ran = run_virtual(run(tools, calls("heed", "deaf"), LITERAL))
+
+    assert ran.statuses == ["timeout", "timeout"]
+    assert heard == ["Tool heed timed out after 5 s. It may have done a part of its work."]
+    assert [message.is_error for message in ran.result.tool_results] == [True, True]
+
+
+async def test_s1_25_arguments_that_do_not_fit_are_answered_before_anything_runs() -> None:
+    asked: list[Any] = []
+    hooks = HookBus()
+    hooks.before_tool(asked.append)
+    tool, policy = EngineTool(schema=SCHEMA), FakePolicy({"act": "ask"})
+
+    ran = await run([tool], [call("act", "c0", path=3)], LITERAL, hooks=hooks, policy=policy)
+
+    assert ran.statuses == ["invalid"]
+    assert "path: 3 is not of type 'string'" in ran.texts[0]
+    assert (tool.calls, asked, policy.checks, ran.of(ToolStarted)) == ([], [], 0, [])
+
+
+# --- the tool interface -----------------------------------------------------------------------------------------------
+
+
+async def test_s1_26_a_tool_has_name_description_schema_an_async_call_and_two_predicates() -> None:
+    tool = Plain()
+
+    assert (tool.name, tool.spec.description, tool.spec.input_schema) == ("plain", "plain", {"type": "object"})
+    assert inspect.iscoroutinefunction(Tool.execute)
+    assert Tool.__abstractmethods__ == {"execute"}
+    assert (await run([tool], calls("plain"), LITERAL)).texts == ["plain ran"]
+
+
+async def test_s1_27_tools_stand_in_a_registry_and_adding_one_changes_nothing_else() -> None:
+    registry = ToolRegistry([Plain()])
+    before = registry.specs
+    registry.add(Plain("other"))
+
+    ran = await run(registry, calls("other", "plain"), LITERAL)  # pyright: ignore[reportArgumentType]
+
+    assert ran.texts == ["plain ran", "plain ran"]
+    assert registry.specs[:1] == before
+    assert registry.find("other") is not None
+
+
+def test_s1_28_tool_executor_and_registry_are_three_separate_parts() -> None:
+    parts = [inspect.getfile(part) for part in (Tool, ToolExecutor, ToolRegistry)]
+
+    assert len(set(parts)) == 3
+    tool_file, _, registry_file = (Path(part).read_text("utf-8") for part in parts)
+    assert "ToolExecutor" not in tool_file
+    assert "ToolRegistry" not in tool_file
+    assert "ToolExecutor" not in registry_file
+
+
+# --- the preset, whole ------------------------------------------------------------------------------------------------
+
+
+async def test_the_preset_tells_these_events_for_every_kind_of_call() -> None:
+    """Safe calls first and together, then the others one by one; results in call order behind them all."""
+
+    async def fail(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        raise ValueError("broken")
+
+    tools = [EngineTool("look", read_only=True), EngineTool(), EngineTool("rm"), EngineTool("fail", fail)]
+    asked = [*calls("act", "look", "rm", "fail"), ToolCall(id="c4", name="look", malformed="cut"), call("nil", "c5")]
+
+    ran = await run(tools, asked, LITERAL, policy=FakePolicy({"rm": "deny"}))
+
+    told = in_seed_words(ran.events)
+    unknown = "Tool nil not found. Available tools: look, act, rm, fail."
+    ends: list[tuple[str, str, str, bool]] = [
+        ("c0", "act", "act {}", False),
+        ("c1", "look", "look {}", False),
+        ("c2", "rm", "Permission denied: rm is deny", True),
+        ("c3", "fail", "broken", True),
+        ("c4", "look", "Invalid arguments for look: cut", True),
+        ("c5", "nil", unknown, True),
+    ]
+    messages = [one for ended in ends for one in end_of(*ended[:3], is_error=ended[3])[1:]]
+    assert told[-12:] == messages
+    assert {one[1]: one for one in told if one[0] == "End"} == {
+        ended[0]: end_of(*ended[:3], is_error=ended[3])[0] for ended in ends
+    }
+    assert [one[:3] for one in told if one[0] == "Start"] == [
+        whole("c1", "look", "")[0][:3],
+        whole("c0", "act", "")[0][:3],
+        whole("c3", "fail", "")[0][:3],
+    ]
+    assert [event.call_id for event in ran.of(ToolQueued)] == [one.id for one in asked]

@@ -1,0 +1,414 @@
+"""Seed 002: one concurrent batch with ordered events; every requirement by its number, in preset `ordered_parallel`."""
+
+import asyncio
+import inspect
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tests.behaviour.seed_words import end_of, in_seed_words
+from tests.execution.bench import Bench
+from tests.execution.kit import Doors, Ran, ScriptedTool, Steering, call, calls, run
+from tui_agent.execution import (
+    ExecutionOptions,
+    ToolExecutionResult,
+    ToolRegistry,
+    as_tool,
+    execute_tool_calls,
+    from_function,
+    skip_tool_call,
+    validate_tool_arguments,
+)
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.errors import InvalidArgumentsError
+from tui_agent.protocol.events import ToolEnded, ToolStarted, ToolUpdated
+from tui_agent.protocol.messages import AssistantMessage, JsonObject, TextBlock, ThinkingBlock, ToolCall, user_message
+from tui_agent.protocol.tool import ToolContext, ToolResult
+
+LITERAL = ExecutionOptions.preset("ordered_parallel")
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+
+
+def message_of(*asked: ToolCall) -> AssistantMessage:
+    """An answer with text, reasoning and calls in between."""
+    content: list[Any] = [ThinkingBlock(thinking="hm"), TextBlock(text="Let me see.")]
+    for one in asked:
+        content += [one, TextBlock(text="and")]
+    return AssistantMessage(content=tuple(content), stop_reason="tool_use")
+
+
+async def raising(arguments: JsonObject, context: ToolContext) -> ToolResult:
+    raise LookupError("no such thing")
+
+
+async def updating(arguments: JsonObject, context: ToolContext) -> ToolResult:
+    for number in range(arguments.get("updates", 0)):
+        context.on_update(ToolResult.of_text(f"part {number}"))
+        await asyncio.sleep(0)
+    return ToolResult.of_text(f"done {context.call_id}")
+
+
+async def both_ends_first(*names: str, end_order: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    """What a batch tells whose calls end in this order."""
+    doors = Doors()
+    bench = Bench([ScriptedTool(behaviour=doors)], LITERAL)
+    async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
+        scheduler.submit_all(calls(*names))
+        group.create_task(scheduler.finish())
+        await doors.until(*end_order)
+        for name in end_order:
+            doors.open(name)
+            await asyncio.sleep(0)
+    return in_seed_words(bench.events())
+
+
+# --- execute_tool_calls -----------------------------------------------------------------------------------------------
+
+
+async def test_s2_1_one_async_function_takes_tools_message_signal_stream_and_steering() -> None:
+    assert inspect.iscoroutinefunction(execute_tool_calls)
+    assert inspect.signature(execute_tool_calls).parameters["get_steering"].default is None
+
+    async def steering() -> list[Any]:
+        return [user_message("wait", "steer")]
+
+    no_tools = await execute_tool_calls(None, message_of(call()), bus=EventBus(), get_steering=steering)
+    result = await execute_tool_calls([ScriptedTool()], message_of(call()), bus=EventBus(), options=LITERAL)
+
+    assert isinstance(result, ToolExecutionResult)
+    assert no_tools.tool_results[0].text.startswith("Tool act not found")
+    assert [message.text for message in no_tools.steering_messages or ()] == ["wait"]
+
+
+async def test_s2_2_all_calls_of_the_message_run_and_none_of_a_message_without() -> None:
+    bus = EventBus()
+    with bus.subscribe(merge=False) as subscription:
+        empty = await execute_tool_calls([ScriptedTool()], message_of(), bus=bus, options=LITERAL)
+        assert subscription.drain() == []
+        full = await execute_tool_calls([ScriptedTool()], message_of(*calls("act", "act")), bus=bus, options=LITERAL)
+
+    assert (empty.tool_results, empty.steering_messages) == ((), None)
+    assert [message.call_id for message in full.tool_results] == ["c0", "c1"]
+
+
+def test_s2_3_calls_are_taken_in_content_order_and_other_blocks_are_passed_over() -> None:
+    asked = calls("b", "a", "c")
+
+    message = message_of(*asked)
+
+    assert message.tool_calls == tuple(asked)
+    assert {block.type for block in message.content} == {"thinking", "text", "tool_call"}
+
+
+async def test_s2_4_all_starts_are_told_in_call_order_before_any_tool_runs() -> None:
+    bus = EventBus()
+    seen: list[list[str]] = []
+
+    async def look(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        told = [envelope.event for envelope in subscription.drain()]
+        seen.append([event.call_id for event in told if isinstance(event, ToolStarted)])
+        return ToolResult()
+
+    with bus.subscribe(merge=False) as subscription:
+        asked = message_of(*calls("act", "nothing", "act"))
+        await execute_tool_calls([ScriptedTool(behaviour=look)], asked, bus=bus, options=LITERAL)
+
+    assert seen == [["c0", "c1", "c2"], []]
+
+
+async def test_s2_5_all_calls_run_at_the_same_time() -> None:
+    doors = Doors()
+    bench = Bench([ScriptedTool(behaviour=doors)], LITERAL)
+    async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
+        scheduler.submit_all(calls(*["act"] * 20))
+        group.create_task(scheduler.finish())
+        names = [f"c{number}" for number in range(20)]
+        await doors.until(*names)
+        assert bench.ended() == {}
+        doors.open(*names)
+
+
+async def test_s2_6_each_partial_result_is_told_at_once_as_one_update_of_its_call() -> None:
+    bus = EventBus()
+    seen: list[str] = []
+
+    async def update(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        for text in ("one", "two"):
+            context.on_update(ToolResult.of_text(text))
+            told = [envelope.event for envelope in subscription.drain()]
+            seen.extend(f"{e.call_id} {e.partial.text}" for e in told if isinstance(e, ToolUpdated))
+        return ToolResult()
+
+    with bus.subscribe(merge=False) as subscription:
+        await execute_tool_calls([ScriptedTool(behaviour=update)], calls("act"), bus=bus, options=LITERAL)
+
+    assert seen == ["c0 one", "c0 two"]
+
+
+async def test_s2_7_once_all_are_done_end_and_message_of_each_call_are_told_in_call_order() -> None:
+    told = await both_ends_first("act", "act", "act", end_order=("c2", "c0", "c1"))
+
+    assert told[3:] == [one for name in ("c0", "c1", "c2") for one in end_of(name, "act", f"through {name}")]
+
+
+async def test_s2_8_all_starts_then_all_updates_then_the_ends() -> None:
+    asked = [call("act", f"c{number}", updates=number) for number in range(3)]
+    tools = [ScriptedTool(behaviour=updating)]
+
+    ran = await run(tools, [*asked, call("nothing", "c3")], LITERAL)
+
+    assert in_seed_words(ran.events) == [
+        *[("Start", f"c{number}", "act", {"updates": number}) for number in range(3)],
+        ("Start", "c3", "nothing", {}),
+        ("Update", "c1", "act", "part 0"),
+        ("Update", "c2", "act", "part 0"),
+        ("Update", "c2", "act", "part 1"),
+        *end_of("c0", "act", "done c0"),
+        *end_of("c1", "act", "done c1"),
+        *end_of("c2", "act", "done c2"),
+        *end_of("c3", "nothing", "Tool nothing not found", is_error=True),
+    ]
+
+
+async def test_s2_9_steering_is_awaited_once_behind_the_end_and_message_events() -> None:
+    bus = EventBus()
+    polls: list[str] = []
+
+    async def steering() -> list[Any]:
+        await asyncio.sleep(0)
+        polls.append([envelope.type for envelope in subscription.drain()][-1])
+        return []
+
+    with bus.subscribe(merge=False) as subscription:
+        await execute_tool_calls([ScriptedTool()], calls("act", "act"), bus=bus, get_steering=steering, options=LITERAL)
+
+    assert polls == ["message.ended"]
+    assert (await run([ScriptedTool()], calls("act"), LITERAL)).result.steering_messages is None
+
+
+@pytest.mark.parametrize(("at_poll", "texts"), [(None, None), (1, ["stop that"])])
+async def test_s2_10_steering_messages_are_none_where_nothing_waited(at_poll: int | None, texts: Any) -> None:
+    ran = await run([ScriptedTool()], calls("act"), LITERAL, steering=Steering(at_poll))
+
+    found = ran.result.steering_messages
+    assert (None if found is None else [message.text for message in found]) == texts
+
+
+async def test_s2_11_there_is_one_result_a_call_in_the_original_order() -> None:
+    ran = await run([ScriptedTool("b"), ScriptedTool("a")], calls("b", "a", "nothing", "a"), LITERAL)
+
+    assert [message.call_id for message in ran.result.tool_results] == ["c0", "c1", "c2", "c3"]
+
+
+async def test_s2_12_steering_skips_nothing_on_this_path() -> None:
+    tool = ScriptedTool()
+
+    ran = await run([tool], calls("act", "act", "act"), LITERAL, steering=Steering(at_poll=1))
+
+    assert tool.calls == ["c0", "c1", "c2"]
+    assert ran.statuses == ["ok"] * 3
+
+
+# --- skip_tool_call ---------------------------------------------------------------------------------------------------
+
+
+async def test_s2_13_a_public_helper_answers_a_skipped_call_and_tells_its_events() -> None:
+    bus = EventBus()
+    with bus.subscribe(merge=False) as subscription:
+        message = skip_tool_call(call("act", "c0", n=1), bus)
+        told = [envelope.event for envelope in subscription.drain()]
+
+    assert message.is_error
+    assert message.text.startswith("Skipped due to queued user message.")
+    assert in_seed_words(told) == end_of("c0", "act", message.text, is_error=True)
+    assert told[0].type == "tool.queued"
+    assert told[0].args_raw == {"n": 1}
+
+
+async def test_s2_14_the_parallel_path_does_not_use_it_and_interruptible_paths_may() -> None:
+    waiting = [user_message("stop", "steer")]
+    parallel = await run([ScriptedTool()], calls("act", "act"), LITERAL, steering=Steering(at_poll=1))
+
+    bus = EventBus()
+    first, rest = call("act", "c0"), calls("x", "act", "act")[1:]
+    done = await execute_tool_calls(
+        [ScriptedTool()], [first], bus=bus, get_steering=lambda: list(waiting), options=LITERAL
+    )
+    skipped = [skip_tool_call(one, bus, index=1 + number) for number, one in enumerate(rest)]
+
+    assert not any("Skipped" in text for text in parallel.texts)
+    assert done.steering_messages
+    assert [message.call_id for message in (*done.tool_results, *skipped)] == ["c0", "c1", "c2"]
+
+
+# --- validate_tool_arguments ------------------------------------------------------------------------------------------
+
+
+async def test_s2_15_validation_is_a_public_function_that_gives_the_arguments_or_raises() -> None:
+    tool = ScriptedTool(schema=SCHEMA)
+
+    assert validate_tool_arguments(tool, call("act", n=1)) == {"n": 1}
+    with pytest.raises(InvalidArgumentsError, match="n: 'x' is not of type 'integer'"):
+        validate_tool_arguments(tool, call("act", n="x"))
+
+    placeholder = await run([tool], [call("act", "c", n="x")], LITERAL)
+    assert placeholder.texts == ["act {'n': 'x'}"], "in this preset it is the placeholder of the seed"
+
+
+# --- the inside -------------------------------------------------------------------------------------------------------
+
+
+def test_s2_16_finding_a_tool_gives_it_or_none_also_where_there_are_none() -> None:
+    tool = ScriptedTool()
+
+    assert ToolRegistry([tool]).find("act") is tool
+    assert ToolRegistry([tool]).find("Act") is None
+    assert ToolRegistry(None).find("act") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_error"), [("act", "act {}", False), ("fail", "no such thing", True), ("x", None, True)]
+)
+async def test_s2_17_one_call_gives_a_result_and_whether_it_is_an_error(
+    name: str, text: str | None, is_error: bool
+) -> None:
+    ran = await run([ScriptedTool(), ScriptedTool("fail", raising)], calls(name), LITERAL)
+
+    assert ran.result.tool_results[0].is_error is is_error
+    assert ran.texts[0] == (text or "Tool x not found")
+
+
+async def test_s2_18_an_unknown_tool_is_an_error_result_and_no_exception() -> None:
+    ran = await run(None, calls("act"), LITERAL)
+
+    assert ran.texts == ["Tool act not found"]
+    assert ran.statuses == ["not_found"]
+
+
+@dataclass
+class Hollow:
+    """A foreign tool that cannot be executed."""
+
+    name: str = "hollow"
+    description: str = "hollow"
+    parameters: JsonObject = field(default_factory=lambda: {"type": "object"})
+
+
+async def test_s2_19_a_tool_without_an_execute_function_is_an_error_result() -> None:
+    ran = await run([Hollow()], calls("hollow"), LITERAL)
+
+    assert ran.texts == ["Tool hollow has no execute function"]
+    assert ran.result.tool_results[0].is_error
+
+
+async def test_s2_20_an_exception_is_an_error_result_with_its_message() -> None:
+    ran = await run([ScriptedTool("fail", raising)], calls("fail"), LITERAL)
+
+    assert ran.result.tool_results[0].content == (TextBlock(text="no such thing"),)
+    assert ran.result.tool_results[0].is_error
+
+
+async def test_s2_21_one_calls_error_changes_nothing_for_the_others() -> None:
+    tools = [ScriptedTool(behaviour=updating), ScriptedTool("fail", raising)]
+
+    ran = await run(tools, [call("act", "c0", updates=3), call("fail", "c1"), call("act", "c2", updates=1)], LITERAL)
+
+    assert ran.statuses == ["ok", "error", "ok"]
+    assert len(ran.of(ToolUpdated)) == 4
+
+
+async def test_s2_22_a_result_message_has_id_name_content_details_and_the_error_flag() -> None:
+    async def detailed(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        return ToolResult.of_text("seen", details={"count": 3})
+
+    ran = await run([ScriptedTool(behaviour=detailed)], calls("act"), LITERAL)
+
+    (message,) = ran.result.tool_results
+    assert (message.call_id, message.tool_name, message.text) == ("c0", "act", "seen")
+    assert (message.details, message.is_error) == ({"count": 3}, False)
+
+
+# --- types and signature ----------------------------------------------------------------------------------------------
+
+
+async def test_s2_23_the_outcome_holds_the_result_messages_and_the_steering_messages_or_none() -> None:
+    ran = await run([ScriptedTool()], calls("act"), LITERAL, steering=Steering(at_poll=1))
+
+    assert {"tool_results", "steering_messages"} <= set(ToolExecutionResult.__dataclass_fields__)
+    assert ToolExecutionResult() == ToolExecutionResult(tool_results=(), steering_messages=None)
+    assert [message.role for message in ran.result.steering_messages or ()] == ["user"]
+
+
+class SearchWeb:
+    """The example of the seed, to the letter."""
+
+    name = "search_web"
+    description = "Searches the web."
+    parameters: JsonObject = {"type": "object", "properties": {"query": {"type": "string"}}}  # noqa: RUF012
+
+    async def execute(self, tool_call_id: str, args: JsonObject, signal: Any, on_update: Any) -> Any:
+        on_update({"content": [{"type": "text", "text": "Searching..."}]})
+        found = f"{tool_call_id} {args['query']} {signal.is_set()}"
+        return {"content": [{"type": "text", "text": found}], "details": {"result_count": 1}}
+
+
+async def test_s2_24_a_plain_four_argument_tool_works() -> None:
+    ran: Ran = await run([SearchWeb()], [call("search_web", "c0", query="cats")], LITERAL)
+    by_function = from_function(SearchWeb().execute, name="other", description="x")
+    other = await run([by_function], [call("other", "c1", query="dogs")], LITERAL)
+
+    assert ran.texts == ["c0 cats False"]
+    assert ran.result.tool_results[0].details == {"result_count": 1}
+    assert [event.partial.text for event in ran.of(ToolUpdated)] == ["Searching..."]
+    assert other.texts == ["c1 dogs False"]
+    assert as_tool(SearchWeb()).name == "search_web"
+
+
+async def test_s2_25_content_is_for_the_model_and_details_for_the_screen() -> None:
+    result = ToolResult(content=(TextBlock(text="for the model"),))
+    assert result.details is None
+
+    async def detailed(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        return result.model_copy(update={"details": {"rows": [1, 2]}})
+
+    ran = await run([ScriptedTool(behaviour=detailed)], calls("act"), LITERAL)
+
+    assert "rows" not in ran.texts[0]
+    assert ran.ended("c0").details == {"rows": [1, 2]}
+
+
+@pytest.mark.parametrize("count", [0, 1, 50])
+async def test_s2_26_updates_are_reported_synchronously_any_number_of_times(count: int) -> None:
+    given: list[Any] = []
+
+    async def update(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        tell: Any = context.on_update
+        given.extend([tell(ToolResult.of_text(str(number))) for number in range(count)])
+        return ToolResult()
+
+    ran = await run([ScriptedTool(behaviour=update)], calls("act"), LITERAL)
+
+    assert given == [None] * count
+    assert [event.n for event in ran.of(ToolUpdated)] == list(range(1, count + 1))
+
+
+async def test_s2_27_the_signal_reaches_the_tool_as_an_event_would() -> None:
+    heard: list[str] = []
+
+    async def heed(tool_call_id: str, args: JsonObject, signal: Any, on_update: Any) -> str:
+        await signal.wait()
+        heard.append(f"{signal.is_set()}")
+        return "stopped early"
+
+    bench = Bench([from_function(heed, name="heed", description="heeds")], LITERAL)  # pyright: ignore
+    async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
+        scheduler.submit_all(calls("heed"))
+        finishing = group.create_task(scheduler.finish())
+        await bench.until(ToolStarted)
+        await asyncio.sleep(0)
+        bench.token.cancel("esc")
+
+    assert heard == ["True"]
+    assert "stopped early" in finishing.result().tool_results[0].text
+    assert [event.status for event in bench.events(ToolEnded)] == ["cancelled"]

@@ -1,0 +1,564 @@
+"""Seed 003: a streaming executor; every requirement by its number, in the preset `streaming`."""
+
+import ast
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+import tui_agent
+from tests.agent.harness import BenchMaker
+from tests.agent.harness import ScriptedTool as AgentTool
+from tests.behaviour.seed_words import in_seed_words
+from tests.execution.bench import Bench, settled
+from tests.execution.kit import Doors, FakePolicy, Ran, ScriptedTool, call, calls, run
+from tui_agent.context import ConversationHistory
+from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, execute_tool_calls
+from tui_agent.permissions import PermissionMode, PermissionPolicy
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.events import (
+    ToolBlockedOn,
+    ToolData,
+    ToolEnded,
+    ToolOutput,
+    ToolProgress,
+    ToolQueued,
+)
+from tui_agent.protocol.hooks import DenyCall
+from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, ToolResultMessage, user_message
+from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.tool import Tool, ToolContext, ToolResult
+from tui_agent.providers import Wait, reply
+from tui_agent.providers import call as said_call
+from tui_agent.providers.wire_conversation import WireConversation
+from tui_agent.ui.call_ledger import CallLedger
+
+LITERAL = ExecutionOptions.preset("streaming")
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+
+
+def tools_over(behaviour: Any) -> list[Any]:
+    return [ScriptedTool(behaviour=behaviour), ScriptedTool("look", behaviour, read_only=True)]
+
+
+async def fail(arguments: JsonObject, context: ToolContext) -> ToolResult:
+    raise ValueError("broken")
+
+
+async def order_of(*asked: str, options: ExecutionOptions = LITERAL) -> tuple[list[str], Ran]:
+    """The order in which calls begin."""
+    began: list[str] = []
+
+    async def note(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        began.append(context.call_id)
+        await settled()
+        return ToolResult.of_text(context.call_id)
+
+    return began, await run(tools_over(note), calls(*asked), options)
+
+
+# --- streaming --------------------------------------------------------------------------------------------------------
+
+
+async def test_s3_1_calls_are_queued_grouped_and_run_while_the_answer_still_streams() -> None:
+    doors = Doors()
+    bench = Bench(tools_over(doors), LITERAL)
+    async with bench.scheduler as scheduler:
+        for name, call_id in (("look", "a"), ("act", "b"), ("look", "c")):
+            scheduler.submit(call(name, call_id))
+        await doors.until("a", "c")
+        assert [event.call_id for event in bench.events(ToolQueued)] == ["a", "b", "c"]
+        assert bench.started() == ["a", "c"]
+        doors.open("c")
+        await bench.until(ToolEnded)
+        assert bench.ended() == {"c": "ok"}
+        doors.open("a", "b")
+        result = await scheduler.finish()
+
+    assert [message.call_id for message in result.tool_results] == ["a", "b", "c"]
+
+
+async def test_s3_2_queue_lanes_and_ordered_results_can_be_seen_from_outside() -> None:
+    doors = Doors()
+    bench = Bench(tools_over(doors), LITERAL)
+    async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
+        assert bench.events() == []
+        scheduler.submit_all(calls("look", "look", "act", "act"))
+        group.create_task(scheduler.finish())
+        await doors.until("c0", "c1")
+        await settled()
+        queued = [(event.call_id, event.index, event.safe) for event in bench.events(ToolQueued)]
+        assert queued == [("c0", 0, True), ("c1", 1, True), ("c2", 2, False), ("c3", 3, False)]
+        assert bench.started() == ["c0", "c1"]
+        assert {event.call_id: event.on for event in bench.events(ToolBlockedOn)} == {"c2": ("c0", "c1"), "c3": ("c2",)}
+        doors.open("c0", "c1", "c2", "c3")
+
+    assert [event.index for event in sorted(bench.events(ToolEnded), key=lambda event: event.index)] == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("safe", "together"), [(True, ["c0", "c1"]), (False, ["c0"])])
+async def test_s3_3_whether_calls_run_together_is_the_tools_own_answer(safe: bool, together: list[str]) -> None:
+    doors = Doors()
+    bench = Bench([ScriptedTool(behaviour=doors, safe=safe)], LITERAL)
+    async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
+        scheduler.submit_all(calls("act", "act"))
+        group.create_task(scheduler.finish())
+        await doors.until("c0")
+        await settled()
+        assert doors.arrived == together
+        doors.open("c0", "c1")
+
+
+SAFE: dict[str, JsonObject] = {
+    "read": {"path": "a.txt"},
+    "grep": {"pattern": "x"},
+    "glob": {"pattern": "*"},
+    "bash": {"command": "git status"},
+}
+UNSAFE: dict[str, JsonObject] = {
+    "write": {"path": "a.txt", "content": ""},
+    "edit": {"path": "a.txt", "old_string": "a", "new_string": "b"},
+    "bash": {"command": "make install"},
+}
+
+
+@pytest.mark.parametrize("name", SAFE)
+def test_s3_4_what_has_no_effects_is_safe(tools: dict[str, Tool], name: str) -> None:
+    assert tools[name].is_concurrency_safe(SAFE[name])
+
+
+@pytest.mark.parametrize("name", UNSAFE)
+def test_s3_5_what_has_effects_is_not_and_runs_one_by_one(tools: dict[str, Tool], name: str) -> None:
+    assert not tools[name].is_concurrency_safe(UNSAFE[name])
+
+
+async def test_s3_6_all_safe_calls_run_first_and_together_then_the_others_one_by_one() -> None:
+    doors = Doors()
+    bench = Bench(tools_over(doors), LITERAL)
+    async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
+        scheduler.submit_all(calls("act", "look", "act", "look"))
+        group.create_task(scheduler.finish())
+        await doors.until("c1", "c3")
+        await settled()
+        assert doors.arrived == ["c1", "c3"]
+        doors.open("c1", "c3")
+        await doors.until("c0")
+        await settled()
+        assert doors.arrived == ["c1", "c3", "c0"]
+        doors.open("c0", "c2")
+
+    assert doors.arrived == ["c1", "c3", "c0", "c2"]
+
+
+async def test_s3_7_calls_with_effects_keep_their_order_among_themselves() -> None:
+    began, _ = await order_of("act", "look", "act", "look", "act")
+
+    assert [name for name in began if name in ("c0", "c2", "c4")] == ["c0", "c2", "c4"]
+
+
+async def test_s3_8_results_are_collected_in_the_order_of_the_calls() -> None:
+    began, ran = await order_of("act", "look", "nothing", "look")
+
+    assert began == ["c1", "c3", "c0"]
+    assert [message.call_id for message in ran.result.tool_results] == ["c0", "c1", "c2", "c3"]
+
+
+# --- the pipeline of one call -----------------------------------------------------------------------------------------
+
+
+class Heard:
+    """A policy, hooks and a tool that note when they come."""
+
+    def __init__(self, verdict: str = "allow", veto: bool = False) -> None:
+        self.heard: list[str] = []
+        self.policy = FakePolicy({"act": verdict})
+        self.gate = ApprovalGate(approver=self._person)
+        self.hooks = HookBus()
+        self.hooks.before_tool(self._before)
+        self.hooks.after_tool(self._after)
+        self._veto = veto
+        self.tool = ScriptedTool(behaviour=self._run, schema=SCHEMA)
+
+    async def ran(self, **arguments: Any) -> Ran:
+        asked = [call("act", "c0", **arguments)]
+        return await run([self.tool], asked, LITERAL, hooks=self.hooks, policy=self.policy, gate=self.gate)
+
+    def _person(self, request: Any) -> ApprovalDecision:
+        self.heard.append("dialog")
+        return ApprovalDecision(decision="approve")
+
+    def _before(self, question: Any) -> Any:
+        self.heard.append("pre")
+        return DenyCall("not on a friday") if self._veto else None
+
+    def _after(self, question: Any) -> ToolResult:
+        self.heard.append("post")
+        return ToolResult.of_text(f"{question.result.text}, formatted")
+
+    async def _run(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        self.heard.append("call")
+        context.progress("half")
+        return ToolResult.of_text("done")
+
+
+async def test_s3_9_arguments_are_checked_first_and_where_they_do_not_fit_nothing_else_is_asked() -> None:
+    heard = Heard("ask")
+
+    ran = await heard.ran(path=3)
+
+    assert ran.statuses == ["invalid"]
+    assert "path" in ran.texts[0]
+    assert (heard.heard, heard.policy.checks) == ([], 0)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "heard"),
+    [("allow", ["pre", "call", "post"]), ("ask", ["dialog", "pre", "call", "post"]), ("deny", [])],
+)
+async def test_s3_10_then_permission_allows_asks_or_denies_without_hooks(verdict: str, heard: list[str]) -> None:
+    asked = Heard(verdict)
+
+    ran = await asked.ran(path="x")
+
+    assert asked.heard == heard
+    assert ran.statuses == ["denied_policy" if verdict == "deny" else "ok"]
+
+
+async def test_s3_11_then_the_pre_hooks_and_a_veto_denies_in_their_words() -> None:
+    heard = Heard("ask", veto=True)
+
+    ran = await heard.ran(path="x")
+
+    assert heard.heard == ["dialog", "pre"]
+    assert (ran.texts, ran.statuses) == (["not on a friday"], ["denied_hook"])
+
+
+async def test_s3_12_then_the_call_runs_with_its_progress_streamed() -> None:
+    ran = await Heard().ran(path="x")
+
+    kinds = [one[0] for one in in_seed_words(ran.events)]
+    assert kinds[:3] == ["Start", "Progress", "End"]
+
+
+async def test_s3_13_then_the_post_hooks() -> None:
+    heard = Heard()
+
+    await heard.ran(path="x")
+
+    assert heard.heard == ["pre", "call", "post"]
+
+
+async def test_s3_14_then_the_result_is_formatted_and_returned() -> None:
+    ran = await Heard().ran(path="x")
+
+    assert ran.texts == ["done, formatted"]
+    assert ran.ended("c0").content == ran.result.tool_results[0].content
+
+
+# --- progress ---------------------------------------------------------------------------------------------------------
+
+
+async def test_s3_15_a_tool_gets_arguments_a_context_its_message_and_may_ask_what_it_could_use(
+    bench: BenchMaker,
+) -> None:
+    contexts: list[ToolContext] = []
+    given: list[JsonObject] = []
+
+    async def keep(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        given.append(arguments)
+        contexts.append(context)
+        context.progress("going on")
+        return ToolResult()
+
+    tools = [ScriptedTool(behaviour=keep), ScriptedTool("write", schema=SCHEMA), ScriptedTool("rm")]
+    policy = FakePolicy({"write": "ask", "rm": "deny"})
+    message = AssistantMessage(content=(call("act", "c0", n=1),), stop_reason="tool_use")
+    await execute_tool_calls(tools, message, bus=EventBus(), options=LITERAL, policy=policy)
+
+    (context,) = contexts
+    assert given == [{"n": 1}]
+    assert context.answer is message
+    assert context.can_use("act", {}) == "allow"
+    assert context.can_use("write", {"path": "x"}) == "ask"
+    assert context.can_use("write", {}) == "deny", "its arguments do not fit"
+    assert context.can_use("rm", {}) == "deny"
+    assert context.can_use("nothing", {}) == "deny"
+
+
+async def test_s3_15_in_a_run_the_message_is_the_answer_the_call_stands_in(bench: BenchMaker) -> None:
+    answers: list[Any] = []
+
+    class Keep(AgentTool):
+        """Keeps the answer it was called in."""
+
+        async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+            answers.append(context.answer)
+            return await super().execute(arguments, context)
+
+    b = bench([reply("So.", said_call("keep")), "Done."], Keep("keep"), options=LITERAL)
+    await b.loop.run("Go")
+
+    assert answers == [message for message in b.loop.history.messages() if isinstance(message, AssistantMessage)][:1]
+
+
+async def test_s3_16_progress_names_its_call_and_is_typed() -> None:
+    async def tell(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        context.progress("Reading file...")
+        context.output("partial content")
+        context.emit("rows", {"count": 3})
+        return ToolResult()
+
+    ran = await run([ScriptedTool(behaviour=tell)], calls("act"), LITERAL)
+
+    told = {event.type: event for event in ran.of(ToolProgress) + ran.of(ToolOutput) + ran.of(ToolData)}
+    assert {event.call_id for event in told.values()} == {"c0"}
+    assert told["tool.progress"].text == "Reading file..."
+    assert told["tool.output"].chunk == "partial content"
+    assert (told["tool.data"].kind, told["tool.data"].data) == ("rows", {"count": 3})
+
+
+@pytest.mark.parametrize("count", [0, 1, 100])
+async def test_s3_17_any_number_of_progress_records_and_a_result_of_its_own(count: int) -> None:
+    async def tell(arguments: JsonObject, context: ToolContext) -> Any:
+        for number in range(count):
+            context.progress(f"step {number}")
+        return {"data": "the value"}
+
+    ran = await run([ScriptedTool(behaviour=tell)], calls("act"), LITERAL)
+
+    assert len(ran.of(ToolProgress)) == count
+    assert ran.texts == ["the value"]
+
+
+async def test_s3_18_the_screens_fold_shows_a_clock_output_as_it_comes_and_diffs(
+    tools: dict[str, Tool], root: Path
+) -> None:
+    doors = Doors()
+
+    async def tell(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        context.output("first line\n")
+        context.progress("half way")
+        return await doors(arguments, context)
+
+    ledger = CallLedger()
+    bench = Bench([ScriptedTool(behaviour=tell), tools["write"]], LITERAL)  # pyright: ignore[reportArgumentType]
+    async with bench.scheduler as scheduler, asyncio.TaskGroup() as group:
+        scheduler.submit_all([call("act", "c0"), call("write", "c1", path="new.txt", content="fresh\n")])
+        group.create_task(scheduler.finish())
+        await doors.until("c0")
+        bench.events()
+        for envelope in bench.envelopes:
+            ledger.apply(envelope)
+        act, write = (ledger.calls[place].view for place in (0, 1))
+        assert (act.phase, act.output, act.progress) == ("running", "first line\n", "half way")
+        assert act.started_at is not None
+        assert act.elapsed_ms(act.started_at + 2) == 2_000
+        heard = len(bench.envelopes)
+        doors.open("c0")
+        await bench.until(ToolEnded, 2)
+        for envelope in bench.envelopes[heard:]:
+            ledger.apply(envelope)
+
+    assert (act.status, act.result) == ("ok", "through c0")
+    assert "+fresh" in write.diff
+
+
+# --- mapping results --------------------------------------------------------------------------------------------------
+
+
+async def test_s3_19_the_result_is_mapped_to_a_block_with_the_id_of_its_call() -> None:
+    message = AssistantMessage(content=tuple(calls("act", "act")), stop_reason="tool_use")
+    ran = await run([ScriptedTool()], message.tool_calls, LITERAL)
+
+    conversation = WireConversation(marks=False).to_json([user_message("go"), message, *ran.result.tool_results])
+    wire = json.loads(b"[" + b"".join(conversation) + b"]")
+    blocks = [block for one in wire for block in one["content"] if block["type"] == "tool_result"]
+    assert [block["tool_use_id"] for block in blocks] == ["c0", "c1"]
+    assert all("act {}" in json.dumps(block["content"]) for block in blocks)
+
+
+async def long_result(arguments: JsonObject, context: ToolContext) -> ToolResult:
+    return ToolResult.of_text("\n".join(f"line {number}" for number in range(2_000)))
+
+
+async def test_s3_20_long_results_are_cut_to_fit() -> None:
+    options = ExecutionOptions.preset("streaming", result_limit=1_000)
+
+    ran = await run([ScriptedTool(behaviour=long_result)], calls("act"), options)
+
+    assert len(ran.texts[0]) <= 1_000
+    assert ran.texts[0].startswith("line 0\n")
+    assert ran.texts[0].endswith("line 1999")
+    assert ran.ended("c0").truncated
+
+
+async def test_s3_21_long_results_are_kept_whole_in_a_file_whose_path_stands_in_the_message(tmp_path: Path) -> None:
+    options = ExecutionOptions.preset("streaming", result_limit=1_000, archive_dir=tmp_path)
+
+    ran = await run([ScriptedTool(behaviour=long_result)], calls("act"), options)
+
+    kept = ran.ended("c0").persisted_path
+    assert kept is not None
+    assert kept in ran.texts[0]
+    assert Path(kept).read_text("utf-8") == (await long_result({}, ToolContext("c", "act"))).text
+
+
+def test_s3_22_long_results_can_be_summarised_later_with_the_conversation() -> None:
+    asked = AssistantMessage(content=tuple(calls("act")), stop_reason="tool_use")
+    result = ToolResultMessage(call_id="c0", tool_name="act", content=ToolResult.of_text("x" * 50_000).content)
+    history = ConversationHistory([user_message("go"), asked, result, user_message("and now?")])
+    before = history.estimated_tokens()
+
+    removed = history.splice_range(1, 3, user_message("The act gave fifty thousand x.", "notice"))
+
+    assert [entry.message for entry in removed] == [asked, result]
+    assert history.estimated_tokens() < before / 100
+    assert history.sound
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+async def next_request(bench: BenchMaker, tool: AgentTool, **config: Any) -> str:
+    """What the model reads after a call of `tool`, whose run goes on."""
+    b = bench([reply(said_call(tool.name)), "I see."], tool, options=LITERAL, **config)
+    report = await b.loop.run("Go")
+    assert report.reason == "done"
+    return b.sent(1)[-1]
+
+
+async def test_s3_23_a_validation_error_goes_to_the_model_which_can_try_again(bench: BenchMaker) -> None:
+    class Picky(AgentTool):
+        """Wants a path."""
+
+        def __init__(self) -> None:
+            super().__init__("picky")
+            self.spec = self.spec.model_copy(update={"input_schema": SCHEMA})
+
+    tool = Picky()
+    b = bench([reply(said_call("picky")), reply(said_call("picky", path="x")), "Good."], tool, options=LITERAL)
+    await b.loop.run("Go")
+
+    assert b.sent(1)[-1].startswith("tool_result: Invalid arguments for picky:\n- arguments: 'path' is a required")
+    assert tool.runs == [{"path": "x"}]
+
+
+async def test_s3_24_a_denial_goes_to_the_model_which_can_adapt(bench: BenchMaker) -> None:
+    policy = FakePolicy({"act": "deny"})
+
+    assert await next_request(bench, AgentTool("act"), policy=policy) == "tool_result: Permission denied: act is deny"
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process lives and is not only waiting to be buried."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+async def test_s3_25_a_call_that_is_too_slow_has_its_process_killed_and_says_so(
+    tools: dict[str, Tool], root: Path
+) -> None:
+    command = "sleep 1000 & echo $! > pid; wait"
+    asked = [call("bash", "c0", command=command, timeout=0.5)]
+    policy = PermissionPolicy(root, mode=PermissionMode.ALLOW)
+
+    ran = await run([tools["bash"]], asked, LITERAL, policy=policy)  # pyright: ignore[reportArgumentType]
+
+    assert ran.statuses == ["timeout"]
+    assert "timed out after 0.5 s" in ran.texts[0]
+    assert not is_running(int((root / "pid").read_text()))
+
+
+async def test_s3_26_an_exception_is_caught_and_told_with_its_stack_trace() -> None:
+    ran = await run([ScriptedTool("fail", fail)], calls("fail"), LITERAL)
+
+    assert ran.texts[0].startswith("broken\n\nTraceback (most recent call last):")
+    assert 'raise ValueError("broken")' in ran.texts[0]
+    assert ran.result.tool_results[0].is_error
+
+
+async def test_s3_27_a_veto_is_answered_in_the_hooks_own_words() -> None:
+    ran = await Heard(veto=True).ran(path="x")
+
+    assert ran.texts == ["not on a friday"]
+    assert ran.result.tool_results[0].is_error
+
+
+async def test_s3_28_every_error_reaches_the_model_as_a_result() -> None:
+    hooks = HookBus()
+    hooks.before_tool(lambda question: DenyCall("veto") if question.call.name == "vetoed" else None)
+    tools = [*tools_over(fail), ScriptedTool("vetoed"), ScriptedTool("denied"), ScriptedTool("picky", schema=SCHEMA)]
+    asked = [*calls("act", "vetoed", "denied", "picky", "nothing"), ToolCall(id="c5", name="act", malformed="cut")]
+
+    ran = await run(tools, asked, LITERAL, hooks=hooks, policy=FakePolicy({"denied": "deny"}))
+
+    assert ran.statuses == ["error", "denied_hook", "denied_policy", "invalid", "not_found", "invalid"]
+    assert all(message.is_error and message.text for message in ran.result.tool_results)
+    assert [message.call_id for message in ran.result.tool_results] == [one.id for one in asked]
+
+
+def imports_of(room: str, name: str) -> set[str]:
+    """The modules a file of ours imports from, without their packages."""
+    tree = ast.parse((Path(tui_agent.__file__).parent / room / f"{name}.py").read_text("utf-8"))
+    return {(node.module or "").rpartition(".")[2] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+
+
+def test_s3_29_executing_ordering_and_the_query_loop_are_separate_parts() -> None:
+    executor, scheduler, turn = (
+        imports_of("execution", "executor"),
+        imports_of("execution", "scheduler"),
+        imports_of("agent", "turn"),
+    )
+
+    assert not executor & {"scheduler", "turn", "attempt", "conflict_order"}
+    assert "executor" in scheduler
+    assert not scheduler & {"turn", "attempt", "admission", "tool_execution"}
+    assert "execution" in turn
+    assert not turn & {"executor", "scheduler"}
+
+
+# --- the preset, whole ------------------------------------------------------------------------------------------------
+
+
+async def test_the_preset_tells_these_events_of_a_whole_streamed_turn(bench: BenchMaker) -> None:
+    """Reads start before their answer ends; effects behind it, one by one; results in call order, then the request."""
+    gate, reached = asyncio.Event(), asyncio.Event()
+    look, act = AgentTool("look", read_only=True), AgentTool("act")
+    answer = reply(said_call("act", n=1), said_call("look"), Wait(gate, reached), said_call("act", n=2))
+    b = bench([answer, "Done."], look, act, options=LITERAL)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await reached.wait()
+        while not b.of(ToolEnded):
+            await asyncio.sleep(0)
+        gate.set()
+
+    lines = [
+        f"{event.type} {getattr(event, 'call_id', None) or getattr(event, 'role', '')}".strip()
+        for event in b.events
+        if event.type.startswith(("tool.", "message.")) and event.type not in ("message.delta", "message.ended")
+    ]
+    assert lines == [
+        "message.started user",
+        "message.started assistant",
+        "tool.batch_started",
+        "tool.queued call_1",
+        "tool.queued call_2",
+        "tool.started call_2",
+        "tool.ended call_2",
+        "tool.queued call_3",
+        "tool.started call_1",
+        "tool.ended call_1",
+        "tool.started call_3",
+        "tool.ended call_3",
+        "message.started call_1",
+        "message.started call_2",
+        "message.started call_3",
+        "tool.batch_ended",
+        "message.started assistant",
+    ]
