@@ -12,16 +12,17 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent.agent import AgentLoop, AgentLoopConfig, RetryPolicy
-from tui_agent.execution import ApprovalGate, ExecutionOptions
+from tui_agent.execution import ApprovalGate, Batched, ExecutionOptions, HookBus, Parallel, Sequential
 from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.hooks import BeforeTool, DenyCall
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.providers import ScriptedProvider, Wait, call, fail, reply
-from tui_agent.providers.scripted_provider import Step
+from tui_agent.providers.scripted_provider import Call, Step
 
 
 class Notes:
@@ -63,6 +64,9 @@ class ReadNote(Tool):
 
     def subject(self, arguments: JsonObject) -> Subject:
         return PathSubject(arguments["path"], "read")
+
+    def interruptible(self, arguments: JsonObject) -> bool:
+        return True
 
     def summarise(self, arguments: JsonObject) -> str:
         return str(arguments.get("path", ""))
@@ -121,6 +125,7 @@ class Stage:
         mode: PermissionMode = PermissionMode.ALLOW,
         rules: Iterable[Rule] = (),
         options: ExecutionOptions | None = None,
+        hooks: HookBus | None = None,
         person: Callable[[AgentLoop], Awaitable[None]] | None = None,
     ) -> None:
         """Runs the agent to its end; `person` lives beside it."""
@@ -133,6 +138,7 @@ class Stage:
                 policy=PermissionPolicy(self.notes.root, rules=tuple(rules), mode=mode),
                 gate=ApprovalGate(interactive=True),
                 options=options or ExecutionOptions(),
+                hooks=hooks,
                 retry=RetryPolicy(first_wait=0),
             )
         )
@@ -231,6 +237,50 @@ async def _steering(stage: Stage) -> None:
     await stage.run("Change the plan twice and read the list.", steps, options=options, person=person)
 
 
+async def _steered(stage: Stage, calls: Iterable[Call], options: ExecutionOptions) -> None:
+    """A message comes while the first call runs; then that call may go on."""
+    stage.notes.held = {"plan.txt"}
+
+    async def person(loop: AgentLoop) -> None:
+        await stage.told("tool.started", call_id="call_1")
+        loop.steer("Once is enough.")
+        if options.steering != "interrupt":
+            stage.notes.go_on["plan.txt"].set()
+
+    await stage.run("Look after the notes.", [reply(*calls), "As you like."], options=options, person=person)
+
+
+async def _steering_between_calls(stage: Stage) -> None:
+    calls = [call("read", path="plan.txt"), call("read", path="todo.txt"), call("write", path="todo.txt", text="Rest.")]
+    await _steered(stage, calls, ExecutionOptions(strategy=Sequential()))
+
+
+async def _steering_between_batches(stage: Stage) -> None:
+    calls = [call("read", path=name) for name in ("plan.txt", "todo.txt", "todo.txt")]
+    await _steered(stage, calls, ExecutionOptions(strategy=Batched(2)))
+
+
+async def _steering_after_batch(stage: Stage) -> None:
+    calls = [call("read", path="plan.txt"), call("write", path="todo.txt", text="Rest.")]
+    await _steered(stage, calls, ExecutionOptions(strategy=Parallel()))
+
+
+async def _steering_interrupt(stage: Stage) -> None:
+    calls = [call("read", path="plan.txt"), call("write", path="plan.txt", text="Paint the wall.")]
+    options = ExecutionOptions(steering_mode="interrupt", stream_tools="off", grace=0)
+    await _steered(stage, calls, options)
+
+
+async def _veto(stage: Stage) -> None:
+    def keep_the_plan(question: BeforeTool) -> DenyCall | None:
+        return DenyCall("the plan stays as it is") if question.arguments["path"] == "plan.txt" else None
+
+    hooks = HookBus()
+    hooks.before_tool(keep_the_plan)
+    steps = [reply(call("write", path="plan.txt", text="Paint the wall.")), "Then it stays."]
+    await stage.run("Change the plan.", steps, hooks=hooks)
+
+
 async def _approval(stage: Stage) -> None:
     async def person(loop: AgentLoop) -> None:
         request = await stage.told("approval.requested")
@@ -278,6 +328,21 @@ async def _cancel(stage: Stage) -> None:
     await stage.run("Change the plan twice.", steps, options=ExecutionOptions(grace=0.01), person=person)
 
 
+async def _adoption(stage: Stage) -> None:
+    stage.notes.held = {"plan.txt"}
+    began = asyncio.Event()
+
+    async def person(loop: AgentLoop) -> None:
+        await stage.told("tool.started", call_id="call_1")
+        began.set()
+        await stage.told("tool.started", call_id="call_2")
+        stage.notes.go_on["plan.txt"].set()
+
+    cut = reply(call("read", path="plan.txt"), Wait(began), fail("network", "the connection was closed"))
+    whole = reply(call("read", path="plan.txt"))
+    await stage.run("What is the plan?", [cut, whole, "To paint the door."], person=person)
+
+
 async def _retry(stage: Stage) -> None:
     cut = reply("The plan is", fail("network", "the connection was closed"))
     await stage.run("What is the plan?", [cut, "The plan is to paint the door."])
@@ -309,10 +374,36 @@ SCENES = (
         _streaming,
     ),
     Scene(
-        "Steering",
+        "Steering between calls",
+        "Mode `between_calls`, which `Sequential` implies: the call that runs goes on to its end, every later one is "
+        "skipped, and the message lands behind the results.",
+        _steering_between_calls,
+    ),
+    Scene(
+        "Steering between batches",
+        "Mode `between_batches`, which `Batched` implies: the batch that runs goes on to its end; no later one begins.",
+        _steering_between_batches,
+    ),
+    Scene(
+        "Steering after the batch",
+        "Mode `after_batch`, which `Parallel` implies: nothing is skipped; the message lands behind all results.",
+        _steering_after_batch,
+    ),
+    Scene(
+        "Steering that interrupts",
+        "Mode `interrupt`: a call that runs and may be interrupted is cancelled at once, and nothing else begins.",
+        _steering_interrupt,
+    ),
+    Scene(
+        "Steering before effects",
         "The default mode, `before_effects`: the call that runs goes on to its end, calls with effects that have not "
         "begun are skipped, reads run, and the message lands behind the results. (Here, too, with `stream_tools=off`.)",
         _steering,
+    ),
+    Scene(
+        "A veto",
+        "A hook that is asked before the call denies it, in its own words: the call ends without a start.",
+        _veto,
     ),
     Scene(
         "An approval, answered",
@@ -340,6 +431,12 @@ SCENES = (
         "A retry after a cut stream",
         "The begun message is thrown away, then the model is asked again; nothing of it stays in the conversation.",
         _retry,
+    ),
+    Scene(
+        "A retry that takes over a call",
+        "The read had begun when the stream broke. The call of the next answer that asks for the same owns it from "
+        "there (`adopted_from`): the tool runs once, and is answered once.",
+        _adoption,
     ),
 )
 """Every sequence, in the order of the page."""

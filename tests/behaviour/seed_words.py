@@ -1,4 +1,4 @@
-"""What a run told, in the words of the seeds (engine §5.4), so that whole sequences can be compared with their text."""
+"""What a run told, in the words of the seeds (engine §5.4): so whole sequences can be compared with their text."""
 
 from collections.abc import Iterable
 from typing import Any

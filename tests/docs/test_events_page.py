@@ -69,18 +69,57 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "msg_2 text",
         "message.ended msg_2",
     ),
-    "Steering": (
+    "Steering between calls": (
+        "tool.started call_1",
+        "steering.queued",
+        "call_1 read status=ok",
+        "call_2 read status=skipped_steering",
+        "call_3 write status=skipped_steering",
+        "steering.delivered",
+    ),
+    "Steering between batches": (
+        "steering.queued",
+        "call_1 read status=ok",
+        "call_3 read status=skipped_steering",
+        "steering.delivered",
+    ),
+    "Steering after the batch": (
+        "steering.queued",
+        "call_1 read status=ok",
+        "tool_result call_2",
+        "steering.delivered",
+    ),
+    "Steering that interrupts": (
+        "tool.started call_1",
+        "steering.queued",
+        "call_1 read status=interrupted",
+        "call_2 write status=skipped_steering",
+        "steering.delivered",
+    ),
+    "Steering before effects": (
         "steering.queued",
         "call_2 write status=skipped_steering",
         "call_1 write status=ok",
         "steering.delivered msg_3",
         "message.ended msg_3",
     ),
+    "A veto": ("hook.started", "hook.ended", "action=deny", "call_1 write status=denied_hook", "reason=done"),
     "An approval, answered": ("approval.requested", "decision=approve", "tool.started", "status=ok"),
     "Two denials": ("decision=deny source=rule", "status=denied_policy", "by=user", "status=denied_user"),
     "A timeout": ("tool.started", "status=timeout", "reason=done"),
     "A cancel": ("code=abort_requested", "status=cancelled", "status=cancelled", "tool_result", "reason=aborted"),
     "A retry after a cut stream": ("message.discarded", "step.retry", "message.started", "reason=done"),
+    "A retry that takes over a call": (
+        "tool.started call_1",
+        "message.discarded",
+        "call_1 read status=cancelled",
+        "step.retry",
+        "tool.queued call_2",
+        "adopted_from=call_1",
+        "call_2 read status=ok",
+        "tool_result call_2",
+        "reason=done",
+    ),
 }
 """What must be seen in each tree, in this order."""
 
