@@ -7,6 +7,7 @@ from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
+from tui_agent.context.guard import ContextGuard
 from tui_agent.context.history import ConversationHistory
 from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, write_layer
 from tui_agent.protocol.bus import EventBus
@@ -28,6 +29,7 @@ from tui_agent.protocol.tool import Tool
 
 from .agent_state import AgentState, make_agent
 from .agent_stream import AgentStream
+from .compactor import make_room, undo
 from .loop_config import AgentLoopConfig
 from .run import OWNER, AgentRun
 from .run_input import Trigger, UserInput, as_messages, as_user_message
@@ -206,6 +208,33 @@ class AgentLoop:
         """
         self._agent.tools.add(tool)
 
+    # --- the size of the conversation ---------------------------------------------------------------------------------
+
+    async def compact(self, focus: str = "") -> bool:
+        """Makes the conversation shorter now, at least by half if it can be; whether that succeeded, which is told with
+        the reason in `compaction.ended`.
+
+        Args:
+            focus: what the summary should not lose.
+
+        Raises:
+            AlreadyRunningError: a run goes on.
+            ConfigurationError: this agent has no context guard.
+        """
+        guard = self._idle_guard()
+        self._agent.history.repair()
+        return await make_room(self._agent, guard, self._agent.spend, trigger="manual", forced=True, focus=focus)
+
+    def undo_compaction(self) -> None:
+        """Takes the last compaction back; what was said since then stays.
+
+        Raises:
+            AlreadyRunningError: a run goes on.
+            CompactionError: there is none, or it cannot be taken back any more.
+            ConfigurationError: this agent has no context guard.
+        """
+        undo(self._agent, self._idle_guard())
+
     # --- keeping and taking up again ----------------------------------------------------------------------------------
 
     def dump(self) -> AgentLoopSnapshot:
@@ -288,6 +317,14 @@ class AgentLoop:
             return await run.execute()
         finally:
             self._run = None
+
+    def _idle_guard(self) -> ContextGuard:
+        if self._run is not None:
+            raise AlreadyRunningError
+        guard = self._agent.config.guard
+        if guard is None:
+            raise ConfigurationError("this agent has no context guard; its conversation stays as it is")
+        return guard
 
     @contextmanager
     def _lent(self, tools: Sequence[Tool]) -> Generator[None]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+from tui_agent.context.guard import ContextGuard
 from tui_agent.context.history import ConversationHistory
 from tui_agent.context.registry import ContextLayer
 from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, ToolGuardrails
@@ -69,6 +70,8 @@ class AgentLoopConfig:
     """Looks at each call and each result (C38)."""
     max_steps: int | None = None
     """Most steps of one run, checked after each (C35); None: no cap; 0 and less: `DEFAULT_MAX_STEPS`."""
+    guard: ContextGuard | None = field(default_factory=ContextGuard)
+    """Makes the conversation shorter before it no longer fits into the model's window (S4-91); None: nobody does."""
     budget: Budget = field(default_factory=Budget)
     """What one run may use."""
     repetition: RepetitionLimits | None = field(default_factory=RepetitionLimits)

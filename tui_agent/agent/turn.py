@@ -19,6 +19,7 @@ from tui_agent.protocol.reports import StepReport
 
 from .agent_state import AgentState
 from .attempt import Attempt, EmptyAnswerError, Problem
+from .compactor import make_room, room_is_needed
 from .guardrails import GuardrailContext, GuardrailKind, first_trip
 from .interrupt import Brakes, unless_cancelled
 from .run_report import Ending, RunTally
@@ -62,6 +63,7 @@ class Turn:
         self._usage = Usage()
         self._model_ms = 0.0
         self._empty_answers = 0
+        self._made_room = False
         self._step_is_open = False
 
     async def take(self) -> None:
@@ -75,6 +77,8 @@ class Turn:
         self._tell(StepStarted(index=place.index, kind=place.kind))
         self._step_is_open = True
         try:
+            if room_is_needed(self._agent):
+                await self._make_room()
             if await self._passes("input"):
                 await self._ask()
         finally:
@@ -99,7 +103,7 @@ class Turn:
             attempt = Attempt(self._agent, scheduler, token, self._take_stock)
             try:
                 problem = await attempt.listen(self._request())
-                wait = None if problem is None else self._wait_after(problem, number)
+                wait = None if problem is None else await self._wait_after(problem, number)
                 if problem is None:
                     await self._settle(attempt)
                 elif wait is not None and isinstance(problem, ProviderError):
@@ -172,7 +176,7 @@ class Turn:
 
     # --- no answer ----------------------------------------------------------------------------------------------------
 
-    def _wait_after(self, problem: Problem, number: int) -> float | None:
+    async def _wait_after(self, problem: Problem, number: int) -> float | None:
         """Seconds to wait before the next attempt; None: this was the last one, and `ending` says why."""
         if self._brakes.now.is_set() or not isinstance(problem, ProviderError):
             self.ending = Ending("aborted", error=self._brakes.now.reason)
@@ -183,6 +187,8 @@ class Turn:
         if isinstance(problem, EmptyAnswerError):
             self._empty_answers += 1
             wait = 0.0 if self._empty_answers == 1 else None
+        elif problem.kind == "context_exceeded" and not self._made_room:
+            wait = 0.0 if await self._make_room(forced=True) else None
         else:
             wait = self._agent.config.retry.wait_before(number + 1, problem)
         if wait is None:
@@ -206,6 +212,14 @@ class Turn:
             )
         )
 
+    async def _make_room(self, *, forced: bool = False) -> bool:
+        """Has the conversation made shorter, once a turn at most; never between calls and their results."""
+        guard, self._made_room = self._agent.config.guard, True
+        if guard is None:
+            return False
+        making = make_room(self._agent, guard, self._spend, trigger="automatic", forced=forced)
+        return await unless_cancelled(self._brakes.now, making)
+
     # --- the books ----------------------------------------------------------------------------------------------------
 
     def _take_stock(self, attempt: Attempt) -> None:
@@ -213,12 +227,15 @@ class Turn:
         self._model_ms += attempt.model_ms
         self._usage = self._usage + attempt.state.usage
         if attempt.state.usage != Usage():
-            self._tally.spend(attempt.state.usage, self._agent.spend(attempt.state.usage))
+            self._spend(attempt.state.usage)
         if attempt.answer is not None:
             self.answer = attempt.answer
             self._tally.final_text = attempt.answer.text or self._tally.final_text
             self._agent.tell_context(attempt.answer)
             self._end_step()
+
+    def _spend(self, usage: Usage) -> None:
+        self._tally.spend(usage, self._agent.spend(usage))
 
     def _end_step(self) -> None:
         if self._step_is_open:

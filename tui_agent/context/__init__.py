@@ -1,6 +1,7 @@
 """Remembers: the conversation, the layers of the system prompt, and the files people wrote for agents."""
 
 from .entries import HistoryEntry, HistorySnapshot, MessageView
+from .guard import Compaction, ContextGuard, GuardOptions
 from .history import ConversationHistory
 from .instructions import load_instructions
 from .layers import CONTEXT_LAYER, LEGACY_LAYER, SYSTEM_LAYER, system_parts, write_layer
@@ -12,9 +13,12 @@ __all__ = [
     "CONTEXT_LAYER",
     "LEGACY_LAYER",
     "SYSTEM_LAYER",
+    "Compaction",
+    "ContextGuard",
     "ContextLayer",
     "ContextRegistry",
     "ConversationHistory",
+    "GuardOptions",
     "HistoryEntry",
     "HistorySnapshot",
     "LayerChange",

@@ -3,7 +3,7 @@
 Appending is constant time, and so is reading: a step looks at the conversation through a view and copies nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, Message, ToolCall, Usage, new_id
 
@@ -28,6 +28,7 @@ class ConversationHistory:
         self.registry = registry or ContextRegistry()
         """The layers of the system prompt."""
         self.metadata: JsonObject = {}
+        self._version = 0
         self._start_over([])
         for message in messages:
             self.append(message)
@@ -53,6 +54,11 @@ class ConversationHistory:
     @system.setter
     def system(self, text: str) -> None:
         write_layer(self.registry, LEGACY_LAYER, text, "history")
+
+    @property
+    def version(self) -> int:
+        """Grows with each change of the messages: what was planned for an earlier one no longer fits (P70)."""
+        return self._version
 
     @property
     def sound(self) -> bool:
@@ -110,6 +116,10 @@ class ConversationHistory:
             return self._since_anchor + estimate_text(self.system)
         return self._anchor_tokens + self._since_anchor
 
+    def guessed_tokens(self) -> int:
+        """The same guessed from letters alone, whatever was counted; linear time."""
+        return sum(entry.tokens for entry in self._entries) + estimate_text(self.system)
+
     @property
     def is_anchored(self) -> bool:
         """Whether the estimate rests on a provider's count."""
@@ -129,13 +139,30 @@ class ConversationHistory:
         The anchor is given up if the range includes or precedes it. A range that does not exist changes nothing and
         returns nothing. Views handed out before keep what they showed.
         """
+        return self.replace_range(start, end, (replacement,))
+
+    def replace_range(self, start: int, end: int, replacements: Iterable[Message]) -> tuple[HistoryEntry, ...]:
+        """The same with any number of messages in place of the range."""
         if not 0 <= start < end <= len(self._entries):
             return ()
         before, removed, after = self._entries[:start], self._entries[start:end], self._entries[end:]
         anchor = (self._anchor_tokens, self._anchor_index) if start > self._anchor_index else (0, -1)
-        entry = HistoryEntry(index=start, message=replacement, tokens=estimate_message(replacement))
-        self._start_over([*before, entry, *after], *anchor)
+        self._start_over([*before, *map(_bare_entry, replacements), *after], *anchor)
         return tuple(removed)
+
+    def replace_messages(self, replacements: Mapping[str, Message]) -> int:
+        """Puts other messages in place of those with these ids; returns how many there were. The anchor is given up if
+        it counted one of them."""
+        places = [place for place, entry in enumerate(self._entries) if entry.message.id in replacements]
+        if places:
+            entries = list(self._entries)
+            for place in places:
+                message = replacements[entries[place].message.id]
+                update = {"message": message, "tokens": estimate_message(message)}
+                entries[place] = entries[place].model_copy(update=update)
+            anchored = places[0] > self._anchor_index
+            self._start_over(entries, *((self._anchor_tokens, self._anchor_index) if anchored else (0, -1)))
+        return len(places)
 
     def repair(self) -> Repaired:
         """Makes the conversation one that a model accepts; does nothing, and takes no time, if it already is."""
@@ -197,6 +224,7 @@ class ConversationHistory:
         self._since_anchor = sum(entry.tokens for entry in self._entries[anchor_index + 1 :])
 
     def _add(self, entry: HistoryEntry) -> None:
+        self._version += 1
         self._entries.append(entry)
         self._messages.append(entry.message)
         self._check.add(entry.message)

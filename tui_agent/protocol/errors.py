@@ -8,6 +8,7 @@ TuiAgentError
 ├── InvalidArgumentsError       a tool call's arguments do not fit its schema
 ├── ToolError                   a tool failed in a way the model should read
 ├── ProviderError               the model could not be asked, or its answer broke off
+├── CompactionError             a conversation could not be made shorter, or that could not be undone
 └── SessionError                a stored session could not be read or written
 ```
 
@@ -94,6 +95,10 @@ class ProviderError(TuiAgentError):
     def retryable(self) -> bool:
         """Whether the same request may succeed later; never for a request that was refused as such."""
         return self.kind in RETRYABLE_KINDS
+
+
+class CompactionError(TuiAgentError):
+    """A conversation could not be made shorter, or that could not be undone; it is as it was."""
 
 
 class SessionError(TuiAgentError):

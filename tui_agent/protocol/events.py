@@ -9,7 +9,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
-from .messages import JsonObject, Message, StopReason, Usage, UserBlock, UserKind, UserMessage, Word
+from .messages import (
+    JsonObject,
+    Message,
+    StopReason,
+    ToolResultMessage,
+    Usage,
+    UserBlock,
+    UserKind,
+    UserMessage,
+    Word,
+)
 from .permissions import ApprovalRequest, DecisionPart, DecisionSource, GrantScope, PermissionMode, Verdict
 from .reports import AgentRunReport, Metric, RunReason
 from .tool import Preview, ToolResult
@@ -532,13 +542,33 @@ class CompactionStarted(Word):
 
 
 class CompactionEnded(Word):
-    """The conversation was shortened, or not."""
+    """The conversation was shortened, or not. Enough is told to do the same to a conversation read from a journal."""
 
     type: Literal["compaction.ended"] = "compaction.ended"
     ok: bool
     tokens_after: int
     removed: int
+    """Number of messages that are gone."""
     error: str | None = None
+    tokens_before: int = 0
+    strategy: str = ""
+    """How it came about: `summary` by a model, `digest` without one, `trim` where only results were cut."""
+    first_removed: str | None = None
+    """Id of the first message of the range that is gone."""
+    last_removed: str | None = None
+    replacement: UserMessage | None = None
+    """What stands in its place."""
+    cut: tuple[ToolResultMessage, ...] = ()
+    """Results as they are now, under their ids."""
+
+
+class CompactionUndone(Word):
+    """The last compaction was taken back."""
+
+    type: Literal["compaction.undone"] = "compaction.undone"
+    tokens_after: int
+    restored: int
+    """Number of messages that are there again."""
 
 
 class UsageUpdated(Word):
@@ -842,6 +872,7 @@ AgentEvent = Annotated[
     | ContextUsage
     | CompactionStarted
     | CompactionEnded
+    | CompactionUndone
     | UsageUpdated
     | CheckpointSaved
     | CheckpointRestored

@@ -41,6 +41,7 @@ DURABLE = frozenset(
         "approval.requested",
         "approval.resolved",
         "compaction.ended",
+        "compaction.undone",
         "session.created",
         "session.loaded",
         "session.renamed",

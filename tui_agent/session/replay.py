@@ -10,6 +10,8 @@ from typing import Literal, assert_never
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     AgentEvent,
+    CompactionEnded,
+    CompactionUndone,
     MessageDiscarded,
     MessageEnded,
     MessageStarted,
@@ -165,6 +167,10 @@ class _HistoryFold:
     records: dict[str, CallRecord] = field(default_factory=dict[str, CallRecord])
     seen: set[str] = field(default_factory=set[str])
     asked: _Asked | None = None
+    condensed: list[list[Message]] = field(default_factory=list[list[Message]])
+    """The conversation as it was before each compaction that was not taken back."""
+    lengths: list[int] = field(default_factory=list[int])
+    """Messages right after each of them."""
 
     def apply(self, event: AgentEvent) -> None:
         """Takes the next event that is not about a discarded message."""
@@ -176,6 +182,10 @@ class _HistoryFold:
             case MessageEnded(message=message) if message.id not in self.seen:
                 self.seen.add(message.id)
                 self._add(message)
+            case CompactionEnded(ok=True):
+                self._condense(event)
+            case CompactionUndone():
+                self._undo_condensing()
             case _:
                 pass
 
@@ -186,17 +196,38 @@ class _HistoryFold:
             return
         if not message.content:
             return
-        if self.asked is not None:
-            self.done.extend(self._answers(self.asked, at_end=False))
-            for call in self.asked.calls:
-                self.records.pop(call.id, None)
-            self.asked = None
+        self._close_asked()
         if isinstance(message, AssistantMessage):
             if not self.done or _was_finished(self.done[-1]):
                 self.done.append(_lost_message(message))
             if calls := message.tool_calls:
                 self.asked = _Asked(calls, message.timestamp, [None] * len(calls))
         self.done.append(message)
+
+    def _close_asked(self) -> None:
+        """The results of the last message are complete, or never will be."""
+        if self.asked is not None:
+            self.done.extend(self._answers(self.asked, at_end=False))
+            for call in self.asked.calls:
+                self.records.pop(call.id, None)
+            self.asked = None
+
+    def _condense(self, event: CompactionEnded) -> None:
+        """Does to the conversation what was done to it then; a range that is not there any more is left alone."""
+        self._close_asked()
+        self.condensed.append(list(self.done))
+        cut: dict[str, Message] = {message.id: message for message in event.cut}
+        self.done = [cut.get(message.id, message) for message in self.done]
+        ids = [message.id for message in self.done]
+        if event.replacement is not None and event.first_removed in ids and event.last_removed in ids:
+            start, end = ids.index(event.first_removed), ids.index(event.last_removed) + 1
+            self.done[start:end] = [event.replacement]
+        self.lengths.append(len(self.done))
+
+    def _undo_condensing(self) -> None:
+        if self.condensed:
+            self._close_asked()
+            self.done = [*self.condensed.pop(), *self.done[self.lengths.pop() :]]
 
     def messages(self) -> tuple[Message, ...]:
         """Everything, with the last calls answered."""

@@ -4,6 +4,7 @@ from tui_agent.protocol.events import (
     AgentEvent,
     BackgroundEnded,
     CompactionEnded,
+    CompactionUndone,
     Failed,
     GuardrailTripped,
     HookFailed,
@@ -133,6 +134,8 @@ def _session_note(event: AgentEvent) -> Note | None:
             )
         case CompactionEnded(error=error):
             return "warning", f"The conversation could not be shortened{f': {error}' if error else ''}"
+        case CompactionUndone(restored=restored):
+            return "notice", f"Shortening taken back: {count_text(restored, 'message')} as before"
         case PlanResolved(accepted=accepted, note=note):
             return "notice", f"Plan {'accepted' if accepted else 'not accepted'}{f': {note}' if note else ''}"
         case QuestionAsked(text=text, options=options):

@@ -1,0 +1,204 @@
+"""Conversations that become too long for the model's window (S4-91, P69, P70)."""
+
+import asyncio
+
+import pytest
+
+from tests.session.folded import same_conversation
+from tui_agent.context import ContextGuard, GuardOptions
+from tui_agent.context.condense import condensed
+from tui_agent.protocol.errors import AlreadyRunningError, CompactionError, ConfigurationError
+from tui_agent.protocol.events import CompactionEnded, CompactionStarted, CompactionUndone, StepRetry, Warned
+from tui_agent.protocol.messages import JsonObject, Usage
+from tui_agent.protocol.provider import ModelInfo
+from tui_agent.protocol.tool import ToolContext, ToolResult
+from tui_agent.providers import Wait, call, fail, reply
+from tui_agent.providers.scripted_provider import Reply
+
+from .harness import Bench, BenchMaker, ScriptedTool
+
+WINDOW = 10_000
+DIGEST = GuardOptions(strategy="digest")
+
+
+class WordyTool(ScriptedTool):
+    """Answers with something different and long each time."""
+
+    async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        await super().execute(arguments, context)
+        return ToolResult.of_text(f"{len(self.runs)}: " + "word " * 150)
+
+
+def looks(count: int, *, read: int = 0) -> list[Reply]:
+    """Answers with one call each; the last of them counts `read` tokens of input."""
+    usages = [Usage(input_tokens=10)] * (count - 1) + [Usage(input_tokens=read or 10)]
+    return [reply(f"Look {place}.", call("look", n=place), usage=usage) for place, usage in enumerate(usages)]
+
+
+def made(bench: BenchMaker, *steps: object, options: GuardOptions = DIGEST, **config: object) -> Bench:
+    b = bench(steps, WordyTool("look"), guard=ContextGuard(options), **config)  # pyright: ignore
+    b.provider.model = ModelInfo("small", context_window=WINDOW)
+    b.condenses = True
+    return b
+
+
+async def test_a_run_that_fills_the_window_goes_on_with_a_shorter_conversation(bench: BenchMaker) -> None:
+    b = made(bench, *looks(12, read=9_000), "Done.")
+
+    report = await b.loop.run("Fix the tests")
+
+    assert report.reason == "done"
+    (started,), (ended,) = b.of(CompactionStarted), b.of(CompactionEnded)
+    assert (started.trigger, started.tokens_before > 8_000) == ("automatic", True)
+    assert (ended.ok, ended.strategy, ended.tokens_after <= 4_500) == (True, "digest", True)
+    sent = b.sent(12)
+    assert sent[0] == "user: Fix the tests"
+    assert sent[1].startswith("user: [The earlier part of this conversation was condensed.")
+    assert len(sent) == 2 + 3 * 2, "as many of the last steps as fit"
+    types = b.types()
+    at = types.index("compaction.started")
+    assert types[at - 1 : at + 2] == ["step.started", "compaction.started", "compaction.ended"]
+    assert len(b.of(CompactionEnded)) == 1, "and not again at every step"
+
+
+async def test_the_model_sums_up_and_what_that_took_is_counted(bench: BenchMaker) -> None:
+    summary = reply("All files were read.", usage=Usage(input_tokens=500, output_tokens=20))
+    b = made(bench, *looks(12, read=9_000), summary, "Done.", options=GuardOptions())
+
+    report = await b.loop.run("Fix the tests")
+
+    assert b.of(CompactionEnded)[0].strategy == "summary"
+    asked = b.provider.requests[12]
+    assert asked.conversation_id != b.provider.requests[11].conversation_id
+    assert "<transcript>" in asked.messages[0].text
+    assert "All files were read." in b.sent(13)[1]
+    assert report.total_usage.input_tokens == 11 * 10 + 9_000 + 500 + 10
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [fail("overloaded"), reply("Cut", stop_reason="max_tokens"), reply(call("look")), reply(" ")],
+    ids=["error", "cut", "call", "blank"],
+)
+async def test_a_summary_that_cannot_be_used_gives_way_to_a_digest(bench: BenchMaker, bad: object) -> None:
+    b = made(bench, *looks(12, read=9_000), bad, "Done.", options=GuardOptions())
+
+    report = await b.loop.run("Fix the tests")
+
+    assert (report.reason, b.of(CompactionEnded)[0].strategy) == ("done", "digest")
+    assert [warning.code for warning in b.of(Warned)] == ["summary_failed"]
+
+
+async def test_a_server_that_finds_it_too_long_is_asked_once_more_with_less(bench: BenchMaker) -> None:
+    too_long = fail("context_exceeded", "prompt is too long", status=400)
+    b = made(bench, *looks(12), too_long, "Done.")
+
+    report = await b.loop.run("Fix the tests")
+
+    assert report.reason == "done"
+    assert [event.ok for event in b.of(CompactionEnded)] == [True]
+    assert [event.error_kind for event in b.of(StepRetry)] == ["context_exceeded"]
+
+
+async def test_too_long_twice_is_an_error_with_the_conversation_kept(bench: BenchMaker) -> None:
+    too_long = fail("context_exceeded", "prompt is too long", status=400)
+    b = made(bench, *looks(12), too_long, too_long, "unused")
+
+    report = await b.loop.run("Fix the tests")
+
+    assert (report.reason, report.error_kind, b.provider.left) == ("error", "context_exceeded", 1)
+    assert len(b.of(CompactionEnded)) == 1
+
+
+async def test_too_long_where_nothing_can_be_taken_away_is_an_error(bench: BenchMaker) -> None:
+    b = made(bench, fail("context_exceeded", "prompt is too long", status=400), "unused")
+
+    report = await b.loop.run("Fix the tests")
+
+    assert (report.reason, report.error_kind) == ("error", "context_exceeded")
+    assert [event.ok for event in b.of(CompactionEnded)] == [False]
+
+
+async def test_an_abort_ends_it_and_leaves_everything_as_it_was(bench: BenchMaker) -> None:
+    reached = asyncio.Event()
+    b = made(bench, *looks(12, read=9_000), reply(Wait(asyncio.Event(), reached)), options=GuardOptions())
+
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(b.loop.run("Fix the tests"))
+        await reached.wait()
+        length = b.loop.history.length
+        b.loop.abort("enough")
+
+    assert running.result().reason == "aborted"
+    assert b.loop.history.length == length
+    assert [(event.ok, event.error is not None) for event in b.of(CompactionEnded)] == [(False, True)]
+    assert b.provider.closed_early == 1
+
+
+async def test_a_person_can_ask_for_it_and_take_it_back(bench: BenchMaker) -> None:
+    b = made(bench, *looks(12), "Done.", "Again.")
+    await b.loop.run("Fix the tests")
+    before = list(b.loop.history.messages())
+
+    assert await b.loop.compact(focus="the file names")
+    short = b.loop.history.length
+    await b.loop.run("And?")
+    b.loop.undo_compaction()
+
+    assert short < len(before)
+    assert list(b.loop.history.messages())[: len(before)] == before
+    assert b.texts[-2:] == ["user: And?", "assistant: Again."]
+    assert [event.trigger for event in b.of(CompactionStarted)] == ["manual"]
+    assert b.of(CompactionUndone)[0].restored == 1 + len(before) - short
+    with pytest.raises(CompactionError):
+        b.loop.undo_compaction()
+
+
+async def test_what_a_person_wants_kept_is_told_to_the_model(bench: BenchMaker) -> None:
+    b = made(bench, *looks(12), "Done.", "Short.", options=GuardOptions())
+    await b.loop.run("Fix the tests")
+
+    await b.loop.compact(focus="the file names")
+
+    assert b.provider.requests[-1].messages[0].text.endswith("keep this above all: the file names")
+
+
+async def test_while_a_run_goes_on_nobody_condenses_by_hand(bench: BenchMaker) -> None:
+    tool = ScriptedTool("slow").hold()
+    b = bench([reply(call("slow")), "Done."], tool)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await tool.started.wait()
+        with pytest.raises(AlreadyRunningError):
+            await b.loop.compact()
+        with pytest.raises(AlreadyRunningError):
+            b.loop.undo_compaction()
+        tool.go_on.set()
+
+
+async def test_without_a_guard_the_conversation_stays_as_it_is(bench: BenchMaker) -> None:
+    b = bench(["Done."], guard=None)
+    await b.loop.run("Go")
+
+    with pytest.raises(ConfigurationError, match="no context guard"):
+        await b.loop.compact()
+
+
+@pytest.mark.parametrize("undone", [False, True])
+@pytest.mark.parametrize("target", [0.05, 0.4], ids=["condensed", "cut"])
+async def test_the_journal_gives_back_the_conversation_as_it_was_condensed(
+    bench: BenchMaker, undone: bool, target: float
+) -> None:
+    b = made(bench, *looks(12), "Done.", "Again.", "More.", options=GuardOptions(target=target, strategy="digest"))
+    b.loop.add_tool(ScriptedTool("other"))
+    await b.loop.run("Fix the tests")
+    assert await b.loop.compact()
+    await b.loop.run("And?")
+    if undone:
+        b.loop.undo_compaction()
+    await b.loop.run("And then?")
+
+    assert any(map(condensed, b.loop.history.messages())) is not undone
+    assert b.events
+    same_conversation(b.told, b.loop.history.messages())

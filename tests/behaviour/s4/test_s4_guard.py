@@ -1,0 +1,88 @@
+"""Seed 004, the guard over the context window (S4-91)."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.agent.harness import BenchMaker, ScriptedTool
+from tui_agent.context import ContextGuard, ConversationHistory, GuardOptions
+from tui_agent.execution import ExecutionOptions
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import CompactionEnded
+from tui_agent.protocol.messages import AssistantMessage, Message, TextBlock, Usage, user_message
+from tui_agent.protocol.provider import ModelInfo
+from tui_agent.providers import call, reply
+
+
+def talk(turns: int = 20) -> ConversationHistory:
+    """Many short turns of which the provider counted the last."""
+    messages: list[Message] = []
+    for turn in range(turns):
+        messages += [user_message(f"question {turn}"), AssistantMessage(content=(TextBlock(text="words " * 50),))]
+    messages[-1] = AssistantMessage(content=(TextBlock(text="last"),), usage=Usage(input_tokens=9_000))
+    return ConversationHistory(messages)
+
+
+@pytest.mark.parametrize("strategy", ["summary", "digest"])
+async def test_s4_91_over_the_threshold_a_range_becomes_one_message_and_the_anchor_is_given_up(strategy: str) -> None:
+    async def summarise(transcript: str) -> str:
+        return "Much was said."
+
+    history = talk()
+    guard = ContextGuard(GuardOptions(strategy=strategy))  # pyright: ignore[reportArgumentType]
+    assert guard.is_due(history, 10_000)
+    assert not guard.is_due(history, 20_000)
+
+    done = await guard.compact(history, 10_000, summarise)
+
+    assert done.strategy == strategy
+    assert done.replacement in list(history.messages())
+    assert history.length == 40 - len(done.removed) + 1
+    assert not history.is_anchored
+    assert history.estimated_tokens() == history.guessed_tokens()
+
+
+async def test_s4_91_what_is_known_belongs_to_one_conversation() -> None:
+    first, second, guard = talk(), talk(), ContextGuard(GuardOptions(strategy="digest"))
+
+    await guard.compact(first, 10_000)
+
+    assert (guard.can_undo(first), guard.can_undo(second)) == (True, False)
+    assert (guard.is_due(first, 10_000), guard.is_due(second, 10_000)) == (False, True)
+
+
+async def test_s4_91_a_conversation_may_opt_out_or_choose_and_an_unknown_strategy_raises_only_if_wanted() -> None:
+    strict = ContextGuard(GuardOptions(strategy="digest", on_unknown="throw"))
+    lenient = ContextGuard(replace(strict.options, on_unknown="default"))
+    out, unknown = talk(), talk()
+    out.metadata["context_guard"] = "off"
+    unknown.metadata["context_guard"] = "magic"
+
+    assert not strict.is_due(out, 10)
+    with pytest.raises(ConfigurationError, match="no compaction strategy 'magic'"):
+        await strict.compact(unknown, 10_000)
+    assert (await lenient.compact(unknown, 10_000)).strategy == "digest"
+
+
+async def test_s4_91_the_loop_does_it_before_a_request_and_the_estimate_follows(
+    bench: BenchMaker, literal: ExecutionOptions
+) -> None:
+    steps = [reply("words " * 50, call("look", n=place)) for place in range(9)]
+    full = reply("More.", call("look"), usage=Usage(input_tokens=9_000))
+    b = bench(
+        [*steps, full, "Done."],
+        ScriptedTool("look"),
+        options=literal,
+        guard=ContextGuard(GuardOptions(strategy="digest")),
+    )
+    b.provider.model = ModelInfo("small", context_window=10_000)
+    b.condenses = True
+
+    report = await b.loop.run("Go")
+
+    assert report.reason == "done"
+    (ended,) = b.of(CompactionEnded)
+    assert ended.ok
+    assert ended.tokens_before > 9_000
+    assert len(b.provider.requests[10].messages) < 21
+    assert b.provider.requests[10].messages[0].text == "Go"

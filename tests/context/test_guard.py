@@ -1,0 +1,334 @@
+"""The guard over the window: when, how far, what is kept, what can be taken back (S4-91, P03, P68, P69, P70)."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.transcripts import validate_history
+from tui_agent.context import ContextGuard, ConversationHistory, GuardOptions
+from tui_agent.context.condense import CUT_MARK, condensed, cut_result, safe_cuts
+from tui_agent.protocol.errors import CompactionError, ConfigurationError
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    ImageBlock,
+    Message,
+    TextBlock,
+    ToolCall,
+    ToolResultMessage,
+    Usage,
+    user_message,
+)
+
+from .conversations import sound_conversations
+
+GOAL = "Make the tests pass."
+
+
+def step(number: int, *, letters: int = 400, tool: str = "read", said: str = "") -> list[Message]:
+    """An answer with one call, and its result."""
+    call = ToolCall(id=f"c{number}", name=tool, arguments={"path": f"file{number}.py"})
+    blocks = (TextBlock(text=said or f"Step {number}."), call)
+    return [
+        AssistantMessage(content=blocks, stop_reason="tool_use"),
+        ToolResultMessage(call_id=call.id, tool_name=tool, content=(TextBlock(text=f"{number}:" + "x" * letters),)),
+    ]
+
+
+def planning() -> list[Message]:
+    """A step that writes the plan down."""
+    call = ToolCall(id="p", name="todo", arguments={"items": [{"text": "fix it", "status": "pending"}]})
+    result = ToolResultMessage(call_id="p", tool_name="todo", content=(TextBlock(text="ok"),))
+    return [AssistantMessage(content=(call,), stop_reason="tool_use"), result]
+
+
+def long_talk(steps: int = 20, *, letters: int = 400) -> ConversationHistory:
+    messages: list[Message] = [user_message(GOAL)]
+    for number in range(steps):
+        if number == 7:
+            messages += [user_message("Leave config.py alone!", "steer"), *planning()]
+        messages += step(number, letters=letters)
+    return ConversationHistory(messages)
+
+
+def texts(history: ConversationHistory) -> list[str]:
+    return [message.text for message in history.messages()]
+
+
+def guard(**options: object) -> ContextGuard:
+    return ContextGuard(GuardOptions(**{"strategy": "digest", **options}))  # pyright: ignore
+
+
+def test_it_is_due_once_the_window_is_filled_to_the_trigger() -> None:
+    history = long_talk()
+    tokens = history.estimated_tokens()
+
+    assert guard(trigger=0.5, target=0.2).is_due(history, tokens * 2)
+    assert not guard(trigger=0.51, target=0.2).is_due(history, tokens * 2)
+
+
+async def test_goal_words_of_the_person_plan_and_last_steps_are_kept_word_for_word() -> None:
+    history = long_talk()
+    before = list(history.messages())
+
+    done = await guard().compact(history, history.estimated_tokens())
+
+    after = list(history.messages())
+    validate_history(after)
+    assert after[0].text == GOAL
+    assert after[2:] == before[-len(after) + 2 :]
+    assert sum(isinstance(message, AssistantMessage) for message in after) == 4
+    summed = condensed(after[1])
+    assert summed is not None
+    assert summed.said == ("Leave config.py alone!",)
+    assert summed.plan == "- fix it, pending"
+    assert "read" in summed.summary
+    assert done.tokens_after <= 0.4 * done.tokens_before
+
+
+async def test_old_results_are_cut_first_and_that_may_be_enough() -> None:
+    history = long_talk(12, letters=8_000)
+    before = list(history.messages())
+
+    done = await guard(target=0.5).compact(history, history.estimated_tokens())
+
+    assert (done.strategy, done.removed, done.replacement) == ("trim", (), None)
+    assert len(history) == len(before)
+    old, last = texts(history)[:-8], texts(history)[-8:]
+    assert [CUT_MARK in text for text in old if len(text) > 20 and "config" not in text] == [True] * 8
+    assert last == [message.text for message in before[-8:]], "the last steps are as they were"
+    assert old[2].startswith("0:xxx")
+
+
+async def test_a_result_is_cut_once() -> None:
+    result = ToolResultMessage(call_id="c", tool_name="read", content=(TextBlock(text="y" * 5_000),))
+
+    cut = cut_result(result)
+
+    assert cut is not None
+    assert len(cut.text) < 700
+    assert (cut.id, cut.call_id, cut_result(cut)) == (result.id, "c", None)
+
+
+def test_images_of_old_results_are_named() -> None:
+    image = ImageBlock(media_type="image/png", data="x" * 900)
+    cut = cut_result(ToolResultMessage(call_id="c", tool_name="read", content=(TextBlock(text="a"), image)))
+
+    assert cut is not None
+    assert cut.text == "a\n[image]"
+
+
+async def test_a_model_sums_up_and_an_unusable_answer_gives_a_digest() -> None:
+    asked: list[str] = []
+
+    async def summarise(transcript: str) -> str | None:
+        asked.append(transcript)
+        return "All was read." if len(asked) == 1 else None
+
+    first, second = long_talk(), long_talk()
+    window = first.estimated_tokens() * 2
+    by_model = await guard(strategy="summary", target=0.2).compact(first, window, summarise)
+    without = await guard(strategy="summary", target=0.2).compact(second, window, summarise)
+
+    assert "Person: Leave config.py alone!" in asked[0]
+    assert '→ read {"path": "file3.py"}' in asked[0]
+    assert (by_model.strategy, without.strategy) == ("summary", "digest")
+    assert condensed(first.messages()[1]).summary == "All was read."  # pyright: ignore
+    assert "file3.py" in condensed(second.messages()[1]).summary  # pyright: ignore
+
+
+async def test_nothing_is_put_in_place_of_what_changed_meanwhile() -> None:
+    history = long_talk()
+
+    async def summarise(transcript: str) -> str:
+        history.append(user_message("and one more thing"))
+        return "Short."
+
+    before = texts(history)
+    with pytest.raises(CompactionError, match="changed while"):
+        await guard(strategy="summary").compact(history, history.estimated_tokens(), summarise)
+
+    assert texts(history) == [*before, "and one more thing"]
+
+
+async def test_cancelled_while_the_model_sums_up_everything_is_as_it_was() -> None:
+    history, asked = long_talk(), asyncio.Event()
+    before = history.export()
+
+    async def summarise(transcript: str) -> str:
+        asked.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async with asyncio.TaskGroup() as group:
+        work = group.create_task(guard(strategy="summary").compact(history, history.estimated_tokens(), summarise))
+        await asked.wait()
+        work.cancel()
+
+    assert history.export() == before
+
+
+async def test_it_can_be_taken_back_with_what_was_said_since_kept() -> None:
+    for letters, target in ((400, 0.4), (8_000, 0.5)):
+        history, keeper = long_talk(letters=letters), guard(target=target)
+        before = list(history.messages())
+        await keeper.compact(history, history.estimated_tokens())
+        assert keeper.can_undo(history)
+        history.append(user_message("and now?"))
+
+        keeper.undo(history)
+
+        assert [message.id for message in history.messages()][:-1] == [message.id for message in before]
+        assert list(history.messages())[:-1] == before
+        assert texts(history)[-1] == "and now?"
+        with pytest.raises(CompactionError, match="no compaction"):
+            keeper.undo(history)
+
+
+async def test_what_was_changed_since_is_not_taken_back() -> None:
+    history, keeper = long_talk(), guard()
+    await keeper.compact(history, history.estimated_tokens())
+    history.replace_range(1, 2, [user_message("other", "notice")])
+
+    with pytest.raises(CompactionError, match="changed since"):
+        keeper.undo(history)
+
+
+async def test_condensed_twice_the_words_of_the_person_are_all_there_and_not_doubled() -> None:
+    history, keeper = long_talk(), guard()
+    await keeper.compact(history, history.estimated_tokens())
+    history.append(user_message("Second wish."))
+    for number in range(40, 70):
+        for message in step(number):
+            history.append(message)
+
+    await keeper.compact(history, history.estimated_tokens())
+
+    summed = [found for found in map(condensed, history.messages()) if found]
+    assert len(summed) == 1
+    assert summed[0].said == ("Leave config.py alone!", "Second wish.")
+    assert history.messages()[0].text == GOAL
+    validate_history(history.messages())
+
+
+async def test_after_one_it_waits_for_more_and_gives_up_after_three_failures() -> None:
+    history = ConversationHistory([user_message("g" * 4_000)])
+    keeper = guard()
+
+    for number in range(3):
+        assert keeper.is_due(history, 1_000)
+        with pytest.raises(CompactionError, match="nothing to condense"):
+            await keeper.compact(history, 1_000)
+        assert not keeper.is_due(history, 1_000), "not again while nothing new was said"
+        history.append(AssistantMessage(content=(TextBlock(text=f"a{number}"),)))
+        history.append(user_message("go on"))
+    assert not keeper.is_due(history, 1_000), "after three failures a person has to ask"
+
+
+async def test_a_huge_result_of_the_last_step_is_cut_only_if_nothing_else_helps() -> None:
+    history = ConversationHistory([user_message(GOAL), *step(1, letters=40_000)])
+
+    done = await guard().compact(history, 5_000)
+
+    assert (done.strategy, len(done.cut)) == ("trim", 1)
+    assert history.estimated_tokens() < 4_000
+
+
+async def test_while_a_call_waits_for_its_result_nothing_is_condensed() -> None:
+    history = ConversationHistory([*long_talk().messages(), step(99)[0]])
+
+    with pytest.raises(CompactionError, match="calls wait"):
+        await guard().compact(history, 1_000)
+
+
+@pytest.mark.parametrize(("chosen", "used"), [("trim", "trim"), ("digest", "digest"), ("magic", "digest")])
+async def test_a_conversation_may_choose_its_strategy(chosen: str, used: str) -> None:
+    history = long_talk(letters=3_000)
+    history.metadata["context_guard"] = chosen
+
+    done = await guard(target=0.01, trigger=0.9).compact(history, history.estimated_tokens())
+
+    assert done.strategy == used
+
+
+async def test_a_strategy_that_does_not_exist_raises_only_where_that_is_wanted() -> None:
+    history = long_talk()
+    history.metadata["context_guard"] = "magic"
+
+    with pytest.raises(ConfigurationError, match="'magic'"):
+        await guard(on_unknown="throw").compact(history, 1_000)
+
+
+def test_a_conversation_may_opt_out() -> None:
+    history = long_talk()
+    history.metadata["context_guard"] = "off"
+
+    assert not guard().is_due(history, 10)
+
+
+@pytest.mark.parametrize("wrong", [{"trigger": 1.1}, {"target": 0.9}, {"target": 0.0}, {"keep_steps": 0}])
+def test_senseless_options_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ConfigurationError, match="0 < target < trigger <= 1"):
+        GuardOptions(**wrong)  # pyright: ignore
+
+
+async def test_long_words_of_a_person_lose_their_middle_and_short_ones_nothing() -> None:
+    messages: list[Message] = [user_message(GOAL)]
+    for number in range(10):
+        messages += [user_message(f"{number} " + ("wall of text " * 300 if number == 4 else "please")), *step(number)]
+    history = ConversationHistory(messages)
+
+    await guard().compact(history, 2_500)
+
+    (summed,) = (found for found in map(condensed, history.messages()) if found)
+    assert texts(history)[:2] == [GOAL, "0 please"]
+    assert summed.said[0] == "1 please"
+    assert "[…]" in summed.said[3]
+    assert summed.said[3].startswith("4 wall of text")
+
+
+@given(sound_conversations())
+def test_a_safe_cut_never_parts_a_call_from_its_results(messages: Sequence[Message]) -> None:
+    for place in safe_cuts(messages):
+        validate_history(messages[:place])
+
+
+@given(sound_conversations(), st.integers(1, 400), st.integers(1, 4))
+def test_whatever_is_condensed_stays_a_valid_conversation_that_can_be_restored(
+    messages: Sequence[Message], window: int, keep: int
+) -> None:
+    history, keeper = ConversationHistory(messages), guard(keep_steps=keep)
+    history.append(user_message("last"))
+    history.record_actual_usage(history.estimated_tokens() * 3)
+    before = list(history.messages())
+
+    try:
+        done = asyncio.run(keeper.compact(history, window, forced=True))
+    except CompactionError:
+        assert list(history.messages()) == before
+        return
+
+    validate_history(history.messages())
+    assert history.sound
+    assert done.tokens_after <= done.tokens_before
+    assert history.messages()[-1].text == "last"
+    said = [found.said for found in map(condensed, history.messages()) if found]
+    kept = [*(text for each in said for text in each), *(m.text for m in history.messages() if not condensed(m))]
+    for message in before:
+        if message.role == "user" and message.kind != "notice":
+            assert message.text in kept
+    keeper.undo(history)
+    assert list(history.messages()) == before
+
+
+def test_usage_of_before_does_not_trigger_again() -> None:
+    history, keeper = long_talk(), guard()
+    history.append(AssistantMessage(content=(TextBlock(text="x"),), usage=Usage(input_tokens=90_000)))
+
+    assert keeper.is_due(history, 100_000)
+    asyncio.run(keeper.compact(history, 100_000))
+    history.append(user_message("go on"))
+
+    assert not keeper.is_due(history, 100_000)

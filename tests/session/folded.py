@@ -1,0 +1,17 @@
+"""Compares what a journal folds to with what the agent had."""
+
+from collections.abc import Iterable, Sequence
+
+from tests.support.transcripts import validate_history
+from tui_agent.protocol.envelope import Envelope, read_envelope
+from tui_agent.protocol.messages import Message
+from tui_agent.session.replay import messages_of
+
+
+def same_conversation(told: Iterable[Envelope], messages: Sequence[Message]) -> None:
+    """The events, written down and read again, fold to these messages."""
+    lines = [envelope.to_json() for envelope in told]
+    read = [envelope for line in lines if (envelope := read_envelope(line)) is not None]
+    folded = messages_of(read)
+    validate_history(folded)
+    assert list(folded) == list(messages)
