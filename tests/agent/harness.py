@@ -104,6 +104,11 @@ class Bench:
         self.told += self._subscription.drain()
         return [envelope.event for envelope in self.told]
 
+    @property
+    def envelopes(self) -> list[Envelope]:
+        """The same with where they come from."""
+        return self.told if self.events else []
+
     def of(self, *kinds: type[Any]) -> list[Any]:
         """The events of some kinds."""
         return [event for event in self.events if isinstance(event, kinds)]
@@ -139,12 +144,12 @@ class Bench:
     def judge(self) -> None:
         """The invariants: of the events, of the conversation, and of both together."""
         history: list[Message] = list(self.loop.history.messages())
-        events = self.events
+        told = [envelope.event for envelope in self.envelopes if not envelope.origin.depth]
         validate_events(self.told, ordered=self.ordered, balanced=self.balanced, unanswered=self.unanswered)
         validate_history(history)
         assert self.loop.history.sound
         kept = {message.id: message for message in history}
-        for event in events:
+        for event in told:
             if isinstance(event, MessageEnded) and not self.condenses:
                 assert kept[event.message_id] == event.message
 

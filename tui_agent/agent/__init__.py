@@ -11,6 +11,8 @@ from .agent_stream import (
     ToolCallEnd,
     ToolCallStart,
 )
+from .agent_tool import AgentTool
+from .delegation import ChainResult, chain, consolidate, delegate
 from .guardrails import Guardrail, GuardrailContext, GuardrailDecision
 from .limits import Budget, RepetitionLimits
 from .loop import AgentLoop
@@ -27,7 +29,9 @@ __all__ = [
     "AgentLoopSnapshot",
     "AgentStream",
     "AgentStreamEvent",
+    "AgentTool",
     "Budget",
+    "ChainResult",
     "CheckpointStore",
     "Done",
     "Guardrail",
@@ -42,4 +46,7 @@ __all__ = [
     "ToolCallEnd",
     "ToolCallStart",
     "UserInput",
+    "chain",
+    "consolidate",
+    "delegate",
 ]

@@ -67,12 +67,19 @@ class AgentState:
         )
 
     def spend(self, usage: Usage) -> float | None:
-        """Counts an answer's tokens, kept or not, and tells the sums. Returns what it cost in dollars."""
+        """Counts an answer's tokens, kept or not. Returns what it cost in dollars."""
         cost = self.provider.model.cost_of(usage)
+        self.count(usage, cost)
+        return cost
+
+    def count(self, usage: Usage, cost: float | None) -> None:
+        """Adds to the sums; a sub-agent hands them on, and the root tells them (P64)."""
         self.usage = self.usage + usage
         self.cost = added_cost(self.cost, cost)
-        self.teller.publish(UsageUpdated(delta=usage, total=self.usage, cost=self.cost))
-        return cost
+        if self.config.on_spend is not None:
+            self.config.on_spend(usage, cost)
+        else:
+            self.teller.publish(UsageUpdated(delta=usage, total=self.usage, cost=self.cost))
 
     def tell_context(self, answer: AssistantMessage | None = None) -> None:
         """Tells how full the model's window is: as counted with `answer`, else as estimated."""

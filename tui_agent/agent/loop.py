@@ -3,7 +3,7 @@
 `run` handles one input; everything else may be called while it goes on. All of it happens on one event loop.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
@@ -12,6 +12,7 @@ from tui_agent.context.history import ConversationHistory
 from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, write_layer
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
 from tui_agent.protocol.events import (
     AgentCreated,
@@ -21,7 +22,7 @@ from tui_agent.protocol.events import (
     PermissionModeChanged,
     Warned,
 )
-from tui_agent.protocol.messages import UserKind, UserMessage, now_ms
+from tui_agent.protocol.messages import Usage, UserKind, UserMessage, now_ms
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionChecker, PermissionMode
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
@@ -50,6 +51,7 @@ class AgentLoop:
         self._run: AgentRun | None = None
         self._stream: AgentStream | None = None
         self._to_resume: dict[str, ApprovalRequest] = {}
+        self._children: dict[str, AgentLoop] = {}
         _write_own_layers(agent)
         if config.checkpoint is not None:
             agent.gate.on_request = self._save_checkpoint
@@ -101,6 +103,16 @@ class AgentLoop:
         return self._agent.queue.waiting
 
     @property
+    def origin(self) -> Origin:
+        """Where it is now: its agent id, its depth, and the run and step it is in."""
+        return self._agent.teller.origin
+
+    @property
+    def children(self) -> Mapping[str, "AgentLoop"]:
+        """The sub-agents at work, by their agent id: they can be steered and aborted like any agent."""
+        return self._children
+
+    @property
     def pending_calls(self) -> tuple[ApprovalRequest, ...]:
         """Calls that wait for a person, here or since the snapshot this agent was restored from."""
         return (*self._to_resume.values(), *self._agent.gate.pending)
@@ -114,6 +126,7 @@ class AgentLoop:
         trigger: Trigger | None = None,
         tools: Sequence[Tool] = (),
         cancellation: CancellationToken | None = None,
+        run_id: str | None = None,
     ) -> AgentRunReport:
         """Handles one input to its end. What the model does wrong is told and reported, not raised.
 
@@ -122,6 +135,7 @@ class AgentLoop:
             trigger: why it runs; told in `run.started`.
             tools: tools of this run alone, beside the agent's own (S4-41).
             cancellation: a token that aborts this run alone, beside the config's (C34).
+            run_id: the run's id, where somebody must know it before; a fresh one where None.
 
         Raises:
             AlreadyRunningError: a run goes on (S4-34); `steer` is what is wanted then.
@@ -135,7 +149,8 @@ class AgentLoop:
             raise ConfigurationError("there is nothing to run: no input, no message that waits, no conversation")
         with self._lent(tools):
             trigger = trigger or ("prompt" if messages else "continue")
-            return await self._execute(AgentRun(self._agent, messages, trigger, cancellation=cancellation))
+            run = AgentRun(self._agent, messages, trigger, cancellation=cancellation, run_id=run_id)
+            return await self._execute(run)
 
     def stream(self, user_input: UserInput = None) -> AgentStream:
         """The same as `run`, read event by event: `async for event in loop.stream("…")` (S4-46).
@@ -306,6 +321,44 @@ class AgentLoop:
         resumable, self._to_resume = frozenset(self._to_resume), {}
         return await self._execute(AgentRun(self._agent, (), "resume", resumable=resumable))
 
+    # --- sub-agents ---------------------------------------------------------------------------------------------------
+
+    def child_config(self, agent_id: str, call_id: str | None) -> AgentLoopConfig:
+        """The configuration of a sub-agent: the same model, tools, permissions, gate and bus, one floor deeper.
+
+        What it uses counts here, too. Its conversation, its system prompt and its limits are the caller's to choose.
+        """
+        agent, config = self._agent, self._agent.config
+        return replace(
+            config,
+            provider=agent.provider,
+            tools=tuple(agent.tools),
+            bus=agent.teller.bus,
+            policy=agent.policy,
+            gate=agent.gate,
+            history=(),
+            waiting=(),
+            checkpoint=None,
+            cancellation=None,
+            agent_id=agent_id,
+            parent_call_id=call_id,
+            depth=config.depth + 1,
+            usage=Usage(),
+            cost=None,
+            on_spend=self._count,
+        )
+
+    @contextmanager
+    def parent_of(self, child: "AgentLoop") -> Generator[None]:
+        """Has `child` among `children` for as long as the context is open; then it is told to be gone."""
+        agent_id = child.origin.agent_id
+        self._children[agent_id] = child
+        try:
+            yield
+        finally:
+            del self._children[agent_id]
+            child.destroy("done")
+
     def destroy(self, reason: str = "closed") -> None:
         """Tells that the agent is gone (S4-90); a run that goes on is aborted. Its provider is left to its owner."""
         self.abort(reason)
@@ -335,6 +388,12 @@ class AgentLoop:
                 registry.add(tool)
                 taken_back.callback(registry.remove, tool.name)
             yield
+
+    def _count(self, usage: Usage, cost: float | None) -> None:
+        """What a sub-agent used is this agent's and its run's as well."""
+        self._agent.count(usage, cost)
+        if self._run is not None:
+            self._run.count(usage, cost)
 
     def _put(self, message: str | UserMessage, kind: UserKind) -> UserMessage:
         return self._agent.queue.put(as_user_message(message).model_copy(update={"kind": kind}))

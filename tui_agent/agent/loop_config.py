@@ -96,3 +96,5 @@ class AgentLoopConfig:
     """Tokens this conversation has used before."""
     cost: float | None = None
     """Dollars it has cost before; None where that is not known."""
+    on_spend: Callable[[Usage, float | None], None] | None = None
+    """Takes what each answer used and cost, in place of `usage.updated`: a sub-agent's parent does."""

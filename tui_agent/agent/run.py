@@ -11,7 +11,7 @@ from tui_agent.execution.foreign_code import Crash, asked
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.protocol.events import Failed, LoopDetected, Noticed, RunEnded, RunStarted, Warned
-from tui_agent.protocol.messages import Message, ToolResultMessage, new_id, user_message
+from tui_agent.protocol.messages import Message, ToolResultMessage, Usage, new_id, user_message
 from tui_agent.protocol.reports import AgentRunReport, RunReason
 
 from .agent_state import AgentState
@@ -38,6 +38,7 @@ class AgentRun:
         *,
         resumable: frozenset[str] = frozenset(),
         cancellation: CancellationToken | None = None,
+        run_id: str | None = None,
     ) -> None:
         """
         Args:
@@ -46,8 +47,9 @@ class AgentRun:
             trigger: why it runs.
             resumable: ids of open calls that may be run now, because they waited for a person and did not start.
             cancellation: a caller's token for this run alone; the agent's own counts as well.
+            run_id: its id, where somebody had to know it before.
         """
-        self.id = new_id("run")
+        self.id = run_id or new_id("run")
         self._agent = agent
         self._tell = agent.teller.publish
         self._messages = messages
@@ -98,6 +100,10 @@ class AgentRun:
         if not self._brakes.now.is_set():
             self._tell(Noticed(code=ABORT_REQUESTED, text=f"The run ends now: {reason}."))
             self._brakes.now.cancel(reason)
+
+    def count(self, usage: Usage, cost: float | None) -> None:
+        """Adds what a sub-agent used to the sums of this run."""
+        self._tally.spend(usage, cost)
 
     def notice_steering(self) -> None:
         """A message waits: the calls in hand may give way to it at once."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tui_agent import __version__
-from tui_agent.agent import AgentLoop, AgentLoopConfig, Budget
+from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentTool, Budget
 from tui_agent.agent.system_prompt import DEFAULT_SYSTEM
 from tui_agent.context import ContextLayer
 from tui_agent.context.instructions import load_instructions
@@ -110,6 +110,7 @@ async def assembled(options: LaunchOptions, *, watched: bool) -> AsyncGenerator[
                 cost=spent.cost,
             )
         )
+        loop.add_tool(AgentTool(loop))
         keep = recorder.flush if recorder is not None else None
         yield Engine(loop, bus, keep, session, loaded, locations, DEMO_LABEL if options.demo else "")
 

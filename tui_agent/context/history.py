@@ -164,6 +164,19 @@ class ConversationHistory:
             self._start_over(entries, *((self._anchor_tokens, self._anchor_index) if anchored else (0, -1)))
         return len(places)
 
+    def drop_open_step(self) -> int:
+        """Takes the last answer away if calls of it have no result yet, with the results it has; returns how many
+        messages that were."""
+        if not self.open_calls:
+            return 0
+        entries = list(self._entries)
+        while entries and not isinstance(entries.pop().message, AssistantMessage):
+            pass
+        dropped = len(self._entries) - len(entries)
+        anchored = self._anchor_index < len(entries)
+        self._start_over(entries, *((self._anchor_tokens, self._anchor_index) if anchored else (0, -1)))
+        return dropped
+
     def repair(self) -> Repaired:
         """Makes the conversation one that a model accepts; does nothing, and takes no time, if it already is."""
         if self.sound:

@@ -1,0 +1,230 @@
+"""Sub-agents: rights, names, costs, brakes, failures (P62 … P65, C49, C52, C53)."""
+
+import asyncio
+
+import pytest
+
+from tui_agent.agent import AgentTool, Budget, delegate
+from tui_agent.execution import ApprovalGate, ExecutionOptions
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import (
+    AgentCreated,
+    AgentDestroyed,
+    ApprovalRequested,
+    MessageEnded,
+    RunEnded,
+    RunStarted,
+    SubagentEnded,
+    SubagentStarted,
+    ToolEnded,
+    UsageUpdated,
+)
+from tui_agent.protocol.messages import Usage
+from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.provider import ModelInfo, ModelRequest
+from tui_agent.providers import call, fail, reply
+from tui_agent.providers.scripted_provider import Reply
+
+from .fakes import FakePolicy
+from .harness import Bench, BenchMaker, ScriptedTool
+
+
+def made(bench: BenchMaker, *steps: object, tools: tuple[ScriptedTool, ...] = (), **config: object) -> Bench:
+    """An agent with the tool `agent`."""
+    b = bench(steps, *tools, **config)  # pyright: ignore
+    b.loop.add_tool(AgentTool(b.loop))
+    return b
+
+
+async def test_the_model_has_a_part_of_its_work_done(bench: BenchMaker) -> None:
+    look = ScriptedTool("look")
+    b = made(
+        bench,
+        reply("I ask.", call("agent", task="Find it")),
+        reply(call("look")),
+        "It is in a.py.",
+        "Done.",
+        tools=(look,),
+    )
+
+    report = await b.loop.run("Where is it?")
+
+    assert b.sent(1) == ["user: Find it"], "a fresh one knows its task alone"
+    assert b.texts[2:] == ["tool_result: It is in a.py.", "assistant: Done."]
+    assert (report.step_count, len(look.runs)) == (2, 1)
+    child = next(envelope for envelope in b.envelopes if envelope.origin.depth == 1)
+    assert child.origin.parent_call_id == "call_1"
+    (started,), (ended,) = b.of(SubagentStarted), b.of(SubagentEnded)
+    assert started.agent == child.origin.agent_id
+    assert started.agent.startswith("agent-")
+    runs = [envelope.origin.run_id for envelope in b.envelopes if isinstance(envelope.event, RunStarted)]
+    assert started.child_run_id == ended.child_run_id == runs[1]
+    assert [event.child_run_id for event in b.of(ToolEnded) if event.name == "agent"] == [runs[1]]
+    assert [len(b.of(kind)) for kind in (AgentCreated, AgentDestroyed)] == [2, 1]
+    assert b.loop.children == {}
+
+
+async def test_a_forked_one_knows_the_conversation_without_the_call_it_works_for(bench: BenchMaker) -> None:
+    b = made(bench, "Hello.", reply(call("agent", task="Find it", context="fork")), "Found.", "Done.")
+    await b.loop.run("Hi")
+
+    await b.loop.run("Where is it?")
+
+    assert b.sent(2) == ["user: Hi", "assistant: Hello.", "user: Where is it?", "user: Find it"]
+
+
+async def test_several_of_one_answer_work_at_the_same_time(bench: BenchMaker) -> None:
+    meeting = asyncio.Barrier(2)
+
+    class Meeting(ScriptedTool):
+        async def execute(self, arguments, context):  # type: ignore[no-untyped-def]
+            await meeting.wait()
+            return await super().execute(arguments, context)
+
+    def works(request: ModelRequest) -> Reply:
+        return reply(call("meet")) if len(request.messages) == 1 else reply(f"Done: {request.messages[0].text}")
+
+    first = reply(call("agent", task="one"), call("agent", task="two"))
+    b = made(bench, first, works, works, works, works, "All done.", tools=(Meeting("meet"),))
+
+    await b.loop.run("Go")
+
+    assert [result.text for result in b.results] == ["Done: one", "Done: two"]
+
+
+async def test_it_has_no_tool_that_its_parent_has_not(bench: BenchMaker) -> None:
+    tools = (ScriptedTool("look"), ScriptedTool("change"))
+    asks = reply(call("agent", task="a", tools=["look"]), call("agent", task="b", tools=["look", "fly"]))
+    b = made(bench, asks, "Seen.", "Done.", tools=tools)
+
+    await b.loop.run("Go")
+
+    assert [spec.name for spec in b.provider.requests[1].tools] == ["look"]
+    assert [result.is_error for result in b.results] == [False, True]
+    assert "cannot have what its parent has not: fly" in b.results[1].text
+
+
+async def test_they_go_three_deep_and_no_deeper(bench: BenchMaker) -> None:
+    down = [reply(call("agent", task=f"floor {floor}")) for floor in (1, 2, 3)]
+    b = made(bench, *down, "Bottom.", "Up.", "Up.", "Top.")
+
+    report = await b.loop.run("Go")
+
+    assert report.final_text == "Top."
+    assert [len(request.tools) for request in b.provider.requests[:4]] == [1, 1, 1, 0]
+    assert max(envelope.origin.depth for envelope in b.envelopes) == 3
+
+
+async def test_at_the_bottom_a_program_is_refused_too(bench: BenchMaker) -> None:
+    b = bench(["never"], depth=3)
+
+    with pytest.raises(ConfigurationError, match="at most 3 deep"):
+        await delegate(b.loop, "deeper")
+
+
+@pytest.mark.parametrize(
+    ("steps", "text"),
+    [
+        ([fail("invalid_request", "no such model")], "did not finish (error: no such model)."),
+        ([reply("Half of it.", call("look", n=place)) for place in range(16)], "Its last words:\nHalf of it."),
+        ([" ", " "], "did not finish (error: The model gave an empty answer"),
+    ],
+    ids=["error", "cap", "silence"],
+)
+async def test_one_that_does_not_finish_is_an_error_with_its_last_words(
+    bench: BenchMaker, steps: list[object], text: str
+) -> None:
+    b = made(bench, reply(call("agent", task="Find it")), *steps, "Then I do it.", tools=(ScriptedTool("look"),))
+
+    report = await b.loop.run("Go")
+
+    assert (report.reason, report.final_text) == ("done", "Then I do it.")
+    assert b.results[0].is_error
+    assert text in b.results[0].text
+    assert b.of(SubagentEnded)[0].status in ("error", "max_steps")
+
+
+async def test_what_it_used_is_in_the_parents_sums_and_budget(bench: BenchMaker) -> None:
+    usage = Usage(input_tokens=100, output_tokens=10)
+    b = made(
+        bench,
+        reply(call("agent", task="Find it"), usage=usage),
+        reply("Found.", usage=usage),
+        "never",
+        budget=Budget(tokens=150),
+    )
+    b.provider.model = ModelInfo("paid", input_price=1000.0, output_price=0.0)
+
+    report = await b.loop.run("Go")
+
+    assert report.total_usage == Usage(input_tokens=200, output_tokens=20)
+    assert report.cost_usd == pytest.approx(0.2)
+    assert report.reason == "budget"
+    updates = [(envelope.origin.depth, envelope.event) for envelope in b.envelopes]
+    told = [(depth, event.total.input_tokens) for depth, event in updates if isinstance(event, UsageUpdated)]
+    assert told == [(0, 100), (0, 200)]
+
+
+async def test_an_abort_of_the_parent_reaches_it(bench: BenchMaker) -> None:
+    slow = ScriptedTool("slow").hold()
+    asks = reply(call("agent", task="Find it"))
+    b = made(bench, asks, reply(call("slow")), "never", tools=(slow,), options=ExecutionOptions(grace=0.05))
+
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(b.loop.run("Go"))
+        await slow.started.wait()
+        b.loop.abort("enough")
+
+    assert running.result().reason == "aborted"
+    assert slow.cancelled == 1
+    assert [event.reason for event in b.of(RunEnded)] == ["aborted", "aborted"]
+    assert b.loop.children == {}
+    assert len(b.results) == 1
+
+
+async def test_one_can_be_steered_and_aborted_alone(bench: BenchMaker) -> None:
+    slow = ScriptedTool("slow").hold()
+    b = made(bench, reply(call("agent", task="Find it")), reply(call("slow")), "Changed.", "Done.", tools=(slow,))
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await slow.started.wait()
+        (child,) = b.loop.children.values()
+        child.steer("look elsewhere")
+        slow.go_on.set()
+
+    assert b.sent(2)[-1] == "user: look elsewhere"
+    assert b.results[0].text == "Changed."
+
+
+async def test_its_questions_name_it_and_are_answered_at_the_same_gate(bench: BenchMaker) -> None:
+    gate, policy = ApprovalGate(interactive=True), FakePolicy()
+    change = ScriptedTool("change")
+    asks = reply(call("agent", task="Change it"))
+    b = made(bench, asks, reply(call("change")), "Changed.", "Done.", tools=(change,), gate=gate, policy=policy)
+    names: list[str] = []
+
+    async def answer() -> None:
+        while len(names) < 2:
+            for request in gate.pending:
+                names.append(request.agent)
+                b.loop.resolve_approval(request.request_id, ApprovalDecision(decision="approve"))
+            await asyncio.sleep(0)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        group.create_task(answer())
+
+    assert names == ["main", b.of(SubagentStarted)[0].agent]
+    assert [event.agent for event in b.of(ApprovalRequested)] == names
+    assert len(change.runs) == 1
+
+
+async def test_its_words_are_no_part_of_the_parents_conversation(bench: BenchMaker) -> None:
+    b = made(bench, reply(call("agent", task="Find it")), "Found.", "Done.")
+
+    await b.loop.run("Go")
+
+    own = [envelope.event for envelope in b.envelopes if not envelope.origin.depth]
+    kept = [event.message for event in own if isinstance(event, MessageEnded)]
+    assert kept == list(b.loop.history.messages())

@@ -1,0 +1,86 @@
+"""The tool `agent {task, context?, tools?}`: the model has a part of its work done by a sub-agent (interface §6)."""
+
+from tui_agent.protocol.errors import ConfigurationError, ToolError
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.protocol.tool import Timeout, ToolContext, ToolResult, ToolSpec
+
+from .delegation import OwnTool, delegate, outcome_text
+from .loop import AgentLoop
+
+NAME = "agent"
+
+DESCRIPTION = """\
+Has a sub-agent do a task and gives you its answer. Use it for work that needs many steps of which you only need the \
+outcome, such as a search through a large code base; several of them in one answer work at the same time. It has your \
+tools, and its calls are judged like yours. With context "fresh" (the default) it knows nothing but the task: say \
+everything it must know, and what you want back. With "fork" it knows this conversation."""
+
+SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "task": {"type": "string", "minLength": 1, "description": "What is to be done, and what you want to be told."},
+        "context": {"type": "string", "enum": ["fresh", "fork"], "description": "What it knows. Default: fresh."},
+        "tools": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Names of the tools it may use. Default: all of yours.",
+        },
+    },
+    "required": ["task"],
+    "additionalProperties": False,
+}
+
+
+class AgentTool(OwnTool):
+    """Runs sub-agents of one agent. Its calls may run beside each other and have no time limit (C24)."""
+
+    def __init__(self, parent: AgentLoop) -> None:
+        """
+        Args:
+            parent: for whom they work; it is given the tool by `add_tool`.
+        """
+        self.spec = ToolSpec(name=NAME, description=DESCRIPTION, input_schema=SCHEMA)
+        self._parent = parent
+
+    def bound_to(self, agent: AgentLoop) -> "AgentTool":
+        """The tool for a sub-agent, so that it can have sub-agents of its own."""
+        return AgentTool(agent)
+
+    def is_concurrency_safe(self, arguments: JsonObject) -> bool:
+        """Sub-agents work side by side; what they touch, each asks for itself."""
+        return True
+
+    def timeout(self, arguments: JsonObject) -> Timeout:
+        """None: its steps and calls have their own limits."""
+        return "none"
+
+    def summarise(self, arguments: JsonObject) -> str:
+        """The task's first line."""
+        return str(arguments.get("task", "")).strip().partition("\n")[0]
+
+    async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        """Runs one sub-agent to its end; one that does not finish is an error with what it had until then (P62).
+
+        Raises:
+            ToolError: there can be no such sub-agent.
+        """
+        try:
+            report = await delegate(
+                self._parent,
+                arguments["task"],
+                context=arguments.get("context", "fresh"),
+                tools=arguments.get("tools"),
+                call_id=context.call_id,
+                cancellation=context.cancellation,
+            )
+        except ConfigurationError as error:
+            raise ToolError(str(error)) from error
+        return _result_of(report)
+
+
+def _result_of(report: AgentRunReport) -> ToolResult:
+    text = outcome_text(report)
+    details = {"steps": report.step_count, "tool_calls": report.tool_call_count, "reason": report.reason}
+    failed = report.reason != "done" or not report.final_text.strip()
+    return ToolResult.of_text(text, is_error=failed, details=details).model_copy(update={"child_run_id": report.id})

@@ -1,0 +1,197 @@
+"""Agents that work for an agent: one with a task of its own, several in a row, several at once (S4-79 … S4-81).
+
+All three stand outside the loop. A sub-agent never has more tools or rights than its parent, its calls are judged by
+the same policy, and its questions go to the same gate under its own name (P63, P64, P65).
+"""
+
+import asyncio
+import inspect
+from abc import abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from tui_agent.context.layers import CONTEXT_LAYER, write_layer
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import SubagentEnded, SubagentStarted
+from tui_agent.protocol.messages import new_id
+from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.protocol.tool import Tool
+
+from .loop import AgentLoop
+from .loop_config import DEFAULT_MAX_STEPS
+
+MAX_DEPTH = 3
+"""Deepest floor of sub-agents below the root (P65)."""
+
+OWNER = "chain"
+
+ContextChoice = Literal["fork", "fresh"]
+"""`fork`: the sub-agent knows the conversation so far (S4-79); `fresh`: it knows its task alone (C49)."""
+
+Link: TypeAlias = AgentLoop | Callable[[str], str | Awaitable[str]]
+"""One part of a chain: an agent, or a function of the text before."""
+
+TOGETHER = """\
+Several agents worked on parts of one request. Bring their results together into one answer: keep every fact that \
+matters, say where they disagree, name what failed. The results:
+"""
+
+
+class OwnTool(Tool):
+    """A tool that works for one agent alone and so cannot be handed on to a sub-agent as it is."""
+
+    @abstractmethod
+    def bound_to(self, agent: AgentLoop) -> Tool:
+        """The same tool for another agent."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChainResult:
+    """What a chain came to."""
+
+    texts: tuple[str, ...]
+    """What each part gave, as far as it got."""
+    failed: AgentRunReport | None = None
+    """The run of the agent at which it stopped; None: it got to its end."""
+
+    @property
+    def text(self) -> str:
+        """What the last part gave."""
+        return self.texts[-1] if self.texts else ""
+
+
+async def delegate(
+    parent: AgentLoop,
+    task: str,
+    *,
+    context: ContextChoice = "fork",
+    tools: Sequence[str] | None = None,
+    name: str = "agent",
+    call_id: str = "",
+    max_steps: int | None = DEFAULT_MAX_STEPS,
+    cancellation: CancellationToken | None = None,
+) -> AgentRunReport:
+    """Has a sub-agent do a task and returns its report; a failure is a report that says so, not an exception (S4-79).
+
+    Args:
+        parent: for whom it works.
+        task: what it is told.
+        context: what it knows beside the task.
+        tools: names of the parent's tools it may use; None: all of them.
+        name: how it is called; part of its agent id.
+        call_id: the call it works for, where it was a call.
+        max_steps: most steps it may take; None: no cap.
+        cancellation: aborts it.
+
+    Raises:
+        ConfigurationError: it would stand deeper than `MAX_DEPTH`, or the parent has no tool of a name.
+        asyncio.CancelledError: the task was cancelled; the sub-agent has ended.
+    """
+    child = _made(parent, f"{name}-{new_id('').strip('_')[:6]}", context, tools, call_id, max_steps)
+    run_id, bus, origin = new_id("run"), parent.bus, parent.origin
+    agent_id = child.origin.agent_id
+    bus.publish(SubagentStarted(child_run_id=run_id, call_id=call_id, agent=agent_id, task=task), origin)
+    ended = SubagentEnded(child_run_id=run_id, call_id=call_id, agent=agent_id, status="aborted")
+    try:
+        with parent.parent_of(child):
+            report = await child.run(task, trigger="subagent", cancellation=cancellation, run_id=run_id)
+        told = {"status": report.reason, "text": report.final_text, "usage": report.total_usage}
+        ended = ended.model_copy(update=told)
+    finally:
+        bus.publish(ended, origin)
+    return report
+
+
+async def chain(links: Sequence[Link], text: str) -> ChainResult:
+    """Runs agents and functions one after another; each is given what the one before gave (S4-80).
+
+    An agent gets that text as its input and, from the second on, as its layer `agentloop.context`, too (C50). An agent
+    that does not come to its end stops the chain; what a function raises goes on to the caller.
+    """
+    texts: list[str] = []
+    for link in links:
+        if isinstance(link, AgentLoop):
+            if texts:
+                write_layer(link.history.registry, CONTEXT_LAYER, f"The step before gave:\n\n{text}", OWNER)
+            report = await link.run(text)
+            if report.reason != "done":
+                return ChainResult(tuple(texts), report)
+            text = report.final_text
+        else:
+            given = link(text)
+            text = await given if inspect.isawaitable(given) else given
+        texts.append(text)
+    return ChainResult(tuple(texts))
+
+
+async def consolidate(
+    parent: AgentLoop,
+    tasks: Sequence[str],
+    *,
+    context: ContextChoice = "fork",
+    request: str = TOGETHER,
+    cancellation: CancellationToken | None = None,
+) -> AgentRunReport:
+    """Has one sub-agent a task work at the same time and another bring their results together (S4-81).
+
+    Results are given in the order of the tasks; one that failed is given as such. Returns the report of the last.
+
+    Raises:
+        ConfigurationError: see `delegate`; nothing was begun.
+    """
+    if parent.origin.depth >= MAX_DEPTH:
+        raise _too_deep()
+    async with asyncio.TaskGroup() as group:
+        working = [
+            group.create_task(delegate(parent, task, context=context, name=f"part{place}", cancellation=cancellation))
+            for place, task in enumerate(tasks, 1)
+        ]
+    parts = [f"## {task}\n\n{outcome_text(work.result())}" for task, work in zip(tasks, working, strict=True)]
+    words = "\n\n".join([request.strip(), *parts])
+    return await delegate(parent, words, context="fresh", tools=(), name="together", cancellation=cancellation)
+
+
+def outcome_text(report: AgentRunReport) -> str:
+    """What a sub-agent gave, or why it gave nothing with what it had until then; never an empty success (P62)."""
+    text = report.final_text.strip()
+    if report.reason == "done" and text:
+        return text
+    why = f": {report.error}" if report.error else ""
+    said = f"\n\nIts last words:\n{text}" if text else ""
+    reason = report.reason if report.reason != "done" else "it said nothing"
+    return f"The sub-agent did not finish ({reason}{why}).{said}"
+
+
+def _made(
+    parent: AgentLoop,
+    agent_id: str,
+    context: ContextChoice,
+    tools: Sequence[str] | None,
+    call_id: str,
+    max_steps: int | None,
+) -> AgentLoop:
+    if parent.origin.depth >= MAX_DEPTH:
+        raise _too_deep()
+    config = parent.child_config(agent_id, call_id or None)
+    chosen = config.tools if tools is None else [tool for tool in config.tools if tool.name in tools]
+    unknown = set(tools or ()) - {tool.name for tool in chosen}
+    if unknown:
+        raise ConfigurationError(f"a sub-agent cannot have what its parent has not: {', '.join(sorted(unknown))}")
+    plain = tuple(tool for tool in chosen if not isinstance(tool, OwnTool))
+    config = replace(config, tools=plain, max_steps=max_steps)
+    if context == "fork":
+        fork = parent.history.fork(agent_id)
+        fork.drop_open_step()
+        config = replace(config, history=fork, layers=())
+    child = AgentLoop(config)
+    if child.origin.depth < MAX_DEPTH:
+        for tool in chosen:
+            if isinstance(tool, OwnTool):
+                child.add_tool(tool.bound_to(child))
+    return child
+
+
+def _too_deep() -> ConfigurationError:
+    return ConfigurationError(f"sub-agents may stand at most {MAX_DEPTH} deep; do this part yourself")
