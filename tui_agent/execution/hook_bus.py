@@ -134,6 +134,6 @@ class HookBus:
         """The hooks for an event, in order."""
         return tuple(self._hooks[event])
 
-    def has(self, *events: HookEvent) -> bool:
-        """Whether there is a hook for one of these events."""
-        return any(self._hooks[event] for event in events)
+    def has(self, event: HookEvent) -> bool:
+        """Whether there is a hook for an event."""
+        return bool(self._hooks[event])

@@ -47,7 +47,7 @@ class UpdateChannel:
     def __init__(self, call: ToolCall, hooks: HookBus, tell: Publisher) -> None:
         self.late = 0
         """Reports that came after the end and were dropped (C42)."""
-        self.hooked = hooks.has("before_update", "after_update")
+        self.hooked = hooks.has("before_update") or hooks.has("after_update")
         """Whether reports wait for hooks, so that `pump` must run."""
         self._call = call
         self._hooks = hooks
