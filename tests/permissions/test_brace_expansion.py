@@ -85,3 +85,7 @@ def test_pieces_keep_what_is_in_them() -> None:
     assert first.variables == (Variable("x", quoted=True),)
     assert (second.live, second.variables) == ({0}, (Variable("y", quoted=False),))
     assert joined_words(first, second) == word
+
+
+def test_a_bomb_is_not_even_begun() -> None:
+    assert expanded("{1..9}" * 60) == [UNKNOWN]

@@ -19,7 +19,7 @@ def expand_braces(word: Word) -> tuple[Word, ...]:
     braces = sum(1 for at in word.live if word.value[at] == "{")
     if not braces:
         return (word,)
-    if braces > MAX_BRACES:
+    if braces > MAX_BRACES or _least_count(word) > MAX_WORDS:
         return (Word(UNKNOWN),)
     expanded: list[Word] = []
     try:
@@ -46,6 +46,16 @@ def joined_words(first: Word, second: Word) -> Word:
     shift = len(first.value)
     live = first.live | {at + shift for at in second.live}
     return Word(first.value + second.value, live, first.variables + second.variables)
+
+
+def _least_count(word: Word) -> int:
+    """How many words there will be at least: the pairs of braces that follow one another, multiplied."""
+    count, end = 1, -1
+    for start in sorted(at for at in word.live if word.value[at] == "{"):
+        if start > end and count <= MAX_WORDS and (choices := _choices(word, start)):
+            alternatives, end = choices
+            count *= len(alternatives)
+    return count
 
 
 def _expanded(word: Word, at: int) -> Iterator[Word]:

@@ -18,6 +18,8 @@ from .shell_syntax import UNKNOWN, Redirect, Word
 from .verdicts import Finding, by_mode
 from .writer_options import Write
 
+MAX_LOOKS = 4_000
+"""Most paths that are looked up for one command with everything in it."""
 MAX_MENTIONS = 200
 """Most words of a command that is not known which are looked at as paths."""
 
@@ -60,6 +62,13 @@ class InPlace:
 
 
 @dataclass(slots=True)
+class Looks:
+    """How many paths may still be looked up for a command with everything in it."""
+
+    left: int = MAX_LOOKS
+
+
+@dataclass(slots=True)
 class PathFindings:
     """Collects what is to be said about the paths of one command."""
 
@@ -69,6 +78,7 @@ class PathFindings:
     permit: Permit | None
     by_words: Finding
     """What was said about the command's words."""
+    looks: Looks
     findings: list[Finding] = field(default_factory=list[Finding])
     targets: list[str] = field(default_factory=list[str])
 
@@ -196,7 +206,8 @@ class PathFindings:
                 self.findings.append(Finding("ask", "floor", f"a program that names {piece}: {why}"))
 
     def _is_private(self, piece: str) -> bool:
-        return "/" in piece and is_known(piece) and self.judge.book.look(piece).private is not None
+        facts = self._look(piece, self.judge.book.workspace) if "/" in piece else None
+        return facts is not None and facts.private is not None
 
     def _is_spelled_out(self) -> bool:
         """Whether what allows the command names the very places that are in doubt."""
@@ -205,6 +216,11 @@ class PathFindings:
     def _look(self, path: str, directory: str | None) -> PathFacts | None:
         """The facts of a path; None if it is not certain which one it is."""
         if not is_known(path) or not path or (directory is None and not path.startswith(("/", "~"))):
+            return None
+        self.looks.left -= 1
+        if self.looks.left < 0:
+            if self.looks.left == -1:
+                self.findings.append(Finding("ask", "floor", f"it names more than {MAX_LOOKS} paths"))
             return None
         return self.judge.book.look(path, directory)
 

@@ -10,7 +10,7 @@ from typing import Literal
 
 from tui_agent.protocol.permissions import PermissionDecision, PermissionMode
 
-from .command_findings import InPlace, PathFindings, Permit
+from .command_findings import InPlace, Looks, PathFindings, Permit
 from .command_pattern import command_patterns
 from .command_views import command_view, is_own_variable, sets_only_harmless, without_expansion
 from .path_judge import PathJudge
@@ -91,6 +91,7 @@ class _Case:
         self._tool = tool
         self._mode = mode
         self._trace = trace
+        self._looks = Looks()
         self._forbids_any = self._rules.forbids_any(tool)
 
     def run(self, steps: Sequence[Step], depth: int, vouch: Permit | None) -> None:
@@ -152,7 +153,7 @@ class _Case:
         is_harmless = sets_only_harmless(command.assignments)
         is_reading = is_harmless and all(found.use is not None for found in in_places)
         by_words = self._by_words(command, wrapping, ruling, permit, is_reading=is_reading)
-        paths = PathFindings(self._paths, self._mode, self._trace, permit, by_words, [by_words])
+        paths = PathFindings(self._paths, self._mode, self._trace, permit, by_words, self._looks, [by_words])
         if permit and not permit.spells_assignments and not is_harmless:
             set_names = ", ".join(assignment.name for assignment in command.assignments)
             paths.findings.append(by_mode(self._mode, "effect", f"setting {set_names}"))

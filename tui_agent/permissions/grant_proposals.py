@@ -1,7 +1,6 @@
 """Rules to offer with an approval: the narrowest that would let such a call pass again."""
 
 import shlex
-from collections.abc import Iterator
 
 from .shell_reader import read_script
 from .shell_syntax import Sequence, SimpleCommand, Statement, names
@@ -78,13 +77,6 @@ def _is_plain(word: str) -> bool:
 
 
 def _only_command(statement: Statement) -> SimpleCommand | None:
-    commands = list(_commands(statement))
-    return commands[0] if len(commands) == 1 else None
-
-
-def _commands(statement: Statement) -> Iterator[SimpleCommand]:
-    if isinstance(statement, SimpleCommand):
-        yield statement
-    elif isinstance(statement, Sequence):
-        for part in statement.parts:
-            yield from _commands(part)
+    while isinstance(statement, Sequence) and len(statement.parts) == 1:
+        statement = statement.parts[0]
+    return statement if isinstance(statement, SimpleCommand) else None

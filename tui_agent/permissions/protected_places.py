@@ -48,7 +48,8 @@ def fold_name(name: str) -> str:
 def protected_repository(path: str, workspace: str) -> str | None:
     """Why a resolved path is protected by what lies around it: inside a repository, or where a `.git` file points.
 
-    Looks at the directories from the path up to the workspace (for a path outside: up to the root).
+    Looks at the directories from the path up to the workspace (for a path outside: up to the root), and at where the
+    workspace's own repository is.
     """
     top = workspace if is_within(path, workspace) else "/"
     directory: str = path
@@ -61,7 +62,7 @@ def protected_repository(path: str, workspace: str) -> str | None:
         if directory in (top, "/"):
             break
         directory = os.path.dirname(directory)
-    return None if top == "/" else _pointed_from_above(path, workspace)
+    return _pointed_from_above(path, workspace)
 
 
 def holds_protected(directory: str) -> str | None:
@@ -83,7 +84,7 @@ def git_directories(directory: str) -> list[str]:
 
 
 def _pointed_from_above(path: str, workspace: str) -> str | None:
-    directory: str = os.path.dirname(workspace)
+    directory: str = workspace
     for _ in range(_MAX_DEPTH):
         for target in _pointed_at(directory):
             if is_within(path, target):

@@ -166,7 +166,7 @@ class CommandReader:
     def _redirect(self, node: Node, gathered: _Gathered) -> None:
         targets, _ = _targets(node)
         operators = [child for child in node.children if child.type in _OPERATORS]
-        if len(operators) != 1:
+        if len(operators) != 1 or self._text.raw(operators[0]) != operators[0].type:
             raise UnreadableError("a redirection of an unknown form")
         gathered.end = operators[0].end_byte
         target = Word("-")

@@ -15,6 +15,8 @@ from .shell_syntax import UNKNOWN, VARIABLE, Word
 
 MAX_VALUES = 2_000
 """Most words that one word may become."""
+MAX_COMPONENTS = 200
+"""Most components of a pattern for paths; beyond, what it fits counts as unknown."""
 MAX_ENTRIES = 50_000
 """Most directory entries that are looked at for one script."""
 
@@ -133,6 +135,9 @@ class _Search:
     patterns: list[re.Pattern[str] | str] = field(default_factory=list[re.Pattern[str] | str])
 
     def run(self, word: Word) -> list[str]:
+        if word.value.count("/") > MAX_COMPONENTS:
+            self.gave_up = True
+            return []
         start = 0
         for component in word.value.split("/"):
             self.patterns.append(self._pattern(part_of(word, start, start + len(component))))

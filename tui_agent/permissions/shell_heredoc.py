@@ -49,6 +49,9 @@ def check_heredoc(node: Node, source: str) -> HeredocParts:
     raw = source[start.start_byte : start.end_byte]
     if position == 0 or source[children[position - 1].end_byte : start.start_byte].strip(" \t"):
         raise UnreadableError("a here-document with an unclear delimiter")
+    operator = children[position - 1]
+    if source[operator.start_byte : operator.end_byte] not in ("<<", "<<-"):
+        raise UnreadableError("a word that the grammar took for a part of a here-document")
     delimiter = lex_word(source, start.start_byte, start.end_byte, {})
     if not delimiter.value or not delimiter.is_fixed or "\n" in raw:
         raise UnreadableError("a here-document with an unclear delimiter")

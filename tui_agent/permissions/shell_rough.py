@@ -11,7 +11,7 @@ from .shell_syntax import UNKNOWN, Assignment, Redirect, SimpleCommand, Word, na
 
 MAX_ROUGH_BYTES = 131_072
 """How far into a text the cut goes, in letters."""
-MAX_ROUGH_COMMANDS = 1_000
+MAX_ROUGH_COMMANDS = 500
 """Most pieces that are looked at."""
 MAX_ROUGH_WORDS = 1_000
 """Most words of one piece; of redirections a tenth."""

@@ -1,0 +1,166 @@
+"""Commands are judged part by part, and the strictest part decides."""
+
+import pytest
+
+from tui_agent.permissions.command_judge import MAX_PARTS
+
+from .conftest import Desk
+
+
+@pytest.mark.parametrize(
+    ("command", "rules", "decision", "source"),
+    [
+        # every part needs a rule of its own
+        ("make && make install", ["allow bash(make)"], "ask", "mode"),
+        ("make; make", ["allow bash(make)"], "allow", "rule"),
+        ("make | tee x", ["allow bash(make)"], "ask", "mode"),
+        ("make $(rm x)", ["allow bash(make:*)"], "ask", "mode"),
+        ("make <(rm x)", ["allow bash(make:*)"], "ask", "mode"),
+        ("f() { rm x; }; make", ["allow bash(make)"], "ask", "mode"),
+        # redirections are judged, whatever allows the command
+        ("make > out", ["allow bash(make)"], "ask", "mode"),
+        ("make > out", ["allow bash(make)", "allow edit(out)"], "allow", "rule"),
+        ("make > out", ["allow bash"], "allow", "rule"),
+        ("make > .git/x", ["allow bash", "allow edit"], "deny", "floor"),
+        ("make > $X", ["allow bash(make:*)"], "ask", "mode"),
+        ("make > $X", ["allow bash"], "allow", "rule"),
+        ("make > .git/$X", ["allow bash"], "deny", "floor"),
+        ("make > /dev/tcp/h/1", ["allow bash(make)"], "ask", "floor"),
+        ("make > /dev/tcp/h/1", ["allow bash"], "allow", "rule"),
+        ("make > /dev/null 2>&1", ["allow bash(make)"], "allow", "rule"),
+        ("make < /etc/hostname", ["allow bash(make)"], "allow", "rule"),
+        ("make < .git/config", ["allow bash(make)", "deny read(.git/**)"], "deny", "rule"),
+        ("make >&2", ["allow bash(make)"], "allow", "rule"),
+        ("make 2>&-", ["allow bash(make)"], "allow", "rule"),
+        # assignments
+        ("PATH=. make", ["allow bash(make)"], "ask", "mode"),
+        ("PATH=. make", ["allow bash(PATH=. make)"], "allow", "rule"),
+        ("LANG=C make", ["allow bash(make)"], "allow", "rule"),
+        ("PATH=. make", ["allow bash"], "allow", "rule"),
+        # wrappers
+        ("timeout 5 make", ["allow bash(make)"], "allow", "rule"),
+        ("timeout 5 rm x", ["deny bash(rm:*)"], "deny", "rule"),
+        ("sudo make", ["allow bash(make)"], "ask", "mode"),
+        ("sudo make", ["allow bash(sudo:*)"], "ask", "mode"),
+        ("sudo make", ["allow bash(sudo make:*)"], "allow", "rule"),
+        ("sudo make", ["allow bash(sudo make)"], "allow", "rule"),
+        ("bash -c 'rm x'", ["allow bash(bash:*)"], "ask", "mode"),
+        ("bash -c 'rm x'", ["allow bash(bash -c 'rm x')"], "allow", "rule"),
+        ("bash -c 'rm x'", ["allow bash(bash -c 'rm x')", "deny bash(rm:*)"], "deny", "rule"),
+        ("bash -c \"$X\"", ["allow bash(bash:*)"], "ask", "mode"),
+        ("bash -c \"$X\"", ["deny bash(rm:*)"], "ask", "floor"),
+        ("bash script.sh", ["allow bash(bash script.sh)"], "allow", "rule"),
+        ("xargs rm", ["allow bash(xargs:*)"], "ask", "mode"),
+        ("uv run pytest", ["allow bash(uv run:*)"], "allow", "rule"),
+        ("env -Z make", ["allow bash(make)", "deny bash(rm:*)"], "ask", "floor"),
+        # opaque words
+        ("$X", ["deny bash(rm:*)"], "ask", "rule"),
+        ("$X", ["allow bash(make)"], "ask", "mode"),
+        ("echo $((x))", ["deny bash(rm:*)"], "ask", "floor"),
+        ("echo $((x))", ["allow bash"], "allow", "rule"),
+        ("echo $((x))", ["allow bash(echo:*)"], "ask", "mode"),
+        ("echo $((1 + 2))", [], "allow", "read_only"),
+        # reading
+        ("cat README.md", ["deny read(README.md)"], "deny", "rule"),
+        ("cat README.md", ["ask bash(cat:*)"], "ask", "rule"),
+        ("cat /etc/hostname", ["allow bash(cat:*)"], "allow", "rule"),
+        ("cat /proc/self/environ", ["allow bash(cat:*)"], "ask", "floor"),
+        ("cat README.md", ["deny bash(rm:*)"], "allow", "read_only"),
+        # writers
+        ("rm -rf src", ["allow bash(rm:*)"], "allow", "rule"),
+        ("rm -rf .", ["allow bash(rm:*)"], "ask", "floor"),
+        ("rm -rf ../outside", ["allow bash(rm:*)"], "ask", "mode"),
+        ("rm -rf ../outside", ["allow bash(rm -rf ../outside)"], "allow", "rule"),
+        ("cp x .git/hooks/y", ["allow bash"], "deny", "floor"),
+        ("cp x links/git/y", ["allow bash"], "deny", "floor"),
+        ("python3 -c \"open('.git/x','w')\"", ["allow bash"], "deny", "floor"),
+        ("python3 -c \"print('.git/x')\"", ["allow bash(python3:*)"], "ask", "floor"),
+        ("frobnicate .git/config", ["allow bash(frobnicate:*)"], "ask", "floor"),
+        ("frobnicate .git/config", ["allow bash(frobnicate .git/config)"], "allow", "rule"),
+        ("rm -rf .g*", ["allow bash(rm:*)"], "deny", "floor"),
+        ("touch x.{a,b}", ["allow bash(touch:*)"], "allow", "rule"),
+        ("for f in a b; do touch $f; done", ["allow bash(touch:*)"], "allow", "rule"),
+        ("for PATH in a b; do ls; done", [], "ask", "mode"),
+        ("cd $X && touch y", ["allow bash(touch:*)", "allow bash(cd:*)"], "ask", "mode"),
+        ("", [], "allow", "read_only"),
+        ("# only words", [], "allow", "read_only"),
+    ],
+)  # fmt: skip
+def test_parts_and_rules(desk: Desk, command: str, rules: list[str], decision: str, source: str) -> None:
+    found = desk.bash(command, *rules)
+
+    assert (found.decision, found.source) == (decision, source), found.reason
+
+
+@pytest.mark.parametrize(
+    ("command", "mode", "decision", "source"),
+    [
+        ("make", "allow", "allow", "mode"),
+        ("make", "deny", "deny", "mode"),
+        ("make", "plan", "deny", "floor"),
+        ("make", "accept_edits", "ask", "mode"),
+        ("touch x", "accept_edits", "ask", "mode"),
+        ("timeout 5 ls", "plan", "allow", "read_only"),
+        ("timeout 5 make", "plan", "deny", "floor"),
+        ("cat /etc/hostname", "plan", "ask", "mode"),
+        ("f() { ls; }", "allow", "allow", "mode"),
+        ("f() { ls; }", "plan", "deny", "floor"),
+        ("if then (((", "allow", "ask", "floor"),
+        ("if then (((", "deny", "deny", "mode"),
+        ("if then (((", "plan", "deny", "floor"),
+        ("rm -rf .", "allow", "ask", "floor"),
+        ("curl x | sh", "allow", "allow", "mode"),
+        ("echo x > .git/x", "allow", "deny", "floor"),
+    ],
+)
+def test_parts_and_modes(desk: Desk, command: str, mode: str, decision: str, source: str) -> None:
+    found = desk.bash(command, mode=mode)
+
+    assert (found.decision, found.source) == (decision, source), found.reason
+
+
+def test_deny_rules_hold_on_what_cannot_be_read(desk: Desk) -> None:
+    assert desk.bash("if then (((; rm -rf x", "deny bash(rm:*)", mode="allow").decision == "deny"
+    assert desk.bash("ls; rm x\x07", "deny bash(rm:*)", mode="allow").decision == "deny"
+
+
+def test_rules_hold_on_the_first_parts_and_a_person_decides_the_rest(desk: Desk) -> None:
+    many = "; ".join(["ls"] * 3_000)
+
+    assert desk.bash(many, "allow bash", mode="allow").decision == "ask"
+    assert desk.bash(f"rm x; {many}", "deny bash(rm:*)").decision == "deny"
+    nested = "; ".join("bash -c 'make a; make b; make c'" for _ in range(MAX_PARTS // 3))
+    assert desk.bash(nested, mode="allow").decision == "ask"
+
+
+def test_nesting_ends_with_a_person(desk: Desk) -> None:
+    command = "env " * 8 + "ls"
+
+    assert desk.bash(command, mode="allow").decision == "ask"
+    assert desk.bash("env " * 8 + "rm x", "deny bash(rm:*)").decision in ("ask", "deny")
+
+
+def test_too_many_words_count_as_unknown(desk: Desk) -> None:
+    assert desk.bash("echo " + "x " * 100).decision == "allow"
+    assert desk.bash("cat " + "{a,b,c,d}{1..9} " * 200).decision == "ask"
+
+
+def test_a_long_part_is_shown_shortened_and_targets_are_named(desk: Desk) -> None:
+    found = desk.bash("touch " + "x" * 5_000)
+    assert len(found.parts[0].text) < 4_100
+
+    found = desk.bash("cp README.md ../a > ../b")
+    assert set(found.targets) == {f"{desk.root.parent}/{name}" for name in ("a", "b", "a/README.md")}
+
+
+@pytest.mark.parametrize("command", ["ls \x00", "ls \ud800"])
+def test_what_no_command_can_hold_is_invalid(desk: Desk, command: str) -> None:
+    assert desk.bash(command, mode="allow").source == "invalid"
+
+
+def test_too_many_paths_are_left_to_a_person(desk: Desk) -> None:
+    many = "; ".join(["frobnicate " + " ".join(f"a/{number}" for number in range(150))] * 20)
+
+    decision = desk.bash(many, "allow bash(frobnicate:*)")
+    assert (decision.decision, decision.source) == ("ask", "floor")
+    assert desk.bash(f"{many}; frobnicate > .git/y", "allow bash(frobnicate:*)").decision == "deny"

@@ -1,0 +1,134 @@
+"""What is known of a path."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tui_agent.permissions.path_facts import PathBook
+
+from .conftest import Desk
+
+
+def test_inside_means_where_it_leads(desk: Desk) -> None:
+    book = PathBook(desk.root)
+
+    def inside(path: str) -> bool:
+        return book.look(path).is_inside
+
+    assert inside("README.md")
+    assert inside("not/there/yet")
+    assert inside("src/../src/lib.py")
+    assert inside(str(desk.root))
+    assert not inside("..")
+    assert not inside("links/out/secret.txt")
+    assert not inside("links/secret")
+    assert not inside(f"{desk.root}-evil/x")
+    assert not inside(f"/proc/self/root{desk.root}/README.md")
+    assert not inside("~/x")
+
+
+def test_a_directory_of_ones_own_moves_relative_names_only(desk: Desk) -> None:
+    book = PathBook(desk.root)
+
+    assert book.look("lib.py", f"{desk.root}/src").resolved == f"{desk.root}/src/lib.py"
+    assert book.look("/etc/x", f"{desk.root}/src").resolved == "/etc/x"
+
+
+def test_devices_keep_nothing_unless_something_else_stands_for_them(desk: Desk) -> None:
+    book = PathBook(desk.root)
+
+    assert book.look("/dev/null").is_device
+    assert book.look("/dev/stdout").is_device
+    assert not book.look("/dev/sda").is_device
+    assert not book.look("/proc/self/root/dev/null").is_device
+    assert book.why_protected(book.look("/dev/null")) is None
+    assert book.is_readable(book.look("/dev/stdin"))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/proc/self/environ",
+        "/proc/1/environ",
+        "/proc/1/task/1/mem",
+        "/proc/self/fd/3",
+        "/proc/1/cwd/x",
+        "/proc/1/root/x",
+    ],
+)
+def test_other_processes_secrets_are_private(desk: Desk, path: str) -> None:
+    assert PathBook(desk.root).look(path).private == "it shows what another process holds"
+    assert PathBook(desk.root).look("/proc/cpuinfo").private is None
+
+
+def test_our_own_places_are_private_by_either_name(desk: Desk) -> None:
+    state = desk.root.parent / "state"
+    (state / "kept").mkdir(parents=True)
+    (desk.root / "short").symlink_to(state)
+    book = PathBook(desk.root, (desk.root / "short",), (state / "kept",))
+
+    for path in ("short/x", str(state / "x"), str(state)):
+        facts = book.look(path)
+        assert facts.private == "it belongs to the agent's own settings or sessions"
+        assert book.why_protected(facts) == facts.private
+        assert not book.is_readable(facts)
+    kept = book.look(str(state / "kept" / "output.txt"))
+    assert kept.private is None
+    assert book.is_readable(kept)
+    assert book.why_protected(kept) is not None
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ".git", ".git/config", "sub/.git/x", ".GIT/config", ".git./x", ".git /x", ".g\u200cit/x", "git~1/x",
+        ".git::$DATA/x",
+        "a\\.git\\config", ".husky/pre-commit", "src/node_modules/x", ".tui-agent/config.toml", "links/git/config",
+        ".\uff47it/x", "node_modules",
+    ],
+)  # fmt: skip
+def test_protected_names_in_any_spelling(desk: Desk, path: str) -> None:
+    book = PathBook(desk.root)
+
+    assert book.why_protected(book.look(path)) is not None
+
+
+@pytest.mark.parametrize(
+    "path", [".github/x", ".gitignore", "git/x", "node_modules_old/x", "husky/x", ".gitattributes"]
+)
+def test_names_that_only_look_like_them_are_free(desk: Desk, path: str) -> None:
+    book = PathBook(desk.root)
+
+    assert book.why_protected(book.look(path)) is None
+
+
+def test_a_workspace_inside_a_protected_place_is_not_protected_by_its_own_name(tmp_path: Path) -> None:
+    root = Path(os.path.realpath(tmp_path)) / "node_modules" / "package"
+    root.mkdir(parents=True)
+    book = PathBook(root)
+
+    assert book.why_protected(book.look("index.js")) is None
+    assert book.why_protected(book.look("node_modules/x")) is not None
+    assert book.why_protected(book.look(f"{root.parent}/other/x")) is not None
+
+
+def test_what_must_not_be_changed_as_a_whole(desk: Desk) -> None:
+    book = PathBook(desk.root, (desk.root / "src" / "private",))
+
+    assert book.why_held(book.look("..")) == "the workspace is in it"
+    assert book.why_held(book.look(".")) in ("it holds node_modules", "it holds .git")
+    assert book.why_held(book.look("src")) == f"it holds {desk.root}/src/private"
+    assert book.why_held(book.look("tests")) is None
+    assert book.is_directory(book.look("src"))
+    assert not book.is_directory(book.look("README.md"))
+
+
+def test_names_below_the_workspace_are_known_by_either_root(desk: Desk) -> None:
+    alias = desk.root.parent / "alias"
+    alias.symlink_to(desk.root)
+    book = PathBook(alias)
+
+    assert book.below(f"{alias}/src") == "src"
+    assert book.below(f"{desk.root}/src") == "src"
+    assert book.below("/etc") is None

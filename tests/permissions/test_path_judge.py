@@ -1,0 +1,115 @@
+"""May a path be read, may it be written."""
+
+from pathlib import Path
+
+import pytest
+
+from tui_agent.permissions import Rule
+from tui_agent.permissions.path_facts import PathBook
+from tui_agent.permissions.path_judge import PathJudge
+from tui_agent.permissions.rule_book import RuleBook
+from tui_agent.permissions.verdicts import Finding
+from tui_agent.protocol.permissions import PermissionMode
+
+from .conftest import Desk
+
+
+def judge(desk: Desk, *rules: str, private: tuple[Path, ...] = ()) -> PathJudge:
+    parsed = [Rule.parse(*rule.split(" ", 1)) for rule in rules]
+    return PathJudge(PathBook(desk.root, private), RuleBook([parsed], str(desk.root), str(desk.root)))
+
+
+def reading(one: PathJudge, path: str, mode: str = "ask", *, relaxed: bool = True) -> tuple[str, str]:
+    found = one.reading("read", one.book.look(path), "read", PermissionMode(mode), [], relaxed=relaxed)
+    return found.decision, found.source
+
+
+def writing(
+    one: PathJudge,
+    path: str,
+    mode: str = "ask",
+    *,
+    tool: str | None = "write",
+    whole: bool = False,
+    speaks_for: Finding | None = None,
+) -> tuple[str, str]:
+    facts = one.book.look(path)
+    found = one.writing(tool, facts, PermissionMode(mode), [], whole=whole, speaks_for=speaks_for)
+    return found.decision, found.source
+
+
+@pytest.mark.parametrize(
+    ("path", "mode", "expected"),
+    [
+        ("README.md", "ask", ("allow", "read_only")),
+        ("README.md", "deny", ("allow", "read_only")),
+        ("README.md", "plan", ("allow", "read_only")),
+        ("/etc/hostname", "ask", ("ask", "mode")),
+        ("/etc/hostname", "allow", ("allow", "mode")),
+        ("/etc/hostname", "deny", ("deny", "mode")),
+        ("/etc/hostname", "plan", ("ask", "mode")),
+        ("/etc/hostname", "accept_edits", ("ask", "mode")),
+        ("/proc/self/environ", "ask", ("ask", "floor")),
+        ("/proc/self/environ", "allow", ("ask", "floor")),
+        ("/proc/self/environ", "deny", ("deny", "mode")),
+    ],
+)
+def test_reading_by_place_and_mode(desk: Desk, path: str, mode: str, expected: tuple[str, str]) -> None:
+    assert reading(judge(desk), path, mode) == expected
+
+
+def test_reading_by_rules(desk: Desk) -> None:
+    assert reading(judge(desk, "deny read(README.md)"), "README.md", "allow") == ("deny", "rule")
+    assert reading(judge(desk, "ask read(README.md)"), "README.md") == ("ask", "rule")
+    assert reading(judge(desk, "allow read(//etc/**)"), "/etc/hostname") == ("allow", "rule")
+    assert reading(judge(desk), "README.md", relaxed=False) == ("ask", "mode")
+
+
+def test_private_places_are_opened_only_by_a_rule_that_names_them(desk: Desk) -> None:
+    state = desk.root.parent / "state"
+    named = f"allow read(/{state}/**)"
+
+    assert reading(judge(desk, "allow read", private=(state,)), f"{state}/x", "allow") == ("ask", "floor")
+    assert reading(judge(desk, named, private=(state,)), f"{state}/x") == ("allow", "rule")
+    assert reading(judge(desk, f"deny read(/{state}/**)", private=(state,)), f"{state}/x") == ("deny", "rule")
+
+
+@pytest.mark.parametrize(
+    ("path", "mode", "expected"),
+    [
+        ("a.py", "ask", ("ask", "mode")),
+        ("a.py", "accept_edits", ("allow", "mode")),
+        ("../a.py", "accept_edits", ("ask", "mode")),
+        ("links/out/a.py", "accept_edits", ("ask", "mode")),
+        ("a.py", "plan", ("deny", "floor")),
+        ("a.py", "deny", ("deny", "mode")),
+        (".git/config", "allow", ("deny", "floor")),
+        ("links/git/config", "allow", ("deny", "floor")),
+        ("/dev/null", "plan", ("allow", "read_only")),
+    ],
+)
+def test_writing_by_place_and_mode(desk: Desk, path: str, mode: str, expected: tuple[str, str]) -> None:
+    assert writing(judge(desk, "allow bash"), path, mode) == expected
+
+
+def test_writing_by_rules(desk: Desk) -> None:
+    assert writing(judge(desk, "deny edit(src/**)"), "src/x", "allow") == ("deny", "rule")
+    assert writing(judge(desk, "allow edit(src/**)"), "src/x") == ("allow", "rule")
+    assert writing(judge(desk, "allow edit(src/**)"), "src/x", "plan") == ("deny", "floor")
+    assert writing(judge(desk, "allow edit(**)"), "node_modules/x") == ("deny", "floor")
+    assert writing(judge(desk, "ask edit(src/**)"), "src/x", "accept_edits") == ("ask", "rule")
+
+
+def test_what_holds_something_protected_is_not_changed_as_a_whole_without_a_person(desk: Desk) -> None:
+    assert writing(judge(desk), ".", "allow", whole=True) == ("ask", "floor")
+    assert writing(judge(desk, "allow edit"), ".", "allow", whole=True) == ("ask", "floor")
+    assert writing(judge(desk, "deny edit"), ".", "allow", whole=True) == ("deny", "rule")
+    assert writing(judge(desk), "src", "allow", whole=True) == ("allow", "mode")
+
+
+def test_what_allowed_the_command_speaks_for_its_changes(desk: Desk) -> None:
+    spoken = Finding("allow", "rule", "x")
+
+    assert writing(judge(desk), "x", tool=None, speaks_for=spoken) == ("allow", "rule")
+    assert writing(judge(desk), "x", "accept_edits", tool=None) == ("ask", "mode")
+    assert writing(judge(desk, "ask edit"), "x", tool=None, speaks_for=spoken) == ("ask", "rule")

@@ -1,0 +1,178 @@
+"""The one checker: floor, rules, read-only relaxation, mode, in this order."""
+
+from pathlib import Path
+
+import pytest
+
+from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.permissions import GrantScope
+
+from .conftest import Desk
+
+
+def test_the_mode_is_read_at_the_moment_of_decision(desk: Desk) -> None:
+    policy = desk.policy()
+    call = {"path": "a.py"}
+    assert policy.check(desk.tools["write"], call).decision == "ask"
+
+    policy.set_mode(PermissionMode.ACCEPT_EDITS)
+    assert policy.mode is PermissionMode.ACCEPT_EDITS
+    assert policy.check(desk.tools["write"], call).decision == "allow"
+    assert policy.check_in_mode(desk.tools["write"], call, PermissionMode.PLAN).decision == "deny"
+    assert policy.mode is PermissionMode.ACCEPT_EDITS
+
+
+def test_rules_are_changed_live_and_grants_stay(desk: Desk) -> None:
+    policy = desk.policy("ask bash(make:*)")
+    policy.grant("bash(make all)", "session")
+    assert policy.check(desk.tools["bash"], {"command": "make all"}).decision == "allow"
+
+    policy.set_rules([[Rule.parse("ask", "bash")], [Rule.parse("deny", "bash(rm:*)")]])
+    assert [rule.text for rule in policy.rules] == ["bash", "bash(rm:*)"]
+    assert policy.check(desk.tools["bash"], {"command": "make all"}).source == "grant"
+    assert policy.check(desk.tools["bash"], {"command": "rm x"}).decision == "deny"
+
+
+def test_layers_tighten_one_another(desk: Desk) -> None:
+    layers = ([Rule.parse("allow", "bash(make:*)")], [Rule.parse("deny", "bash(make install)")])
+    policy = PermissionPolicy(desk.root, rules=[Rule.parse("ask", "write")], layers=layers)
+
+    assert policy.check(desk.tools["bash"], {"command": "make"}).decision == "allow"
+    assert policy.check(desk.tools["bash"], {"command": "make install"}).decision == "deny"
+    assert policy.check(desk.tools["write"], {"path": "x"}).source == "rule"
+
+
+def test_severity_looks_at_every_rule(desk: Desk) -> None:
+    rules = [Rule.parse("allow", "bash(make:*)"), Rule.parse("deny", "bash(make install)")]
+    policy = PermissionPolicy(desk.root, rules=rules, resolution="severity")
+
+    assert policy.check(desk.tools["bash"], {"command": "make install"}).decision == "deny"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "mode", "is_floor"),
+    [
+        ("write", {"path": ".git/config"}, "allow", True),
+        ("write", {"path": "x"}, "plan", True),
+        ("bash", {"command": "curl x"}, "allow", True),
+        ("bash", {"command": "make"}, "deny", False),
+        ("read", {"path": "README.md"}, "ask", False),
+        ("bash", {"command": "ls\x00"}, "allow", True),
+    ],
+)
+def test_the_floor_is_what_nothing_can_override(
+    desk: Desk, tool: str, arguments: dict[str, object], mode: str, is_floor: bool
+) -> None:
+    found = desk.policy("deny bash(curl:*)", mode=mode).floor(desk.tools[tool], arguments)
+
+    assert (found is not None) is is_floor
+
+
+def test_reading_asks_where_reading_is_not_relaxed(desk: Desk) -> None:
+    policy = PermissionPolicy(desk.root, relaxed_reads=False)
+
+    assert policy.check(desk.tools["read"], {"path": "README.md"}).decision == "ask"
+    assert policy.check(desk.tools["todo"], {}).decision == "ask"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "rule"),
+    [
+        ("bash", {"command": "make all"}, "bash(make all)"),
+        ("bash", {"command": "pytest -q tests"}, "bash(pytest:*)"),
+        ("bash", {"command": "npm run build -- -x"}, "bash(npm run build:*)"),
+        ("bash", {"command": "make all && ls | head"}, "bash(make all)"),
+        ("bash", {"command": "make a && make b"}, "bash(make a)\nbash(make b)"),
+        ("bash", {"command": "touch new.txt"}, "bash(touch new.txt)"),
+        ("bash", {"command": "touch ../new.txt"}, "bash(touch ../new.txt)"),
+        ("bash", {"command": "make > out.txt"}, "bash(make)\nedit(/out.txt)"),
+        ("bash", {"command": "cat /etc/hostname"}, "bash(cat /etc/hostname)"),
+        ("bash", {"command": "rm -rf build"}, None),
+        ("bash", {"command": "python3 x.py"}, None),
+        ("bash", {"command": "make $X"}, None),
+        ("bash", {"command": "if then fi ((("}, None),
+        ("bash", {"command": "ls"}, None),
+        ("bash", {"command": "; ".join(f"make {n}" for n in range(9))}, None),
+        ("write", {"path": "src/new.py"}, "write(/src/new.py)"),
+        ("write", {"path": "a[1].py"}, "write(/a\\[1\\].py)"),
+        ("read", {"path": "/etc/hostname"}, "read(//etc/hostname)"),
+        ("write", {"path": ".git/x"}, None),
+        ("fetch", {"url": "https://docs.python.org/3/"}, "fetch(domain:docs.python.org)"),
+        ("fetch", {"url": "https://user@python.org"}, None),
+    ],
+)
+def test_the_narrowest_rule_is_proposed_and_lets_the_call_pass(
+    desk: Desk, tool: str, arguments: dict[str, object], rule: str | None
+) -> None:
+    policy = desk.policy()
+    proposed = policy.grant_rule(desk.tools[tool], arguments)
+    assert proposed == rule
+    assert policy.check(desk.tools[tool], arguments).source != "grant", "asking stores nothing"
+    if proposed is not None:
+        policy.grant(proposed, "session")
+        assert policy.check(desk.tools[tool], arguments).decision == "allow"
+
+
+def test_no_rule_is_proposed_for_what_is_denied_or_allowed(desk: Desk) -> None:
+    assert desk.policy("deny bash").grant_rule(desk.tools["bash"], {"command": "make"}) is None
+    assert desk.policy("allow bash").grant_rule(desk.tools["bash"], {"command": "make"}) is None
+
+
+def test_a_tool_without_a_subject_is_granted_by_its_name(desk: Desk) -> None:
+    policy = desk.policy("ask todo")
+
+    assert policy.grant_rule(desk.tools["todo"], {}) == "todo"
+
+
+def test_a_grant_for_once_stores_nothing(desk: Desk) -> None:
+    policy = desk.policy()
+    policy.grant("bash(make)", "once")
+
+    assert policy.check(desk.tools["bash"], {"command": "make"}).decision == "ask"
+
+
+def test_a_grant_beyond_the_session_needs_a_place_to_keep_it(desk: Desk) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be stored for the project"):
+        desk.policy().grant("bash(make)", "project")
+
+    kept: list[tuple[str, GrantScope]] = []
+    policy = PermissionPolicy(desk.root, store_grant=lambda rule, scope: kept.append((rule.text, scope)))
+    policy.grant("bash(make)\nedit(/x)", "project")
+    assert kept == [("bash(make)", "project"), ("edit(/x)", "project")]
+    assert policy.check(desk.tools["bash"], {"command": "make"}).decision == "allow"
+
+
+def test_a_grant_that_cannot_be_kept_does_not_hold_either(desk: Desk) -> None:
+    def fail(rule: Rule, scope: GrantScope) -> None:
+        raise ConfigurationError("the disk is full")
+
+    policy = PermissionPolicy(desk.root, store_grant=fail)
+    with pytest.raises(ConfigurationError, match="disk"):
+        policy.grant("bash(make)", "user")
+    assert policy.check(desk.tools["bash"], {"command": "make"}).decision == "ask"
+
+
+@pytest.mark.parametrize("rule", ["", "\n", "bash(", "bash(make)\nbash("])
+def test_a_grant_that_cannot_be_read_is_refused_as_a_whole(desk: Desk, rule: str) -> None:
+    policy = desk.policy()
+    with pytest.raises(ConfigurationError):
+        policy.grant(rule, "session")
+
+    assert policy.check(desk.tools["bash"], {"command": "make"}).decision == "ask"
+
+
+def test_grants_are_kept_once(desk: Desk) -> None:
+    policy = desk.policy()
+    for _ in range(3):
+        policy.grant("bash(make)", "session")
+
+    assert policy.check(desk.tools["bash"], {"command": "make"}).trace.count("granted bash(make): answers 'make'") == 1
+
+
+def test_private_and_readable_places(desk: Desk, tmp_path: Path) -> None:
+    policy = PermissionPolicy(desk.root, private_paths=(tmp_path,), readable_paths=(tmp_path / "kept",))
+    read = desk.tools["read"]
+
+    assert policy.check(read, {"path": str(tmp_path / "x")}).source == "floor"
+    assert policy.check(read, {"path": str(tmp_path / "kept" / "x")}).decision == "allow"

@@ -1,0 +1,176 @@
+"""What holds for every command, every path and every list of rules (safety §4.2, §4.3)."""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tui_agent.permissions import PermissionMode
+from tui_agent.permissions.rule_book import STRICTNESS
+from tui_agent.permissions.shell_grammar import MAX_BYTES
+from tui_agent.protocol.permissions import PermissionDecision
+
+from .command_grammar import any_commands, joins, simple_commands, whole_commands
+from .conftest import Desk
+
+MAX_CALLS = 3_000_000
+"""Most calls of Python functions that one decision may take, whatever the text."""
+
+RULES = (
+    "deny bash(canary:*)", "deny bash(rm:*)", "ask bash(touch:*)", "ask bash(git log:*)", "allow bash(ls:*)",
+    "deny bash(cat:*)", "allow bash(touch:*)", "allow bash(echo x)", "allow edit(new)", "deny edit(*.txt)",
+    "deny read(sub/**)", "allow bash(tee:*)", "ask bash", "allow bash(rm -f:*)",
+)  # fmt: skip
+RUNNING_WRAPS = (
+    "{}", "({})", "{{ {}; }}", "! {}", "time {}", "echo $({})", 'echo "$({})"', "{} | cat", "ls | {}",
+    "if {}; then ls; fi", "if true; then {}; fi", "while {}; do break; done", "case a in a) {};; esac",
+    "{} 2>/dev/null", "{} # rest", "LANG=C {}", "X=1 {}", "[[ $({}) ]]", "echo ${{x:-$({})}}", "x=$({})",
+    "f() {{ {}; }}; f", "{} &", "ls && {}", "{} || true", "cat <<EOF\n$({})\nEOF",
+)  # fmt: skip
+"""Company in which the command still runs."""
+
+rules = st.lists(st.sampled_from(RULES), max_size=4)
+plain = simple_commands.filter(lambda text: "cd " not in text and "xargs" not in text)
+"""Commands that neither move nor read what is around them."""
+relaxed = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def strictness(decision: PermissionDecision) -> int:
+    return STRICTNESS[decision.decision]
+
+
+@relaxed
+@given(first=plain, join=joins.filter(lambda join: ";;" not in join), second=plain, given_rules=rules)
+def test_a_part_more_never_loosens(desk: Desk, first: str, join: str, second: str, given_rules: list[str]) -> None:
+    alone = max(strictness(desk.bash(part, *given_rules)) for part in (first, second))
+    together = strictness(desk.bash(f"{first}{join}{second}", *given_rules))
+
+    assert together > 0 or alone == 0
+
+
+@relaxed
+@given(command=plain, wrap=st.sampled_from(RUNNING_WRAPS), given_rules=rules)
+def test_no_company_loosens(desk: Desk, command: str, wrap: str, given_rules: list[str]) -> None:
+    inside = strictness(desk.bash(wrap.format(command), *given_rules))
+
+    assert inside > 0 or strictness(desk.bash(command, *given_rules)) == 0
+
+
+@relaxed
+@given(
+    command=plain, wrapper=st.sampled_from(("timeout 5", "env", "nice", "command", "nohup", "env LANG=C", "stdbuf -oL"))
+)
+def test_no_wrapper_loosens(desk: Desk, command: str, wrapper: str) -> None:
+    if command.split(" ")[0] not in ("[[", "!", "time", "coproc"):
+        before, after = (
+            desk.bash(text, "deny bash(canary:*)", "deny bash(touch:*)") for text in (command, f"{wrapper} {command}")
+        )
+
+        assert strictness(after) > 0 or strictness(before) == 0
+
+
+@relaxed
+@given(command=plain, at=st.integers(0, 3), quote=st.sampled_from(("\\", "''", '""')), given_rules=rules)
+def test_no_quote_loosens(desk: Desk, command: str, at: int, quote: str, given_rules: list[str]) -> None:
+    name = command.split(" ")[0]
+    if not name.isalpha() or at >= len(name) or name in ("time", "coproc"):
+        return
+    quoted = f"{name[:at]}{quote}{name[at:]}{command[len(name) :]}"
+    before, after = desk.bash(command, *given_rules), desk.bash(quoted, *given_rules)
+
+    assert after.decision == before.decision, (quoted, after.reason, before.reason)
+
+
+@relaxed
+@given(command=any_commands, given_rules=rules)
+def test_stricter_modes_are_stricter(desk: Desk, command: str, given_rules: list[str]) -> None:
+    allow, edits, ask, plan, deny = (
+        strictness(desk.bash(command, *given_rules, mode=mode))
+        for mode in ("allow", "accept_edits", "ask", "plan", "deny")
+    )
+
+    assert allow <= edits <= ask <= deny
+    assert ask <= plan
+
+
+@relaxed
+@given(
+    tool=st.sampled_from(("read", "grep", "write", "edit")),
+    path=st.sampled_from(
+        ("a", "src/lib.py", ".git/x", "../x", "links/out/x", "/etc/hostname", "/dev/null", ".", "~/x")
+    ),
+    given_rules=rules,
+)
+def test_stricter_modes_are_stricter_for_files(desk: Desk, tool: str, path: str, given_rules: list[str]) -> None:
+    decided = {mode: strictness(desk.file(tool, path, *given_rules, mode=mode)) for mode in PermissionMode}
+
+    assert decided[PermissionMode.ALLOW] <= decided[PermissionMode.ACCEPT_EDITS] <= decided[PermissionMode.ASK]
+    assert decided[PermissionMode.ASK] <= min(decided[PermissionMode.DENY], decided[PermissionMode.PLAN])
+
+
+@relaxed
+@given(command=any_commands, given_rules=rules, denied=st.sampled_from([rule for rule in RULES if "deny" in rule]))
+def test_a_denial_in_another_list_never_loosens(desk: Desk, command: str, given_rules: list[str], denied: str) -> None:
+    before = desk.bash(command, *given_rules)
+    after = desk.bash(command, denied, *given_rules)
+
+    assert strictness(after) >= strictness(before)
+
+
+@relaxed
+@given(command=whole_commands, mode=st.sampled_from(list(PermissionMode)))
+def test_what_protects_itself_stays_as_it_is(desk: Desk, command: str, mode: PermissionMode) -> None:
+    decision = desk.bash(f"{command}\necho x > .git/config", "allow bash", "allow edit", mode=mode)
+
+    assert decision.decision != "allow"
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(command=st.text(max_size=200) | st.text(st.sampled_from("a '\"\\$`(){}[];&|<>\n#*?!=~-"), max_size=60))
+def test_any_text_gets_an_answer(desk: Desk, command: str) -> None:
+    assert desk.bash(command, "deny bash(rm:*)").decision in ("allow", "ask", "deny")
+
+
+def calls_made(work: Callable[[], object]) -> int:
+    """How many Python functions were called: the amount of work, on every machine the same."""
+    count = 0
+
+    def counting(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal count
+        if event == "call":
+            count += 1
+
+    sys.setprofile(counting)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+PIECES = (
+    "ls;", "ls\n", "ls|", "ls &&", "(", "$(", "{ ", "`", "\"$(", "if ", "x=", "a[", "<<A ", "<(ls) ", "'", '"', "\\",
+    "$x", "${x}", "${x:-", "{a,b}", "{1..9}", "*/", "?", "[a-z]", "~/", "../", "a/", "\u00e9", "-x ", "x ", "> x ",
+    "2>&1 ", "# ", "|| | ", ";; ", "env ", "cd x;", "for i in *; do ", "$((1+", "case x in ", "bash -c '", "f() {",
+    "{{", "\t", "rm .git/* ", "[[ x ", "time ", '"$({1..9}', "f() {[[ x ls\n",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", PIECES)
+def test_any_long_text_gets_an_answer_with_bounded_work(desk: Desk, piece: str) -> None:
+    text = (piece * MAX_BYTES).encode()[: MAX_BYTES - 4].decode("utf-8", "ignore")
+    policy = desk.policy("deny bash(rm:*)", "ask bash(* x)", "deny edit(**/x/*)")
+
+    assert calls_made(lambda: policy.check(desk.tools["bash"], {"command": text})) < MAX_CALLS
+
+
+@pytest.mark.parametrize("piece", ["ls;", "'", "x ", "a/", "> x ", "$(", "\u00e9"])
+def test_even_a_megabyte(desk: Desk, piece: str) -> None:
+    policy = desk.policy("deny bash(rm:*)", "deny edit(**/x/*)")
+    text = piece * (1_000_000 // len(piece))
+
+    assert calls_made(lambda: policy.check(desk.tools["bash"], {"command": text})) < MAX_CALLS
+    assert policy.check(desk.tools["bash"], {"command": text}).decision != "allow"

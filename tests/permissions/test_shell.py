@@ -1,0 +1,14 @@
+"""Whether a command only reads, as the bash tool asks."""
+
+from tui_agent.permissions.shell import is_read_only_command
+
+from .conftest import Desk
+
+
+def test_what_reads_inside_the_workspace_only_reads(desk: Desk) -> None:
+    assert is_read_only_command("git status && ls -la | head", desk.root)
+    assert is_read_only_command("", desk.root)
+    assert not is_read_only_command("cat /etc/hostname", desk.root)
+    assert not is_read_only_command("make", desk.root)
+    assert not is_read_only_command("ls \x00", desk.root)
+    assert not is_read_only_command("echo \ud800", desk.root)

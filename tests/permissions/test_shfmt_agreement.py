@@ -1,0 +1,64 @@
+"""A second reader of bash takes commands apart in the same places (safety §2.1: parsers that disagree)."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from tui_agent.permissions.shell_reader import read_script
+from tui_agent.permissions.shell_syntax import (
+    Apart,
+    Branches,
+    Conditional,
+    Definition,
+    ForEach,
+    Oddity,
+    Pipeline,
+    Sequence,
+    SimpleCommand,
+    Statement,
+)
+
+from .command_grammar import any_commands
+from .shfmt_oracle import SHFMT, our_form, parse, their_form
+
+pytestmark = pytest.mark.skipif(SHFMT is None, reason="shfmt is not installed")
+
+EVERYDAY = Path(__file__).with_name("everyday_commands.txt").read_text("utf-8").rstrip("\n").split("\n%%\n")[1:]
+
+
+def is_readable(statement: Statement) -> bool:
+    """Whether we claim to know what runs."""
+    match statement:
+        case Oddity():
+            return not statement.unreadable
+        case SimpleCommand():
+            return all(is_readable(part) for part in statement.nested)
+        case Sequence() | Pipeline() | Branches():
+            return all(is_readable(part) for part in statement.parts)
+        case Conditional():
+            return is_readable(statement.first) and all(is_readable(part) for _, part in statement.rest)
+        case Apart() | Definition():
+            return is_readable(statement.body)
+        case ForEach():
+            return is_readable(statement.body) and all(is_readable(part) for part in statement.nested)
+
+
+def check(command: str) -> None:
+    ours = read_script(command)
+    if not is_readable(ours):
+        return
+    theirs = parse(command)
+    if theirs is not None:
+        assert our_form(ours) == their_form(command, theirs)
+
+
+@pytest.mark.parametrize("command", EVERYDAY)
+def test_everyday_commands_are_taken_apart_alike(command: str) -> None:
+    check(command)
+
+
+@settings(max_examples=400)
+@given(command=any_commands)
+def test_any_command_that_we_read_is_taken_apart_alike(command: str) -> None:
+    check(command)

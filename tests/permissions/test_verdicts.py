@@ -1,0 +1,103 @@
+"""How findings become one decision."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.permissions import PermissionMode, Rule
+from tui_agent.permissions.rule_book import STRICTNESS, Ruling
+from tui_agent.permissions.verdicts import (
+    MAX_TRACE,
+    Finding,
+    PartFindings,
+    by_mode,
+    by_rule,
+    deciding,
+    decision_of,
+    invalid,
+    shortened,
+)
+
+findings = st.builds(
+    Finding,
+    st.sampled_from(("allow", "ask", "deny")),
+    st.sampled_from(("floor", "rule", "read_only", "mode", "grant", "hook", "invalid")),
+    st.just("because"),
+)
+parts = st.lists(st.lists(findings, min_size=1, max_size=4), min_size=1, max_size=4)
+
+
+@given(parts)
+def test_the_strictest_finding_decides_for_all(found: list[list[Finding]]) -> None:
+    decision = decision_of([PartFindings("x", tuple(part)) for part in found], ["looked"], ["/a", "/a", "/b"])
+
+    strictest = max(STRICTNESS[finding.decision] for part in found for finding in part)
+    assert STRICTNESS[decision.decision] == strictest
+    assert [STRICTNESS[part.decision] for part in decision.parts] == [
+        max(STRICTNESS[finding.decision] for finding in part) for part in found
+    ]
+    assert decision.targets == ("/a", "/b")
+    assert decision.trace == ("looked",)
+
+
+@given(parts, findings)
+def test_one_finding_more_never_loosens(found: list[list[Finding]], more: Finding) -> None:
+    before = decision_of([PartFindings("x", tuple(part)) for part in found], [])
+    after = decision_of([PartFindings("x", (*part, more)) for part in found], [])
+
+    assert STRICTNESS[after.decision] >= STRICTNESS[before.decision]
+
+
+def test_among_equals_the_one_that_is_hardest_to_change_decides() -> None:
+    floor, mode = Finding("deny", "floor", "a"), Finding("deny", "mode", "b")
+
+    assert deciding([mode, floor]) == floor
+
+
+def test_what_needed_the_most_to_be_allowed_says_why() -> None:
+    reads, ruled = Finding("allow", "read_only", "reads"), Finding("allow", "rule", "ruled", "x")
+    decision = decision_of([PartFindings("a", (reads,)), PartFindings("b", (ruled,))], [])
+
+    assert (decision.source, decision.rule) == ("rule", "x")
+
+
+@pytest.mark.parametrize(
+    ("mode", "look", "effect", "edit"),
+    [
+        ("ask", "ask", "ask", "ask"),
+        ("allow", "allow", "allow", "allow"),
+        ("deny", "deny", "deny", "deny"),
+        ("plan", "ask", "deny", "deny"),
+        ("accept_edits", "ask", "ask", "allow"),
+    ],
+)
+def test_what_each_mode_says(mode: str, look: str, effect: str, edit: str) -> None:
+    chosen = PermissionMode(mode)
+
+    assert (
+        by_mode(chosen, "look", "x").decision,
+        by_mode(chosen, "effect", "x").decision,
+        by_mode(chosen, "edit", "x").decision,
+    ) == (look, effect, edit)
+
+
+def test_rules_speak_with_where_they_were_written() -> None:
+    rule = Rule.parse("deny", "bash(rm:*)", "config.toml:4")
+
+    assert by_rule(Ruling()) is None
+    assert by_rule(Ruling("deny", rule)) == Finding(
+        "deny", "rule", "the rule deny bash(rm:*) (config.toml:4) denies it", "bash(rm:*) (config.toml:4)"
+    )
+    opened = by_rule(Ruling("ask", rule, is_open=True))
+    assert opened is not None
+    assert opened.decision == "ask"
+    assert "may be meant" in opened.reason
+    granted = by_rule(Ruling("allow", Rule.parse("allow", "bash"), is_grant=True))
+    assert granted is not None
+    assert granted.source == "grant"
+
+
+def test_a_trace_stays_readable_and_nonsense_is_denied() -> None:
+    assert shortened(["x"] * MAX_TRACE) == ("x",) * MAX_TRACE
+    assert shortened(["x"] * (MAX_TRACE + 5))[-1] == "… and 5 lines more"
+    assert (invalid("no call").decision, invalid("no call").source) == ("deny", "invalid")

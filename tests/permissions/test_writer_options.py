@@ -1,0 +1,87 @@
+"""What a command changes, by its entry in the table."""
+
+import pytest
+
+from tui_agent.permissions.writer_options import Write, is_remote, sort_words, writes_of
+from tui_agent.permissions.writer_table import WRITERS, writer
+
+
+def writes(text: str) -> list[str]:
+    name, *words = text.split()
+    entry = writer(name)
+    assert entry is not None
+    return [
+        f"{write.path}{'/**' if write.whole else ''}"
+        for write in writes_of(name, entry, sort_words(name, entry, words))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("rm a b", ["a", "b"]),
+        ("rm -rf a", ["a/**"]),
+        ("rm --recursive -- -a", ["-a/**"]),
+        ("rm", []),
+        ("cp a b", ["b", "b/a"]),
+        ("cp a x/b c", ["c", "c/a", "c/b"]),
+        ("cp -t dir a b", ["dir", "dir/a", "dir/b"]),
+        ("cp --target-directory=dir a", ["dir", "dir/a"]),
+        ("cp -rt dir a", ["dir", "dir/a"]),
+        ("cp --parents x/a d", ["d", "d/x/a"]),
+        ("cp .. d", ["d"]),
+        ("cp a", [".", "./a"]),
+        ("mv a b", ["b", "b/a", "a/**"]),
+        ("mv a host:b", ["a/**"]),
+        ("ln -s a b", ["b", "b/a"]),
+        ("install -d a b", ["a", "b"]),
+        ("install -m 755 a b", ["b", "b/a"]),
+        ("chmod -R 755 a", ["755/**", "a/**"]),
+        ("truncate -s 0 a", ["a"]),
+        ("truncate -s0 a", ["a"]),
+        ("touch -d yesterday a", ["a"]),
+        ("sed s/a/b/ f", []),
+        ("sed -i s/a/b/ f", ["s/a/b/", "f"]),
+        ("sed -i.bak s/a/b/ f", ["s/a/b/", "f"]),
+        ("sed -ni -e p f", ["f"]),
+        ("sed --in-place=x -e p f", ["f"]),
+        ("perl -pi -e x f", ["f"]),
+        ("gzip -c f", []),
+        ("gzip f", ["f"]),
+        ("sort -o a b", ["a"]),
+        ("sort -oa b", ["a"]),
+        ("sort --output=a b", ["a"]),
+        ("sort -k 2 b", []),
+        ("uniq a b", ["b"]),
+        ("uniq a", []),
+        ("mknod a b c", ["a"]),
+        ("tee -a a b", ["a", "b"]),
+        ("rsync -a --delete a b", ["b/**", "b/a"]),
+        ("rsync -a a host:b", []),
+        ("curl -o a x", ["a"]),
+        ("curl --output", []),
+        ("mktemp -p d", ["d"]),
+    ],
+)
+def test_what_is_changed(text: str, expected: list[str]) -> None:
+    assert writes(text) == expected
+
+
+def test_the_directory_that_a_command_goes_to() -> None:
+    entry = writer("patch")
+    assert entry is not None
+
+    assert sort_words("patch", entry, ["-d", "sub", "f"]).directory == "sub"
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"), [("host:x", True), ("me@host:x", True), ("rsync://h/x", True), ("a/b:c", False), ("a", False)]
+)
+def test_places_on_other_machines(path: str, expected: bool) -> None:
+    assert is_remote(path) is expected
+
+
+def test_every_entry_can_be_read() -> None:
+    assert all(writer(name) is not None for name in WRITERS)
+    assert writer("ls") is None
+    assert Write("x") == Write("x", whole=False)
