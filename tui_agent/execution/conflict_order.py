@@ -140,10 +140,10 @@ class ConflictOrder:
                 continue
             comes_first = other.call.index < place.call.index or other.call.has_turn
             _let_wait(place if comes_first else other, [other if comes_first else place])
-        if self._is_barrier(place):
+        if place.call.alone or (not place.call.safe and self._accesses_that_count(place.call) is None):
             self._barrier = self._barrier or place
         else:
-            self._enter(place, waits=False)
+            self._enter(place)
 
     def leave(self, place: Place) -> None:
         """The call is over, whatever became of it."""
@@ -183,25 +183,26 @@ class ConflictOrder:
 
     def _register(self, place: Place) -> None:
         place.registered = True
-        if self._is_barrier(place):
-            _let_wait(place, self._open)
-            self._barrier = place
-        elif place.call.safe:
+        call = place.call
+        accesses = self._accesses_that_count(call)
+        if call.safe and not call.alone:
             _let_wait(place, self._unsafe_met_by(place) if self._unsafe else ())
             self._unresolved.append(place)
+        elif accesses is None:
+            _let_wait(place, self._open)
+            self._barrier = place
         else:
             self._resolve_safe_calls()
-            accesses = place.call.accesses()
-            _let_wait(place, [*self._unknown, *(self._tree.met_by(accesses) if accesses else ())])
+            _let_wait(place, [*self._unknown, *self._tree.met_by(accesses)])
             self._unsafe.append(place)
-            self._enter(place, waits=True)
+            self._tree.add(place, accesses, waits=True)
         self._open.append(place)
 
-    def _is_barrier(self, place: Place) -> bool:
-        call = place.call
-        if call.alone or call.safe:
-            return call.alone
-        return self._grouping != "conflicts" or call.accesses() is None
+    def _accesses_that_count(self, call: Ordered) -> Accesses | None:
+        """The paths of a call that need not be a barrier for what it may change; asked once, since it costs."""
+        if call.alone or call.safe or self._grouping != "conflicts":
+            return None
+        return call.accesses()
 
     def _unsafe_met_by(self, place: Place) -> Iterable[Place]:
         accesses = place.call.accesses()
@@ -212,15 +213,15 @@ class ConflictOrder:
         """An unsafe call came: now it counts which paths the safe ones touch."""
         for place in self._unresolved:
             if not place.done:
-                self._enter(place, waits=False)
+                self._enter(place)
         self._unresolved = []
 
-    def _enter(self, place: Place, *, waits: bool) -> None:
+    def _enter(self, place: Place) -> None:
         accesses = place.call.accesses()
         if accesses is None:
             self._unknown.append(place)
         else:
-            self._tree.add(place, accesses, waits=waits)
+            self._tree.add(place, accesses, waits=False)
 
     def _begin_segment(self) -> None:
         """After a barrier nothing before it counts, except what still runs because its arguments were changed."""
@@ -229,7 +230,7 @@ class ConflictOrder:
         self._unknown, self._unsafe = [], [place for place in self._open if not place.call.safe]
         self._tree.clear()
         for place in self._unsafe:
-            self._enter(place, waits=False)
+            self._enter(place)
 
 
 def _let_wait(place: Place, others: Iterable[Place]) -> None:
