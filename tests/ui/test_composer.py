@@ -99,6 +99,19 @@ async def test_it_grows_to_a_third_of_the_screen() -> None:
         assert pilot.app.composer.size.height == 7
 
 
+async def test_a_paste_of_any_length_moves_nothing_off_the_screen() -> None:
+    async with Desk().run_test(size=(80, 24)) as pilot:
+        await pilot.press("a")
+        pilot.app.post_message(Paste("\n".join(map(str, range(2_000)))))
+        await pilot.pause()
+        await pilot.press("ctrl+o")
+        await pilot.pause()
+
+        assert pilot.app.composer.text.endswith("1999")
+        assert pilot.app.entry.region.height == pilot.app.composer.region.height == 8
+        assert pilot.app.screen.max_scroll_y == 0
+
+
 async def test_what_was_sent_can_be_had_again() -> None:
     async with Desk().run_test() as pilot:
         await pilot.press(*"one", "enter", *"two", "enter", *"dra")

@@ -26,7 +26,7 @@ class Composer(FoldingArea):
     Composer {
         height: auto;
         min-height: 1;
-        max-height: 33vh;
+        max-height: 34vh;
         border: none;
         padding: 0;
         background: transparent;

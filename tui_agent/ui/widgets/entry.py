@@ -19,7 +19,7 @@ class PromptSign(Widget):
     DEFAULT_CSS = """
     PromptSign {
         width: 3;
-        height: 1;
+        height: auto;
         color: $accent;
         text-style: bold;
     }
@@ -36,11 +36,13 @@ class Entry(Vertical):
     DEFAULT_CSS = """
     Entry {
         height: auto;
+        /* Both say their limit: what a row measures by itself knows nothing of the limit of what stands in it. */
         & > Horizontal {
             height: auto;
-            border-top: solid $border-blurred;
+            max-height: 34vh;
+            & > * { border-top: solid $border-blurred; }
         }
-        &:focus-within > Horizontal {
+        &:focus-within > Horizontal > * {
             border-top: solid $border;
         }
     }
