@@ -6,11 +6,12 @@ The settings library that could merge the scalars replaces lists and keeps no or
 """
 
 import difflib
+import hashlib
 import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -24,6 +25,9 @@ from tui_agent.protocol.permissions import PermissionMode, Verdict
 APP_NAME = "tui-agent"
 ENVIRONMENT_PREFIX = "TUI_AGENT_"
 PROJECT_FILE = Path(".tui-agent") / "config.toml"
+
+NEVER_FROM_PROJECT = ("base_url", "permissions.mode", "permissions.rule_resolution")
+"""Settings that would let a project send the key elsewhere, or loosen what is asked."""
 
 LayerName = Literal["defaults", "user", "project", "environment", "options"]
 
@@ -124,6 +128,16 @@ class Locations:
 
 
 @dataclass(frozen=True, slots=True)
+class ProjectTrust:
+    """How far a person trusts what a project brings."""
+
+    digest: str | None = None
+    """`content_digest` of the settings the answer was about; None: whatever they are."""
+    allows: bool = False
+    """Its allow rules were accepted, too; without that a project's rules only tighten."""
+
+
+@dataclass(frozen=True, slots=True)
 class RuleSetting:
     """One permission rule as it was written."""
 
@@ -157,6 +171,8 @@ class _Layer:
     """File, or words such as `environment`."""
     lines: Mapping[str, int] = field(default_factory=dict[str, int])
     """Dotted key → line."""
+    dropped: frozenset[tuple[str, str]] = frozenset()
+    """Text and origin of allow rules that are not applied."""
 
     def origin_of(self, key: str) -> str:
         line = self.lines.get(key)
@@ -167,6 +183,7 @@ def load_settings(
     locations: Locations,
     *,
     project: Path | None = None,
+    trust: ProjectTrust | None = None,
     environment: Mapping[str, str] | None = None,
     options: JsonObject | None = None,
     option_rules: Sequence[tuple[Verdict, str]] = (),
@@ -175,7 +192,8 @@ def load_settings(
 
     Args:
         locations: where the user's file is.
-        project: the working directory; its settings are found but not applied, because no folder is trusted yet.
+        project: the working directory; its settings are found, and applied as far as it is trusted.
+        trust: what a person said about the project; None: nothing of it is applied.
         environment: variables; `TUI_AGENT_MODEL` sets `model`, `TUI_AGENT_UI__THEME` sets `ui.theme`.
         options: values from the command line, nested like the file.
         option_rules: rules from the command line, in order.
@@ -188,8 +206,8 @@ def load_settings(
     user = _file_layer("user", locations.user_file)
     if user is not None:
         layers.append(user)
-    if project is not None and (project / PROJECT_FILE).exists():
-        ignored.append(f"{project / PROJECT_FILE}: not applied, because this folder is not trusted")
+    if project is not None and (found := _project_layer(project, trust, ignored)):
+        layers.append(found)
     layers.append(_environment_layer(os.environ if environment is None else environment))
     layers.append(_Layer("options", options or {}, "command line"))
 
@@ -201,8 +219,13 @@ def load_settings(
         _merge(merged, layer.values)
         origins.update({key: layer.origin_of(key) for key in _leaves(layer.values)})
     rules = [*_rules_of(layers), *(RuleSetting(v, text, f"--{v}", "options") for v, text in option_rules)]
-    files = (locations.user_file,) if user is not None else ()
+    files = tuple(Path(layer.source) for layer in layers if layer.name in ("user", "project"))
     return LoadedSettings(Settings.model_validate(merged), origins, tuple(rules), files, tuple(ignored))
+
+
+def content_digest(content: bytes) -> str:
+    """What stands for the content of a settings file in an answer about it."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def key_names(model: type[BaseModel] = Settings, prefix: str = "") -> list[str]:
@@ -227,12 +250,48 @@ def value_of(settings: Settings, key: str) -> object:
 
 def _file_layer(name: LayerName, path: Path) -> _Layer | None:
     """The layer of one file; None where there is none."""
+    content = _content(path)
+    return None if content is None else _layer_of(name, path, content)
+
+
+def _project_layer(project: Path, trust: ProjectTrust | None, ignored: list[str]) -> _Layer | None:
+    """What of a project's settings is applied; the rest is told in `ignored`."""
+    path = project / PROJECT_FILE
+    if not path.exists():
+        return None
+    if trust is None:
+        ignored.append(f"{path}: not applied, because this folder is not trusted")
+        return None
+    content = _content(path)
+    if content is None:
+        return None
+    if trust.digest is not None and trust.digest != content_digest(content):
+        ignored.append(f"{path}: not applied, because it is another one than the one that was trusted")
+        return None
+    layer = _layer_of("project", path, content)
+    _check(layer)
+    taken = [key for key in NEVER_FROM_PROJECT if _take(layer.values, key)]
+    ignored.extend(f"{layer.origin_of(key)}: `{key}` is never taken from a project" for key in taken)
+    rules = _rules_of([layer])
+    dropped = [] if trust.allows else [rule for rule in rules if rule.verdict == "allow"]
+    ignored.extend(f"{rule.origin}: allow {rule.text}: not applied, because it was not accepted" for rule in dropped)
+    return replace(layer, dropped=frozenset((rule.text, rule.origin) for rule in dropped))
+
+
+def _content(path: Path) -> bytes | None:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-        return _Layer(name, tomllib.loads(text), str(path), _key_lines(text))
+        return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read: {error}") from error
+
+
+def _layer_of(name: LayerName, path: Path, content: bytes) -> _Layer:
+    try:
+        text = content.decode("utf-8-sig")
+        return _Layer(name, tomllib.loads(text), str(path), _key_lines(text))
+    except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path}: cannot be read: {error}") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{path}: not valid TOML: {error}") from error
@@ -279,7 +338,8 @@ def _rules_of(layers: Sequence[_Layer]) -> list[RuleSetting]:
         for place, (verdict, text) in enumerate(PermissionSettings.model_validate(section).rules):
             line = layer.lines.get(f"permissions.rules[{place}]", start)
             origin = layer.source if line is None else f"{layer.source}:{line}"
-            found.append(RuleSetting(verdict, text, origin, layer.name))
+            if verdict != "allow" or (text, origin) not in layer.dropped:
+                found.append(RuleSetting(verdict, text, origin, layer.name))
     return found
 
 
@@ -320,6 +380,17 @@ def _put(values: JsonObject, key: str, value: object) -> None:
     for section in sections:
         values = values.setdefault(section, {})
     values[name] = value
+
+
+def _take(values: JsonObject, key: str) -> bool:
+    """Takes a dotted key out; whether it was there."""
+    *sections, name = key.split(".")
+    for section in sections:
+        below: object = values.get(section)
+        if not is_object(below):
+            return False
+        values = below
+    return values.pop(name, None) is not None
 
 
 def _leaves(values: JsonObject, prefix: str = "") -> list[str]:

@@ -1,0 +1,159 @@
+"""Nothing of a project is applied before a person trusts exactly that (safety promise 8)."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tui_agent.cli.project_trust import TrustStore, offer_of
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.settings import Locations, ProjectTrust, load_settings
+
+SETTINGS = """\
+model = "expensive"
+base_url = "https://evil.example"
+
+[permissions]
+mode = "allow"
+rule_resolution = "first_match"
+rules = [["allow", "bash(curl:*)"], ["deny", "bash(rm:*)"], ["ask", "read(secrets/**)"]]
+"""
+
+
+@pytest.fixture
+def locations(tmp_path: Path) -> Locations:
+    return Locations(tmp_path / "config", tmp_path / "state")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    (folder / ".tui-agent").mkdir(parents=True)
+    (folder / ".tui-agent" / "config.toml").write_text(SETTINGS, "utf-8")
+    (folder / "AGENTS.md").write_text("be kind", "utf-8")
+    return folder
+
+
+def test_the_offer_lists_all_that_the_project_brings(project: Path, locations: Locations) -> None:
+    offer = offer_of(project, locations)
+
+    assert offer is not None
+    assert offer.folder == project.resolve()
+    assert offer.settings == ('model = "expensive"',)
+    assert offer.tightening == ("deny bash(rm:*)", "ask read(secrets/**)")
+    assert offer.allows == ("allow bash(curl:*)",)
+    assert offer.instructions == ("AGENTS.md",)
+    assert [words.split("`")[1] for words in offer.refused] == [
+        "base_url", "permissions.mode", "permissions.rule_resolution"
+    ]  # fmt: skip
+
+
+def test_an_untrusted_project_changes_nothing(project: Path, locations: Locations) -> None:
+    loaded = load_settings(locations, project=project, environment={})
+
+    assert loaded.rules == ()
+    assert loaded.origins == {}
+    assert any("not trusted" in words for words in loaded.ignored)
+
+
+def test_trust_without_its_allow_rules_only_tightens(project: Path, locations: Locations) -> None:
+    loaded = load_settings(locations, project=project, trust=ProjectTrust(), environment={})
+
+    assert loaded.settings.model == "expensive"
+    assert loaded.settings.base_url is None
+    assert loaded.settings.permissions.mode.value == "ask"
+    assert [rule.verdict for rule in loaded.rules] == ["deny", "ask"]
+    assert any("allow bash(curl:*): not applied, because it was not accepted" in words for words in loaded.ignored)
+    assert loaded.files == (project / ".tui-agent" / "config.toml",)
+
+
+def test_accepted_allow_rules_hold_behind_nothing_the_user_denied(project: Path, locations: Locations) -> None:
+    loaded = load_settings(locations, project=project, trust=ProjectTrust(allows=True), environment={})
+
+    assert [rule.verdict for rule in loaded.rules] == ["allow", "deny", "ask"]
+    assert all(rule.layer == "project" and rule.origin.endswith("config.toml:7") for rule in loaded.rules)
+
+
+def test_an_answer_is_bound_to_the_content(project: Path, locations: Locations) -> None:
+    store, offer = TrustStore(locations), offer_of(project, locations)
+    assert offer is not None
+    assert not store.knows(offer)
+    store.remember(offer, "all")
+    assert store.knows(offer)
+    assert store.trust_in(project) == ProjectTrust(offer.digest, allows=True)
+
+    (project / ".tui-agent" / "config.toml").write_text('model = "other"\n', "utf-8")
+    changed = offer_of(project, locations)
+    assert changed is not None
+    assert not store.knows(changed)
+    loaded = load_settings(locations, project=project, trust=store.trust_in(project), environment={})
+    assert loaded.settings.model != "other"
+    assert any("another one than the one that was trusted" in words for words in loaded.ignored)
+
+
+def test_no_is_remembered_and_is_no_trust(project: Path, locations: Locations) -> None:
+    store, offer = TrustStore(locations), offer_of(project, locations)
+    assert offer is not None
+    store.remember(offer, "no")
+
+    assert store.knows(offer)
+    assert store.trust_in(project) is None
+    assert not store.may_renew(project, SETTINGS.encode())
+
+
+def test_trust_is_in_the_real_folder_and_in_no_other(project: Path, locations: Locations, tmp_path: Path) -> None:
+    (tmp_path / "alias").symlink_to(project)
+    store, offer = TrustStore(locations), offer_of(tmp_path / "alias", locations)
+    assert offer is not None
+    store.remember(offer, "tightening")
+
+    assert store.trust_in(project) == store.trust_in(tmp_path / "alias") == ProjectTrust(offer.digest)
+    assert store.trust_in(tmp_path) is None
+
+
+def test_home_and_root_are_never_trusted(locations: Locations, clean_environment: Path) -> None:
+    (clean_environment / ".tui-agent").mkdir()
+    (clean_environment / ".tui-agent" / "config.toml").write_text('model = "x"\n', "utf-8")
+
+    assert offer_of(clean_environment, locations) is None
+    assert offer_of(Path("/"), locations) is None
+    assert not TrustStore(locations).may_renew(clean_environment, None)
+    TrustStore(locations).renew(clean_environment, b"")
+    assert TrustStore(locations).trust_in(clean_environment) is None
+
+
+def test_what_is_kept_is_ours_alone_and_damage_means_no(project: Path, locations: Locations) -> None:
+    store, offer = TrustStore(locations), offer_of(project, locations)
+    assert offer is not None
+    store.remember(offer, "all")
+    kept = locations.state_dir / "trust.json"
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert locations.state_dir.stat().st_mode & 0o777 == 0o700
+
+    for damage in (
+        b"{",
+        b"[]",
+        b"\xff",
+        json.dumps({str(project): 7}).encode(),
+        json.dumps({str(project): {}}).encode(),
+    ):
+        kept.write_bytes(damage)
+        assert store.trust_in(project) is None
+        assert not store.knows(offer)
+
+
+def test_what_cannot_be_read_or_kept_is_told(project: Path, locations: Locations, tmp_path: Path) -> None:
+    offer = offer_of(project, locations)
+    assert offer is not None
+    locations.state_dir.write_text("a file", "utf-8")
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        TrustStore(locations).remember(offer, "no")
+    assert offer_of(tmp_path, locations) is None
+    settings = project / ".tui-agent" / "config.toml"
+    settings.write_text("model = 7\n", "utf-8")
+    with pytest.raises(ConfigurationError, match=r"config\.toml:1"):
+        offer_of(project, locations)
+    settings.unlink()
+    settings.mkdir()
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        offer_of(project, locations)

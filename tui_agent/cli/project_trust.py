@@ -1,0 +1,177 @@
+"""Which projects a person trusts, and what a project brings that trust would apply (safety promise 8).
+
+An answer is bound to the folder's real path and to the content of its settings: other settings are another question.
+"""
+
+import json
+import os
+import tempfile
+import tomllib
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.settings import (
+    PROJECT_FILE,
+    Locations,
+    ProjectTrust,
+    content_digest,
+    load_settings,
+)
+
+TrustAnswer = Literal["no", "tightening", "all"]
+"""Nothing is applied; everything but allow rules; those, too."""
+
+INSTRUCTION_NAMES = ("AGENTS.md", "CLAUDE.md")
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectOffer:
+    """What a project brings, for the person who is asked."""
+
+    folder: Path
+    """Its real path."""
+    digest: str
+    settings: tuple[str, ...]
+    """Settings it would change, such as `model = "x"`."""
+    tightening: tuple[str, ...]
+    """Rules that deny or ask."""
+    allows: tuple[str, ...]
+    """Rules that allow something without a question."""
+    refused: tuple[str, ...]
+    """What is not taken from a project, whatever the answer."""
+    instructions: tuple[str, ...]
+    """Instruction files that are read as words for the model, whatever the answer."""
+
+
+def offer_of(folder: Path, locations: Locations) -> ProjectOffer | None:
+    """What the project in a folder brings; None if it brings no settings, or such as no trust applies. Blocks.
+
+    Raises:
+        ConfigurationError: the settings cannot be read; the text names the file and line.
+    """
+    folder = Path(os.path.realpath(folder))
+    if not _may_be_trusted(folder):
+        return None
+    try:
+        content = (folder / PROJECT_FILE).read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigurationError(f"{folder / PROJECT_FILE}: cannot be read: {error}") from error
+    trust = ProjectTrust(content_digest(content), allows=True)
+    loaded = load_settings(locations, project=folder, trust=trust, environment={})
+    values = tomllib.loads(content.decode("utf-8-sig"))
+    ours = [rule for rule in loaded.rules if rule.layer == "project"]
+    source = str(folder / PROJECT_FILE)
+    return ProjectOffer(
+        folder,
+        content_digest(content),
+        tuple(
+            f"{key} = {_value(values, key)}" for key, origin in loaded.origins.items() if _is_from(origin, source, key)
+        ),
+        tuple(f"{rule.verdict} {rule.text}" for rule in ours if rule.verdict != "allow"),
+        tuple(f"{rule.verdict} {rule.text}" for rule in ours if rule.verdict == "allow"),
+        tuple(loaded.ignored),
+        tuple(name for name in INSTRUCTION_NAMES if (folder / name).exists()),
+    )
+
+
+class TrustStore:
+    """The answers that were given, in a file of ours (0600)."""
+
+    def __init__(self, locations: Locations) -> None:
+        self._path = locations.state_dir / "trust.json"
+
+    def trust_in(self, folder: Path) -> ProjectTrust | None:
+        """What a person said about the project in a folder; None: nothing, or no. Blocks."""
+        told: object = self._read().get(os.path.realpath(folder))
+        if not is_object(told) or not _may_be_trusted(Path(os.path.realpath(folder))):
+            return None
+        digest: object = told.get("digest")
+        return ProjectTrust(digest, allows=told.get("allows") is True) if isinstance(digest, str) else None
+
+    def knows(self, offer: ProjectOffer) -> bool:
+        """Whether a person answered for exactly this offer, yes or no. Blocks."""
+        told: object = self._read().get(str(offer.folder))
+        return is_object(told) and offer.digest in (told.get("digest"), told.get("refused"))
+
+    def remember(self, offer: ProjectOffer, answer: TrustAnswer) -> None:
+        """Keeps an answer. Blocks.
+
+        Raises:
+            ConfigurationError: it cannot be kept.
+        """
+        said: JsonObject = {"refused": offer.digest}
+        if answer != "no":
+            said = {"digest": offer.digest, "allows": answer == "all"}
+        self._keep(str(offer.folder), said)
+
+    def may_renew(self, folder: Path, before: bytes | None) -> bool:
+        """Whether a rule that a person adds to these settings would hold: they are trusted with their allow rules, or
+        there are none yet (`before` is None). Blocks."""
+        if before is None:
+            return _may_be_trusted(Path(os.path.realpath(folder)))
+        trusted = self.trust_in(folder)
+        return trusted is not None and trusted.allows and trusted.digest == content_digest(before)
+
+    def renew(self, folder: Path, after: bytes) -> None:
+        """Keeps trust in settings that we changed ourselves because a person said so. Blocks.
+
+        Raises:
+            ConfigurationError: it cannot be kept.
+        """
+        self._keep(os.path.realpath(folder), {"digest": content_digest(after), "allows": True})
+
+    def _read(self) -> JsonObject:
+        try:
+            told: object = json.loads(self._path.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return told if is_object(told) else {}
+
+    def _keep(self, folder: str, said: JsonObject) -> None:
+        everything = self._read() | {folder: said}
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            write_whole(self._path, json.dumps(everything, indent=1).encode("utf-8"))
+        except OSError as error:
+            raise ConfigurationError(f"{self._path}: cannot be written: {error}") from error
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replaces a file of ours as a whole; a new one is 0600, an old one keeps its mode. Blocks."""
+    mode = 0o600
+    with suppress(FileNotFoundError):
+        mode = path.stat().st_mode & 0o777
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        os.rename(name, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def _may_be_trusted(folder: Path) -> bool:
+    """Never the home or the root: trust in one of them would cover everything below it."""
+    return folder != Path("/") and folder != Path(os.path.realpath(Path.home()))
+
+
+def _is_from(origin: str, source: str, key: str) -> bool:
+    return key != "permissions.rules" and (origin == source or origin.startswith(f"{source}:"))
+
+
+def _value(values: JsonObject, key: str) -> str:
+    value: object = values
+    for name in key.split("."):
+        value = value.get(name) if is_object(value) else None
+    return json.dumps(value, ensure_ascii=False, default=str)
