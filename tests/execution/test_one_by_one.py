@@ -10,13 +10,25 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.execution.kit import ScriptedTool, call, run
+from tests.execution.bench import Bench
+from tests.execution.kit import ScriptedTool, run
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import Auto, ExecutionOptions, Sequential
+from tui_agent.execution.conflict_order import conflict
 from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.tool import Accesses, ToolContext, ToolResult
 
-SECONDS = {"read": 2, "search": 3, "write": 5, "shell": 1}
+SECONDS = {"read": 2, "search": 3, "write": 5, "shell": 1, "mix": 4, "status": 2, "wait": 1}
+
+
+class Mix(ScriptedTool):
+    """Reads, searches and writes any number of paths; only reads where it writes none."""
+
+    def is_read_only(self, arguments: JsonObject) -> bool:
+        return not arguments["writes"]
+
+    def is_concurrency_safe(self, arguments: JsonObject) -> bool:
+        return not arguments["writes"]
 
 
 class World:
@@ -39,6 +51,9 @@ class World:
             ScriptedTool("search", self._timed(self._search), read_only=True, paths=self._paths("searches")),
             ScriptedTool("write", self._timed(self._write), paths=self._paths("writes")),
             ScriptedTool("shell", self._timed(self._relink)),
+            Mix("mix", self._timed(self._mix), paths=self._mixed_paths),
+            ScriptedTool("status", self._timed(lambda arguments: str(self.tree())), read_only=True),
+            ScriptedTool("wait", self._timed(lambda arguments: "waited")),
         ]
 
     def tree(self) -> dict[str, str]:
@@ -79,9 +94,8 @@ class World:
 
     def _search(self, arguments: JsonObject) -> str:
         root = self._path(arguments)
-        return str(
-            sorted((str(path.relative_to(root)), path.read_text()) for path in root.rglob("*") if path.is_file())
-        )
+        found = [path for path in root.rglob("*") if path.is_file()] if root.is_dir() else []
+        return str(sorted((str(path.relative_to(root)), path.read_text()) for path in found))
 
     def _write(self, arguments: JsonObject) -> str:
         try:
@@ -90,6 +104,17 @@ class World:
         except OSError as error:
             return type(error).__name__
         return "written"
+
+    def _mixed_paths(self, arguments: JsonObject) -> Accesses:
+        sets = {kind: [self._path({"path": path}) for path in arguments[kind]] for kind in ("reads", "writes")}
+        searches = [self._path({"path": path}) for path in arguments["searches"]]
+        return Accesses(frozenset(sets["reads"]), frozenset(sets["writes"]), frozenset(searches))
+
+    def _mix(self, arguments: JsonObject) -> str:
+        seen = [self._read({"path": path}) for path in arguments["reads"]]
+        seen += [self._search({"path": path}) for path in arguments["searches"]]
+        made = [self._write({"path": path, "text": f"{len(seen)}{seen}"[:80]}) for path in arguments["writes"]]
+        return str([*seen, *made])
 
     def _relink(self, arguments: JsonObject) -> str:
         link = self.root / "link"
@@ -103,8 +128,17 @@ spellings = st.sampled_from(
     ["a", "d/b", "link/b", "./a", "d/../a", "link/../d/b", "d/e/f", "link/e/f", "new", "d/e", "e/a"]
 )
 folders = st.sampled_from([".", "d", "link", "d/e", "e"])
+mixed = st.fixed_dictionaries(
+    {
+        "reads": st.lists(spellings, max_size=2),
+        "writes": st.lists(spellings, max_size=2),
+        "searches": st.lists(folders, max_size=1),
+    }
+)
 asked_calls = st.lists(
     st.one_of(
+        st.builds(lambda sets: ("mix", sets), mixed),
+        st.just(("status", {})),
         st.builds(lambda path: ("read", {"path": path}), spellings),
         st.builds(lambda path: ("search", {"path": path}), folders),
         st.builds(lambda path, text: ("write", {"path": path, "text": text}), spellings, st.sampled_from("xyz")),
@@ -115,30 +149,61 @@ asked_calls = st.lists(
 )
 
 
-def outcome(asked: list[tuple[str, JsonObject]], options: ExecutionOptions) -> tuple[list[str], dict[str, str], float]:
-    """Results, the tree they left, and the virtual seconds it took."""
+def named(asked: list[tuple[str, JsonObject]]) -> list[ToolCall]:
+    return [ToolCall(id=f"c{n}", name=name, arguments=arguments) for n, (name, arguments) in enumerate(asked)]
+
+
+def outcome(
+    asked: list[tuple[str, JsonObject]], options: ExecutionOptions, *, pause: float | None = None
+) -> tuple[list[str], dict[str, str], float]:
+    """Results, the tree they left, and the virtual seconds it took; with a `pause`, the calls come one by one."""
     with TemporaryDirectory() as directory:
         world = World(Path(directory))
-        tools = world.tools()
-        named = [ToolCall(id=f"c{n}", name=name, arguments=arguments) for n, (name, arguments) in enumerate(asked)]
 
         async def work() -> tuple[list[str], float]:
             began = asyncio.get_running_loop().time()
-            ran = await run(tools, named, options)
-            return ran.texts, asyncio.get_running_loop().time() - began
+            if pause is None:
+                texts = (await run(world.tools(), named(asked), options)).texts
+            else:
+                texts = await streamed(world.tools(), named(asked), options, pause)
+            return texts, asyncio.get_running_loop().time() - began
 
         texts, took = run_virtual(work())
         return texts, world.tree(), took
 
 
-@settings(max_examples=150)
+async def streamed(
+    tools: list[ScriptedTool], asked: list[ToolCall], options: ExecutionOptions, pause: float
+) -> list[str]:
+    """Results of calls that come with a pause between them, as an answer streams; judged."""
+    bench = Bench(tools, options)
+    async with bench.scheduler as scheduler:
+        for one in asked:
+            scheduler.submit(one)
+            await asyncio.sleep(pause)
+        result = await scheduler.finish()
+    return [message.text for message in result.tool_results]
+
+
+ONE_BY_ONE = ExecutionOptions(strategy=Sequential())
+
+
+@settings(max_examples=200)
 @given(asked_calls)
 def test_auto_equals_running_the_calls_one_by_one(asked: list[tuple[str, JsonObject]]) -> None:
-    one_by_one = outcome(asked, ExecutionOptions(strategy=Sequential()))
+    one_by_one = outcome(asked, ONE_BY_ONE)
     together = outcome(asked, ExecutionOptions(strategy=Auto()))
 
     assert together[:2] == one_by_one[:2]
     assert together[2] <= one_by_one[2] + 1e-6
+
+
+@settings(max_examples=80)
+@given(asked_calls, st.sampled_from([0.0, 0.7, 2.0]))
+def test_calls_that_begin_while_the_answer_streams_equal_one_by_one(
+    asked: list[tuple[str, JsonObject]], pause: float
+) -> None:
+    assert outcome(asked, ExecutionOptions(), pause=pause)[:2] == outcome(asked, ONE_BY_ONE)[:2]
 
 
 @settings(max_examples=60)
@@ -147,27 +212,50 @@ def test_permits_change_nothing_but_the_time(asked: list[tuple[str, JsonObject]]
     assert outcome(asked, ExecutionOptions(max_concurrency=permits))[:2] == outcome(asked, ExecutionOptions())[:2]
 
 
-def longest_chain(asked: list[ToolCall], paths: Callable[[ToolCall], tuple[str, str]]) -> float:
+class Plain:
+    """A call as the definition of a conflict sees it."""
+
+    alone = False
+    has_turn = False
+
+    def __init__(self, index: int, one: ToolCall, tool: ScriptedTool) -> None:
+        self.index = index
+        self.safe = tool.is_concurrency_safe(one.arguments)
+        self._accesses = tool.accesses(one.arguments)
+
+    def accesses(self) -> Accesses | None:
+        return self._accesses
+
+
+def longest_chain(asked: list[ToolCall], tools: list[ScriptedTool]) -> float:
     """Length of the longest chain of calls of which each conflicts with one before it."""
+    by_name = {tool.name: tool for tool in tools}
+    plain = [Plain(index, one, by_name[one.name]) for index, one in enumerate(asked)]
     ends: list[float] = []
-    for later in asked:
-        kind, path = paths(later)
-        before = [
-            ends[number]
-            for number, earlier in enumerate(asked[: len(ends)])
-            if paths(earlier)[1] == path and "write" in (kind, paths(earlier)[0])
-        ]
-        ends.append(max(before, default=0.0) + SECONDS[kind])
+    for index, one in enumerate(asked):
+        before = [ends[earlier] for earlier in range(index) if conflict(plain[earlier], plain[index])]
+        ends.append(max(before, default=0.0) + SECONDS[one.name])
     return max(ends)
 
 
-@settings(max_examples=100)
-@given(st.lists(st.tuples(st.sampled_from(["read", "write"]), st.sampled_from("abcd")), min_size=1, max_size=12))
-def test_the_time_is_that_of_the_longest_chain_of_conflicts(asked: list[tuple[str, str]]) -> None:
-    named = [call(kind, f"c{number}", path=path, text="x") for number, (kind, path) in enumerate(asked)]
+linkless = st.sampled_from(["a", "d/b", "./a", "d/../a", "d/e/f", "new", "n/o", "link/b"])
+timed_calls = st.lists(
+    st.one_of(
+        st.builds(lambda path: ("read", {"path": path}), linkless),
+        st.builds(lambda path: ("search", {"path": path}), folders),
+        st.builds(lambda path: ("write", {"path": path, "text": "x"}), linkless),
+        st.builds(lambda sets: ("mix", sets), mixed),
+        st.sampled_from([("status", {}), ("wait", {})]),
+    ),
+    min_size=1,
+    max_size=12,
+)
 
-    *_, took = outcome(
-        [(one.name, one.arguments) for one in named], ExecutionOptions(strategy=Auto(), max_concurrency=None)
-    )
 
-    assert abs(took - longest_chain(named, lambda one: (one.name, one.arguments["path"]))) < 1e-6
+@settings(max_examples=120)
+@given(timed_calls)
+def test_the_time_is_that_of_the_longest_chain_of_conflicts(asked: list[tuple[str, JsonObject]]) -> None:
+    *_, took = outcome(asked, ExecutionOptions(max_concurrency=None))
+
+    with TemporaryDirectory() as directory:
+        assert abs(took - longest_chain(named(asked), World(Path(directory)).tools())) < 1e-6

@@ -107,7 +107,6 @@ async def test_parallel_calls_end_as_they_are_done_and_answer_in_call_order() ->
     assert list(bench.ended()) == ["c2", "c0", "c1"]
     assert [message.call_id for message in result.tool_results] == ["c0", "c1", "c2"]
     assert bench.committed == list(result.tool_results)
-    bench.judge()
 
 
 async def test_sequential_begins_a_call_after_the_result_before_it_was_committed() -> None:
@@ -215,8 +214,6 @@ async def test_a_safe_call_begins_while_the_model_still_talks() -> None:
             doors.open("a", "b", "c")
         assert [message.call_id for message in finishing.result().tool_results] == ["a", "b", "c"]
 
-    bench.judge()
-
 
 @pytest.mark.parametrize(
     ("tool", "options", "verdict"),
@@ -244,7 +241,6 @@ async def test_what_is_not_safe_waits_for_the_end_of_the_message(
         await bench.scheduler.finish()
 
     assert (tool.calls == ["c"]) is (verdict == "allow")
-    bench.judge()
 
 
 @pytest.mark.parametrize(("grouping", "started"), [("conflicts", []), ("consecutive", []), ("safe_first", ["b"])])
@@ -258,8 +254,6 @@ async def test_behind_an_effect_a_safe_call_begins_early_only_where_it_may_come_
         await settled()
         assert bench.started() == started
         await bench.scheduler.finish()
-
-    bench.judge()
 
 
 async def test_an_early_call_passes_the_same_pipeline() -> None:
@@ -289,7 +283,6 @@ async def test_a_cut_message_runs_nothing_more() -> None:
     assert bench.ended() == {"done": "ok", "waiting": "output_limit", "running": "output_limit"}
     assert "output token limit" in result.tool_results[2].text
     assert act.calls == []
-    bench.judge()
 
 
 async def test_one_cut_call_refuses_its_whole_message() -> None:
@@ -316,7 +309,6 @@ async def test_discarding_ends_every_call_and_answers_none() -> None:
     assert [report.status for report in reports] == ["cancelled", "cancelled"]
     assert bench.committed == []
     assert "the stream broke" in bench.events(ToolEnded)[0].content[0].text
-    bench.judge(unanswered={"a", "b"})
 
 
 async def test_nothing_submitted_can_be_discarded_too() -> None:
@@ -333,7 +325,6 @@ async def test_leaving_without_finish_discards() -> None:
         await doors.until("a")
 
     assert bench.ended() == {"a": "cancelled"}
-    bench.judge(unanswered={"a"})
 
 
 async def test_an_error_of_the_body_goes_on_as_it_is() -> None:
@@ -350,7 +341,6 @@ async def test_an_error_of_the_body_goes_on_as_it_is() -> None:
         await work()
 
     assert bench.ended() == {"a": "cancelled"}
-    bench.judge(unanswered={"a"})
 
 
 async def test_a_finished_scheduler_takes_nothing_more() -> None:
@@ -395,7 +385,6 @@ async def test_a_cancelled_run_answers_every_call_before_it_goes_on() -> None:
     assert [event.by for event in bench.events(ApprovalResolved)] == ["cancel"]
     assert bench.committed == list(bench.scheduler.tool_results)
     assert gate.pending == ()
-    bench.judge()
 
 
 async def test_cancelled_while_the_model_talks_it_answers_nothing() -> None:
@@ -483,7 +472,6 @@ async def test_one_call_can_be_taken_back_with_a_reason() -> None:
     assert [report.status for report in result.reports] == ["ok", "cancelled", "cancelled"]
     assert "use the other file" in result.tool_results[1].text
     assert result.halted is None
-    bench.judge()
 
 
 async def test_a_call_nobody_knows_anything_about_is_answered_as_such() -> None:
@@ -497,7 +485,6 @@ async def test_a_call_nobody_knows_anything_about_is_answered_as_such() -> None:
     assert [report.status for report in result.reports] == ["interrupted", "ok"]
     assert result.tool_results[0].text == "It may have run before the crash."
     assert tool.calls == ["c1"]
-    bench.judge()
 
 
 async def test_a_fault_of_our_own_answers_every_call_and_is_not_hidden() -> None:
@@ -517,7 +504,6 @@ async def test_a_fault_of_our_own_answers_every_call_and_is_not_hidden() -> None
 
     assert set(bench.ended()) == {"c0", "c1"}
     assert len(bench.committed) == 2
-    bench.judge()
 
 
 # --- conclusions ---
@@ -604,7 +590,6 @@ async def test_reads_go_on_while_a_person_is_asked_and_a_wider_answer_settles_al
 
     assert statuses == ["ok"] * 4
     assert sorted(event.by for event in bench.events(ApprovalResolved)) == ["policy", "policy", "user"]
-    bench.judge()
 
 
 def test_a_question_does_not_hold_a_permit_and_does_not_count_as_work() -> None:
