@@ -21,7 +21,7 @@ from tui_agent.ui.surroundings import Place, Surroundings
 
 from .assembly import assembled, prepare_settings
 from .launch_options import PICK, LaunchOptions
-from .log_file import log_to_file
+from .log_file import LOG_NAME, log_to_file
 
 RUN_PATIENCE = 4.0
 """Seconds that a run gets to end when the app is left in the middle of it."""
@@ -57,6 +57,7 @@ async def _run(options: LaunchOptions) -> int:
             label=engine.label,
             place=Place.of(options.cwd, Path.home()),
             surroundings=Surroundings.of_environment(os.environ, reduced_motion=chosen.reduced_motion),
+            log_file=engine.locations.log_dir / LOG_NAME,
         )
         with _leaving_on_signals(app):
             await app.run_async()

@@ -1,34 +1,48 @@
-"""Where log lines go: never to the terminal, which belongs to the screen; with `--verbose` to a file of ours."""
+"""Where log lines go: never to the terminal, which belongs to the screen, but to a file of ours.
+
+Errors always, so that there is something to send in; with `--verbose` everything.
+"""
 
 import logging
+import os
+from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
+from pathlib import Path
 
 from tui_agent.session import make_private_directory
 from tui_agent.settings import Locations
 
+LOG_NAME = "tui-agent.log"
+"""The file, in the directory of logs."""
 LARGEST_FILE = 1_000_000
 """Bytes; then a new file is begun, and three old ones are kept."""
 
 
-def log_to_file(locations: Locations, *, verbose: bool) -> None:
-    """Keeps warnings of libraries off the terminal; with `verbose` writes them, and more, to a file.
+class PrivateFileHandler(RotatingFileHandler):
+    """Makes file and directory with the first record, for nobody else to read."""
 
-    Raises:
-        OSError: the file cannot be made.
+    def _open(self) -> TextIOWrapper:
+        make_private_directory(Path(self.baseFilename).parent)
+        descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        return open(descriptor, "a", encoding=self.encoding)
+
+
+def log_to_file(locations: Locations, *, verbose: bool) -> None:
+    """Keeps log records and warnings of libraries off the terminal; errors, or with `verbose` all, go to a file.
+
+    Where no file can be made, records are dropped: the screen is no place for them.
     """
     logging.captureWarnings(True)
-    root = logging.getLogger()
-    root.handlers.clear()
-    if not verbose:
-        root.addHandler(logging.NullHandler())
-        return
-    make_private_directory(locations.log_dir)
-    handler = RotatingFileHandler(
-        locations.log_dir / "tui-agent.log", maxBytes=LARGEST_FILE, backupCount=3, encoding="utf-8", delay=True
+    # Else a record that cannot be written is told on the terminal.
+    logging.raiseExceptions = False
+    handler = PrivateFileHandler(
+        locations.log_dir / LOG_NAME, maxBytes=LARGEST_FILE, backupCount=3, encoding="utf-8", delay=True
     )
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger()
+    root.handlers.clear()
     root.addHandler(handler)
-    root.setLevel(logging.DEBUG)
+    root.setLevel(logging.DEBUG if verbose else logging.ERROR)
     # These write headers of requests, in which the key is.
     for name in ("httpcore2", "httpx2", "anthropic"):
         logging.getLogger(name).setLevel(logging.WARNING)

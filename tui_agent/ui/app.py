@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from rich.text import Text
 from textual import on
 from textual.app import App
 from textual.binding import BindingType
@@ -19,13 +20,17 @@ from tui_agent.protocol.envelope import Envelope
 
 from .bridge import AgentBridge
 from .commands import bindings_for, command
+from .drawing_faults import DrawingFaults
 from .screens.chat import ChatScreen
 from .screens.chat_brakes import ChatOptions
 from .surroundings import Place, Surroundings
 from .terminal_keys import teach_alt_enter, with_usual_name
 from .text import sanitise
 from .themes import DEFAULT_THEME, ThemeProblem, ThemeShelf, shipped_themes
+from .widgets.conversation import Conversation
 
+FAULT_SECONDS = 60.0
+"""How long the word about a part that failed stands."""
 QUIT_SECONDS = 2.0
 """Within this time a second `ctrl+c` quits."""
 
@@ -67,6 +72,7 @@ class TuiAgentApp(App[None]):
         ideas: Sequence[str] = (),
         place: Place | None = None,
         surroundings: Surroundings | None = None,
+        log_file: Path | None = None,
     ) -> None:
         """Makes the app; nothing runs yet.
 
@@ -80,12 +86,15 @@ class TuiAgentApp(App[None]):
             ideas: what could be asked for, shown before anything was said.
             place: directory and branch for the title bar.
             surroundings: what the terminal and the settings ask for; the environment's where not given.
+            log_file: where log records go. A part of the screen that fails is then told and written down there; where
+                it is not given, it ends the app.
         """
         teach_alt_enter()
         self._surroundings = surroundings or Surroundings.of_environment(os.environ)
         super().__init__()
         self._shelf = ThemeShelf((shipped_themes(), *themes_dirs))
         self._wanted_theme = theme
+        self._faults = DrawingFaults(self._tell_fault, log_file)
         options = ChatOptions(
             place=place or Place(),
             label=label,
@@ -94,6 +103,7 @@ class TuiAgentApp(App[None]):
             past=past,
             prompt=prompt,
             theme_names=lambda: self._shelf.names,
+            faults=self._faults,
         )
         self.chat = ChatScreen(bridge, options)
         """The main screen."""
@@ -172,6 +182,23 @@ class TuiAgentApp(App[None]):
 
     def _warn(self, text: str) -> None:
         self.notify(sanitise(text), title="Theme", severity="warning", markup=False)
+
+    # --- faults -------------------------------------------------------------------------------------------------------
+
+    @on(Conversation.DrawingFailed)
+    def _drawing_failed(self, event: Conversation.DrawingFailed) -> None:
+        self._faults.contain(event.view, event.error)
+
+    def _tell_fault(self, text: str) -> None:
+        self.notify(text, severity="error", timeout=FAULT_SECONDS, markup=False)
+
+    def _handle_exception(self, error: Exception) -> None:
+        # What Textual prints holds the values of local variables: whatever was said, and perhaps a secret.
+        words = self._faults.last_words(error)
+        if words is None:
+            super()._handle_exception(error)
+        else:
+            self.exit(return_code=1, message=Text(words))
 
     # --- leaving ------------------------------------------------------------------------------------------------------
 

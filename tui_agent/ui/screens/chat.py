@@ -1,7 +1,6 @@
 """The chat: a fold over the events. Live, resumed and replayed sessions come the same way and look the same."""
 
 from collections.abc import Container, Coroutine
-from typing import Protocol
 
 from textual import on
 from textual.worker import Worker, WorkerState
@@ -19,6 +18,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.ui.bridge import AgentBridge, AgentEvents
+from tui_agent.ui.drawing_faults import ShowsEvents
 from tui_agent.ui.widgets.call_list import CallList
 from tui_agent.ui.widgets.notice_lines import AttentionLine
 
@@ -26,14 +26,6 @@ from .approval_desk import ApprovalDesk
 from .call_detail import CallDetailScreen
 from .chat_brakes import ChatOptions
 from .chat_keys import ChatKeys
-
-
-class ShowsEvents(Protocol):
-    """A part of the screen that the engine feeds. Those that name the events they hear are told no others."""
-
-    def apply(self, envelope: Envelope, /) -> object:
-        """Takes one event."""
-        ...
 
 
 class ChatScreen(ChatKeys):
@@ -61,13 +53,12 @@ class ChatScreen(ChatKeys):
         self.call_after_refresh(self._warm_up)
 
     def apply(self, envelope: Envelope) -> None:
-        """Hands one event to what shows it."""
+        """Hands one event to what shows it; a part that fails keeps it from no other."""
         kind = type(envelope.event)
         listeners = self._listeners.get(kind)
         if listeners is None:
             listeners = self._listeners[kind] = tuple(part for part in self._parts if kind in _heard_by(part, kind))
-        for part in listeners:
-            part.apply(envelope)
+        self.options.faults.hand_over(envelope, listeners)
         self._look_after(envelope.event)
 
     def _look_after(self, event: AgentEvent) -> None:
@@ -136,5 +127,5 @@ class ChatScreen(ChatKeys):
 
 
 def _heard_by(part: ShowsEvents, kind: type[AgentEvent]) -> Container[type[AgentEvent]]:
-    """The events a part wants to hear; all, where it does not say."""
+    """The events a part wants to hear; all, where it does not say. It is told no others."""
     return getattr(part, "HEARS", (kind,))

@@ -10,6 +10,7 @@ from textual.binding import BindingType
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.ui.bridge import AgentBridge
 from tui_agent.ui.commands import bindings_for, commands_for
+from tui_agent.ui.drawing_faults import DrawingFaults
 from tui_agent.ui.surroundings import Place, Surroundings
 from tui_agent.ui.widgets.notice_lines import InterruptMenu
 
@@ -34,6 +35,8 @@ class ChatOptions:
     """Sent at once."""
     theme_names: Callable[[], Sequence[str]] = tuple
     """The themes there are."""
+    faults: DrawingFaults = field(default_factory=lambda: DrawingFaults(tell=str, log_file=None))
+    """What becomes of parts that fail."""
 
 
 class ChatBrakes(ChatLayout):

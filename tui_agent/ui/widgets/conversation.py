@@ -16,6 +16,7 @@ from textual.timer import Timer
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import SessionSwitched
 from tui_agent.ui.commands import bindings_for
+from tui_agent.ui.drawing_faults import contained
 from tui_agent.ui.styled_lines import Line
 from tui_agent.ui.transcript import Part, Transcript
 from tui_agent.ui.transcript_fold import TranscriptFold
@@ -79,9 +80,12 @@ class Conversation(TranscriptView):
     def flush(self) -> None:
         """Brings everything that came to the screen."""
         self._unflushed = False
+        self._bring()
+        self.show_scrollbar()
+
+    def _bring(self) -> None:
         self._fold.flush()
         self.show_changes()
-        self.show_scrollbar()
 
     def _tick(self) -> None:
         """Flushes what came; stands once nothing comes any more."""
@@ -92,8 +96,7 @@ class Conversation(TranscriptView):
                 self._timer.pause()
         elif now >= self._rest_until:
             self._unflushed = False
-            self._fold.flush()
-            self.show_changes()
+            contained(self._bring, self.report_fault)
             if now >= self._bar_due:
                 self._bar_due = now + BAR_SECONDS
                 self.show_scrollbar()

@@ -1,10 +1,14 @@
 """A transcript on the screen, and where its reader is: at the end and staying there, or elsewhere and left in peace."""
 
+from dataclasses import dataclass
+
 from rich.segment import Segment
 from textual.events import Resize
 from textual.geometry import Region
+from textual.message import Message
 from textual.strip import Strip
 
+from tui_agent.ui.drawing_faults import contained
 from tui_agent.ui.styled_lines import Line
 from tui_agent.ui.transcript import Transcript
 
@@ -13,6 +17,13 @@ from .line_view import LineView
 
 class TranscriptView(LineView):
     """Draws the rows of a transcript; what is out of sight is not laid out."""
+
+    @dataclass
+    class DrawingFailed(Message):
+        """Something could not be drawn; the rest is."""
+
+        view: "TranscriptView"
+        error: Exception
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -44,7 +55,7 @@ class TranscriptView(LineView):
 
     def render_line(self, y: int) -> Strip:
         """One row of the widget; over the last one stands how much is new."""
-        strip = super().render_line(y)
+        strip = contained(lambda: super(TranscriptView, self).render_line(y), self._blank)
         words = self.news
         if words and y == self.size.height - 1:
             width = self.size.width
@@ -52,6 +63,10 @@ class TranscriptView(LineView):
             chip = Strip([Segment(words[:width], self.style_named("chip"))])
             return Strip.join([left, chip, Strip.blank(1, self.rich_style)]).crop(0, width)
         return strip
+
+    def report_fault(self, fault: Exception) -> None:
+        """Something could not be drawn."""
+        self.post_message(self.DrawingFailed(self, fault))
 
     @property
     def news(self) -> str:
@@ -125,6 +140,13 @@ class TranscriptView(LineView):
 
     def lay_out_sight(self) -> None:
         """Lays out what is in sight, and keeps the reader at the end or at the same text."""
+        contained(self._lay_out_sight, self.report_fault)
+
+    def _blank(self, fault: Exception) -> Strip:
+        self.report_fault(fault)
+        return Strip.blank(self.size.width, self.rich_style)
+
+    def _lay_out_sight(self) -> None:
         rows = self.row_count
         if not self.transcript.width or not rows:
             return

@@ -1,0 +1,62 @@
+"""The log: errors always, for nobody else to read, and never on the terminal."""
+
+import logging
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tui_agent.cli.log_file import LOG_NAME, log_to_file
+from tui_agent.settings import Locations
+
+HEARD = logging.getLogger("test_log_file")
+
+
+@pytest.fixture(autouse=True)
+def root_as_it_was() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level, raised = list(root.handlers), root.level, logging.raiseExceptions
+    yield
+    for handler in root.handlers:
+        if handler not in handlers:
+            handler.close()
+    root.handlers[:], logging.raiseExceptions = handlers, raised
+    root.setLevel(level)
+    logging.captureWarnings(False)
+
+
+def locations(home: Path) -> Locations:
+    return Locations(config_dir=home / "config", state_dir=home / "state")
+
+
+def test_only_errors_are_written_and_only_when_there_are_any(tmp_path: Path) -> None:
+    place = locations(tmp_path).log_dir
+    log_to_file(locations(tmp_path), verbose=False)
+    HEARD.warning("a word")
+    assert not place.exists()
+
+    HEARD.error("a fault")
+
+    text = (place / LOG_NAME).read_text("utf-8")
+    assert "a fault" in text
+    assert "a word" not in text
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    assert stat.S_IMODE((place / LOG_NAME).stat().st_mode) == 0o600
+
+
+def test_verbose_writes_everything(tmp_path: Path) -> None:
+    log_to_file(locations(tmp_path), verbose=True)
+
+    HEARD.debug("a detail")
+
+    assert "a detail" in (locations(tmp_path).log_dir / LOG_NAME).read_text("utf-8")
+
+
+def test_a_log_that_cannot_be_made_says_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "state").write_text("no directory")
+    log_to_file(locations(tmp_path), verbose=False)
+
+    HEARD.error("a fault")
+
+    assert capsys.readouterr() == ("", "")
