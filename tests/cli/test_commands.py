@@ -75,6 +75,20 @@ def test_sessions_are_listed_shown_and_deleted(
     assert json.loads(lines[0])["type"] == "session.created"
     assert json.loads(lines[-1])["type"] == "run.ended"
 
+    report = out_of(capsys, "sessions", "show", "first", "--report")
+    assert "asked: show note.txt" in report
+    assert "read ok in" in report
+    assert json.loads(out_of(capsys, "sessions", "show", "first", "--report", "--json"))["reason"] == "done"
+
+    copy = out_of(capsys, "sessions", "fork", "first").strip()
+    out_of(capsys, "sessions", "rename", copy, "the copy")
+    titles = {row["id"]: row["title"] for row in json.loads(out_of(capsys, "sessions", "list", "--json"))}
+    assert titles == {"first": "show note.txt", copy: "the copy"}
+    assert "a red apple" in out_of(capsys, "sessions", "show", copy)
+    found = json.loads(out_of(capsys, "sessions", "list", "--search", "THE COPY", "--json"))
+    assert [row["id"] for row in found] == [copy]
+    out_of(capsys, "sessions", "delete", copy)
+
     out_of(capsys, "sessions", "delete", "first")
     assert json.loads(out_of(capsys, "sessions", "list", "--json")) == []
 

@@ -88,7 +88,7 @@ def agent_for(
             bus=bus,
             policy=changes.pop("policy", AskingPolicy(PermissionMode.ALLOW)),
             gate=changes.pop("gate", ApprovalGate()),
-            history=session.messages,
+            history=changes.pop("history", session.messages),
             waiting=session.waiting,
             session_id=session.id,
             retry=RetryPolicy(first_wait=0.0, longest_wait=0.0),

@@ -74,7 +74,8 @@ def validate_events(
         complete: whether everything that began must also have ended; no for the beginning of a session.
         ordered: whether result messages must come in call order; no only for preset `rust_loop`.
         balanced: whether calls that never ran may have a start, as with `balanced_start` and `start_events=upfront`.
-        unanswered: ids of calls that need no result message because their assistant message was thrown away.
+        unanswered: ids of calls that need no result message because their assistant message was thrown away, or because
+            they are taken up again after their run.
 
     Raises:
         AssertionError: naming every invariant that does not hold.

@@ -7,7 +7,7 @@ from textual.pilot import Pilot
 from tests.ui.story import Story
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.messages import UserKind, UserMessage, user_message
-from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.providers import ScriptedProvider
 from tui_agent.ui.app import TuiAgentApp
@@ -28,6 +28,7 @@ class FakeAgent:
     def __init__(self, *, running: bool = False, mode: PermissionMode = PermissionMode.ASK) -> None:
         self.running = running
         self.waiting_messages: list[UserMessage] = []
+        self.pending_calls: list[ApprovalRequest] = []
         self.provider: ModelProvider = ScriptedProvider()
         self.policy = FakePolicyOf(mode)
         self.asked: list[object] = []

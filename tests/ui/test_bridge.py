@@ -11,7 +11,7 @@ from tests.ui.story import working
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError, ProviderError
 from tui_agent.protocol.events import MessageDelta, Noticed
-from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.providers import ScriptedProvider
 from tui_agent.ui.bridge import AgentBridge, AgentEvents
 
@@ -78,6 +78,18 @@ async def test_a_prompt_that_meets_a_running_agent_steers_it() -> None:
         await turns()
 
     assert [message.text for message in bridge.waiting] == ["words"]
+
+
+async def test_calls_that_waited_when_the_program_ended_come_before_the_first_prompt() -> None:
+    agent = FakeAgent()
+    agent.pending_calls = [ApprovalRequest(call_id="c1", digest="d", tool="write", args={})]
+    bridge = AgentBridge(agent, EventBus())
+    bridge.submit("one")
+
+    async with serving(bridge):
+        await turns()
+
+    assert agent.asked == [("run", None), ("run", "one")]
 
 
 async def test_a_refused_run_is_told_and_the_next_one_served() -> None:

@@ -34,7 +34,7 @@ from .compactor import make_room, undo
 from .loop_config import AgentLoopConfig
 from .run import OWNER, AgentRun
 from .run_input import Trigger, UserInput, as_messages, as_user_message
-from .snapshot import AgentLoopSnapshot, tool_warnings
+from .snapshot import AgentLoopSnapshot, OpenCall, tool_warnings
 from .system_prompt import environment_text
 
 
@@ -50,7 +50,7 @@ class AgentLoop:
         self._agent = agent = make_agent(config)
         self._run: AgentRun | None = None
         self._stream: AgentStream | None = None
-        self._to_resume: dict[str, ApprovalRequest] = {}
+        self._open_calls = {call.call_id: call for call in config.open_calls}
         self._children: dict[str, AgentLoop] = {}
         _write_own_layers(agent)
         if config.checkpoint is not None:
@@ -115,7 +115,8 @@ class AgentLoop:
     @property
     def pending_calls(self) -> tuple[ApprovalRequest, ...]:
         """Calls that wait for a person, here or since the snapshot this agent was restored from."""
-        return (*self._to_resume.values(), *self._agent.gate.pending)
+        waiting = (call.request for call in self._open_calls.values() if call.request is not None)
+        return (*waiting, *self._agent.gate.pending)
 
     # --- running ------------------------------------------------------------------------------------------------------
 
@@ -131,7 +132,8 @@ class AgentLoop:
         """Handles one input to its end. What the model does wrong is told and reported, not raised.
 
         Args:
-            user_input: what is said; None: go on with what waits, or where the last run ended.
+            user_input: what is said; None: go on with what waits, or where the last run ended, which may be with calls
+                that waited for a person.
             trigger: why it runs; told in `run.started`.
             tools: tools of this run alone, beside the agent's own (S4-41).
             cancellation: a token that aborts this run alone, beside the config's (C34).
@@ -147,6 +149,8 @@ class AgentLoop:
         messages = as_messages(user_input)
         if not messages and not self._agent.history.length and not self._agent.queue.waiting:
             raise ConfigurationError("there is nothing to run: no input, no message that waits, no conversation")
+        if not messages and self._open_calls:
+            return await self._take_up_open_calls()
         with self._lent(tools):
             trigger = trigger or ("prompt" if messages else "continue")
             run = AgentRun(self._agent, messages, trigger, cancellation=cancellation, run_id=run_id)
@@ -292,10 +296,11 @@ class AgentLoop:
         agent.reports.extend(snapshot.reports)
         agent.metadata.update(snapshot.metadata)
         agent.created_at = snapshot.created_at
-        loop._to_resume = {request.call_id: request for request in snapshot.pending_tool_calls}
+        pending = (OpenCall(request.call_id, "not_started", request=request) for request in snapshot.pending_tool_calls)
+        loop._open_calls = {call.call_id: call for call in pending}
         for warning in tool_warnings(snapshot.tool_names, agent.tools.names):
             agent.teller.publish(warning)
-        agent.teller.publish(CheckpointRestored(key=loop._checkpoint_key, pending=tuple(loop._to_resume)))
+        agent.teller.publish(CheckpointRestored(key=loop._checkpoint_key, pending=tuple(loop._open_calls)))
         return loop
 
     async def resume_with_approval(self, call_id: str, decision: ApprovalDecision) -> AgentRunReport | None:
@@ -312,14 +317,13 @@ class AgentLoop:
         """
         if self._run is not None:
             raise AlreadyRunningError
-        request = self._to_resume.get(call_id)
-        if request is None:
+        waiting = self._open_calls.get(call_id)
+        if waiting is None or waiting.request is None:
             text = f"No call {call_id} waits for an answer; nothing was done."
             self._agent.teller.publish(Warned(code="unknown_pending_call", text=text, context={"call_id": call_id}))
             return None
-        self._agent.gate.prefeed(call_id, decision, request.digest)
-        resumable, self._to_resume = frozenset(self._to_resume), {}
-        return await self._execute(AgentRun(self._agent, (), "resume", resumable=resumable))
+        self._agent.gate.prefeed(call_id, decision, waiting.request.digest)
+        return await self._take_up_open_calls()
 
     # --- sub-agents ---------------------------------------------------------------------------------------------------
 
@@ -364,8 +368,11 @@ class AgentLoop:
         self.abort(reason)
         self._agent.teller.publish(AgentDestroyed(reason=reason))
 
+    async def _take_up_open_calls(self) -> AgentRunReport:
+        return await self._execute(AgentRun(self._agent, (), "resume", open_calls=self._open_calls))
+
     async def _execute(self, run: AgentRun) -> AgentRunReport:
-        self._run = run
+        self._run, self._open_calls = run, {}
         try:
             return await run.execute()
         finally:

@@ -19,7 +19,7 @@ from tui_agent.protocol.tool import Tool
 from .guardrails import Guardrail
 from .limits import Budget, RepetitionLimits
 from .retry import RetryPolicy
-from .snapshot import AgentLoopSnapshot
+from .snapshot import AgentLoopSnapshot, OpenCall
 from .system_prompt import DEFAULT_SYSTEM
 
 SystemText: TypeAlias = str | Callable[[], str | Awaitable[str]]
@@ -62,6 +62,9 @@ class AgentLoopConfig:
     options: ExecutionOptions = field(default_factory=ExecutionOptions)
     history: ConversationHistory | Sequence[Message] = ()
     """The conversation so far; repaired at the start of the first run if it has to be."""
+    open_calls: Sequence[OpenCall] = ()
+    """What is known of the calls at its end that have no result. A run without input takes them up: what finished is
+    answered with what it gave, what had not started is judged, asked about and run, and nothing is done twice (C43)."""
     waiting: Sequence[UserMessage] = ()
     """Steering and follow-ups that were not delivered when the session ended; they wait again."""
     guardrails: Sequence[Guardrail] = ()

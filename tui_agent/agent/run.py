@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tui_agent.context.layers import SYSTEM_LAYER, write_layer
 from tui_agent.context.repair import UNANSWERED, may_be_answered
@@ -20,6 +20,7 @@ from .limits import NUDGE, Repetition
 from .loop_config import DEFAULT_MAX_STEPS
 from .run_input import GO_ON, Trigger, text_of
 from .run_report import Ending, RunTally
+from .snapshot import OpenCall
 from .status import ABORT_REQUESTED, STOP_REQUESTED
 from .turn import Turn, TurnPlace
 
@@ -36,7 +37,7 @@ class AgentRun:
         messages: Sequence[Message],
         trigger: Trigger,
         *,
-        resumable: frozenset[str] = frozenset(),
+        open_calls: Mapping[str, OpenCall] | None = None,
         cancellation: CancellationToken | None = None,
         run_id: str | None = None,
     ) -> None:
@@ -45,7 +46,8 @@ class AgentRun:
             agent: whose run it is.
             messages: the input; none: go on with what is there.
             trigger: why it runs.
-            resumable: ids of open calls that may be run now, because they waited for a person and did not start.
+            open_calls: what is known of the calls at the end of the conversation, which are taken up first; of others
+                nothing is known. None: they are only answered.
             cancellation: a caller's token for this run alone; the agent's own counts as well.
             run_id: its id, where somebody had to know it before.
         """
@@ -54,7 +56,7 @@ class AgentRun:
         self._tell = agent.teller.publish
         self._messages = messages
         self._trigger: Trigger = trigger
-        self._resumable = resumable
+        self._open_calls = open_calls
         self._brakes = Brakes.linked_to(agent.config.cancellation, cancellation)
         self._tally = RunTally(self.id, agent.provider.model.name, text_of(messages))
         self._task: asyncio.Task[object] | None = None
@@ -71,8 +73,8 @@ class AgentRun:
         self._task = asyncio.current_task()
         self._begin()
         try:
-            if self._resumable:
-                await self._answer_open_calls()
+            if self._open_calls is not None:
+                await self._answer_open_calls(self._open_calls)
             self._add_input()
             await self._refresh_system()
             while self._ending is None:
@@ -139,8 +141,9 @@ class AgentRun:
                 self._agent.add_message(user_message(GO_ON, "notice"))
         self._repair("the messages it was started with are no whole conversation")
 
-    async def _answer_open_calls(self) -> None:
-        """Runs the calls that waited for a person when the process ended (C43); all others are only answered (P82)."""
+    async def _answer_open_calls(self, known: Mapping[str, OpenCall]) -> None:
+        """Takes up the calls that were open when the process ended, in order: what had not started is judged anew and
+        run (C43), what finished is answered with what it gave, and the rest is not repeated (P82)."""
         history = self._agent.history
 
         def add_result(result: ToolResultMessage) -> None:
@@ -150,8 +153,11 @@ class AgentRun:
         async with ToolScheduler(executor, cancellation=now, on_result=add_result) as scheduler:
             scheduler.submit_all(calls)
             for call in calls:
-                if call.id not in self._resumable:
+                open_call = known.get(call.id)
+                if open_call is None or open_call.fate == "outcome_unknown":
                     scheduler.give_up_call(call.id, UNANSWERED)
+                elif open_call.result is not None:
+                    scheduler.answer_call(call.id, open_call.result)
             await scheduler.finish()
 
     async def _refresh_system(self) -> None:

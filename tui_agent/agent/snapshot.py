@@ -4,6 +4,7 @@ Sessions keep it, too, which is why nothing here knows the loop.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import Field
@@ -13,8 +14,24 @@ from tui_agent.protocol.events import Warned
 from tui_agent.protocol.messages import JsonObject, Usage, UserMessage, Word
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.protocol.tool import ToolResult
 
 SNAPSHOT_VERSION = 1
+
+Fate = Literal["not_started", "outcome_unknown", "finished"]
+"""What is known of a call whose run broke off."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call of the last answer that had no result when its process ended."""
+
+    call_id: str
+    fate: Fate
+    result: ToolResult | None = None
+    """What it gave, where it had finished."""
+    request: ApprovalRequest | None = None
+    """The question about it, where it waited for a person."""
 
 
 class AgentLoopSnapshot(Word):

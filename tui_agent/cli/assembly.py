@@ -61,12 +61,13 @@ def prepare_settings(options: LaunchOptions) -> tuple[Locations, LoadedSettings]
 
 
 @asynccontextmanager
-async def assembled(options: LaunchOptions, *, watched: bool) -> AsyncGenerator[Engine]:
+async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = False) -> AsyncGenerator[Engine]:
     """An engine for as long as the context is open; leaving it writes the journal and closes connections.
 
     Args:
         options: what the command line asked for.
         watched: whether somebody sees questions and can answer them; else what would be asked is denied.
+        takes_up: whether calls that waited for a person when the program ended are taken up by the first run.
 
     Raises:
         ConfigurationError: settings, rules or credentials are missing or wrong; nothing was started.
@@ -82,7 +83,8 @@ async def assembled(options: LaunchOptions, *, watched: bool) -> AsyncGenerator[
         if session.path is not None:
             expected = session.size if session.resumed else None
             recorder = await stack.enter_async_context(Recorder(bus, session.path, expected_size=expected))
-        session.announce(bus, __version__)
+        left = session.open_end if takes_up else None
+        session.announce(bus, __version__, takes_up=takes_up)
         spent = _spent(session)
         loop = AgentLoop(
             AgentLoopConfig(
@@ -99,7 +101,8 @@ async def assembled(options: LaunchOptions, *, watched: bool) -> AsyncGenerator[
                     tool_timeout=loaded.settings.tool_timeout,
                     archive_dir=archive,
                 ),
-                history=session.messages,
+                history=session.messages if left is None else left.messages,
+                open_calls=() if left is None else left.calls,
                 waiting=session.waiting,
                 max_steps=loaded.settings.max_steps or (HEADLESS_MAX_STEPS if options.print_mode else None),
                 budget=Budget(**dict(loaded.settings.budget)),

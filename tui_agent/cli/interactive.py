@@ -46,7 +46,7 @@ def run_interactive(options: LaunchOptions) -> int:
 
 
 async def _run(options: LaunchOptions) -> int:
-    async with assembled(options, watched=True) as engine:
+    async with assembled(options, watched=True, takes_up=True) as engine:
         chosen = engine.loaded.settings.ui
         app = TuiAgentApp(
             AgentBridge(engine.loop, engine.bus),

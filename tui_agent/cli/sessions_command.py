@@ -6,6 +6,7 @@ from datetime import datetime
 
 import click
 
+from tui_agent.agent.report_text import report_text
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
@@ -18,14 +19,15 @@ TITLE_WIDTH = 60
 
 @click.group()
 def sessions() -> None:
-    """Lists, shows, exports and deletes sessions."""
+    """Lists, shows, exports, forks, renames and deletes sessions."""
 
 
 @sessions.command(name="list")
 @click.option("--json", "as_json", is_flag=True, help="One JSON array.")
-def list_sessions(as_json: bool) -> None:
+@click.option("--search", metavar="TEXT", default="", help="Only sessions in which this was said.")
+def list_sessions(as_json: bool, search: str) -> None:
     """Lists all sessions, the newest first."""
-    found = _store().list()
+    found = _store().list(search)
     if as_json:
         rows = [
             {
@@ -42,7 +44,7 @@ def list_sessions(as_json: bool) -> None:
         click.echo(json.dumps(rows, ensure_ascii=False))
         return
     if not found:
-        click.echo("no sessions yet")
+        click.echo("no such session" if search else "no sessions yet")
     for one in found:
         when = datetime.fromtimestamp(one.updated / 1000).strftime("%Y-%m-%d %H:%M")
         click.echo(f"{one.id:<14} {when}  {_plain(one.title)[:TITLE_WIDTH]:<{TITLE_WIDTH}}  {_plain(one.cwd)}")
@@ -50,11 +52,16 @@ def list_sessions(as_json: bool) -> None:
 
 @sessions.command()
 @click.argument("session_id", metavar="ID")
-@click.option("--json", "as_json", is_flag=True, help="Every event, one JSON line each.")
-def show(session_id: str, as_json: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Every event, one JSON line each; with --report, every report.")
+@click.option("--report", "as_report", is_flag=True, help="What each run did, took and cost.")
+def show(session_id: str, as_json: bool, as_report: bool) -> None:
     """Shows a session's conversation; the beginning of an id is enough."""
     store = _store()
     session = store.load(store.find(session_id))
+    if as_report:
+        for report in session.reports:
+            click.echo(report.model_dump_json() if as_json else f"{_plain(report_text(report))}\n")
+        return
     if as_json:
         for envelope in session.envelopes:
             click.echo(envelope.to_json())
@@ -73,6 +80,24 @@ def export(session_id: str, form: ExportFormat) -> None:
     """Writes a session to stdout as text, as a page, or as its events."""
     store = _store()
     click.echo(export_session(store.load(store.find(session_id)), form), nl=False)
+
+
+@sessions.command()
+@click.argument("session_id", metavar="ID")
+@click.option("--at", "at_seq", type=int, metavar="SEQ", help="Copy up to the event with this number. Default: all.")
+def fork(session_id: str, at_seq: int | None) -> None:
+    """Copies a session, also one that is open; prints the id of the copy."""
+    store = _store()
+    click.echo(store.fork(store.find(session_id), at_seq).id)
+
+
+@sessions.command()
+@click.argument("session_id", metavar="ID")
+@click.argument("title")
+def rename(session_id: str, title: str) -> None:
+    """Gives a session a title."""
+    store = _store()
+    store.rename(store.find(session_id), title)
 
 
 @sessions.command()

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import AssistantMessage, ToolCall, ToolResultMessage, UserMessage
 from tui_agent.protocol.reports import ToolCallReport
+from tui_agent.protocol.tool import ToolResult
 
 from .batch import Batch, ToolExecutionResult
 from .boundaries import Boundaries
@@ -193,6 +194,14 @@ class ToolScheduler:
         state = self._stoppable(call_id)
         if state is not None:
             state.stop(interrupted(text))
+        return state is not None
+
+    def answer_call(self, call_id: str, result: ToolResult) -> bool:
+        """Answers a call that ran in an earlier process with what it gave then; it does not run again. False: it is
+        over, or unknown."""
+        state = self._stoppable(call_id)
+        if state is not None:
+            state.stop(Outcome("overridden", result))
         return state is not None
 
     def notice_steering(self) -> None:

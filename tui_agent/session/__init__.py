@@ -4,7 +4,7 @@ from .export import ExportFormat, export_session
 from .journal import Disk, JournalFile
 from .journal_reader import JournalContents, Problem, parse_journal, read_journal
 from .recorder import Recorder
-from .replay import Fate, UnansweredCall, messages_of, unanswered_calls, waiting_messages
+from .replay import OpenEnd, UnansweredCall, messages_of, open_end, unanswered_calls, waiting_messages
 from .store import SessionStore, make_private_directory
 from .stored_session import StoredSession
 from .summary import SessionSummary
@@ -14,9 +14,9 @@ __all__ = [
     "ClosingEvent",
     "Disk",
     "ExportFormat",
-    "Fate",
     "JournalContents",
     "JournalFile",
+    "OpenEnd",
     "Problem",
     "Recorder",
     "SessionStore",
@@ -28,6 +28,7 @@ __all__ = [
     "export_session",
     "make_private_directory",
     "messages_of",
+    "open_end",
     "parse_journal",
     "read_journal",
     "unanswered_calls",

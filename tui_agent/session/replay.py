@@ -5,11 +5,15 @@ Pure: the same events give the same messages, made-up ones included. Live and st
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal, assert_never
+from itertools import takewhile
+from typing import assert_never
 
+from tui_agent.agent.snapshot import Fate, OpenCall
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     AgentEvent,
+    ApprovalRequested,
+    ApprovalResolved,
     CompactionEnded,
     CompactionUndone,
     MessageDiscarded,
@@ -30,11 +34,14 @@ from tui_agent.protocol.messages import (
     ToolResultMessage,
     UserMessage,
 )
+from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.protocol.tool import ToolResult
 
 ROOT_AGENT = "main"
 
-Fate = Literal["not_started", "outcome_unknown", "finished"]
-"""What is known of a call whose run broke off."""
+ASKED_AGAIN = "asked_again"
+"""Error kind of the end of a call that waited for a person when the program ended: nothing came of it, and the question
+comes again."""
 
 NOT_STARTED = (
     "Not run, as far as the journal tells: the program ended before this call started. "
@@ -82,6 +89,21 @@ def waiting_messages(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) 
     return tuple(message for message_id, message in queued.items() if message_id not in done)
 
 
+def open_end(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> "OpenEnd | None":
+    """The conversation with its last calls open, where one of them waited for a person; None where none did."""
+    return _fold(envelopes, agent_id).open_end()
+
+
+@dataclass(frozen=True, slots=True)
+class OpenEnd:
+    """A conversation that ends in calls which can be taken up where they were."""
+
+    messages: tuple[Message, ...]
+    """Results of the last calls only as far as they stand in call order."""
+    calls: tuple[OpenCall, ...]
+    """What is known of the other calls of the last message."""
+
+
 @dataclass(frozen=True, slots=True)
 class UnansweredCall:
     """A call of the last message that has no result in the journal."""
@@ -120,18 +142,24 @@ class CallRecord:
     ended: ToolEnded | None = None
     result_id: str | None = None
     """Id of the result's message, once it began."""
+    request: ApprovalRequest | None = None
+    """The question about it that nobody answered."""
 
     def note(self, event: AgentEvent) -> None:
         """Takes the next event about this call."""
         match event:
             case ToolQueued():
-                self.queued, self.started, self.ended, self.result_id = True, False, None, None
+                self.queued, self.started, self.ended, self.result_id, self.request = True, False, None, None, None
             case MessageStarted():
                 self.result_id = event.message_id
             case ToolStarted():
                 self.started = True
-            case ToolEnded():
-                self.ended = event
+            case ToolEnded(error_kind=kind):
+                self.ended = None if kind == ASKED_AGAIN else event
+            case ApprovalRequested():
+                self.request = event
+            case ApprovalResolved(note=note):
+                self.request = self.request if note == ASKED_AGAIN else None
             case _:
                 pass
 
@@ -175,7 +203,7 @@ class _HistoryFold:
     def apply(self, event: AgentEvent) -> None:
         """Takes the next event that is not about a discarded message."""
         match event:
-            case ToolQueued() | ToolStarted() | ToolEnded():
+            case ToolQueued() | ToolStarted() | ToolEnded() | ApprovalRequested() | ApprovalResolved():
                 self.records.setdefault(event.call_id, CallRecord()).note(event)
             case MessageStarted(role="tool_result", call_id=str() as call_id):
                 self.records.setdefault(call_id, CallRecord()).note(event)
@@ -240,6 +268,18 @@ class _HistoryFold:
         slots = enumerate(self.asked.slots)
         return tuple(self._made_up(self.asked, place, at_end=True) for place, slot in slots if slot is None)
 
+    def open_end(self) -> OpenEnd | None:
+        """The last calls as they can be taken up."""
+        if self.asked is None:
+            return None
+        waited = [self.records.get(call.id, CallRecord()) for call in self.asked.calls]
+        if not any(record.request is not None and record.fate == "not_started" for record in waited):
+            return None
+        in_order = list(takewhile(lambda slot: slot is not None, self.asked.slots))
+        rest = list(zip(self.asked.calls, waited, self.asked.slots, strict=True))[len(in_order) :]
+        kept = (*self.done, *(slot for slot in in_order if slot is not None))
+        return OpenEnd(kept, tuple(_open_call(call.id, record, slot) for call, record, slot in rest))
+
     def _answers(self, asked: _Asked | None, *, at_end: bool) -> list[ToolResultMessage]:
         """One result a call."""
         if asked is None:
@@ -263,6 +303,15 @@ class _HistoryFold:
             timestamp=asked.timestamp,
         )
         return UnansweredCall(call, place, fate, result, record.queued, record.result_id is not None)
+
+
+def _open_call(call_id: str, record: CallRecord, message: ToolResultMessage | None) -> OpenCall:
+    told = message or record.ended
+    if told is None:
+        request = record.request if record.fate == "not_started" else None
+        return OpenCall(call_id, record.fate, request=request)
+    result = ToolResult(content=told.content, details=told.details, is_error=told.is_error)
+    return OpenCall(call_id, "finished", result)
 
 
 def _fold(envelopes: Iterable[Envelope], agent_id: str) -> _HistoryFold:

@@ -4,16 +4,19 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import ConfigurationError, SessionError
-from tui_agent.protocol.events import SessionCreated, SessionLoaded
+from tui_agent.protocol.events import SessionCreated, SessionForked, SessionLoaded, SessionRenamed
+from tui_agent.protocol.messages import now_ms
 
-from .journal import FILE_MODE, with_lease
+from .journal import FILE_MODE, JournalFile, with_lease
 from .journal_reader import JournalContents, read_journal
 from .stored_session import StoredSession
-from .summary import SessionSummary, summarise
+from .summary import SessionSummary, says, summarise
 
 JOURNAL_SUFFIX = ".jsonl"
 FILES_SUFFIX = ".files"
@@ -61,14 +64,17 @@ class SessionStore:
                 "Make room for it there, or start with --no-session."
             ) from error
 
-    def list(self) -> tuple[SessionSummary, ...]:
+    def list(self, containing: str = "") -> tuple[SessionSummary, ...]:
         """Every session, the one written to last first; reads only the beginning and end of each file.
+
+        Args:
+            containing: only sessions in whose title or messages this text stands, in any case; reads the files.
 
         Raises:
             SessionError: `root` cannot be looked into. A file that cannot be read is left out.
         """
         found = [summarise(self._path(session_id)) for session_id in self._ids()]
-        known = [summary for summary in found if summary is not None]
+        known = [summary for summary in found if summary is not None and says(summary, containing)]
         return tuple(sorted(known, key=lambda summary: (summary.updated, summary.id), reverse=True))
 
     def latest(self, cwd: Path) -> SessionSummary | None:
@@ -115,6 +121,44 @@ class SessionStore:
             resumed=True,
         )
 
+    def fork(self, session_id: str, at_seq: int | None = None, new_id: str | None = None) -> StoredSession:
+        """Copies a session up to one of its events; the original is only read, also while it is open elsewhere.
+
+        Args:
+            session_id: the original.
+            at_seq: number of the last event that is copied; None: all of them.
+            new_id: name of the copy; a random one where None.
+
+        Raises:
+            ConfigurationError: the name is not valid or taken.
+            SessionError: there is no such session or no such event, or the copy cannot be written.
+        """
+        original = self.load(session_id)
+        copied = [one for one in original.envelopes if at_seq is None or one.seq <= at_seq]
+        if not copied:
+            raise SessionError(f"Session {session_id} has no event up to number {at_seq}; nothing was copied.")
+        made = self.create(original.cwd, new_id)
+        last = copied[-1]
+        forked = SessionForked(id=made.id, path=str(made.path), parent=session_id, at_seq=last.seq)
+        copied.append(Envelope(forked, last.seq + 1, now_ms(), last.mono, made.origin()))
+        self._write(made.id, [_of_session(one, made.id) for one in copied])
+        return self.load(made.id)
+
+    def rename(self, session_id: str, title: str) -> None:
+        """Gives a session a title.
+
+        Raises:
+            ConfigurationError: the title says nothing.
+            SessionError: there is no such session, it is open elsewhere, or it cannot be written.
+        """
+        words = " ".join(title.split())
+        if not words:
+            raise ConfigurationError("a session's title cannot be empty; it was left as it is")
+        session = self.load(self.find(session_id))
+        renamed = SessionRenamed(id=session.id, title=words)
+        last = session.envelopes[-1].mono if session.envelopes else 0.0
+        self._write(session.id, [Envelope(renamed, session.next_seq, now_ms(), last, session.origin())], session.size)
+
     def delete(self, session_id: str) -> None:
         """Removes a session with everything kept for it.
 
@@ -145,6 +189,17 @@ class SessionStore:
         except OSError as error:
             raise SessionError(f"{path} cannot be made: {error.strerror or error}.") from error
         return path
+
+    def _write(self, session_id: str, envelopes: Iterable[Envelope], size: int = 0) -> None:
+        """Appends events to a journal of `size` bytes that nobody has open."""
+        lines = "".join(f"{one.to_json()}\n" for one in envelopes).encode()
+        file = JournalFile(self._path(session_id), expected_size=size)
+        try:
+            file.append(lines, durable=True)
+        except OSError as error:
+            raise SessionError(f"Session {session_id} cannot be written: {error.strerror or error}.") from error
+        finally:
+            file.close()
 
     def _ids(self) -> Sequence[str]:
         try:
@@ -207,6 +262,14 @@ def _check(session_id: str | None) -> None:
             f"{session_id!r} cannot name a session: 1 to 64 letters, digits, dots, hyphens and underscores, "
             "the first a letter or digit."
         )
+
+
+def _of_session(envelope: Envelope, session_id: str) -> Envelope:
+    """An event as one of another session."""
+    event = envelope.event
+    if isinstance(event, SessionCreated):
+        event = event.model_copy(update={"id": session_id})
+    return replace(envelope, event=event, origin=replace(envelope.origin, session_id=session_id))
 
 
 def _cwd_of(contents: JournalContents) -> Path:

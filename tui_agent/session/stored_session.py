@@ -6,11 +6,12 @@ from pathlib import Path
 
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope, Origin
-from tui_agent.protocol.events import SessionCreated, SessionLoaded, SessionRepaired
+from tui_agent.protocol.events import RunEnded, SessionCreated, SessionLoaded, SessionRepaired
 from tui_agent.protocol.messages import Message, UserMessage, new_id
+from tui_agent.protocol.reports import AgentRunReport
 
 from .journal_reader import Problem
-from .replay import messages_of, waiting_messages
+from .replay import OpenEnd, messages_of, open_end, waiting_messages
 from .unfinished import Unfinished, unfinished
 
 
@@ -51,19 +52,35 @@ class StoredSession:
         """Messages that were typed and never delivered."""
         return waiting_messages(self.envelopes)
 
+    @property
+    def reports(self) -> tuple[AgentRunReport, ...]:
+        """What each run of the root agent left behind, oldest first."""
+        ends = (envelope.event for envelope in self.envelopes if not envelope.origin.depth)
+        return tuple(event.report for event in ends if isinstance(event, RunEnded) and event.report is not None)
+
     @cached_property
     def unfinished(self) -> Unfinished:
         """What the last run left open."""
         return unfinished(self.envelopes)
 
+    @cached_property
+    def open_end(self) -> OpenEnd | None:
+        """The conversation with its last calls open, where one of them waited for a person; None where none did."""
+        return open_end(self.envelopes)
+
     def origin(self) -> Origin:
         """Where its events come from."""
         return Origin(session_id=self.id)
 
-    def announce(self, bus: EventBus, version: str) -> None:
+    def announce(self, bus: EventBus, version: str, *, takes_up: bool = False) -> None:
         """Tells the session's first events: that it is new, or that it goes on, what was mended, what was left open.
 
         To be called once, when the recorder listens and before anything else is told.
+
+        Args:
+            bus: where.
+            version: of the program.
+            takes_up: whether the calls of `open_end` are taken up at once, by an agent that was given it.
         """
         path = None if self.path is None else str(self.path)
         if not self.resumed:
@@ -72,16 +89,19 @@ class StoredSession:
         bus.publish(
             SessionLoaded(id=self.id, path=path, cwd=str(self.cwd), version=version, events=len(self.envelopes))
         )
-        if what := self._repairs():
+        left = self.unfinished
+        if takes_up and self.open_end is not None:
+            left = unfinished(self.envelopes, {call.call_id for call in self.open_end.calls})
+        if what := self._repairs(left):
             bus.publish(SessionRepaired(id=self.id, path=path, what=what))
-        for closing in self.unfinished.closing:
+        for closing in left.closing:
             bus.publish(closing.event, closing.origin)
 
-    def _repairs(self) -> str:
+    def _repairs(self, left: Unfinished) -> str:
         """What was wrong, in one line; empty where all was well."""
         found = [problem.text for problem in self.new_problems[:5]]
         if len(self.new_problems) > len(found):
             found.append(f"{len(self.new_problems) - len(found)} more lines could not be read.")
-        if self.unfinished.closing:
-            found.append(f"{str(self.unfinished).capitalize()}.")
+        if left.closing:
+            found.append(f"{str(left).capitalize()}.")
         return " ".join(found)

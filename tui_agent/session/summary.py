@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.messages import JsonObject, is_array, is_object
 
 LONGEST_LINE = 262_144
 """Bytes; a longer line tells a list nothing."""
@@ -20,6 +20,8 @@ TAIL_SIZE = 65_536
 LONGEST_TITLE = 100
 FIRST_PROMPT = "run.started"
 RENAMED = "session.renamed"
+
+_SAID = b'"message.ended"'
 
 CONVERSATION = ("run.", "turn.", "step.", "message.", "steering.", "tool.", "usage.", "context.")
 """Beginnings of the types of a session in which something was said."""
@@ -66,6 +68,28 @@ def summarise(path: Path) -> SessionSummary | None:
         size=status.st_size,
         said=any(record["type"].startswith(CONVERSATION) for record in (*head, *([last] if last else []))),
     )
+
+
+def says(summary: SessionSummary, text: str) -> bool:
+    """Whether a text stands in a session's title or in what was said in it, upper and lower case alike; blocks."""
+    wanted = text.casefold()
+    if wanted in summary.title.casefold():
+        return True
+    try:
+        with summary.path.open("rb") as file:
+            return any(wanted in _said(line).casefold() for line in file if _SAID in line)
+    except OSError:
+        return False
+
+
+def _said(line: bytes) -> str:
+    """The text of a message that is complete; empty for any other line."""
+    record = _record(line)
+    data = record.get("data") if record is not None and record["type"] == "message.ended" else None
+    message = data.get("message") if is_object(data) else None
+    content = message.get("content") if is_object(message) else None
+    blocks = [block.get("text") for block in content if is_object(block)] if is_array(content) else []
+    return "\n".join(block for block in blocks if isinstance(block, str))
 
 
 def _head(file: BinaryIO) -> Iterator[JsonObject]:

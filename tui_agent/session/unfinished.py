@@ -4,10 +4,11 @@ Nothing is run again. A resumed session tells the closing events, so that they a
 the conversation alike (P82, P83).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
+from tui_agent.agent.snapshot import Fate
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -40,9 +41,11 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import TextBlock, Usage
 
-from .replay import ROOT_AGENT, Fate, UnansweredCall, text_of, unanswered_calls
+from .replay import ASKED_AGAIN, ROOT_AGENT, UnansweredCall, text_of, unanswered_calls
 
 ENDED_EARLY = "the program ended"
+
+_COMES_AGAIN = TextBlock(text="The program ended before this call started; it is taken up again.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +80,20 @@ class Unfinished:
         return f"the last run broke off ({calls})" if calls else "the last run broke off"
 
 
-def unfinished(envelopes: Sequence[Envelope]) -> Unfinished:
-    """Finds what a journal leaves open and how to close it; the journal with the closing events leaves nothing open."""
-    ledger = _Ledger()
+def unfinished(envelopes: Sequence[Envelope], reopened: Collection[str] = ()) -> Unfinished:
+    """Finds what a journal leaves open and how to close it; the journal with the closing events leaves nothing open.
+
+    Args:
+        envelopes: the journal.
+        reopened: ids of the root agent's calls that are taken up again at once: their end says so, and their results
+            are left to come.
+    """
+    ledger = _Ledger(frozenset(reopened))
     for envelope in envelopes:
         ledger.apply(envelope)
     agents = {ROOT_AGENT} | {run.origin.agent_id for run in ledger.runs.values()}
     unanswered = {agent_id: unanswered_calls(envelopes, agent_id) for agent_id in sorted(agents)}
+    unanswered[ROOT_AGENT] = tuple(entry for entry in unanswered[ROOT_AGENT] if entry.call.id not in ledger.reopened)
     closing = ledger.closing(unanswered, _session_origin(envelopes))
     return Unfinished(tuple(ledger.calls(unanswered)), tuple(closing))
 
@@ -103,6 +113,8 @@ class _Run:
     origin: Origin
     place: int
     """Number of runs that were begun before."""
+    reopened: frozenset[str] = frozenset()
+    """Calls that are taken up again at once."""
     started: bool = False
     open: dict[_Key, Envelope] = field(default_factory=dict[_Key, Envelope])
     begun_calls: set[str] = field(default_factory=set[str])
@@ -160,7 +172,12 @@ class _Run:
     def _closed(self, envelope: Envelope) -> ClosingEvent:
         match envelope.event:
             case ToolQueued() as queued:
-                closed = _ended_call(queued.call_id, queued.name, queued.index, self.fate_of(queued))
+                fate = self.fate_of(queued)
+                closed = _ended_call(queued.call_id, queued.name, queued.index, fate)
+                if queued.call_id in self.reopened and fate == "not_started":
+                    closed = closed.model_copy(update={"content": (_COMES_AGAIN,), "error_kind": ASKED_AGAIN})
+            case ApprovalRequested() as request if request.call_id in self.reopened:
+                closed = _closing_of(request).model_copy(update={"note": ASKED_AGAIN})
             case ToolBatchStarted() as batch:
                 closed = ToolBatchEnded(
                     batch_id=batch.batch_id,
@@ -187,6 +204,7 @@ class _Run:
 class _Ledger:
     """Everything open, run by run."""
 
+    reopened: frozenset[str] = frozenset()
     runs: dict[str | None, _Run] = field(default_factory=dict[str | None, _Run])
     background: dict[str, Envelope] = field(default_factory=dict[str, Envelope])
     begun: int = 0
@@ -203,7 +221,7 @@ class _Ledger:
                 self.runs.pop(run_id, None)
             case event if run_id in self.runs or isinstance(event, RunStarted) or _opened_by(event):
                 if run_id not in self.runs:
-                    self.runs[run_id] = _Run(envelope.origin, self.begun)
+                    self.runs[run_id] = _Run(envelope.origin, self.begun, self.reopened)
                     self.begun += 1
                 self.runs[run_id].apply(envelope)
             case _:

@@ -16,7 +16,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, TuiAgentError
 from tui_agent.protocol.events import Failed, Warned
 from tui_agent.protocol.messages import UserKind, UserMessage
-from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.provider import ModelProvider
 
 DELTA_PACE = 1 / 30
@@ -55,6 +55,11 @@ class Agent(Protocol):
     @property
     def waiting_messages(self) -> Sequence[UserMessage]:
         """Messages that wait for delivery, in order."""
+        ...
+
+    @property
+    def pending_calls(self) -> Sequence[ApprovalRequest]:
+        """Calls that wait for a person, here or since the program ended."""
         ...
 
     @property
@@ -196,7 +201,12 @@ class AgentBridge:
     # --- workers ------------------------------------------------------------------------------------------------------
 
     async def serve(self) -> None:
-        """Runs prompts one after another, for ever; a run that fails is told and the next one is served."""
+        """Runs prompts one after another, for ever; a run that fails is told and the next one is served.
+
+        Calls that waited for a person when the program ended come first.
+        """
+        if self._agent.pending_calls:
+            self._prompts.appendleft(None)
         while True:
             while not self._prompts:
                 self._arrived.clear()

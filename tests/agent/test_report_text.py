@@ -1,0 +1,60 @@
+"""A run's report in words."""
+
+from tui_agent.agent.report_text import report_text
+from tui_agent.protocol.messages import Usage
+from tui_agent.protocol.reports import AgentRunReport, Metric, StepReport, ToolCallReport
+
+
+def test_everything_that_is_known_of_a_run_is_in_its_report() -> None:
+    calls = (
+        ToolCallReport(
+            call_id="c1",
+            tool_name="read",
+            arguments={},
+            status="ok",
+            result_size_bytes=120,
+            latency_ms=1_234.0,
+            metrics={"lines": Metric(value=3)},
+        ),
+        ToolCallReport(call_id="c2", tool_name="bash", arguments={}, status="error", error="exit\ncode 1"),
+    )
+    usage = Usage(input_tokens=100, output_tokens=20, cache_read_tokens=50)
+    step = StepReport(
+        index=0,
+        type="initial",
+        llm_latency_ms=900.0,
+        usage=usage,
+        finish_reason="tool_use",
+        tool_calls=calls,
+        tool_total_ms=1_240.0,
+    )
+    report = AgentRunReport(
+        id="run_1",
+        model="big",
+        started_at=1,
+        completed_at=2,
+        total_ms=61_000.0,
+        reason="error",
+        user_message="fix\nit",
+        final_text="x" * 300,
+        error="gone",
+        steps=(step,),
+        step_count=1,
+        tool_call_count=2,
+        total_usage=usage,
+        cost_usd=0.01234,
+        total_llm_time_ms=900.0,
+        total_tool_time_ms=1_240.0,
+        total_approval_wait_ms=5_000.0,
+    )
+
+    assert report_text(report).splitlines() == [
+        "run run_1 · big · error: gone",
+        "  asked: fix it",
+        f"  said: {'x' * 99}…",
+        "  1 step, 2 calls in 61.0 s: model 900 ms, tools 1.2 s, waiting for you 5.0 s",
+        "  150 tokens read (50 from the cache), 20 written, $0.0123",
+        "  step 1: model 900 ms, tools 1.2 s, ended by tool_use, 150 tokens read (50 from the cache), 20 written",
+        "    read ok in 1.2 s, 120 B, lines 3",
+        "    bash error in 0 ms, 0 B: exit code 1",
+    ]

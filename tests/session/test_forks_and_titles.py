@@ -1,0 +1,106 @@
+"""Sessions that are copied up to an event, renamed, and found by what was said in them."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.session.played_sessions import FULL_SESSION, SESSION, Player
+from tests.support.transcripts import validate_history
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.envelope import Origin
+from tui_agent.protocol.errors import ConfigurationError, SessionError
+from tui_agent.protocol.events import MessageEnded, SessionCreated, SessionForked
+from tui_agent.session import Recorder, SessionStore
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> SessionStore:
+    """A store with one full session, named `played`."""
+    made = SessionStore(tmp_path / "sessions")
+    session = made.create(tmp_path, SESSION)
+    assert session.path is not None
+    bus = EventBus(Origin(session_id=SESSION))
+    async with Recorder(bus, session.path):
+        player = Player(bus)
+        player.begin(tmp_path)
+        player.play(FULL_SESSION)
+    return made
+
+
+def messages(store: SessionStore, session_id: str) -> list[str]:
+    return [message.text for message in store.load(session_id).messages]
+
+
+async def test_a_fork_is_the_same_conversation_under_another_name(store: SessionStore, tmp_path: Path) -> None:
+    before = (store.root / "played.jsonl").read_bytes()
+
+    copy = store.fork(SESSION, new_id="copy")
+
+    assert (copy.id, copy.cwd, copy.problems) == ("copy", tmp_path, ())
+    assert copy.messages == store.load(SESSION).messages
+    assert {envelope.origin.session_id for envelope in copy.envelopes} == {"copy"}
+    assert isinstance(copy.envelopes[0].event, SessionCreated)
+    assert copy.envelopes[0].event.id == "copy"
+    forked = copy.envelopes[-1].event
+    assert isinstance(forked, SessionForked)
+    assert (forked.parent, forked.at_seq) == (SESSION, store.load(SESSION).envelopes[-1].seq)
+    assert (store.root / "played.jsonl").read_bytes() == before
+    assert len(store.list()) == 2
+
+
+async def test_a_fork_at_any_event_is_a_valid_conversation_that_can_be_gone_on_with(store: SessionStore) -> None:
+    original = store.load(SESSION)
+    for envelope in original.envelopes[::7]:
+        copy = store.fork(SESSION, envelope.seq)
+        validate_history(copy.messages)
+        assert copy.problems == ()
+        assert copy.next_seq == envelope.seq + 2
+        wanted = sum(isinstance(one.event, MessageEnded) for one in original.envelopes if one.seq <= envelope.seq)
+        told = sum(isinstance(one.event, MessageEnded) for one in copy.envelopes)
+        assert told == wanted
+        store.delete(copy.id)
+
+
+async def test_an_open_session_can_be_forked(store: SessionStore) -> None:
+    session = store.load(SESSION)
+    assert session.path is not None
+    async with Recorder(EventBus(session.origin(), first_seq=session.next_seq), session.path):
+        assert store.fork(SESSION).messages == session.messages
+
+
+@pytest.mark.parametrize(("at_seq", "name", "error"), [(0, None, SessionError), (5, "played", ConfigurationError)])
+async def test_a_fork_that_cannot_be_is_refused_and_leaves_nothing(
+    store: SessionStore, at_seq: int, name: str | None, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        store.fork(SESSION, at_seq, name)
+
+    assert [found.id for found in store.list()] == [SESSION]
+
+
+async def test_a_new_title_is_shown_and_nothing_else_changes(store: SessionStore) -> None:
+    before = messages(store, SESSION)
+
+    store.rename(SESSION, "  the broken\n test ")
+    store.rename(SESSION, "The broken test")
+
+    assert [found.title for found in store.list()] == ["The broken test"]
+    assert messages(store, SESSION) == before
+    assert store.load(SESSION).problems == ()
+    with pytest.raises(ConfigurationError, match="cannot be empty"):
+        store.rename(SESSION, " \n")
+
+
+async def test_an_open_session_is_not_renamed_from_outside(store: SessionStore) -> None:
+    session = store.load(SESSION)
+    assert session.path is not None
+    async with Recorder(EventBus(session.origin(), first_seq=session.next_seq), session.path):
+        with pytest.raises(SessionError, match="already open"):
+            store.rename(SESSION, "other")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [("AND NOW?", 1), ("changelog", 1), ("Let me look", 1), ("seq", 0), ("nowhere", 0)]
+)
+async def test_sessions_are_found_by_what_was_said(store: SessionStore, text: str, found: int) -> None:
+    assert len(store.list(text)) == found

@@ -1,0 +1,262 @@
+"""Calls that waited for a person when the process was killed are asked about again, and nothing is done twice (C43)."""
+
+import asyncio
+import shutil
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.session.folded import same_conversation
+from tests.session.real_agents import AskingPolicy, agent_for, bus_for, recorded, said
+from tests.support.transcripts import validate_events
+from tui_agent.agent import AgentLoop
+from tui_agent.context import ConversationHistory
+from tui_agent.execution import ApprovalGate, ExecutionOptions, Parallel, Sequential
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, SessionRepaired, ToolEnded, ToolStarted
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.providers import ScriptedProvider
+from tui_agent.providers.scripted_provider import Step, call, reply
+from tui_agent.session import SessionStore, StoredSession
+
+APPROVE, DENY = ApprovalDecision(decision="approve"), ApprovalDecision(decision="deny", note="not any more")
+
+LOOK = call("look", what="a.py")
+LEAVE = call("leave", trace="first")
+LEAVE_TOO = call("leave", trace="second")
+
+
+class Desk:
+    """Sessions that are killed and taken up again."""
+
+    def __init__(self, root: Path) -> None:
+        self.store = SessionStore(root / "sessions")
+        self.effects = root / "effects"
+        self.effects.touch()
+        self.killed = 0
+
+    @property
+    def left(self) -> list[str]:
+        """The effects so far."""
+        return self.effects.read_text().split()
+
+    async def work(
+        self,
+        session: StoredSession,
+        steps: Sequence[Step],
+        until: Callable[[AgentLoop], Awaitable[None]],
+        **config: object,
+    ) -> StoredSession:
+        """Has an agent work until `until` returns; gives the session as a kill at that moment leaves it."""
+        bus = bus_for(session)
+        async with recorded(session, bus) as recorder:
+            session.announce(bus, "0", takes_up=True)
+            agent = self.agent(session, bus, steps, **config)
+            async with asyncio.TaskGroup() as tasks:
+                run = tasks.create_task(agent.run(None if session.open_end else "do it"))
+                await until(agent)
+                await recorder.flush()
+                self.killed += 1
+                copied = self.store.root / f"killed{self.killed}.jsonl"
+                shutil.copy(recorder.path, copied)
+                run.cancel()
+        return self.store.load(copied.stem)
+
+    async def end(self, session: StoredSession, steps: Sequence[Step], *answers: ApprovalDecision) -> list[object]:
+        """Takes a session up, answers what is asked in order, and goes on to the end; everything that was told."""
+        bus = bus_for(session)
+        with bus.subscribe(merge=False) as heard:
+            async with recorded(session, bus) as recorder:
+                session.announce(bus, "0", takes_up=True)
+                agent = self.agent(session, bus, steps)
+                async with asyncio.TaskGroup() as tasks:
+                    run = tasks.create_task(agent.run())
+                    for answer in answers:
+                        while not agent.resolve_approval((await asked(agent))[0].request_id, answer):
+                            await asyncio.sleep(0)
+                assert run.result().reason == "done"
+                await recorder.flush()
+            told = heard.drain()
+        open_calls = session.open_end.calls if session.open_end else ()
+        validate_events([*session.envelopes, *told], unanswered=[each.call_id for each in open_calls])
+        same_conversation(self.store.load(session.id).envelopes, agent.history.messages())
+        return [envelope.event for envelope in told]
+
+    def agent(self, session: StoredSession, bus: EventBus, steps: Sequence[Step], **config: object) -> AgentLoop:
+        left = session.open_end
+        history = ConversationHistory(session.messages if left is None else left.messages)
+        made = {
+            "policy": AskingPolicy(),
+            "gate": ApprovalGate(interactive=True),
+            "open_calls": left.calls if left else (),
+        }
+        return agent_for(session, bus, ScriptedProvider(steps), self.effects, **{**made, "history": history, **config})
+
+
+async def asked(agent: AgentLoop, count: int = 1) -> Sequence[ApprovalRequest]:
+    """Waits until so many calls wait for a person here."""
+    async with asyncio.timeout(20):
+        while len(agent.pending_calls) < count or not agent.running:
+            await asyncio.sleep(0)
+    return agent.pending_calls
+
+
+def until_asked(count: int = 1) -> Callable[[AgentLoop], Awaitable[None]]:
+    async def wait(agent: AgentLoop) -> None:
+        await asked(agent, count)
+        await asyncio.sleep(0.05)
+
+    return wait
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+def fresh(desk: Desk) -> StoredSession:
+    return desk.store.create(desk.store.root.parent, "talk")
+
+
+async def test_the_question_is_there_again_and_its_answer_runs_the_call_itself(desk: Desk) -> None:
+    killed = await desk.work(fresh(desk), [reply("Leaving.", LEAVE)], until_asked())
+    assert killed.open_end is not None
+    before = killed.open_end.calls[0].request
+
+    told = await desk.end(killed, ["Done."], APPROVE)
+
+    (request,) = (event for event in told if isinstance(event, ApprovalRequested))
+    assert before is not None
+    assert (request.tool, request.args, request.digest) == (before.tool, before.args, before.digest)
+    assert desk.left == ["first"]
+    assert said(desk.store.load(killed.id).messages) == [
+        ("user", "do it"),
+        ("assistant", "Leaving."),
+        ("tool_result", "left first"),
+        ("assistant", "Done."),
+    ]
+
+
+async def test_a_no_is_a_no_and_the_model_goes_on(desk: Desk) -> None:
+    killed = await desk.work(fresh(desk), [reply(LEAVE)], until_asked())
+
+    await desk.end(killed, ["Then not."], DENY)
+
+    assert desk.left == []
+    assert "not any more" in desk.store.load(killed.id).messages[2].text
+
+
+async def test_siblings_are_taken_up_in_order_and_what_had_ended_is_not_run_again(desk: Desk) -> None:
+    killed = await desk.work(fresh(desk), [reply(LEAVE, LOOK, LEAVE_TOO)], until_asked(1))
+    assert killed.open_end is not None
+
+    told = await desk.end(killed, ["Done."], APPROVE, APPROVE)
+
+    assert [event.name for event in told if isinstance(event, ToolStarted)].count("look") <= 1
+    assert desk.left == ["first", "second"]
+    results = [message.text for message in desk.store.load(killed.id).messages if message.role == "tool_result"]
+    assert [text.split("\u2028")[0] for text in results] == ["left first", "a.py is there", "left second"]
+
+
+async def test_a_result_that_was_kept_before_stands_as_it_is(desk: Desk) -> None:
+    one_by_one = ExecutionOptions(strategy=Sequential())
+    killed = await desk.work(fresh(desk), [reply(LOOK, LEAVE)], until_asked(), options=one_by_one)
+    assert killed.open_end is not None
+    assert [message.role for message in killed.open_end.messages] == ["user", "assistant", "tool_result"]
+
+    told = await desk.end(killed, ["Done."], APPROVE)
+
+    assert [event.name for event in told if isinstance(event, ToolStarted)] == ["leave"]
+
+
+async def test_a_read_that_ended_beside_the_question_is_answered_with_what_it_gave(desk: Desk) -> None:
+    at_once = ExecutionOptions(strategy=Parallel())
+    killed = await desk.work(fresh(desk), [reply(LEAVE, LOOK)], until_asked(), options=at_once)
+    assert killed.open_end is not None
+    assert [(each.fate, each.request is not None) for each in killed.open_end.calls] == [
+        ("not_started", True),
+        ("finished", False),
+    ]
+
+    told = await desk.end(killed, ["Done."], APPROVE)
+
+    assert [event.name for event in told if isinstance(event, ToolStarted)] == ["leave"]
+    statuses = {event.name: event.status for event in told if isinstance(event, ToolEnded) and event.error_kind is None}
+    assert statuses == {"leave": "ok", "look": "overridden"}
+
+
+async def test_a_sibling_whose_outcome_nobody_knows_is_not_repeated(desk: Desk) -> None:
+    async def first_approved_second_asked(agent: AgentLoop) -> None:
+        requests = await asked(agent, 2)
+        agent.resolve_approval(requests[0].request_id, APPROVE)
+        async with asyncio.timeout(20):
+            while not any("hang" in call.name for call in agent.history.open_calls) or len(agent.pending_calls) > 1:
+                await asyncio.sleep(0)
+        await asyncio.sleep(0.05)
+
+    options = ExecutionOptions.preset("sdk_loop", grace=0.0)
+    killed = await desk.work(fresh(desk), [reply(call("hang"), LEAVE)], first_approved_second_asked, options=options)
+    assert killed.open_end is not None
+    assert [each.fate for each in killed.open_end.calls] == ["outcome_unknown", "not_started"]
+
+    told = await desk.end(killed, ["Done."], APPROVE)
+
+    assert [event.name for event in told if isinstance(event, ToolStarted)] == ["leave"]
+    results = [message for message in desk.store.load(killed.id).messages if message.role == "tool_result"]
+    assert results[0].is_error
+    assert desk.left == ["first"]
+
+
+async def test_killed_again_and_again_the_question_stays(desk: Desk) -> None:
+    killed = await desk.work(fresh(desk), [reply(LEAVE)], until_asked())
+    for _ in range(3):
+        killed = await desk.work(killed, [], until_asked())
+
+    await desk.end(killed, ["Done."], APPROVE)
+
+    assert desk.left == ["first"]
+
+
+async def test_killed_between_loading_and_asking_the_question_stays(desk: Desk) -> None:
+    killed = await desk.work(fresh(desk), [reply(LEAVE)], until_asked())
+    bus = bus_for(killed)
+    async with recorded(killed, bus):
+        killed.announce(bus, "0", takes_up=True)
+    again = desk.store.load(killed.id)
+    assert again.open_end is not None
+
+    await desk.end(again, ["Done."], APPROVE)
+
+    assert desk.left == ["first"]
+
+
+async def test_where_nobody_takes_them_up_they_are_answered_as_not_run(desk: Desk) -> None:
+    killed = await desk.work(fresh(desk), [reply(LEAVE)], until_asked())
+    bus = bus_for(killed)
+    with bus.subscribe(merge=False) as heard:
+        async with recorded(killed, bus):
+            killed.announce(bus, "0")
+        told = [envelope.event for envelope in heard.drain()]
+
+    (repaired,) = (event for event in told if isinstance(event, SessionRepaired))
+    assert "leave not started" in repaired.what
+    assert [event.by for event in told if isinstance(event, ApprovalResolved)] == ["cancel"]
+    closed = desk.store.load(killed.id)
+    assert closed.open_end is None
+    assert closed.messages[-1].role == "tool_result"
+
+
+async def test_an_input_in_their_place_leaves_them_answered_and_not_run(desk: Desk) -> None:
+    killed = await desk.work(fresh(desk), [reply(LEAVE)], until_asked())
+    bus = bus_for(killed)
+    async with recorded(killed, bus):
+        killed.announce(bus, "0", takes_up=True)
+        agent = desk.agent(killed, bus, ["Something else."])
+        report = await agent.run("Do something else")
+
+    assert report.reason == "done"
+    assert desk.left == []
+    assert agent.pending_calls == ()
+    roles = [message.role for message in agent.history.messages()]
+    assert roles == ["user", "assistant", "tool_result", "user", "assistant"]

@@ -1,0 +1,57 @@
+"""A run's report in words: what `sessions show --report` and the screen draw (S4-10 … S4-12)."""
+
+from tui_agent.protocol.messages import Usage
+from tui_agent.protocol.reports import AgentRunReport, MetricValue, StepReport, ToolCallReport
+
+
+def report_text(report: AgentRunReport) -> str:
+    """The whole report, a line for each step and call; every text in it may hold anything and is not made safe here."""
+    lines = [
+        f"run {report.id} · {report.model} · {report.reason}" + (f": {report.error}" if report.error else ""),
+        f"  asked: {_one_line(report.user_message)}",
+        f"  said: {_one_line(report.final_text)}",
+        f"  {_count(report.step_count, 'step')}, {_count(report.tool_call_count, 'call')} in {_time(report.total_ms)}: "
+        f"model {_time(report.total_llm_time_ms)}, tools {_time(report.total_tool_time_ms)}, "
+        f"waiting for you {_time(report.total_approval_wait_ms)}",
+        f"  {_usage(report.total_usage)}" + (f", ${report.cost_usd:.4f}" if report.cost_usd is not None else ""),
+    ]
+    for step in report.steps:
+        lines.append(_step(step))
+        lines += [_call(call) for call in step.tool_calls]
+    return "\n".join(lines)
+
+
+def _step(step: StepReport) -> str:
+    kind = "" if step.type == "initial" else " (after tools)"
+    return (
+        f"  step {step.index + 1}{kind}: model {_time(step.llm_latency_ms)}, tools {_time(step.tool_total_ms)}, "
+        f"ended by {step.finish_reason}, {_usage(step.usage)}"
+    )
+
+
+def _call(call: ToolCallReport) -> str:
+    metrics = "".join(f", {name} {_value(metric.value)}" for name, metric in sorted(call.metrics.items()))
+    error = f": {_one_line(call.error)}" if call.error else ""
+    return f"    {call.tool_name} {call.status} in {_time(call.latency_ms)}, {call.result_size_bytes} B{metrics}{error}"
+
+
+def _value(value: MetricValue) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _usage(usage: Usage) -> str:
+    cached = f" ({usage.cache_read_tokens} from the cache)" if usage.cache_read_tokens else ""
+    return f"{usage.context_tokens} tokens read{cached}, {usage.output_tokens} written"
+
+
+def _time(ms: float) -> str:
+    return f"{ms / 1000:.1f} s" if ms >= 1000 else f"{ms:.0f} ms"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")
+
+
+def _one_line(text: str, limit: int = 100) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
