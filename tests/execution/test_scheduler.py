@@ -487,20 +487,6 @@ async def test_a_call_nobody_knows_anything_about_is_answered_as_such() -> None:
     assert tool.calls == ["c1"]
 
 
-async def test_a_call_that_ran_in_an_earlier_process_is_answered_with_what_it_gave() -> None:
-    tool = ScriptedTool()
-    async with bench_of([tool]) as bench:
-        bench.scheduler.submit_all(calls("act", "act"))
-        assert bench.scheduler.answer_call("c0", ToolResult.of_text("done before"))
-        assert not bench.scheduler.answer_call("c0", ToolResult.of_text("again"))
-        result = await bench.scheduler.finish()
-
-    assert [report.status for report in result.reports] == ["overridden", "ok"]
-    assert (result.tool_results[0].text, result.tool_results[0].is_error) == ("done before", False)
-    assert tool.calls == ["c1"]
-    bench.judge()
-
-
 async def test_a_fault_of_our_own_answers_every_call_and_is_not_hidden() -> None:
     class Broken(FakePolicy):
         def check(self, tool: Any, arguments: JsonObject) -> Any:
