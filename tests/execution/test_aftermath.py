@@ -112,7 +112,7 @@ async def test_what_the_person_said_comes_before_the_result() -> None:
     assert outcome.result.text == "[The user said: careful]\nfine"
 
 
-async def test_what_was_archived_before_is_not_archived_again(tmp_path: Path) -> None:
+async def test_what_was_archived_before_is_neither_cut_nor_archived_again(tmp_path: Path) -> None:
     options = ExecutionOptions(result_limit=500, archive_dir=tmp_path)
     long = answered(ToolResult.of_text("x" * 1000))
     reading = ScriptedTool(paths=lambda arguments: Accesses(reads=frozenset({tmp_path / "c.txt"})))
@@ -121,6 +121,6 @@ async def test_what_was_archived_before_is_not_archived_again(tmp_path: Path) ->
     once_more = await make_fit(again.engine, again.state, long)
     archived = await make_fit(first.engine, first.state, long)
 
-    assert once_more.truncated
-    assert once_more.persisted_path is None
+    assert (once_more.truncated, once_more.persisted_path) == (False, None)
+    assert once_more.result.text == "x" * 1000
     assert archived.persisted_path is not None

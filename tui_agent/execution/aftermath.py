@@ -53,7 +53,8 @@ async def make_fit(engine: Engine, state: CallState, outcome: Outcome) -> Outcom
         notes = tuple(TextBlock(text=f"[{note}]") for note in state.notes)
         result = outcome.result.model_copy(update={"content": (*notes, *outcome.result.content)})
         outcome = replace(outcome, result=result)
-    archive = options.archive_dir
+    limit, archive = options.result_limit, options.archive_dir
     if state.tool is not None and archive is not None and reads_archive(state.tool, state.arguments, archive):
-        archive = None
-    return await fit(outcome, call_id=state.call.id, limit=options.result_limit, archive_dir=archive, tell=engine.tell)
+        # Whoever fetches what was left out would get it cut again, for ever; such a tool reads in pages (P67).
+        limit = None
+    return await fit(outcome, call_id=state.call.id, limit=limit, archive_dir=archive, tell=engine.tell)

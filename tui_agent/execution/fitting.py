@@ -58,7 +58,7 @@ async def fit(
 
 
 def reads_archive(tool: Tool, arguments: JsonObject, archive_dir: Path | None) -> bool:
-    """Whether a call only reads what was archived before; its result is not archived again."""
+    """Whether a call reads what was archived before; its result is not cut and archived again (P67)."""
     accesses = careful(tool.accesses, arguments, otherwise=None)
     if accesses is None or archive_dir is None:
         return False
