@@ -2,7 +2,8 @@
 
 from tui_agent.protocol.tool import ToolResult
 
-from .bench import ScriptedTool, bench_of, calls
+from .bench import bench_of
+from .kit import ScriptedTool, calls
 
 
 async def test_a_call_that_ran_in_an_earlier_process_is_answered_with_what_it_gave() -> None:
