@@ -1,6 +1,5 @@
 """One run: a person's input handled to its end (engine §4). Read `execute` from top to bottom."""
 
-import asyncio
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -59,7 +58,6 @@ class AgentRun:
         self._open_calls = open_calls
         self._brakes = Brakes.linked_to(agent.config.cancellation, cancellation)
         self._tally = RunTally(self.id, agent.provider.model.name, text_of(messages))
-        self._task: asyncio.Task[object] | None = None
         self._turn: Turn | None = None
         self._next = TurnPlace(0, trigger, "initial")
         self._ending: Ending | None = None
@@ -70,7 +68,6 @@ class AgentRun:
 
         Cancelling the task ends the run like an abort, and the cancellation goes on.
         """
-        self._task = asyncio.current_task()
         self._begin()
         try:
             if self._open_calls is not None:
@@ -109,8 +106,7 @@ class AgentRun:
 
     def notice_steering(self) -> None:
         """A message waits: the calls in hand may give way to it at once."""
-        being_cancelled = self._task is not None and self._task.cancelling() > 0
-        if self._turn is not None and self._turn.scheduler is not None and not being_cancelled:
+        if self._turn is not None and self._turn.scheduler is not None:
             self._turn.scheduler.notice_steering()
 
     # --- the beginning ------------------------------------------------------------------------------------------------
