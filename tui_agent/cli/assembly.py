@@ -14,6 +14,7 @@ from tui_agent.agent.system_prompt import DEFAULT_SYSTEM
 from tui_agent.context import ContextLayer
 from tui_agent.context.instructions import load_instructions
 from tui_agent.execution import ApprovalGate, Auto, Batched, ExecutionOptions, Parallel, Sequential, Strategy
+from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import UsageUpdated
@@ -24,6 +25,7 @@ from tui_agent.settings import LoadedSettings, Locations, RuleSetting, load_sett
 
 from .credentials import Credentials
 from .launch_options import LaunchOptions
+from .project_trust import trust_for
 from .rules_and_tools import built_in_tools, parse_rules, policy_of
 
 DEMO_LABEL = "scripted demo, not a language model"
@@ -39,6 +41,8 @@ class Engine:
 
     loop: AgentLoop
     bus: EventBus
+    policy: PermissionPolicy
+    gate: ApprovalGate
     keep: Callable[[], Awaitable[None]] | None
     """Returns once everything told so far is in the journal; None where nothing is kept."""
     session: StoredSession
@@ -56,8 +60,22 @@ def prepare_settings(options: LaunchOptions) -> tuple[Locations, LoadedSettings]
         ConfigurationError: something in them is wrong.
     """
     locations = Locations.of_user(os.environ)
-    loaded = load_settings(locations, project=options.cwd, options=options.settings, option_rules=options.rules)
-    return locations, loaded
+    return locations, settings_now(options, locations)
+
+
+def settings_now(options: LaunchOptions, locations: Locations) -> LoadedSettings:
+    """The settings as the files hold them now, with these options on top.
+
+    Raises:
+        ConfigurationError: something in them is wrong.
+    """
+    return load_settings(
+        locations,
+        project=options.cwd,
+        trust=trust_for(options.cwd, locations, given=options.trust),
+        options=options.settings,
+        option_rules=options.rules,
+    )
 
 
 @asynccontextmanager
@@ -86,6 +104,8 @@ async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = F
         left = session.open_end if takes_up else None
         session.announce(bus, __version__, takes_up=takes_up)
         spent = _spent(session)
+        policy = policy_of(loaded, rules, options.cwd, locations, archive)
+        gate = ApprovalGate(interactive=watched)
         loop = AgentLoop(
             AgentLoopConfig(
                 provider=provider,
@@ -94,8 +114,8 @@ async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = F
                 layers=await asyncio.to_thread(_layers, options, loaded, locations),
                 workspace=options.cwd,
                 bus=bus,
-                policy=policy_of(loaded, rules, options.cwd, locations, archive),
-                gate=ApprovalGate(interactive=watched),
+                policy=policy,
+                gate=gate,
                 options=ExecutionOptions(
                     strategy=strategy_of(loaded.settings.strategy),
                     tool_timeout=loaded.settings.tool_timeout,
@@ -115,7 +135,7 @@ async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = F
         )
         loop.add_tool(AgentTool(loop))
         keep = recorder.flush if recorder is not None else None
-        yield Engine(loop, bus, keep, session, loaded, locations, DEMO_LABEL if options.demo else "")
+        yield Engine(loop, bus, policy, gate, keep, session, loaded, locations, DEMO_LABEL if options.demo else "")
 
 
 def strategy_of(name: str) -> Strategy:

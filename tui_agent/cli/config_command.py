@@ -8,6 +8,7 @@ import click
 
 from tui_agent.settings import LoadedSettings, Locations, key_names, load_settings, value_of
 
+from .project_trust import trust_for
 from .rules_and_tools import parse_rules
 
 
@@ -60,7 +61,8 @@ def check() -> None:
 
 
 def _load() -> LoadedSettings:
-    loaded = load_settings(Locations.of_user(os.environ), project=Path.cwd())
+    locations = Locations.of_user(os.environ)
+    loaded = load_settings(locations, project=Path.cwd(), trust=trust_for(Path.cwd(), locations))
     parse_rules(loaded.rules)
     return loaded
 

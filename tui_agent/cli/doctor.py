@@ -16,6 +16,7 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, Settings, load_settings
 
 from .credentials import Credentials
+from .project_trust import trust_for
 
 _SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
 
@@ -48,7 +49,7 @@ def examine(directory: Path) -> Iterator[Finding]:
     yield Finding("version", "ok", f"tui-agent {__version__}, Python {python}")
     locations = Locations.of_user(os.environ)
     try:
-        loaded = load_settings(locations, project=directory)
+        loaded = load_settings(locations, project=directory, trust=trust_for(directory, locations))
     except ConfigurationError as error:
         yield Finding("settings", "bad", str(error))
         loaded = LoadedSettings(Settings(), {})

@@ -14,14 +14,19 @@ from tui_agent.agent import AgentLoop
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.session import SessionStore
+from tui_agent.settings import Locations
 from tui_agent.ui.app import TuiAgentApp
 from tui_agent.ui.bridge import AgentBridge
+from tui_agent.ui.screens.trust import TrustMatter
 from tui_agent.ui.session_picker import SessionPicker
 from tui_agent.ui.surroundings import Place, Surroundings
+from tui_agent.ui.trust_question import TrustQuestion
 
 from .assembly import assembled, prepare_settings
 from .launch_options import PICK, LaunchOptions
+from .live_settings import with_live_settings
 from .log_file import LOG_NAME, log_to_file
+from .project_trust import TrustStore, offer_of
 
 RUN_PATIENCE = 4.0
 """Seconds that a run gets to end when the app is left in the middle of it."""
@@ -37,12 +42,37 @@ def run_interactive(options: LaunchOptions) -> int:
         raise ConfigurationError("the full-screen app needs a terminal; use -p for a run without one")
     locations, loaded = prepare_settings(options)
     log_to_file(locations, verbose=options.verbose)
+    if not options.trust and not _settle_trust(options.cwd, locations, loaded.settings.ui.theme):
+        return 0
     if options.resume == PICK:
         chosen = SessionPicker(SessionStore(locations.sessions_dir), theme=loaded.settings.ui.theme).run()
         if chosen is None:
             return 0
         options = replace(options, resume=chosen)
     return asyncio.run(_run(options))
+
+
+def _settle_trust(folder: Path, locations: Locations, theme: str) -> bool:
+    """Asks about a folder's own settings unless that was answered before; False if the person left instead."""
+    store = TrustStore(locations)
+    try:
+        offer = offer_of(folder, locations)
+    except ConfigurationError:
+        return True  # What cannot be read is not applied, and `config check` says why.
+    if offer is None or store.knows(offer):
+        return True
+    sections = (
+        ("settings it would change", offer.settings),
+        ("rules that deny or ask", offer.tightening),
+        ("rules that allow calls without a question", offer.allows),
+        ("never taken from a project, whatever you answer", offer.refused),
+        ("instructions it gives the model, read as words in any case", offer.instructions),
+    )
+    shown = tuple((heading, entries) for heading, entries in sections if entries)
+    answer = TrustQuestion(TrustMatter(str(offer.folder), shown, bool(offer.allows)), theme=theme).run()
+    if answer is not None:
+        store.remember(offer, answer)
+    return answer is not None
 
 
 async def _run(options: LaunchOptions) -> int:
@@ -60,7 +90,7 @@ async def _run(options: LaunchOptions) -> int:
             log_file=engine.locations.log_dir / LOG_NAME,
         )
         with _leaving_on_signals(app):
-            await app.run_async()
+            await with_live_settings(engine, options, app.run_async)
             await _run_over(engine.loop, engine.bus)
     return app.return_code or 0
 

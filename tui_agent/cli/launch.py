@@ -52,6 +52,7 @@ _MODES = tuple(mode.value for mode in PermissionMode)
 )
 @_option("--input-format", type=OneOf(("text", "stream-json")), help="With -p: what stdin holds. Default: text.")
 @_option("--include-deltas", is_flag=True, help="With stream-json: also deltas and output as they come.")
+@_option("--trust", is_flag=True, help="Apply this folder's own settings for this run, but for its allow rules.")
 @_option("--verbose", is_flag=True, help="Write a debug log.")
 def launch(**values: Any) -> int:
     """Starts the agent in the current directory; PROMPT, if given, is sent at once."""
@@ -92,6 +93,7 @@ def _options_of(values: dict[str, Any]) -> LaunchOptions:
         output_format=values["output_format"] or "text",
         input_format=values["input_format"] or "text",
         include_deltas=values["include_deltas"],
+        trust=values["trust"],
         verbose=values["verbose"],
     )
 

@@ -37,4 +37,6 @@ class LaunchOptions:
     output_format: OutputFormat
     input_format: InputFormat
     include_deltas: bool
+    trust: bool
+    """Apply the folder's own settings for this run, without its allow rules."""
     verbose: bool

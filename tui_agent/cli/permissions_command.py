@@ -10,6 +10,7 @@ import click
 from tui_agent.permissions.checking import PermissionDefaults, check_record, explain_record
 from tui_agent.settings import Locations, load_settings
 
+from .project_trust import trust_for
 from .rules_and_tools import parse_rules, tool_finder
 
 
@@ -59,7 +60,7 @@ def explain(tool: str, input_json: str) -> None:
 
 def _defaults() -> PermissionDefaults:
     locations = Locations.of_user(os.environ)
-    loaded = load_settings(locations, project=Path.cwd())
+    loaded = load_settings(locations, project=Path.cwd(), trust=trust_for(Path.cwd(), locations))
     return PermissionDefaults(
         workspace=Path.cwd(),
         layers=parse_rules(loaded.rules),

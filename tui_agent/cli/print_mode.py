@@ -6,6 +6,7 @@ from tui_agent.headless import HeadlessOptions, read_prompt, run_headless
 
 from .assembly import assembled, prepare_settings
 from .launch_options import LaunchOptions
+from .live_settings import with_live_settings
 from .log_file import log_to_file
 
 
@@ -27,4 +28,6 @@ def run_print_mode(options: LaunchOptions) -> int:
 
 async def _run(options: LaunchOptions, headless: HeadlessOptions) -> int:
     async with assembled(options, watched=headless.interactive) as engine:
-        return await run_headless(engine.loop, engine.bus, headless, keep=engine.keep)
+        return await with_live_settings(
+            engine, options, lambda: run_headless(engine.loop, engine.bus, headless, keep=engine.keep)
+        )

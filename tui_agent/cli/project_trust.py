@@ -80,6 +80,23 @@ def offer_of(folder: Path, locations: Locations) -> ProjectOffer | None:
     )
 
 
+def trust_for(folder: Path, locations: Locations, *, given: bool = False) -> ProjectTrust | None:
+    """How far the project in a folder is trusted now. Blocks.
+
+    Args:
+        folder: the project.
+        locations: where our files are.
+        given: for this run the person says yes (`--trust`), which accepts no allow rule that was not accepted before.
+    """
+    kept = TrustStore(locations).trust_in(folder)
+    if not given or not _may_be_trusted(Path(os.path.realpath(folder))):
+        return kept
+    with suppress(OSError):
+        if kept is not None and kept.digest == content_digest((folder / PROJECT_FILE).read_bytes()):
+            return kept
+    return ProjectTrust()
+
+
 class TrustStore:
     """The answers that were given, in a file of ours (0600)."""
 

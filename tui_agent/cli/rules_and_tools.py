@@ -10,6 +10,8 @@ from tui_agent.protocol.tool import Tool
 from tui_agent.settings import LoadedSettings, Locations, RuleSetting
 from tui_agent.tools import Workspace, default_tools
 
+from .rule_store import RuleStore
+
 
 def built_in_tools(root: Path, spool_dir: Path | None = None) -> list[Tool]:
     """The tools for a workspace.
@@ -60,4 +62,5 @@ def policy_of(
         resolution=chosen.rule_resolution,
         private_paths=(locations.config_dir, locations.state_dir),
         readable_paths=(archive,),
+        store_grant=RuleStore(locations, root).store,
     )

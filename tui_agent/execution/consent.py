@@ -1,5 +1,7 @@
 """Stages 8 and 9 of a call: a person's answer, and whether what was decided still holds after every wait."""
 
+import asyncio
+
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import ToolBlockedOn, Warned
 from tui_agent.protocol.messages import JsonObject
@@ -87,7 +89,7 @@ async def _take_approval(
             return refusal
     state.approved = _digest(state) if edited else request.digest
     if decision.scope != "once":
-        _grant(engine, state, request, decision, edited=edited)
+        await _grant(engine, state, request, decision, edited=edited)
     return None
 
 
@@ -120,7 +122,7 @@ def _said(decision: ApprovalDecision) -> str:
     return f" The user said: {decision.note}" if decision.note else ""
 
 
-def _grant(
+async def _grant(
     engine: Engine, state: CallState, request: ApprovalRequest, decision: ApprovalDecision, *, edited: bool
 ) -> None:
     """Stores the rule that was offered, and lets every other waiting question profit from it at once (P55)."""
@@ -129,7 +131,11 @@ def _grant(
     try:
         if rule is None:
             raise ConfigurationError("no rule is narrow enough to be stored for this call")
-        engine.policy.grant(rule, decision.scope)
+        if decision.scope == "session":
+            engine.policy.grant(rule, decision.scope)
+        else:
+            # It is written to a settings file.
+            await asyncio.to_thread(engine.policy.grant, rule, decision.scope)
     except ConfigurationError as error:
         text = f"The call was approved, once only: {error}."
         engine.tell.publish(Warned(code="grant_failed", text=text, context={"call_id": state.call.id}))

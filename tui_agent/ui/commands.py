@@ -11,7 +11,17 @@ from typing import Literal, TypeAlias
 from textual.binding import Binding
 
 Where: TypeAlias = Literal[
-    "everywhere", "chat", "composer", "queue", "panel", "interrupt", "conversation", "approval", "detail", "picker"
+    "everywhere",
+    "chat",
+    "composer",
+    "queue",
+    "panel",
+    "interrupt",
+    "conversation",
+    "approval",
+    "detail",
+    "picker",
+    "trust",
 ]
 """The part of the screen a key belongs to."""
 
@@ -251,6 +261,15 @@ COMMANDS: tuple[Command, ...] = (
     Command("detail.copy", ("c",), "copy", "Copy what is shown", "detail"),
     # choosing a session
     Command("picker.leave", ("escape", "q"), "leave", "Leave without choosing a session", "picker"),
+    # trusting a folder
+    Command("trust.refuse", ("n", "escape", "enter"), "no", "Apply nothing of this folder's settings", "trust"),
+    Command("trust.tighten", ("t",), "yes, without allow rules", "Apply its settings; its rules only tighten", "trust"),
+    Command("trust.accept", ("a",), "yes, allow rules too", "Apply its settings with every allow rule", "trust"),
+    Command("trust.line_up", ("up", "k"), "up", "One line up", "trust"),
+    Command("trust.line_down", ("down", "j"), "down", "One line down", "trust"),
+    Command("trust.page_up", ("pageup",), "page up", "One page up", "trust"),
+    Command("trust.page_down", ("pagedown", "space"), "more", "One page down", "trust"),
+    Command("trust.leave", ("ctrl+c",), "leave", "Leave without starting", "trust", priority=True),
 )
 """Every command, in the order of the help page."""
 

@@ -1,0 +1,148 @@
+"""Rules and modes are applied while the program runs, also to calls that wait (interface §4)."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tui_agent.cli.assembly import Engine, assembled
+from tui_agent.cli.launch_options import LaunchOptions
+from tui_agent.cli.live_settings import LiveSettings, with_live_settings
+from tui_agent.cli.project_trust import TrustStore, offer_of
+from tui_agent.cli.rules_and_tools import built_in_tools
+from tui_agent.permissions import PermissionMode
+from tui_agent.protocol.events import Noticed, Warned
+from tui_agent.settings import Locations
+
+DENY_MAKE = '[permissions]\nrules = [["deny", "bash(make:*)"]]\n'
+
+
+def options_for(folder: Path) -> LaunchOptions:
+    return LaunchOptions(
+        prompt=None,
+        demo=True,
+        cwd=folder,
+        settings={},
+        rules=(("ask", "bash(date)"),),
+        system=None,
+        continue_last=False,
+        resume=None,
+        session_id=None,
+        keep_session=False,
+        print_mode=True,
+        output_format="text",
+        input_format="text",
+        include_deltas=False,
+        verbose=False,
+        trust=False,
+    )
+
+
+@asynccontextmanager
+async def engine_in(folder: Path) -> AsyncGenerator[tuple[Engine, LiveSettings]]:
+    async with assembled(options_for(folder), watched=True) as engine:
+        yield engine, LiveSettings(engine, options_for(folder))
+
+
+def write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, "utf-8")
+
+
+def decision(engine: Engine, folder: Path, command: str) -> str:
+    [bash] = [tool for tool in built_in_tools(folder) if tool.name == "bash"]
+    return engine.policy.check(bash, {"command": command}).decision
+
+
+async def test_rules_and_mode_hold_as_soon_as_they_are_read(tmp_path: Path) -> None:
+    async with engine_in(tmp_path) as (engine, live):
+        demo_rules = {rule.text for rule in engine.policy.rules if rule.origin == "--demo"}
+        with engine.bus.subscribe() as heard:
+            write(
+                engine.locations.user_file, DENY_MAKE.replace("[permissions]", '[permissions]\nmode = "accept_edits"')
+            )
+            await live.read_again()
+            told = [envelope.event for envelope in heard.drain()]
+
+        assert decision(engine, tmp_path, "make") == "deny"
+        assert decision(engine, tmp_path, "date") == "ask", "the options' rules stay"
+        assert {rule.text for rule in engine.policy.rules if rule.origin == "--demo"} == demo_rules
+        assert engine.policy.mode is PermissionMode.ACCEPT_EDITS
+        assert [event.code for event in told if isinstance(event, Noticed)] == ["settings_read"]
+
+        engine.locations.user_file.unlink()
+        await live.read_again()
+        assert decision(engine, tmp_path, "make") == "ask"
+        assert engine.policy.mode is PermissionMode.ASK
+
+
+@pytest.mark.parametrize("broken", ["[permissions", "nonsense = 1\n", '[permissions]\nrules = [["deny", "bash("]]\n'])
+async def test_a_broken_file_keeps_the_last_good_one_and_says_so(tmp_path: Path, broken: str) -> None:
+    async with engine_in(tmp_path) as (engine, live):
+        write(engine.locations.user_file, DENY_MAKE)
+        await live.read_again()
+        with engine.bus.subscribe() as heard:
+            write(engine.locations.user_file, broken)
+            await live.read_again()
+            told = [envelope.event for envelope in heard.drain()]
+
+        assert decision(engine, tmp_path, "make") == "deny"
+        [warning] = [event for event in told if isinstance(event, Warned)]
+        assert str(engine.locations.user_file) in warning.text
+        assert "stay as they were" in warning.text
+
+
+async def test_a_project_that_is_changed_cannot_loosen_what_runs(tmp_path: Path) -> None:
+    settings = tmp_path / ".tui-agent" / "config.toml"
+    write(settings, '[permissions]\nrules = [["deny", "bash(make:*)"], ["allow", "bash(touch:*)"]]\n')
+    async with engine_in(tmp_path) as (engine, _):
+        locations = engine.locations
+    offer = offer_of(tmp_path, locations)
+    assert offer is not None
+    TrustStore(locations).remember(offer, "all")
+
+    async with engine_in(tmp_path) as (engine, live):
+        assert decision(engine, tmp_path, "make") == "deny"
+        assert decision(engine, tmp_path, "touch x") == "allow"
+        with engine.bus.subscribe() as heard:
+            write(settings, '[permissions]\nrules = [["allow", "bash"]]\n')
+            await live.read_again()
+            told = [envelope.event for envelope in heard.drain()]
+
+        assert decision(engine, tmp_path, "make") == "deny"
+        assert decision(engine, tmp_path, "touch x") == "ask"
+        assert [event.code for event in told if isinstance(event, Warned)] == ["settings_untrusted"]
+
+
+async def test_a_grant_for_the_user_is_written_and_read_again(tmp_path: Path) -> None:
+    async with engine_in(tmp_path) as (engine, live):
+        engine.policy.grant("bash(make all)", "user")
+        await live.read_again()
+
+        assert "bash(make all)" in [rule.text for rule in engine.policy.rules]
+        assert decision(engine, tmp_path, "make all") == "allow"
+
+
+async def test_files_are_watched_wherever_they_appear(tmp_path: Path) -> None:
+    async with assembled(options_for(tmp_path), watched=True) as engine:
+        locations: Locations = engine.locations
+
+        async def work() -> str:
+            with engine.bus.subscribe() as heard:
+                write(locations.user_file, DENY_MAKE)
+                await until(lambda: decision(engine, tmp_path, "make") == "deny")
+                write(locations.user_file, "")
+                await until(lambda: decision(engine, tmp_path, "make") == "ask")
+                told = [envelope.event for envelope in heard.drain()]
+            return " ".join(event.code for event in told if isinstance(event, Noticed))
+
+        async with asyncio.timeout(20):
+            assert await with_live_settings(engine, options_for(tmp_path), work) == "settings_read settings_read"
+
+
+async def until(is_there: Callable[[], bool]) -> None:
+    """Waits for what the system tells of files."""
+    while not is_there():
+        await asyncio.sleep(0.05)

@@ -1,0 +1,107 @@
+"""Applies permission settings as soon as their files change, also to calls that wait for an answer (interface §4)."""
+
+import asyncio
+import importlib
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import Noticed, Warned
+from tui_agent.settings import PROJECT_FILE, LoadedSettings, RuleSetting
+
+from .assembly import Engine, settings_now
+from .launch_options import LaunchOptions
+from .rules_and_tools import parse_rules
+
+QUIET_MS = 200
+"""How long files must be quiet before they are read; editors write in several steps."""
+
+T = TypeVar("T")
+
+
+async def with_live_settings(engine: Engine, options: LaunchOptions, work: Callable[[], Awaitable[T]]) -> T:
+    """Does `work` while settings files are watched."""
+    async with asyncio.TaskGroup() as tasks:
+        watching = tasks.create_task(_watch(LiveSettings(engine, options)))
+        try:
+            return await work()
+        finally:
+            watching.cancel()
+
+
+class LiveSettings:
+    """The settings in force, and how they become others."""
+
+    def __init__(self, engine: Engine, options: LaunchOptions) -> None:
+        self._engine = engine
+        self._options = options
+        self._loaded = engine.loaded
+        self._files = (engine.locations.user_file, options.cwd / PROJECT_FILE)
+        self._contents = self._read()
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Where something must be watched to see the files change or appear: the nearest folders that exist. Blocks."""
+        found = [next(folder for folder in file.parents if folder.is_dir()) for file in self._files]
+        return tuple(dict.fromkeys(found))
+
+    async def read_again(self) -> None:
+        """Applies what the files hold now, if that is something else; what is broken changes nothing and is told."""
+        contents = await asyncio.to_thread(self._read)
+        if contents == self._contents:
+            return
+        self._contents = contents
+        try:
+            loaded = await asyncio.to_thread(settings_now, self._options, self._engine.locations)
+            rules = self._kept_rules(loaded)
+            layers = parse_rules(rules)
+        except ConfigurationError as error:
+            self._engine.bus.publish(Warned(code="settings_broken", text=f"{error}. The settings stay as they were."))
+            return
+        before, self._loaded = self._loaded, LoadedSettings(loaded.settings, loaded.origins, rules, loaded.files)
+        self._engine.policy.set_rules(layers)
+        mode = loaded.settings.permissions.mode
+        if mode is not before.settings.permissions.mode:
+            self._engine.loop.set_mode(mode, by="settings")
+        self._engine.gate.reconsider()
+        if rules != before.rules:
+            text = f"The settings were read again: {len(rules)} permission rules are in force."
+            self._engine.bus.publish(Noticed(code="settings_read", text=text))
+
+    def _kept_rules(self, loaded: LoadedSettings) -> tuple[RuleSetting, ...]:
+        """The rules as they are now. Those of the offline model stay; so do the tightening ones of
+        a project whose settings are others now or gone, so that a change of them never loosens what runs."""
+        had = self._loaded.rules
+        tour = tuple(rule for rule in had if rule.origin == "--demo")
+        is_doubtful = any(rule.layer == "project" for rule in had) and not any(
+            file.name == PROJECT_FILE.name and file != self._engine.locations.user_file for file in loaded.files
+        )
+        stays = tuple(rule for rule in had if rule.layer == "project" and is_doubtful and rule.verdict != "allow")
+        if is_doubtful and loaded.ignored:
+            self._engine.bus.publish(
+                Warned(code="settings_untrusted", text=f"{loaded.ignored[0]}. Start again to decide.")
+            )
+        return (*loaded.rules, *stays, *tour)
+
+    def _read(self) -> tuple[bytes | None, ...]:
+        return tuple(_content(file) for file in self._files)
+
+
+async def _watch(live: LiveSettings) -> None:
+    # Costs 60 ms, and is needed by nobody before something changes.
+    watchfiles = await asyncio.to_thread(importlib.import_module, "watchfiles")
+    while True:
+        folders = await asyncio.to_thread(lambda: live.folders)
+        await live.read_again()
+        async for _ in watchfiles.awatch(*folders, step=QUIET_MS, recursive=False):
+            await live.read_again()
+            if await asyncio.to_thread(lambda: live.folders) != folders:
+                break
+
+
+def _content(file: Path) -> bytes | None:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return None

@@ -1,0 +1,136 @@
+"""Asks, before anything else, whether what a folder brings with it may be applied. The answer is no unless said.
+
+A yes counts only once everything was read and a quiet moment passed, as in the question about a call.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.events import Key, Paste
+from textual.screen import Screen
+from textual.widgets import Static
+
+from tui_agent.ui.answer_guard import QUIET_SECONDS, AnswerGuard
+from tui_agent.ui.argument_rows import labelled_rows
+from tui_agent.ui.commands import bindings_for, hint
+from tui_agent.ui.styled_lines import Line, plain_line, wrapped
+from tui_agent.ui.text import visible
+from tui_agent.ui.widgets.rows_view import RowsView
+
+TrustChoice: TypeAlias = Literal["no", "tightening", "all"]
+"""Nothing is applied; everything but allow rules; those, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrustMatter:
+    """What is asked about."""
+
+    folder: str
+    sections: tuple[tuple[str, tuple[str, ...]], ...]
+    """Headings, and what stands under each, word for word."""
+    has_allow_rules: bool
+
+
+class TrustScreen(Screen[TrustChoice | None]):
+    """The question. Gives the answer, or None if the person left instead."""
+
+    CSS = """
+    #trust-heading { padding: 1 2; text-style: bold; }
+    #trust-body { height: 1fr; margin: 0 2; overflow-y: auto; }
+    #trust-keys { height: 2; margin: 0 2; }
+    """
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("trust")]
+
+    def __init__(self, matter: TrustMatter, *, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._matter = matter
+        self._guard = AnswerGuard(clock, self._begin_quiet)
+        self._body = RowsView(self._body_rows, id="trust-body")
+        self._keys = RowsView(self._key_rows, id="trust-keys")
+
+    def compose(self) -> ComposeResult:
+        """The question, what the folder brings, the answers."""
+        yield Static("This folder brings settings of its own. Apply them?", id="trust-heading", markup=False)
+        self._body.can_focus = self._keys.can_focus = False
+        yield self._body
+        yield self._keys
+
+    def on_mount(self) -> None:
+        """Answers count a moment after everything was drawn."""
+        self.call_after_refresh(self._guard.drawn)
+
+    def on_key(self, event: Key) -> None:
+        """A key that means nothing here belongs to something else that is being typed."""
+        if event.key not in self.active_bindings:
+            self._guard.disturbed()
+
+    def on_paste(self, event: Paste) -> None:
+        """A paste never answers."""
+        event.stop()
+        self._guard.disturbed()
+
+    def action_refuse(self) -> None:
+        """No; the answer is kept until the settings change."""
+        if self._guard.accepts():
+            self.dismiss("no")
+
+    def action_tighten(self) -> None:
+        """Yes, without allow rules."""
+        if self._guard.accepts() and self._body.read_to_end:
+            self.dismiss("tightening")
+
+    def action_accept(self) -> None:
+        """Yes, with allow rules."""
+        if self._matter.has_allow_rules and self._guard.accepts() and self._body.read_to_end:
+            self.dismiss("all")
+
+    def action_leave(self) -> None:
+        """Leaves; nothing is kept and nothing starts."""
+        self.dismiss(None)
+
+    def action_line_up(self) -> None:
+        """One row up."""
+        self._body.scroll_relative(y=-1, animate=False)
+
+    def action_line_down(self) -> None:
+        """One row down."""
+        self._body.read_on(1)
+
+    def action_page_up(self) -> None:
+        """One page up."""
+        self._body.scroll_relative(y=1 - self._body.row_count, animate=False)
+
+    def action_page_down(self) -> None:
+        """One page down, one row of it twice."""
+        self._body.read_on(max(1, self._body.row_count - 1))
+
+    @on(RowsView.Moved, "#trust-body")
+    def _moved(self) -> None:
+        self._keys.show(self._key_rows)
+
+    def _begin_quiet(self) -> None:
+        self._keys.show(self._key_rows)
+        self.set_timer(QUIET_SECONDS, self._moved)
+
+    def _body_rows(self, width: int) -> Sequence[Line]:
+        rows = labelled_rows("folder", (self._matter.folder,), width)
+        for heading, entries in self._matter.sections:
+            rows.append(Line())
+            rows.extend(wrapped([(visible(heading), "muted")], width))
+            for entry in entries:
+                rows.extend(labelled_rows(" ", (entry,), width))
+        return rows
+
+    def _key_rows(self, width: int) -> Sequence[Line]:
+        answers = [hint("trust.refuse"), hint("trust.tighten")]
+        if self._matter.has_allow_rules:
+            answers.append(hint("trust.accept"))
+        counts = self._guard.armed and self._body.read_to_end
+        more = "" if self._body.read_to_end else f"{self._body.rows_below} lines more: {hint('trust.page_down')}"
+        return [plain_line(" · ".join(answers), "" if counts else "muted"), plain_line(more, "warning")]
