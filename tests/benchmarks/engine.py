@@ -15,9 +15,17 @@ from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from tui_agent.execution import ExecutionOptions, Parallel, ToolExecutor, ToolScheduler, execute_tool_calls
+from tui_agent.execution import (
+    EarlyExecutions,
+    ExecutionOptions,
+    Parallel,
+    ToolExecutor,
+    ToolScheduler,
+    execute_tool_calls,
+)
 from tui_agent.execution.access_tree import meet
 from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.tool import Accesses, Tool, ToolContext, ToolResult, ToolSpec
 
@@ -79,7 +87,8 @@ def engine_with(options: ExecutionOptions) -> Work:
 
 async def streamed(calls: list[ToolCall], bus: EventBus) -> None:
     """The engine where each call begins as its block completes."""
-    async with ToolScheduler(ToolExecutor([Step()], bus=bus, options=ExecutionOptions())) as scheduler:
+    executor = ToolExecutor([Step()], bus=bus, options=ExecutionOptions())
+    async with EarlyExecutions(CancellationToken()) as early, ToolScheduler(executor, early=early) as scheduler:
         for call in calls:
             scheduler.submit(call)
         await scheduler.finish()

@@ -10,6 +10,7 @@ from tui_agent.execution.admission import (
     check_floor,
     guard_input,
     judge,
+    judge_other_call,
     look_up,
     parse,
     prepare,
@@ -333,3 +334,24 @@ async def test_settled_arguments_are_made_known() -> None:
 
     assert await settle(stand.engine, stand.state) is None
     assert stand.turns.heard == ["settle"]
+
+
+# --- what a running tool may ask ---
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "verdict"),
+    [("act", {"a": 1}, "ask"), ("act", {"a": "x"}, "deny"), ("act", {}, "deny"), ("nothing", {}, "deny")],
+)
+async def test_another_call_is_judged_as_it_would_be(name: str, arguments: JsonObject, verdict: str) -> None:
+    stand = Stand(ScriptedTool(schema=NEEDS_A), policy=FakePolicy({"act": "ask"}))
+
+    assert judge_other_call(stand.engine, name, arguments) == verdict
+    assert stand.events(PermissionDecided) == []
+
+
+async def test_where_there_is_no_policy_every_known_call_that_fits_may_be_made() -> None:
+    stand = Stand(ScriptedTool(schema=NEEDS_A))
+
+    assert judge_other_call(stand.engine, "act", {"a": 1}) == "allow"
+    assert judge_other_call(stand.engine, "act", {}) == "deny"

@@ -225,6 +225,34 @@ def test_calls_of_a_message_that_was_thrown_away_need_no_result() -> None:
     )
 
 
+def taking_over(name: str, first: str, *, read_only: bool = True) -> list[AgentEvent]:
+    start = started(name).model_copy(update={"adopted_from": first, "read_only": read_only})
+    return [queued(name), start, ended(name), *result(name)]
+
+
+def thrown_away(name: str) -> list[AgentEvent]:
+    end = ended(name, status="cancelled", is_error=True)
+    opened = MessageStarted(message_id="m", role="assistant")
+    return [opened, queued(name), started(name), MessageDiscarded(message_id="m", reason="retry"), end]
+
+
+def test_a_call_may_take_over_what_was_begun_for_a_thrown_away_answer() -> None:
+    validate_events(told(*thrown_away("1"), *taking_over("2", "1")))
+
+
+@pytest.mark.parametrize(
+    ("events", "fault"),
+    [
+        (taking_over("2", "1"), "not there to be taken"),
+        ([*one_call("1"), *taking_over("2", "1")], "not there to be taken"),
+        ([*thrown_away("1"), *taking_over("2", "1", read_only=False)], "may change something"),
+    ],
+)
+def test_a_takeover_that_is_not_sound_is_named(events: list[AgentEvent], fault: str) -> None:
+    with pytest.raises(AssertionError, match=fault):
+        validate_events(told(*events))
+
+
 def test_a_start_without_execution_is_allowed_where_starts_are_balanced() -> None:
     end = ended("c", status="skipped_hook")
 

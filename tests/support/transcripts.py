@@ -140,6 +140,7 @@ class _Call:
 
     index: int
     run_id: str | None
+    name: str = ""
     started: bool = False
     ended: ToolEnded | None = None
     answered: bool = False
@@ -359,6 +360,7 @@ class _EventJudge:
                 self._begin("call", call_id)
                 if call:
                     call.started = True
+                self._expect_takeover_is_sound(event, agent)
             case ToolUpdated(n=n) if call:
                 call.updates += 1
                 if n != call.updates:
@@ -374,6 +376,17 @@ class _EventJudge:
             case _:
                 pass
 
+    def _expect_takeover_is_sound(self, event: ToolStarted, agent: _Agent) -> None:
+        """A call only takes over what was begun for the same tool and has no owner any more, and what only reads."""
+        name = event.adopted_from
+        if name is None:
+            return
+        begun = agent.calls.get(name)
+        if begun is None or not begun.started or begun.ended is None or begun.answered or begun.name != event.name:
+            self._fault(f"takes over {name!r}, which is not there to be taken")
+        if not event.read_only:
+            self._fault(f"takes over {name!r} and may change something")
+
     def _hear_queued(self, event: ToolQueued, envelope: Envelope, agent: _Agent) -> None:
         before = agent.calls.get(event.call_id)
         if before and before.ended is None:
@@ -384,7 +397,7 @@ class _EventJudge:
             agent.batch_calls.append(event.call_id)
         agent.since_message.append(event.call_id)
         agent.thrown_away.discard(event.call_id)
-        agent.calls[event.call_id] = _Call(event.index, envelope.origin.run_id)
+        agent.calls[event.call_id] = _Call(event.index, envelope.origin.run_id, event.name)
 
     def _hear_ended(self, event: ToolEnded, call: _Call | None) -> None:
         if call is None:
