@@ -92,6 +92,7 @@ def agent_for(
             waiting=session.waiting,
             session_id=session.id,
             retry=RetryPolicy(first_wait=0.0, longest_wait=0.0),
+            before_effects=changes.pop("keep_intent", None),
             **changes,
         )
     )
