@@ -8,8 +8,6 @@ from tui_agent.protocol.tool import Timeout, ToolContext, ToolResult, ToolSpec
 from .delegation import OwnTool, delegate, outcome_text
 from .loop import AgentLoop
 
-NAME = "agent"
-
 DESCRIPTION = """\
 Has a sub-agent do a task and gives you its answer. Use it for work that needs many steps of which you only need the \
 outcome, such as a search through a large code base; several of them in one answer work at the same time. It has your \
@@ -32,6 +30,10 @@ SCHEMA: JsonObject = {
 }
 
 
+AGENT_SPEC = ToolSpec(name="agent", description=DESCRIPTION, input_schema=SCHEMA)
+"""What the model is shown of the tool."""
+
+
 class AgentTool(OwnTool):
     """Runs sub-agents of one agent. Its calls may run beside each other and have no time limit (C24)."""
 
@@ -40,7 +42,7 @@ class AgentTool(OwnTool):
         Args:
             parent: for whom they work; it is given the tool by `add_tool`.
         """
-        self.spec = ToolSpec(name=NAME, description=DESCRIPTION, input_schema=SCHEMA)
+        self.spec = AGENT_SPEC
         self._parent = parent
 
     def bound_to(self, agent: AgentLoop) -> "AgentTool":

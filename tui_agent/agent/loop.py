@@ -7,6 +7,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
+from tui_agent.context.breakdown import ContextBreakdown, break_down
 from tui_agent.context.guard import ContextGuard
 from tui_agent.context.history import ConversationHistory
 from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, write_layer
@@ -243,6 +244,10 @@ class AgentLoop:
         guard = self._idle_guard()
         self._agent.history.repair()
         return await make_room(self._agent, guard, self._agent.spend, trigger="manual", forced=True, focus=focus)
+
+    def context_breakdown(self) -> ContextBreakdown:
+        """What fills the model's window: each layer, each tool, what was said, each call with its result."""
+        return break_down(self._agent.history, self._agent.tools.specs)
 
     def undo_compaction(self) -> None:
         """Takes the last compaction back; what was said since then stays.

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import click
 
+from tui_agent.agent.agent_tool import AGENT_SPEC
+
 from .rules_and_tools import built_in_tools
 
 
@@ -30,6 +32,8 @@ def list_tools(as_json: bool) -> None:
         }
         for tool in built_in_tools(Path.cwd())
     ]
+    agent = {"name": AGENT_SPEC.name, "read_only": False, "concurrency_safe": True}
+    rows.append({**agent, "description": AGENT_SPEC.description, "input_schema": AGENT_SPEC.input_schema})
     if as_json:
         click.echo(json.dumps(rows, ensure_ascii=False))
         return

@@ -1,5 +1,6 @@
 """Remembers: the conversation, the layers of the system prompt, and the files people wrote for agents."""
 
+from .breakdown import CallShare, ContextBreakdown, break_down
 from .entries import HistoryEntry, HistorySnapshot, MessageView
 from .guard import Compaction, ContextGuard, GuardOptions
 from .history import ConversationHistory
@@ -13,7 +14,9 @@ __all__ = [
     "CONTEXT_LAYER",
     "LEGACY_LAYER",
     "SYSTEM_LAYER",
+    "CallShare",
     "Compaction",
+    "ContextBreakdown",
     "ContextGuard",
     "ContextLayer",
     "ContextRegistry",
@@ -26,6 +29,7 @@ __all__ = [
     "PairingCheck",
     "RegistrySnapshot",
     "Repaired",
+    "break_down",
     "estimate_content",
     "estimate_message",
     "estimate_text",

@@ -166,7 +166,7 @@ def _open_under_lease(path: Path) -> int:
     except BlockingIOError:
         raise SessionError(
             f"Session {path.stem} is already open in another tui-agent. Nothing was changed; close it there first, "
-            "or start a new session."
+            f"or go on with a copy: `tui-agent sessions fork {path.stem}` prints its name for --resume."
         ) from None
     except OSError as error:
         raise SessionError(f"Session {path.stem} cannot be opened for writing: {error.strerror or error}.") from error

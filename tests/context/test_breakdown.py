@@ -1,0 +1,47 @@
+"""What fills the window, part by part."""
+
+from hypothesis import given
+
+from tui_agent.context import ContextLayer, ConversationHistory, break_down
+from tui_agent.context.condense import replacement_of
+from tui_agent.context.tokens import estimate_message
+from tui_agent.protocol.messages import Message, ThinkingBlock
+from tui_agent.protocol.tool import ToolSpec
+
+from .conversations import answered, result, said, sound_conversations
+
+
+def test_layers_tools_words_and_calls_are_counted_apart() -> None:
+    spoken = answered("word" * 5, "c1", "c2")
+    spoken = spoken.model_copy(update={"content": (ThinkingBlock(thinking="hmmm" * 3), *spoken.content)})
+    history = ConversationHistory([said("abcd" * 10), spoken, result("c1", "x" * 400), result("c2", "y" * 40)])
+    history.registry.set(ContextLayer(name="who", content="abcd" * 7))
+    history.registry.set(ContextLayer(name="rules", content="abcd" * 9, priority=60))
+
+    found = break_down(history, [ToolSpec(name="read", description="reads", input_schema={})])
+
+    assert found.layers == (("who", 7), ("rules", 9))
+    assert [name for name, _ in found.tools] == ["read"]
+    assert (found.user, found.assistant, found.condensed) == (10, 8, 0)
+    assert [(call.call_id, call.tool_name) for call in found.calls] == [("c1", "read"), ("c2", "read")]
+    assert found.calls[0].tokens > 100
+    assert found.by_tool == (("read", found.calls[0].tokens + found.calls[1].tokens),)
+
+
+def test_what_stands_in_place_of_a_part_is_counted_apart() -> None:
+    history = ConversationHistory([said("goal"), replacement_of([said("more")], "Much was done.", "", 1_000)])
+
+    found = break_down(history)
+
+    assert (found.user, found.condensed > 20) == (1, True)
+
+
+@given(sound_conversations())
+def test_nothing_is_left_out_and_nothing_counted_twice(messages: list[Message]) -> None:
+    history = ConversationHistory(messages)
+
+    whole = sum(map(estimate_message, messages))
+
+    assert abs(break_down(history).total - whole) <= 2 * len(messages) + 3 * sum(
+        len(message.content) for message in messages
+    )

@@ -1,0 +1,82 @@
+"""What fills the model's window, part by part: for a person who wonders where it went."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tui_agent.protocol.messages import AssistantMessage, ToolCall, ToolResultMessage
+from tui_agent.protocol.tool import ToolSpec
+
+from .condense import condensed
+from .history import ConversationHistory
+from .tokens import estimate_content, estimate_message, estimate_text
+
+
+@dataclass(frozen=True, slots=True)
+class CallShare:
+    """One call with its result."""
+
+    call_id: str
+    tool_name: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContextBreakdown:
+    """Tokens by part; guessed from letters, so that the sum may differ from what a provider counted."""
+
+    layers: tuple[tuple[str, int], ...]
+    """Each layer of the system prompt, in order."""
+    tools: tuple[tuple[str, int], ...]
+    """Each tool's definition, in order."""
+    user: int
+    """What people said."""
+    assistant: int
+    """What the model said and thought, without its calls."""
+    condensed: int
+    """What stands in place of parts that are gone."""
+    calls: tuple[CallShare, ...]
+    """Each call with its result, the largest first."""
+
+    @property
+    def by_tool(self) -> tuple[tuple[str, int], ...]:
+        """Calls and results of each tool, the largest first."""
+        sums: Counter[str] = Counter()
+        for call in self.calls:
+            sums[call.tool_name] += call.tokens
+        return tuple(sums.most_common())
+
+    @property
+    def total(self) -> int:
+        """Everything."""
+        parts = sum(tokens for _, tokens in (*self.layers, *self.tools))
+        return parts + self.user + self.assistant + self.condensed + sum(call.tokens for call in self.calls)
+
+
+def break_down(history: ConversationHistory, tools: Iterable[ToolSpec] = ()) -> ContextBreakdown:
+    """Looks at everything that goes to the model with the next request; linear time."""
+    spoken: Counter[str] = Counter()
+    names: dict[str, str] = {}
+    sizes: Counter[str] = Counter()
+    for message in history.messages():
+        match message:
+            case AssistantMessage():
+                spoken["assistant"] += estimate_content(
+                    block for block in message.content if not isinstance(block, ToolCall)
+                )
+                for call in message.tool_calls:
+                    names[call.id] = call.name
+                    sizes[call.id] += estimate_content((call,))
+            case ToolResultMessage():
+                names.setdefault(message.call_id, message.tool_name)
+                sizes[message.call_id] += estimate_message(message)
+            case _:
+                spoken["user" if condensed(message) is None else "condensed"] += estimate_message(message)
+    return ContextBreakdown(
+        layers=tuple((layer.name, estimate_text(layer.text)) for layer in history.registry.layers("system")),
+        tools=tuple((tool.name, estimate_text(tool.model_dump_json())) for tool in tools),
+        user=spoken["user"],
+        assistant=spoken["assistant"],
+        condensed=spoken["condensed"],
+        calls=tuple(CallShare(call_id, names[call_id], size) for call_id, size in sizes.most_common()),
+    )
