@@ -1,6 +1,10 @@
 """Words of a conversation, and the careful reading of a call's arguments."""
 
 import json
+import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -54,3 +58,19 @@ def test_usage_adds_up() -> None:
 
     assert total == Usage(input_tokens=11, output_tokens=2, cache_read_tokens=3, cache_write_tokens=4)
     assert total.context_tokens == 18
+
+
+def test_ids_are_fresh_also_in_a_forked_process() -> None:
+    script = (
+        "import os; from tui_agent.protocol.messages import new_id\n"
+        "pid = os.fork()\n"
+        "print(new_id('run'), new_id('run'), flush=True)\n"
+        "os.waitpid(pid, 0) if pid else os._exit(0)\n"
+    )
+    command = [sys.executable, "-c", script]
+    root = Path(__file__).parents[2]
+    made = subprocess.run(command, capture_output=True, encoding="utf-8", check=True, cwd=root, timeout=60)
+
+    ids = made.stdout.split()
+    assert len(ids) == len(set(ids)) == 4
+    assert all(re.fullmatch("run_[0-9a-f]{16}", name) for name in ids)

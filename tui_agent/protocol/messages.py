@@ -5,8 +5,9 @@ a call; a provider merges them as its API needs.
 """
 
 import json
+import os
+import random
 import time
-import uuid
 from typing import Annotated, Any, Literal, TypeAlias, TypeGuard
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -27,6 +28,11 @@ StopReason = Literal[
 """Why the model stopped; `other` is a reason this version does not know."""
 
 
+_chance = random.Random(os.urandom(32))
+# Asking the system for each id costs more than an event; a forked process must not repeat its parent's.
+os.register_at_fork(after_in_child=lambda: _chance.seed(os.urandom(32)))
+
+
 def is_object(value: object) -> TypeGuard[JsonObject]:
     """Whether a JSON value is an object."""
     return isinstance(value, dict)
@@ -39,7 +45,7 @@ def is_array(value: object) -> TypeGuard[list[Any]]:
 
 def new_id(prefix: str) -> str:
     """A fresh identifier such as `run_1f3c…`, unique across processes."""
-    return f"{prefix}_{uuid.uuid4().hex[:16]}"
+    return f"{prefix}_{_chance.getrandbits(64):016x}"
 
 
 def now_ms() -> int:
