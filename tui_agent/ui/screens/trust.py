@@ -17,8 +17,8 @@ from textual.widgets import Static
 
 from tui_agent.ui.answer_guard import QUIET_SECONDS, AnswerGuard
 from tui_agent.ui.argument_rows import labelled_rows
-from tui_agent.ui.commands import bindings_for, hint
-from tui_agent.ui.styled_lines import Line, plain_line, wrapped
+from tui_agent.ui.commands import bindings_for, command, hint
+from tui_agent.ui.styled_lines import Line, Run, clipped, plain_line, wrapped
 from tui_agent.ui.text import visible
 from tui_agent.ui.widgets.rows_view import RowsView
 
@@ -124,13 +124,15 @@ class TrustScreen(Screen[TrustChoice | None]):
             rows.append(Line())
             rows.extend(wrapped([(visible(heading), "muted")], width))
             for entry in entries:
-                rows.extend(labelled_rows(" ", (entry,), width))
+                rows.extend(labelled_rows("", (entry,), width))
         return rows
 
     def _key_rows(self, width: int) -> Sequence[Line]:
-        answers = [hint("trust.refuse"), hint("trust.tighten")]
-        if self._matter.has_allow_rules:
-            answers.append(hint("trust.accept"))
-        counts = self._guard.armed and self._body.read_to_end
+        offered = ["trust.refuse", "trust.tighten", *(["trust.accept"] if self._matter.has_allow_rules else [])]
+        keys: list[Run] = []
+        for answer in (command(name) for name in offered):
+            # Dim as long as it does not count; the answer no counts before everything was read.
+            counts = self._guard.armed and (answer.id == "trust.refuse" or self._body.read_to_end)
+            keys += [(answer.key_text, "key" if counts else "muted"), (f" {answer.text}   ", "" if counts else "muted")]
         more = "" if self._body.read_to_end else f"{self._body.rows_below} lines more: {hint('trust.page_down')}"
-        return [plain_line(" · ".join(answers), "" if counts else "muted"), plain_line(more, "warning")]
+        return [Line(clipped(keys, width)), plain_line(more, "warning")]

@@ -1,0 +1,116 @@
+"""What a folder brings is applied only after a person said so; grants outlive the session where they are meant to."""
+
+import json
+import subprocess
+import tomllib
+
+import pytest
+
+from tests.support.server_process import ServerProcess
+
+from .desk import PROGRAM, Desk
+from .script import bodies_of, call, calls, results_in, says
+
+pytestmark = pytest.mark.e2e
+
+SETTINGS = '[permissions]\nrules = [["deny", "bash(make:*)"], ["allow", "bash(touch:*)"]]\n'
+
+
+def bring(desk: Desk, text: str = SETTINGS) -> None:
+    (desk.work / ".tui-agent").mkdir()
+    (desk.work / ".tui-agent" / "config.toml").write_text(text, "utf-8")
+
+
+def rules_in_force(desk: Desk) -> list[list[str]]:
+    return [rule["rule"] for rule in json.loads(desk.run("config", "show", "--json").stdout)["rules"]]
+
+
+def test_the_question_comes_first_and_its_default_is_no(desk: Desk) -> None:
+    bring(desk)
+    with desk.app("--demo") as app:
+        app.wait_for_all("settings of its own", "deny bash(make:*)", "allow bash(touch:*)")
+        app.wait_until_armed("n no")
+        app.press("enter")
+        app.ready()
+        app.quit()
+    assert rules_in_force(desk) == []
+
+    with desk.app("--demo") as app:
+        app.ready()
+        app.quit()
+
+
+@pytest.mark.parametrize(
+    ("key", "rules"),
+    [("t", [["deny", "bash(make:*)"]]), ("a", [["deny", "bash(make:*)"], ["allow", "bash(touch:*)"]])],
+)
+def test_a_yes_is_kept_for_exactly_these_settings(desk: Desk, key: str, rules: list[list[str]]) -> None:
+    bring(desk)
+    with desk.app("--demo") as app:
+        app.wait_for_all("settings of its own")
+        app.wait_until_armed("n no")
+        app.press(key)
+        app.ready()
+        app.quit()
+    assert rules_in_force(desk) == rules
+
+    (desk.work / ".tui-agent" / "config.toml").write_text(SETTINGS.replace("make", "ls"), "utf-8")
+    assert rules_in_force(desk) == []
+    with desk.app("--demo") as app:
+        app.wait_for_all("settings of its own", "deny bash(ls:*)")
+        app.press("ctrl+c")
+        assert app.wait_for_end() == 0
+
+
+@pytest.mark.parametrize(("options", "is_denied"), [((), False), (("--trust",), True)])
+def test_without_a_screen_nothing_is_applied_unless_told_to(
+    desk: Desk, options: tuple[str, ...], is_denied: bool
+) -> None:
+    bring(desk)
+    script = [calls(call("bash", command="make"), call("bash", command="touch made.txt")), says("Done.")]
+    with ServerProcess(script, desk.root) as server:
+        done = desk.run("-p", "go", "--allow", "bash(make:*)", *options, variables=server.environment)
+        assert done.returncode == 4
+        make, touch = results_in(bodies_of(server)[-1])
+
+    assert ("denies it" in str(make)) is is_denied
+    assert "Permission denied" in str(touch)
+    assert not (desk.work / "made.txt").exists()
+
+
+def test_a_grant_for_the_project_holds_in_the_next_session(desk: Desk) -> None:
+    script = [calls(call("bash", command="touch made.txt")), says("Done.")]
+    answer = {"type": "approval", "decision": "approve", "scope": "project"}
+    with ServerProcess([*script, *script], desk.root) as server:
+        asking = [{"type": "user", "text": "go"}]
+        first = piped(desk, server, asking, answer)
+        assert "approval.requested" in first
+        assert tomllib.loads((desk.work / ".tui-agent" / "config.toml").read_text("utf-8")) == {
+            "permissions": {"rules": [["allow", "bash(touch made.txt)"]]}
+        }
+        assert "approval.requested" not in piped(desk, server, asking, answer)
+
+
+def piped(desk: Desk, server: ServerProcess, lines: list[dict[str, str]], answer: dict[str, str]) -> list[str]:
+    """Speaks to the program line by line; returns the types of its events."""
+    arguments = [str(PROGRAM), "-p", "--input-format", "stream-json", "--output-format", "stream-json"]
+    environment = {**desk.environment, **server.environment}
+    process = subprocess.Popen(
+        arguments, cwd=desk.work, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    types: list[str] = []
+    with process:
+        for line in lines:
+            process.stdin.write(json.dumps(line) + "\n")
+        process.stdin.flush()
+        for line in process.stdout:
+            event = json.loads(line)
+            types.append(event["type"])
+            if event["type"] == "approval.requested":
+                process.stdin.write(json.dumps({**answer, "request_id": event["data"]["request_id"]}) + "\n")
+                process.stdin.flush()
+            if event["type"] == "run.ended":
+                process.stdin.close()
+    return types
