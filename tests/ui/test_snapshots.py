@@ -103,6 +103,7 @@ STATES: dict[str, tuple[Callable[[], Story], bool, tuple[str, ...]]] = {
     "panel": (finished, False, ("ctrl+t", "up", "up")),
     "commands": (Story, False, ("slash",)),
     "help": (Story, False, ("f1",)),
+    "search": (finished, False, ("ctrl+f", *"price")),
 }
 
 

@@ -18,6 +18,7 @@ Where: TypeAlias = Literal[
     "panel",
     "interrupt",
     "conversation",
+    "search",
     "approval",
     "detail",
     "picker",
@@ -132,6 +133,16 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("chat.scroll_top", ("ctrl+home",), "first message", "Go to the first message", "chat", priority=True),
     Command("chat.scroll_end", ("ctrl+end",), "newest message", "Go to the newest message", "chat", priority=True),
+    Command(
+        "chat.search",
+        ("ctrl+f",),
+        "search",
+        "Find something in the conversation, also in what is folded",
+        "chat",
+        palette=True,
+        slash="search",
+        priority=True,
+    ),
     Command("chat.help", ("f1",), "help", "Every key and command", "chat", palette=True, slash="help"),
     Command("chat.stop", (), "stop", "End the run after this step", "chat", palette=True, slash="stop"),
     Command(
@@ -234,6 +245,14 @@ COMMANDS: tuple[Command, ...] = (
     Command("conversation.page_down", ("pagedown", "space"), "page down", "One page down", "conversation"),
     Command("conversation.scroll_top", ("home", "g"), "top", "To the first message", "conversation"),
     Command("conversation.scroll_end", ("end", "G"), "end", "To the newest message, and follow", "conversation"),
+    Command("conversation.search", ("slash",), "search", "Find something, also in what is folded", "conversation"),
+    Command("conversation.next_match", ("n",), "next", "After a search: the next match", "conversation"),
+    Command("conversation.previous_match", ("N",), "before", "After a search: the match before", "conversation"),
+    Command("conversation.close_search", ("escape",), "close", "After a search: take the marks away", "conversation"),
+    # search line
+    Command("search.next_match", ("down",), "next", "The next match", "search"),
+    Command("search.previous_match", ("up",), "before", "The match before", "search"),
+    Command("search.close", ("escape",), "close", "Take the marks away; enter keeps them", "search"),
     # approval dialog
     Command("approval.approve_once", ("y",), "yes, once", "Allow this call", "approval"),
     Command("approval.approve_session", ("s",), "yes, this session", "Allow calls like this one", "approval"),
@@ -329,6 +348,7 @@ _KEY_WORDS = {
     "pageup": "pgup",
     "pagedown": "pgdn",
     "underscore": "_",
+    "slash": "/",
 }
 
 

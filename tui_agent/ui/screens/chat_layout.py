@@ -15,6 +15,7 @@ from tui_agent.ui.widgets.conversation import Conversation
 from tui_agent.ui.widgets.entry import Entry
 from tui_agent.ui.widgets.notice_lines import AttentionLine, InterruptMenu, PanelStrip
 from tui_agent.ui.widgets.queue_strip import QueueStrip
+from tui_agent.ui.widgets.search_line import SearchLine
 from tui_agent.ui.widgets.status_line import StatusLine
 from tui_agent.ui.widgets.timeline import Timeline
 from tui_agent.ui.widgets.title_bar import TitleBar
@@ -44,11 +45,13 @@ class ChatLayout(Screen[None]):
         self.panel = ToolPanel(surroundings, id="panel")
         self.timeline = Timeline(surroundings, id="timeline")
         self.strip = PanelStrip(self.panel.ledger, id="strip")
+        self.search = SearchLine(id="search")
         self.queue = QueueStrip(self.view, id="queue")
         self.attention = AttentionLine(id="attention")
         self.menu = InterruptMenu(id="interrupt")
         self.entry = Entry(id="entry")
         self.status_line = StatusLine(surroundings, self.view, id="status")
+        self._followed = False
 
     def compose(self) -> ComposeResult:
         """All parts, from the top."""
@@ -60,6 +63,7 @@ class ChatLayout(Screen[None]):
                 yield self.panel
                 yield self.timeline
         yield self.strip
+        yield self.search
         yield self.queue
         yield self.attention
         yield self.menu
@@ -88,7 +92,8 @@ class ChatLayout(Screen[None]):
             return
         if self.focused is None:
             self.set_focus(composer)
-        if event.is_printable or self.focused is composer:
+        letter = event.is_printable and event.key not in self.active_bindings
+        if letter or self.focused is composer:
             composer.post_message(Key(event.key, event.character))
 
     def focus_composer(self) -> None:
@@ -124,6 +129,39 @@ class ChatLayout(Screen[None]):
     def action_scroll_end(self) -> None:
         """To the newest message."""
         self.conversation.scroll_end(animate=False)
+
+    @on(Conversation.SearchRequested)
+    def action_search(self) -> None:
+        """Asks what to find; a second time, for something else."""
+        if not self.search.is_open:
+            self._followed = self.conversation.following
+        self.close_drawer()
+        self.search.open()
+
+    @on(SearchLine.Changed)
+    def _search_changed(self, event: SearchLine.Changed) -> None:
+        self.search.show_matches(self.conversation.search(event.query))
+
+    @on(SearchLine.Stepped)
+    def _search_stepped(self, event: SearchLine.Stepped) -> None:
+        if event.backwards:
+            self.conversation.previous_match()
+        else:
+            self.conversation.next_match()
+
+    @on(SearchLine.Kept)
+    def _search_kept(self) -> None:
+        self._followed = False
+        self.conversation.focus()
+
+    @on(SearchLine.Closed)
+    @on(Conversation.SearchClosed)
+    def _search_closed(self) -> None:
+        self.conversation.search("")
+        self.search.close()
+        if self._followed:
+            self.conversation.show_end()
+        self.focus_composer()
 
     @on(Conversation.CallsSelected)
     def _calls_selected(self, event: Conversation.CallsSelected) -> None:

@@ -20,6 +20,7 @@ _TITLES: dict[Where, str] = {
     "interrupt": "After esc",
     "panel": "In the tool panel",
     "conversation": "In the conversation",
+    "search": "While searching",
     "approval": "When a call needs you",
     "detail": "On a page about a call",
     "everywhere": "Everywhere",

@@ -44,6 +44,14 @@ class Conversation(TranscriptView):
 
         call_ids: tuple[str, ...]
 
+    @dataclass
+    class SearchRequested(Message):
+        """A person wants to find something."""
+
+    @dataclass
+    class SearchClosed(Message):
+        """A person found what they looked for, or not."""
+
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._fold = TranscriptFold(self.transcript)
@@ -123,6 +131,28 @@ class Conversation(TranscriptView):
         self.previous_match()
         self.refresh()
         return self._search.count if self._search is not None else 0
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The keys of a search count as long as its matches are marked."""
+        if action in ("next_match", "previous_match", "close_search"):
+            return self._search is not None
+        return super().check_action(action, parameters)
+
+    def action_search(self) -> None:
+        """Asks for what is looked for."""
+        self.post_message(self.SearchRequested())
+
+    def action_next_match(self) -> None:
+        """The next match."""
+        self.next_match()
+
+    def action_previous_match(self) -> None:
+        """The match before."""
+        self.previous_match()
+
+    def action_close_search(self) -> None:
+        """Takes the marks away."""
+        self.post_message(self.SearchClosed())
 
     def next_match(self) -> bool:
         """Goes to the next match, after the last to the first; False where there is none."""
