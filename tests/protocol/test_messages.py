@@ -64,8 +64,8 @@ def test_ids_are_fresh_also_in_a_forked_process() -> None:
     script = (
         "import os; from tui_agent.protocol.messages import new_id\n"
         "pid = os.fork()\n"
-        "print(new_id('run'), new_id('run'), flush=True)\n"
-        "os.waitpid(pid, 0) if pid else os._exit(0)\n"
+        "pid and os.waitpid(pid, 0)\n"
+        "os.write(1, f\"{new_id('run')} {new_id('run')} \".encode())\n"
     )
     command = [sys.executable, "-c", script]
     root = Path(__file__).parents[2]
