@@ -80,8 +80,9 @@ def test_a_correction_that_waited_waits_on(desk: Desk) -> None:
     assert [is_error for _, is_error in results_in(last)] == [True]
 
 
-def test_a_question_that_was_open_is_asked_no_more_and_nothing_was_done(desk: Desk) -> None:
-    script = [calls(call("write", path="new.txt", content="x\n")), says("Then I ask again later.")]
+@pytest.mark.parametrize(("key", "written"), [("y", True), ("n", False)])
+def test_a_question_that_was_open_is_asked_again_and_its_answer_counts(desk: Desk, key: str, written: bool) -> None:
+    script = [calls(call("write", path="new.txt", content="x\n")), says("Now it is decided.")]
     with ServerProcess(script, desk.root) as server:
         with desk.app_on(server) as app:
             app.ready()
@@ -90,18 +91,17 @@ def test_a_question_that_was_open_is_asked_no_more_and_nothing_was_done(desk: De
             kill(app, desk)
 
         with desk.app_on(server, "--continue") as app:
-            app.ready()
-            app.wait_for_row(r"■ #1 write .* cancelled")
-            assert "wants to run" not in app.screen.text
-            app.say("never mind")
-            app.wait_for_words("Then I ask again later.")
+            app.wait_for_question("write")
+            assert not (desk.work / "new.txt").exists()
+            app.press(key)
+            app.wait_for_words("Now it is decided.")
             *_, last = bodies_of(server)
             app.quit()
 
-    ((text, is_error),) = results_in(last)
-    assert is_error
-    assert text.startswith("Not run")
-    assert not (desk.work / "new.txt").exists()
+    ((_, is_error),) = results_in(last)
+    assert is_error is not written
+    assert words_in(last) == ["write it"]
+    assert (desk.work / "new.txt").exists() is written
 
 
 def test_half_an_answer_is_no_part_of_the_conversation(desk: Desk) -> None:
