@@ -14,6 +14,7 @@ from .agent_stream import (
 from .agent_tool import AgentTool
 from .delegation import ChainResult, chain, consolidate, delegate
 from .guardrails import Guardrail, GuardrailContext, GuardrailDecision
+from .input_filters import InputFilter, InputVerdict
 from .limits import Budget, RepetitionLimits
 from .loop import AgentLoop
 from .loop_config import AgentLoopConfig, CheckpointStore
@@ -37,6 +38,8 @@ __all__ = [
     "Guardrail",
     "GuardrailContext",
     "GuardrailDecision",
+    "InputFilter",
+    "InputVerdict",
     "RepetitionLimits",
     "RetryPolicy",
     "StepEnd",

@@ -17,6 +17,7 @@ from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.tool import Tool
 
 from .guardrails import Guardrail
+from .input_filters import InputFilter
 from .limits import Budget, RepetitionLimits
 from .retry import RetryPolicy
 from .snapshot import AgentLoopSnapshot, OpenCall
@@ -67,6 +68,8 @@ class AgentLoopConfig:
     answered with what it gave, what had not started is judged, asked about and run, and nothing is done twice (C43)."""
     waiting: Sequence[UserMessage] = ()
     """Steering and follow-ups that were not delivered when the session ended; they wait again."""
+    input_filters: Sequence[InputFilter] = ()
+    """Look at what a person says before it is part of the conversation (C38)."""
     guardrails: Sequence[Guardrail] = ()
     """Looks at what goes to the model and at what comes back."""
     tool_guardrails: ToolGuardrails | None = None

@@ -9,11 +9,12 @@ from tui_agent.execution import ToolScheduler
 from tui_agent.execution.foreign_code import Crash, asked
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
-from tui_agent.protocol.events import Failed, LoopDetected, Noticed, RunEnded, RunStarted, Warned
-from tui_agent.protocol.messages import Message, ToolResultMessage, Usage, new_id, user_message
+from tui_agent.protocol.events import Failed, InputSource, LoopDetected, Noticed, RunEnded, RunStarted, Warned
+from tui_agent.protocol.messages import Message, ToolResultMessage, Usage, UserMessage, new_id, user_message
 from tui_agent.protocol.reports import AgentRunReport, RunReason
 
 from .agent_state import AgentState
+from .input_filters import filtered
 from .interrupt import Brakes, unless_cancelled
 from .limits import NUDGE, Repetition
 from .loop_config import DEFAULT_MAX_STEPS
@@ -72,14 +73,14 @@ class AgentRun:
         try:
             if self._open_calls is not None:
                 await self._answer_open_calls(self._open_calls)
-            self._add_input()
+            await self._add_input()
             await self._refresh_system()
             while self._ending is None:
                 self._brakes.soon.raise_if_set()
                 turn = self._turn = Turn(self._agent, self._tally, self._next, self._brakes)
                 self._agent.teller.move(run_id=self.id, turn=self._next.index, step=self._next.index)
                 await turn.take()
-                self._ending = turn.ending or self._go_on_after(turn)
+                self._ending = turn.ending or await self._go_on_after(turn)
         except OperationCancelledError:
             self._ending = self._braked()
         finally:
@@ -122,20 +123,33 @@ class AgentRun:
             )
         )
 
-    def _add_input(self) -> None:
+    async def _add_input(self) -> None:
         """What waited comes first, then the input; both stand behind a conversation that is whole."""
         self._repair("the last run of this conversation broke off")
         queue = self._agent.queue
+        messages = [await self._let_in(message, "prompt") for message in self._messages]
+        refusal = next((message for message in messages if isinstance(message, str)), None)
+        if refusal is not None:
+            self._ending = Ending("input_rejected", text=f"The message was not sent: {refusal}")
+            return
         queue.take_steers()
-        self._deliver("at the start")
-        for message in self._messages:
-            self._agent.add_message(message)
+        await self._deliver("at the start")
+        for message in messages:
+            if not isinstance(message, str):
+                self._agent.add_message(message)
         last = self._agent.history.messages()[-1:]
         if not any(map(may_be_answered, last)):
             queue.take_follow_up()
-            if not self._deliver("at the start"):
+            if not await self._deliver("at the start"):
                 self._agent.add_message(user_message(GO_ON, "notice"))
         self._repair("the messages it was started with are no whole conversation")
+
+    async def _let_in(self, message: Message, source: InputSource) -> Message | str:
+        """The message as it may become part of the conversation, or why it may not (C38)."""
+        filters = self._agent.config.input_filters
+        if not filters or not isinstance(message, UserMessage):
+            return message
+        return await unless_cancelled(self._brakes.now, filtered(filters, message, source, self._tell))
 
     async def _answer_open_calls(self, known: Mapping[str, OpenCall]) -> None:
         """Takes up the calls that were open when the process ended, in order: what had not started is judged anew and
@@ -170,7 +184,7 @@ class AgentRun:
 
     # --- from turn to turn --------------------------------------------------------------------------------------------
 
-    def _go_on_after(self, turn: Turn) -> Ending | None:
+    async def _go_on_after(self, turn: Turn) -> Ending | None:
         """Why the run is over after this turn; None: `_next` is the turn that follows."""
         answer, calls = turn.answer, turn.calls
         if self._brakes.soon.is_set():
@@ -183,33 +197,44 @@ class AgentRun:
         if not goes_on and not self._agent.queue.waiting:
             return Ending("done")
         ending = self._limit_reached(turn)
-        if ending is None:
-            self._next = TurnPlace(
-                self._next.index + 1,
-                self._deliver_what_waits(turn, goes_on=goes_on),
-                "tool_followup" if goes_on else "initial",
-            )
-        return ending
+        if ending is not None:
+            return ending
+        trigger = await self._deliver_what_waits(turn, goes_on=goes_on)
+        if not trigger:
+            return Ending("done")
+        self._next = TurnPlace(self._next.index + 1, trigger, "tool_followup" if goes_on else "initial")
+        return None
 
-    def _deliver_what_waits(self, turn: Turn, *, goes_on: bool) -> str:
-        """Steers go behind the results, follow-ups where the run would end. Returns what the next turn answers."""
+    async def _deliver_what_waits(self, turn: Turn, *, goes_on: bool) -> str:
+        """Steers go behind the results, follow-ups where the run would end.
+
+        Returns:
+            What the next turn answers; empty where nothing was left to answer, because filters refused it.
+        """
         queue, boundary = self._agent.queue, f"after step {self._next.index + 1}"
         self._nudge()
         queue.take_steers()
-        if self._deliver(boundary):
+        if await self._deliver(boundary):
             return "steer"
-        if not goes_on and queue.take_follow_up():
-            self._deliver(boundary)
-            return "follow_up"
+        while not goes_on and queue.take_follow_up():
+            if await self._deliver(boundary):
+                return "follow_up"
+        if not goes_on:
+            return ""
         return "tools" if turn.calls.tool_results else "pause"
 
-    def _deliver(self, boundary: str) -> bool:
-        """Puts what was taken, while the calls ran or just now, into the conversation."""
-        messages = self._agent.queue.taken
-        for message in messages:
-            self._agent.queue.commit(message, boundary)
-            self._agent.add_message(message)
-        return bool(messages)
+    async def _deliver(self, boundary: str) -> bool:
+        """Puts what was taken, while the calls ran or just now, into the conversation; whether there was anything."""
+        queue, delivered = self._agent.queue, False
+        for message in queue.taken:
+            allowed = await self._let_in(message, "follow_up" if message.kind == "follow_up" else "steering")
+            if isinstance(allowed, str):
+                queue.drop(message.id, allowed)
+            elif message in queue.taken:
+                queue.commit(message, boundary)
+                self._agent.add_message(allowed)
+                delivered = True
+        return delivered
 
     def _limit_reached(self, turn: Turn) -> Ending | None:
         """Why there is no next step, with everything that was asked for answered: steps, budget, or circles."""

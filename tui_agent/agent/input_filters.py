@@ -1,0 +1,56 @@
+"""Looks at what a person says before it is part of the conversation (C38): lets it pass, adds a note, or refuses it."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from tui_agent.execution.foreign_code import Crash, asked
+from tui_agent.protocol.events import AgentEvent, InputRejected, InputSource, InputWarned
+from tui_agent.protocol.messages import TextBlock, UserMessage
+
+
+@dataclass(frozen=True, slots=True)
+class InputVerdict:
+    """A filter's answer."""
+
+    action: Literal["pass", "warn", "reject"] = "pass"
+    """`warn`: the model reads `text` behind the message; `reject`: the message is not sent."""
+    text: str = ""
+    """The note, or why it is refused."""
+
+
+class InputFilter(Protocol):
+    """One filter; those of an agent are asked in the order they were given."""
+
+    @property
+    def name(self) -> str:
+        """What events call it."""
+        ...
+
+    def check(self, message: UserMessage) -> InputVerdict | Awaitable[InputVerdict]:
+        """Judges one message. One that raises refuses: what could not be looked at does not pass."""
+        ...
+
+
+async def filtered(
+    filters: Sequence[InputFilter], message: UserMessage, source: InputSource, tell: Callable[[AgentEvent], None]
+) -> UserMessage | str:
+    """The message with the notes of all filters, or why the first that refuses it does; later ones are not asked."""
+    notes: list[TextBlock] = []
+    for input_filter in filters:
+        verdict = await asked(input_filter.check, message, None)
+        if isinstance(verdict, Crash):
+            verdict = InputVerdict("reject", f"filter {input_filter.name} failed: {verdict.text}")
+        if not isinstance(verdict, InputVerdict):
+            verdict = InputVerdict("reject", f"filter {input_filter.name} answered {verdict!r}")
+        match verdict.action:
+            case "pass":
+                pass
+            case "warn":
+                tell(InputWarned(filter=input_filter.name, text=verdict.text, source=source))
+                notes.append(TextBlock(text=f"[Note by {input_filter.name}: {verdict.text}]"))
+            case "reject":
+                reason = verdict.text or f"filter {input_filter.name} refused it"
+                tell(InputRejected(filter=input_filter.name, reason=reason, source=source))
+                return reason
+    return message.model_copy(update={"content": (*message.content, *notes)}) if notes else message
