@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.ui.story import Story, working
-from tui_agent.protocol.events import RunEnded, SessionLoaded, ToolStatus
+from tui_agent.protocol.events import RunEnded, SessionLoaded, ToolQueued, ToolStatus
 from tui_agent.ui import call_ledger
 from tui_agent.ui.call_ledger import CallLedger
 
@@ -119,3 +119,29 @@ def test_what_was_never_queued_cannot_be_found() -> None:
     found = ledger.find("c3")
     assert found is not None
     assert found.view.name == "bash"
+
+
+def again(story: Story, **fields: object) -> Story:
+    """The first call of a story is queued once more, in another run."""
+    first = next(envelope.event for envelope in story.envelopes if isinstance(envelope.event, ToolQueued))
+    story.tell(first.model_copy(update=fields))
+    return story
+
+
+def test_a_call_that_is_taken_up_again_keeps_its_row() -> None:
+    story = Story().run("x").step(0)
+    story.ended(story.queued("write", "new.txt", path="new.txt"), "write", "cancelled")
+    story.end(reason="aborted")
+
+    ledger = fold(again(story))
+
+    assert [(call.number, call.view.phase) for call in ledger.calls] == [(1, "queued")]
+    assert ledger.places["waiting"] == {0}
+
+
+@pytest.mark.parametrize(("status", "fields"), [("ok", {}), ("cancelled", {"args_raw": {"path": "other.txt"}})])
+def test_another_call_under_the_same_id_has_a_row_of_its_own(status: ToolStatus, fields: dict[str, object]) -> None:
+    story = Story().run("x").step(0)
+    story.ended(story.queued("write", "new.txt", path="new.txt"), "write", status)
+
+    assert [call.number for call in fold(again(story, **fields)).calls] == [1, 2]

@@ -113,6 +113,11 @@ class CallLedger:
     def _add(self, call_id: str, envelope: Envelope) -> int:
         view = CallView(call_id)
         view.apply(envelope)
+        known = self._place_of.get(call_id)
+        if known is not None and _takes_up(view, self.calls[known].view):
+            self.calls[known].view = view
+            self._sort(known)
+            return known
         last = self.calls[-1].view.origin if self.calls else None
         place = len(self.calls)
         opens = last is None or (last.run_id, last.agent_id, last.step) != (
@@ -155,6 +160,14 @@ class CallLedger:
             old = self.calls[oldest].view
             where = f"; the whole of it is in {old.persisted_path}" if old.persisted_path else ""
             old.result, old.output, old.details = f"[no longer kept on the screen{where}]", "", None
+
+
+def _takes_up(view: CallView, old: CallView) -> bool:
+    """Whether a call is the same one as before, taken up again after its run broke off; ids alone may come twice."""
+    return old.status in ("cancelled", "interrupted") and (view.name, view.args) == (
+        old.name,
+        old.args_asked or old.args,
+    )
 
 
 def kind_of(view: CallView) -> CallKind:
