@@ -248,6 +248,23 @@ async def test_a_hook_that_rewrites_differently_gets_a_run_of_its_own() -> None:
     turn.judge()
 
 
+async def test_a_tool_that_cancels_itself_hurts_nobody() -> None:
+    async def quit_(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        raise asyncio.CancelledError
+
+    doors = Doors()
+    tools = [ScriptedTool("quit", quit_, read_only=True), look(doors)]
+    turn = TwoAnswers(*tools)
+    async with EarlyExecutions(turn.token) as early:
+        await turn.break_off(early, call("quit", "a"), call("look", "b"))
+        doors.open("b")
+        await turn.answer(early, call("quit", "c"), call("look", "d"))
+
+    assert turn.ended() == {"a": "cancelled", "b": "cancelled", "c": "cancelled", "d": "ok"}
+    assert tools[0].calls == ["a"]
+    turn.judge()
+
+
 async def test_reports_between_two_owners_are_dropped_and_later_ones_are_the_new_owners() -> None:
     steps = [asyncio.Event() for _ in range(3)]
 

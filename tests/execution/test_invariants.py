@@ -15,6 +15,7 @@ from tui_agent.execution import (
     ApprovalGate,
     Auto,
     Batched,
+    EarlyExecutions,
     ExecutionOptions,
     HookBus,
     Parallel,
@@ -178,6 +179,8 @@ class Story:
     cancel_task_at: float | None = None
     streamed: bool = False
     end: str = "finish"
+    early: bool = False
+    """Whether what begins early could outlive its message, as in the loop."""
 
 
 stories = st.builds(
@@ -200,6 +203,7 @@ stories = st.builds(
     st.none() | st.none() | st.sampled_from([0.0, 0.6, 1.1, 4.1]),
     st.booleans(),
     st.sampled_from(["finish"] * 6 + ["discard", "leave", "cut"]),
+    st.booleans(),
 )
 
 
@@ -279,15 +283,20 @@ async def play(story: Story) -> None:
         gate=gate_of(story),
         guardrails=FakeGuardrails(halts=True) if story.guarded else None,
     )
+    early = EarlyExecutions(token)
     scheduler = ToolScheduler(
-        executor, cancellation=token, get_steering=Steering(story.steer_at), on_result=committed.append
+        executor,
+        cancellation=token,
+        get_steering=Steering(story.steer_at),
+        on_result=committed.append,
+        early=early if story.early else None,
     )
     subscription = bus.subscribe(merge=False)
     finished = asyncio.Event()
 
     async def run_calls() -> None:
         try:
-            async with scheduler:
+            async with early, scheduler:
                 if story.streamed:
                     for one in story.calls:
                         scheduler.submit(one)

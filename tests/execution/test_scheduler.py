@@ -19,6 +19,7 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
+    MessageStarted,
     ToolBatchEnded,
     ToolBatchStarted,
     ToolBlockedOn,
@@ -309,6 +310,17 @@ async def test_discarding_ends_every_call_and_answers_none() -> None:
     assert [report.status for report in reports] == ["cancelled", "cancelled"]
     assert bench.committed == []
     assert "the stream broke" in bench.events(ToolEnded)[0].content[0].text
+
+
+async def test_no_result_is_told_of_a_message_that_may_still_be_thrown_away() -> None:
+    options = ExecutionOptions(message_events="completion")
+    async with bench_of([ScriptedTool("look", read_only=True)], options) as bench:
+        bench.scheduler.submit(call("look", "a"))
+        await bench.until(ToolEnded)
+        await settled()
+        await bench.scheduler.discard("the stream broke")
+
+    assert [event.type for event in bench.events(MessageStarted)] == []
 
 
 async def test_nothing_submitted_can_be_discarded_too() -> None:

@@ -263,7 +263,8 @@ class ToolScheduler:
             self._draw_conclusions(state)
         if state.end_told:
             await self._executor.observe(state)
-            if self._options.message_events == "completion":
+            # A call that ended while the model still talks is answered once its message is sure to stay.
+            if self._options.message_events == "completion" and self._phase == "finishing":
                 self._executor.tell_message(state)
         await self._boundaries.after_call(state)
 
