@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal
 
-from textual import on
+from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -23,9 +23,12 @@ from tui_agent.ui.amounts import count_text
 from tui_agent.ui.answer_guard import QUIET_SECONDS, AnswerGuard
 from tui_agent.ui.approval_rows import ApprovalRows
 from tui_agent.ui.commands import bindings_for, command
+from tui_agent.ui.hosting import any_app
 from tui_agent.ui.styled_lines import NARROWEST, Line, Run, clipped, wrapped
 from tui_agent.ui.text import one_line, visible
 from tui_agent.ui.widgets.rows_view import Build, RowsView
+
+from .first_fit import fit_from_the_start
 
 WIDE = 110
 """Columns from which it leaves the tool panel free."""
@@ -47,6 +50,7 @@ _ANSWERS = ("approve_once", "approve_session", "deny", "deny_with_reason", "skip
 class ApprovalScreen(ModalScreen[ApprovalDecision | None]):
     """One question. Gives the decision, or None for not now."""
 
+    app = getters.app(any_app)
     CSS_PATH = "approval.tcss"
     AUTO_FOCUS = ""
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
@@ -79,6 +83,7 @@ class ApprovalScreen(ModalScreen[ApprovalDecision | None]):
 
     def compose(self) -> ComposeResult:
         """Who asks and why, the whole input, the answers."""
+        fit_from_the_start(self, self.app.size)
         with Vertical(id="approval-dialog") as dialog:
             dialog.border_title = Content(f" ▲ {one_line(self.request.tool, 40)} needs you ")
             dialog.border_subtitle = Content(f" {self._place} ") if self._place else None

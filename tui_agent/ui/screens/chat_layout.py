@@ -22,6 +22,8 @@ from tui_agent.ui.widgets.title_bar import TitleBar
 from tui_agent.ui.widgets.tool_panel import ToolPanel
 from tui_agent.ui.widgets.welcome import Welcome
 
+from .first_fit import fit_from_the_start
+
 WIDE = 110
 """Columns from which the panel stands beside the conversation."""
 
@@ -55,6 +57,7 @@ class ChatLayout(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """All parts, from the top."""
+        fit_from_the_start(self, self.app.size)
         yield self.title_bar
         with Horizontal(id="body"):
             yield self.welcome
