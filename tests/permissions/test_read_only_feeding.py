@@ -7,6 +7,8 @@ import pytest
 from tui_agent.permissions.read_only_feeding import MAX_NAMES, fed_words, found_words
 from tui_agent.permissions.shell_syntax import UNKNOWN, SimpleCommand, Word
 
+from .conftest import Desk
+
 XARGS = SimpleCommand("xargs", (Word("xargs"),))
 
 
@@ -36,7 +38,7 @@ def test_files_that_a_harmless_command_lists(inner: str, feeder: str, tmp_path: 
 @pytest.mark.parametrize(
     ("inner", "feeder"),
     [
-        ("cat", "find ."),
+        ("cat", "find . -exec echo /etc/passwd ;"),
         ("cat", "find . -type f -printf x"),
         ("cat", "find . -type f -delete"),
         ("cat", "git ls-files"),
@@ -84,3 +86,19 @@ def test_a_found_file_stands_for_its_directory() -> None:
         UNKNOWN,
         f"a{UNKNOWN}",
     ]
+
+
+@pytest.mark.parametrize(
+    ("target", "decision"), [("lib.py", "allow"), ("/etc/hostname", "ask"), ("../README.md", "ask")]
+)
+def test_links_may_be_among_what_is_read_as_long_as_none_leads_out(desk: Desk, target: str, decision: str) -> None:
+    (desk.root / "src" / "link.py").symlink_to(target)
+
+    assert desk.bash("find src -name '*.py' | xargs cat").decision == decision
+    assert desk.bash("find src -type f -name '*.py' | xargs cat").decision == "allow"
+
+
+def test_a_place_that_is_reached_by_a_link_is_not_believed(desk: Desk) -> None:
+    (desk.root / "short").symlink_to("src")
+
+    assert desk.bash("find short -name '*.py' | xargs cat").decision == "ask"

@@ -23,7 +23,7 @@ _GIT_VALUES = names("-C -c --git-dir --work-tree --namespace --exec-path --confi
 def command_view(command: SimpleCommand) -> CommandView:
     """How rules see a command, whose braces are already expanded."""
     words = [word.value for word in command.words]
-    if command.words and has_glob(command.words[0]):
+    if command.words and has_glob(command.words[0]) and words[0] not in ("[", "[["):
         words[0] = UNKNOWN
     shown = BORDER.join(words)
     assigned = [f"{assignment.name}={assignment.value.value}" for assignment in command.assignments]

@@ -19,6 +19,8 @@ _VERSION_WORDS = (["--version"], ["-V"], ["-version"])
 _PS_STYLES = re.compile(r"[aAxulfwjv]+\Z")
 _TAR_LETTERS = re.compile(r"[tvzjJf]+\Z")
 _SPECIAL = names("git find sed awk printf test [ [[ cd command")
+_SHORT_VERSION = names("node npm ruby php")
+"""Of these `-v` is the version, too."""
 
 
 def read_only_use(words: Sequence[str], raw: SimpleCommand) -> Use | None:
@@ -32,6 +34,8 @@ def read_only_use(words: Sequence[str], raw: SimpleCommand) -> Use | None:
         return None
     name = own_name(words[0])
     if name in VERSION_ONLY and list(words[1:]) in _VERSION_WORDS:
+        return Use()
+    if name in _SHORT_VERSION and list(words[1:]) == ["-v"]:
         return Use()
     if name in _SPECIAL:
         return _special_use(name, words, raw)
