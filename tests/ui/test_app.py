@@ -66,6 +66,21 @@ async def test_a_changed_theme_is_seen_at_once_and_a_broken_one_keeps_the_last(t
         assert app.current_theme.primary == "#993366"
 
 
+async def test_a_folder_of_themes_may_be_made_while_the_app_runs(tmp_path: Path) -> None:
+    folder = tmp_path / "config" / "themes"
+    app = app_with(folder, "dark")
+    async with app.run_test():
+        await until(lambda: len(app._shelf.names) == 4)
+
+        def make_and_look() -> bool:
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "mine.toml").write_text(MINE.format("#336699"))
+            return "mine" in app._shelf.names
+
+        await until(make_and_look)
+        await until(lambda: "mine" in app.available_themes)
+
+
 async def test_a_theme_nobody_knows_is_named(tmp_path: Path) -> None:
     app = app_with(tmp_path, "nowhere")
     async with app.run_test():

@@ -67,6 +67,17 @@ def test_of_a_long_path_the_end_is_shown(width: int, shown: str) -> None:
     assert rows(story, width)[0].split()[3] == shown
 
 
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [(60, "/tmp/tour-x1/shop/cart.py (−1 +2)"), (44, "…/shop/cart.py (−1 +2)"), (39, "…/cart.py (−1 +2)")],
+)
+def test_what_is_said_behind_a_long_path_is_shown(width: int, shown: str) -> None:
+    story = Story().run("x").step(0)
+    story.call("edit", "/tmp/tour-x1/shop/cart.py (−1 +2)")
+
+    assert " ".join(rows(story, width)[0].split()[3:6]) == shown
+
+
 def test_of_a_long_name_the_beginning_is_shown() -> None:
     story = Story().run("x").step(0)
     story.call("read", "src/a_very_long_file_name.py")

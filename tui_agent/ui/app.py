@@ -161,9 +161,13 @@ class TuiAgentApp(App[None]):
             self._warn(f"there is no theme {self._wanted_theme}; there are {', '.join(self._shelf.names)}")
         # Costs 60 ms, and is needed by nobody before something changes.
         watchfiles = await asyncio.to_thread(importlib.import_module, "watchfiles")
-        folders = [folder for folder in self._shelf.folders if folder.is_dir()]
-        async for _ in watchfiles.awatch(*folders, step=200):
-            self._take_themes(await asyncio.to_thread(self._shelf.read_all))
+        while True:
+            watched = await asyncio.to_thread(lambda: self._shelf.watched)
+            async for changes in watchfiles.awatch(*watched, step=200, recursive=False):
+                if any(self._shelf.concerns(Path(path)) for _, path in changes):
+                    self._take_themes(await asyncio.to_thread(self._shelf.read_all))
+                if watched != await asyncio.to_thread(lambda: self._shelf.watched):
+                    break
 
     def _take_themes(self, problems: Sequence[ThemeProblem]) -> None:
         """Puts the themes as they are now to use, and says which files were not."""

@@ -145,16 +145,18 @@ def _right(view: CallView, context: RowContext) -> tuple[str, str]:
 
 
 def _fitted_summary(summary: str, width: int) -> str:
-    """A summary that fits; of a long path the end says more than the beginning."""
+    """A summary that fits; of a long path the end says more than the beginning, and `(−1 +2)` behind it as much."""
     shown = one_line(summary, _LONGEST_SUMMARY)
-    if cell_len(shown) <= width or " " in shown or "/" not in shown:
+    path, bracket, rest = shown.rpartition(" (")
+    path, rest = (path, bracket + rest) if path and rest.endswith(")") else (shown, "")
+    if cell_len(shown) <= width or " " in path or "/" not in path:
         return clip(shown, width)
-    parts = shown.split("/")
+    parts = path.split("/")
     for kept in range(1, len(parts)):
-        end = ELLIPSIS + "/" + "/".join(parts[kept:])
+        end = ELLIPSIS + "/" + "/".join(parts[kept:]) + rest
         if cell_len(end) <= width:
             return end
-    return clip(parts[-1], width)
+    return clip(parts[-1] + rest, width)
 
 
 def _waits_for(view: CallView, context: RowContext) -> str:

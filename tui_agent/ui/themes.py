@@ -114,6 +114,17 @@ class ThemeShelf:
         """Names of the themes read so far."""
         return tuple(self._themes)
 
+    @property
+    def watched(self) -> frozenset[Path]:
+        """Folders in which a change may bring or change a theme: its own, or the nearest above that exists. Blocks."""
+        return frozenset(
+            next(found for found in (folder, *folder.parents) if found.is_dir()) for folder in self.folders
+        )
+
+    def concerns(self, path: Path) -> bool:
+        """Whether a change of a path brings or changes a theme: a file of one, or a folder on the way to one."""
+        return path.parent in self.folders or any(path == folder or path in folder.parents for folder in self.folders)
+
     def find(self, name: str) -> Theme | None:
         """A theme by name; reads no more than the files that bear its name."""
         for folder in reversed(self.folders):
