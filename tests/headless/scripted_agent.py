@@ -27,7 +27,7 @@ from tui_agent.protocol.events import (
     ToolStarted,
 )
 from tui_agent.protocol.messages import TextBlock, Usage, UserMessage, user_message
-from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.reports import AgentRunReport, RunReason
 
 SESSION = "headless"
@@ -51,19 +51,21 @@ class ScriptedAgent:
         self.steered = asyncio.Event()
         self.running = False
         self.waiting_messages: list[UserMessage] = []
+        self.pending_calls: list[ApprovalRequest] = []
         self._questions: dict[str, asyncio.Future[ApprovalDecision]] = {}
         self._steps = 0
 
-    async def run(self, user_input: str, /) -> AgentRunReport:
+    async def run(self, user_input: str | None, /) -> AgentRunReport:
         self.running = True
-        self.prompts.append(user_input)
+        words = user_input or ""
+        self.prompts.append(words)
         self.aborted.clear()
         self.stopped.clear()
         self.steered.clear()
         part = self.parts.pop(0) if len(self.parts) > 1 else self.parts[0]
         try:
-            self.tell(RunStarted(input=user_input, trigger="prompt", model="scripted", mode=PermissionMode.ASK))
-            made = await part(self, user_input)
+            self.tell(RunStarted(input=words, trigger="prompt", model="scripted", mode=PermissionMode.ASK))
+            made = await part(self, words)
             self.tell(RunEnded(reason=made.reason, final_text=made.final_text, error=made.error, report=made))
             self.bus.publish(StatusChanged(status="idle"))
             return made

@@ -31,7 +31,7 @@ from tui_agent.protocol.events import (
     Warned,
 )
 from tui_agent.protocol.messages import Usage, UserMessage
-from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
 
 TEXT = HeadlessOptions("go")
@@ -237,6 +237,17 @@ async def test_the_last_run_decides_the_exit_code() -> None:
     )
 
     assert (code, agent.prompts) == (0, ["one", "two"])
+
+
+async def test_calls_that_waited_when_the_program_ended_come_before_the_first_prompt() -> None:
+    agent = ScriptedAgent(answering())
+    agent.pending_calls = [ApprovalRequest(call_id="c1", digest="d", tool="write", args={})]
+
+    async with Program(agent, TEXT) as program:
+        program.end_input()
+        await program.rest()
+
+    assert agent.prompts == ["", TEXT.prompt]
 
 
 async def test_a_run_that_cannot_begin_is_a_failure_with_its_reason() -> None:

@@ -6,19 +6,24 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.session.folded import same_conversation
+from tests.session.played_sessions import SESSION, PlayedRun, Player, played_sessions
 from tests.session.real_agents import AskingPolicy, agent_for, bus_for, recorded, said
-from tests.support.transcripts import validate_events
+from tests.support.transcripts import validate_events, validate_history
 from tui_agent.agent import AgentLoop
 from tui_agent.context import ConversationHistory
 from tui_agent.execution import ApprovalGate, ExecutionOptions, Parallel, Sequential
 from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, SessionRepaired, ToolEnded, ToolStarted
+from tui_agent.protocol.messages import TextBlock, ToolResultMessage
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.providers import ScriptedProvider
 from tui_agent.providers.scripted_provider import Step, call, reply
-from tui_agent.session import SessionStore, StoredSession
+from tui_agent.session import SessionStore, StoredSession, open_end, unfinished
 
 APPROVE, DENY = ApprovalDecision(decision="approve"), ApprovalDecision(decision="deny", note="not any more")
 
@@ -260,3 +265,35 @@ async def test_an_input_in_their_place_leaves_them_answered_and_not_run(desk: De
     assert agent.pending_calls == ()
     roles = [message.role for message in agent.history.messages()]
     assert roles == ["user", "assistant", "tool_result", "user", "assistant"]
+
+
+@given(played_sessions, st.data())
+def test_wherever_a_session_broke_off_its_open_end_is_a_conversation_with_just_these_calls_open(
+    script: tuple[PlayedRun, ...], data: st.DataObject
+) -> None:
+    bus = EventBus(Origin(session_id=SESSION))
+    with bus.subscribe(merge=False) as heard:
+        player = Player(bus)
+        player.begin()
+        player.play(script)
+        told = heard.drain()
+    asking = [place for place, envelope in enumerate(told, 1) if isinstance(envelope.event, ApprovalRequested)]
+    part = told[: data.draw(st.sampled_from(asking or [len(told)]))]
+
+    end = open_end(part)
+
+    if end is None:
+        return
+    history = ConversationHistory(end.messages)
+    assert [call.id for call in history.open_calls] == [call.call_id for call in end.calls]
+    assert any(call.request is not None and call.fate == "not_started" for call in end.calls)
+    for opened in history.open_calls:
+        history.append(ToolResultMessage(call_id=opened.id, tool_name=opened.name, content=(TextBlock(text="done"),)))
+    validate_history(history.messages())
+    closing = unfinished(part, {call.call_id for call in end.calls}).closing
+    closed = [*part, *(Envelope(each.event, part[-1].seq + 1, 0, 0.0, each.origin) for each in closing)]
+    again = open_end(closed)
+    assert again is not None
+    assert [(call.call_id, call.request is not None) for call in again.calls] == [
+        (call.call_id, call.request is not None) for call in end.calls
+    ]

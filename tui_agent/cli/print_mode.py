@@ -27,7 +27,7 @@ def run_print_mode(options: LaunchOptions) -> int:
 
 
 async def _run(options: LaunchOptions, headless: HeadlessOptions) -> int:
-    async with assembled(options, watched=headless.interactive) as engine:
+    async with assembled(options, watched=headless.interactive, takes_up=headless.interactive) as engine:
         return await with_live_settings(
             engine, options, lambda: run_headless(engine.loop, engine.bus, headless, keep=engine.keep)
         )

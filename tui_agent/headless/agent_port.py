@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tui_agent.protocol.messages import UserMessage
-from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.reports import AgentRunReport
 
 
@@ -21,8 +21,13 @@ class Agent(Protocol):
         """Messages that are in no conversation yet."""
         ...
 
-    async def run(self, user_input: str, /) -> AgentRunReport:
-        """Handles one input to its end."""
+    @property
+    def pending_calls(self) -> Sequence[ApprovalRequest]:
+        """Calls that wait for a person, here or since the program ended."""
+        ...
+
+    async def run(self, user_input: str | None, /) -> AgentRunReport:
+        """Handles one input to its end; None: what waited when the program ended."""
         ...
 
     def steer(self, text: str, /) -> UserMessage:

@@ -188,15 +188,21 @@ class _Service:
         asyncio.get_running_loop().call_later(LAST_WORDS_PATIENCE, self._output.abandon)
 
     async def _run_prompts(self) -> None:
+        """Runs one prompt after another; calls that waited for a person when the program ended come first."""
+        if self._agent.pending_calls:
+            await self._run(None)
         while (prompt := await self._prompts.next()) is not None:
             asyncio.get_running_loop().call_soon(self._prompts.mark_begun)
-            self._failure = ExitCode.DONE
-            try:
-                await self._agent.run(prompt)
-            except TuiAgentError as error:
-                self._failure = ExitCode.USAGE if isinstance(error, ConfigurationError) else ExitCode.FAILED
-                self._listener.sum_up(_failed_report(prompt, str(error)), self._failure)
-                self._bus.publish(Failed(code="run_failed", text=str(error)))
+            await self._run(prompt)
+
+    async def _run(self, prompt: str | None) -> None:
+        self._failure = ExitCode.DONE
+        try:
+            await self._agent.run(prompt)
+        except TuiAgentError as error:
+            self._failure = ExitCode.USAGE if isinstance(error, ConfigurationError) else ExitCode.FAILED
+            self._listener.sum_up(_failed_report(prompt or "", str(error)), self._failure)
+            self._bus.publish(Failed(code="run_failed", text=str(error)))
 
     async def _take_orders(self, stdin: int) -> None:
         lines = LineInput(stdin)
