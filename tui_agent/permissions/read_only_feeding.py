@@ -10,7 +10,10 @@ from collections.abc import Sequence
 
 from .path_resolution import is_within
 from .read_only_check import own_name, read_only_use
-from .read_only_find import find_roots, finds_only_files
+from .read_only_find import EXEC_ACTIONS, find_roots, finds_only_files
+from .read_only_git import git_words
+from .read_only_options import sort_options
+from .read_only_table import read_only_command
 from .shell_syntax import UNKNOWN, SimpleCommand, names
 
 MAX_NAMES = 5_000
@@ -21,7 +24,17 @@ _FEEDABLE = names("cat egrep fgrep file grep head ls md5sum nl sha1sum sha256sum
 _COUNTING = names("ls stat wc md5sum sha1sum sha256sum")
 """Those that do not show what is in a file."""
 _UNSAFE_NAME = re.compile(r"-|.*[\s'\"\\]", re.DOTALL)
-_LISTING = re.compile(r"-[rinwFEsSuUH]*l[rinwFEsSuUH]*\Z|--files\Z|--files-with-matches\Z")
+_PRINTS_MORE = EXEC_ACTIONS | names("-printf -ls")
+"""What makes `find` print something else than the paths it comes upon."""
+_LISTS = names("-l --files-with-matches --files")
+"""Options with which `grep` and `rg` print nothing but paths."""
+_LISTS_ALL_THE_SAME = names(
+    "-r -i -w -x -F -E -P -G -s -S -u -I -H -U -a -e -g -t -T -0 -Z --null --recursive --ignore-case --smart-case "
+    "--case-sensitive --word-regexp --line-regexp --fixed-strings --extended-regexp --perl-regexp --regexp --glob "
+    "--iglob --type --type-not --include --exclude --exclude-dir --hidden --no-ignore --max-depth --sort "
+    "--no-messages --no-config"
+)
+"""Options beside which they still do."""
 _FILE = re.compile(rf".*/{UNKNOWN}\Z", re.DOTALL)
 
 
@@ -59,15 +72,25 @@ def _listed_roots(feeder: Sequence[str], *, shows: bool) -> tuple[tuple[str, ...
     use = read_only_use(feeder, SimpleCommand("", ()))
     if use is None:
         return None
-    given = set(feeder[1:])
-    if name == "find" and given.isdisjoint(("-printf", "-ls")) and "-exec" not in given:
+    if name == "find" and _PRINTS_MORE.isdisjoint(feeder):
         return find_roots(feeder), not finds_only_files(feeder)
-    lists = any(_LISTING.match(word) for word in given)
-    if name in ("rg", "grep") and lists:
-        return use.trees or use.paths, False
-    if name == "git" and "ls-files" in given and not shows:
+    if name in ("rg", "grep") and _only_lists(name, feeder):
+        roots = use.trees or use.paths
+        return (roots, False) if roots else None
+    words = git_words(feeder) if name == "git" else None
+    if words is not None and words.words[:1] == ("ls-files",) and words.directory is None and not shows:
         return (".",), False
     return None
+
+
+def _only_lists(name: str, feeder: Sequence[str]) -> bool:
+    command = read_only_command(name)
+    options = sort_options(command, feeder[1:]) if command else None
+    if options is None or "-" in options.operands or not options.has(*_LISTS):
+        return False
+    if name == "rg" and options.has("-r"):
+        return False  # There it stands for another text in place of what was found.
+    return all(option in _LISTS or option in _LISTS_ALL_THE_SAME for option in options.given)
 
 
 def _has_plain_names(root: str, *, may_be_links: bool) -> bool:
