@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
+from urllib.parse import urlsplit
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_object
@@ -28,6 +29,16 @@ PROJECT_FILE = Path(".tui-agent") / "config.toml"
 
 NEVER_FROM_PROJECT = ("base_url", "permissions.mode", "permissions.rule_resolution")
 """Settings that would let a project send the key elsewhere, or loosen what is asked."""
+
+
+def is_web_address(text: str) -> bool:
+    """Whether requests could be sent there: a server that speaks http or https."""
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and not re.search(r"\s", text)
+    except ValueError:
+        return False
+
 
 LayerName = Literal["defaults", "user", "project", "environment", "options"]
 
@@ -87,6 +98,13 @@ class Settings(_Section):
     budget: BudgetSettings = BudgetSettings()
     permissions: PermissionSettings = PermissionSettings()
     ui: UiSettings = UiSettings()
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_address(cls, value: str | None) -> str | None:
+        if value is not None and not is_web_address(value):
+            raise ValueError(f"{value!r} is no address such as https://host/path")
+        return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,9 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, 
         (["--max-steps", "0"], "--max-steps"),
         (["--tool-timeout", "0"], "--tool-timeout"),
         (["--tool-timeout", "soon"], "--tool-timeout"),
+        (["--record", "x"], "no such option: --record\n"),
+        (["--base-url", "foo bar", "-p", "x"], "'foo bar' is no address such as https://host/path"),
+        (["--deny", "bsh(rm:*)", "-p", "x", "--demo"], "names no tool; did you mean bash?"),
         (["--cwd", "/nowhere/at/all"], "/nowhere/at/all"),
         (["--output-format", "jsn", "-p", "x"], "(did you mean json?)"),
         (["--output-format", "json"], "--output-format goes with -p"),
@@ -51,6 +54,38 @@ def test_a_usage_error_is_one_line_that_names_it_and_nothing_happens(
     assert words in error
     assert error.count("\n") == 1
     assert list(clean_environment.rglob("*.jsonl")) == []
+
+
+def test_an_endpoint_of_the_environment_that_is_no_address_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "localhost:8080")
+
+    code, _, error = run(capsys, "-p", "hello")
+
+    assert code == 2
+    assert "ANTHROPIC_BASE_URL: 'localhost:8080'" in error
+
+
+def test_in_a_directory_that_is_gone_it_says_so(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+
+    for arguments in (["-p", "hello", "--demo"], ["doctor"], ["tools", "list"]):
+        code, _, error = run(capsys, *arguments)
+        assert code == 2
+        assert "no longer there" in error
+        assert error.count("\n") == 1
+    assert run(capsys, "--version")[0] == 0
+
+
+def test_help_names_the_version_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--version" in run(capsys, "--help")[1]
+    assert run(capsys, "--demo", "--version")[1] == f"tui-agent {__version__}\n"
 
 
 def test_without_a_key_it_says_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:

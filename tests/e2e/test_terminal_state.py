@@ -156,3 +156,19 @@ def test_it_sleeps_and_wakes_with_the_screen_as_it_was(desk: Desk) -> None:
         app.type("exit\r")
         assert app.wait_for_end() == 0
         assert app.left_behind == []
+
+
+def test_a_theme_that_was_misspelt_starts_nothing(desk: Desk) -> None:
+    with desk.app("--demo", "--theme", "drak") as app:
+        assert app.wait_for_end() == 2
+        assert "there is no theme 'drak'; did you mean dark?" in app.screen.text
+        assert ALTERNATE_SCREEN not in app.screen.modes
+
+
+def test_where_the_screen_would_go_into_a_file_it_says_so(desk: Desk) -> None:
+    with desk.shell() as shell:
+        shell.wait_for("shell> ")
+        shell.type("tui-agent --demo 2>errors; echo ended with $?")
+        shell.press("enter")
+        shell.wait_for("ended with 2")
+    assert "standard error is none" in (desk.work / "errors").read_text("utf-8")

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.settings import is_web_address
+
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
@@ -15,10 +18,17 @@ class Credentials:
 
     @classmethod
     def of_environment(cls, environment: Mapping[str, str], base_url: str | None) -> "Credentials":
-        """`ANTHROPIC_API_KEY`, else `ANTHROPIC_AUTH_TOKEN`; the endpoint: the settings', else `ANTHROPIC_BASE_URL`."""
+        """`ANTHROPIC_API_KEY`, else `ANTHROPIC_AUTH_TOKEN`; the endpoint: the settings', else `ANTHROPIC_BASE_URL`.
+
+        Raises:
+            ConfigurationError: the endpoint of the environment is no address.
+        """
         key = environment.get("ANTHROPIC_API_KEY") or None
         token = None if key else environment.get("ANTHROPIC_AUTH_TOKEN") or None
-        return cls(key, token, base_url or environment.get("ANTHROPIC_BASE_URL") or None)
+        endpoint = base_url or environment.get("ANTHROPIC_BASE_URL") or None
+        if endpoint is not None and not is_web_address(endpoint):
+            raise ConfigurationError(f"ANTHROPIC_BASE_URL: {endpoint!r} is no address such as https://host/path")
+        return cls(key, token, endpoint)
 
     @property
     def usable(self) -> bool:

@@ -1,6 +1,7 @@
 """The full-screen app: an engine with a person in front of it."""
 
 import asyncio
+import difflib
 import logging
 import os
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 from tui_agent.agent import AgentLoop
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.messages import is_object
 from tui_agent.session import SessionStore
 from tui_agent.settings import Locations
 from tui_agent.ui.app import TuiAgentApp
@@ -20,6 +22,7 @@ from tui_agent.ui.bridge import AgentBridge
 from tui_agent.ui.screens.trust import TrustMatter
 from tui_agent.ui.session_picker import SessionPicker
 from tui_agent.ui.surroundings import Place, Surroundings
+from tui_agent.ui.themes import ThemeShelf, shipped_themes
 from tui_agent.ui.trust_question import TrustQuestion
 
 from .assembly import assembled, prepare_settings
@@ -38,9 +41,13 @@ def run_interactive(options: LaunchOptions) -> int:
     Raises:
         ConfigurationError: there is no terminal, or something in the configuration is wrong.
     """
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise ConfigurationError("the full-screen app needs a terminal; use -p for a run without one")
+    # Textual draws on standard error.
+    for name, stream in (("input", sys.stdin), ("output", sys.stdout), ("error", sys.stderr)):
+        if not stream.isatty():
+            words = f"the full-screen app needs a terminal, and standard {name} is none; use -p for a run without one"
+            raise ConfigurationError(words)
     locations, loaded = prepare_settings(options)
+    _refuse_unknown_theme(options, locations)
     log_to_file(locations, verbose=options.verbose)
     if not options.trust and not _settle_trust(options.cwd, locations, loaded.settings.ui.theme):
         return 0
@@ -50,6 +57,22 @@ def run_interactive(options: LaunchOptions) -> int:
             return 0
         options = replace(options, resume=chosen)
     return asyncio.run(_run(options))
+
+
+def _refuse_unknown_theme(options: LaunchOptions, locations: Locations) -> None:
+    """A misspelt `--theme` is a usage error; one in a settings file is told on the screen.
+
+    Raises:
+        ConfigurationError: no theme has the name.
+    """
+    chosen = options.settings.get("ui")
+    name = chosen.get("theme") if is_object(chosen) else None
+    shelf = ThemeShelf((shipped_themes(), locations.user_themes_dir))
+    if isinstance(name, str) and shelf.find(name) is None:
+        shelf.read_all()
+        near = difflib.get_close_matches(name, shelf.names, n=1)
+        known = f"did you mean {near[0]}?" if near else f"there are {', '.join(shelf.names)}"
+        raise ConfigurationError(f"--theme: there is no theme {name!r}; {known}")
 
 
 def _settle_trust(folder: Path, locations: Locations, theme: str) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from tui_agent import __version__
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode, Verdict
 
@@ -54,6 +55,7 @@ _MODES = tuple(mode.value for mode in PermissionMode)
 @_option("--include-deltas", is_flag=True, help="With stream-json: also deltas and output as they come.")
 @_option("--trust", is_flag=True, help="Apply this folder's own settings for this run, but for its allow rules.")
 @_option("--verbose", is_flag=True, help="Write a debug log.")
+@click.version_option(__version__, prog_name="tui-agent", message="%(prog)s %(version)s")
 def launch(**values: Any) -> int:
     """Starts the agent in the current directory; PROMPT, if given, is sent at once."""
     options = _options_of(values)

@@ -4,6 +4,7 @@ Nothing heavy is imported here or for `--version` and `--help`; each command imp
 """
 
 import difflib
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -82,6 +83,10 @@ def run_program(arguments: Sequence[str]) -> int:
         return _refuse(_in_one_line(error))
     except TuiAgentError as error:
         return _refuse(str(error))
+    except FileNotFoundError:
+        if _is_somewhere():
+            raise
+        return _refuse("the directory you are in is no longer there; go to another, or name one with --cwd")
     except KeyboardInterrupt:
         return INTERRUPTED
     return result if isinstance(result, int) else 0
@@ -92,11 +97,20 @@ def _refuse(message: str) -> int:
     return USAGE_ERROR
 
 
+def _is_somewhere() -> bool:
+    """Whether the current directory still exists."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def _in_one_line(error: click.ClickException) -> str:
     """What is wrong and the nearest right form."""
     if isinstance(error, click.NoSuchOption):
         known = [name for parameter in (error.ctx.command.params if error.ctx else []) for name in parameter.opts]
-        near = difflib.get_close_matches(error.option_name, known, n=1)
+        near = difflib.get_close_matches(error.option_name, known, n=1, cutoff=0.7)
         hint = f" (did you mean {near[0]}?)" if near else ""
         return f"no such option: {error.option_name}{hint}"
     message = error.format_message()
