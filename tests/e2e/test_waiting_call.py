@@ -1,0 +1,49 @@
+"""A call that waits for a person survives the kill of its process: the question is there again and runs that call."""
+
+import pytest
+
+from tests.support.server_process import ServerProcess
+
+from .desk import Desk
+from .script import bodies_of, calls, results_in, says
+from .test_headless import WRITE, piped
+
+pytestmark = pytest.mark.e2e
+
+
+def test_the_question_is_asked_again_and_its_answer_writes_the_file(desk: Desk) -> None:
+    with piped(desk, [calls(WRITE)], "--session", "talk", "write it") as (program, _):
+        before = program.hear("approval.requested")["data"]
+        program.process.kill()
+        program.process.wait()
+    assert not (desk.work / "new.txt").exists()
+
+    with piped(desk, [says("Written.")], "--resume", "talk") as (program, server):
+        again = program.hear("approval.requested")["data"]
+        program.tell(type="approval", request_id=again["request_id"], decision="approve")
+        ended = program.hear("run.ended")["data"]
+        assert program.end() == 0
+        (asked,) = bodies_of(server)
+
+    assert (again["call_id"], again["digest"]) == (before["call_id"], before["digest"])
+    assert again["request_id"] != before["request_id"]
+    assert (desk.work / "new.txt").read_text() == "x\n"
+    assert (ended["reason"], ended["final_text"]) == ("done", "Written.")
+    assert len(results_in(asked)) == 1
+
+
+def test_the_dialog_is_there_again_on_the_screen(desk: Desk) -> None:
+    with ServerProcess([calls(WRITE), says("Written.")], desk.root) as server:
+        with desk.app_on(server, "--session", "talk", "write it") as app:
+            app.wait_for_question("write")
+            app.process.kill()
+            app.wait_for_end()
+        assert not (desk.work / "new.txt").exists()
+
+        with desk.app_on(server, "--resume", "talk") as app:
+            app.wait_for_question("write")
+            app.press("y")
+            app.wait_for_words("Written.")
+            app.quit()
+
+    assert (desk.work / "new.txt").read_text() == "x\n"
