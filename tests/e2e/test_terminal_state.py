@@ -167,7 +167,7 @@ def test_a_theme_that_was_misspelt_starts_nothing(desk: Desk) -> None:
 
 def test_where_the_screen_would_go_into_a_file_it_says_so(desk: Desk) -> None:
     with desk.shell() as shell:
-        shell.wait_for("shell> ")
+        shell.wait_for("shell>")
         shell.type("tui-agent --demo 2>errors; echo ended with $?")
         shell.press("enter")
         shell.wait_for("ended with 2")
