@@ -1,4 +1,4 @@
-"""A directory in which commands really run, and a look at what they did there.
+"""A directory in which commands really run, and a look at what they did there and what they showed.
 
 Whatever runs has no privileges, no network to speak of and little time. A program called `canary` tells that it ran;
 it is what every setting of the repository names that could start a program.
@@ -16,6 +16,8 @@ from pathlib import Path
 
 from tui_agent.tools.child_environment import child_environment, with_read_only_git
 
+SECRET = "nobody-may-read-this"
+"""Stands in a file beside the workspace, `../secret.txt`."""
 SECONDS = 5.0
 """How long one command may run."""
 _NOBODY = 65_534
@@ -47,16 +49,20 @@ class CanaryCage:
         )
         self._account = {"user": _NOBODY, "group": _NOBODY, "extra_groups": ()} if os.geteuid() == 0 else {}
         (place / "home").mkdir()
+        (place / "secret.txt").write_text(f"{SECRET}\n", "utf-8")
+        self._output = place / "output"
         self.rebuild()
 
     def rebuild(self) -> None:
         """Puts everything back as it was."""
         shutil.rmtree(self.work, ignore_errors=True)
         self._log.unlink(missing_ok=True)
+        self._output.write_bytes(b"")
         (self.work / "sub").mkdir(parents=True)
         for name in ("a.txt", "b.txt", "sub/c.txt", "a b", "-n"):
             (self.work / name).write_text(f"x {name}\ncanary\n", "utf-8")
         (self.work / "link").symlink_to("a.txt")
+        (self.work / "out").symlink_to("../secret.txt")
         for name in ("canary", "ls", "git"):
             shutil.copy(self._programs / "canary", self.work / name)
         self._make_repository()
@@ -66,10 +72,11 @@ class CanaryCage:
         self._before = self._state()
 
     def changed_by(self, commands: Sequence[str]) -> bool:
-        """Runs the commands, one after the other; whether they left a trace. Call `rebuild` then."""
+        """Runs the commands; whether they left a trace or showed the secret. Call `rebuild` then."""
+        self._output.write_bytes(b"")
         for command in commands:
             self._run(command)
-        return self._log.exists() or self._state() != self._before
+        return self._log.exists() or self._shows_secret() or self._state() != self._before
 
     def culprits(self, commands: Sequence[str]) -> list[str]:
         """Which of the commands leave a trace, with what they do, each run alone; empty if none does."""
@@ -88,7 +95,10 @@ class CanaryCage:
         told = self._log.read_text("utf-8", "replace") if self._log.exists() else ""
         now = self._state()
         names = sorted(name for name in {*now, *self._before} if now.get(name) != self._before.get(name))
-        return f"canary: {told!r}, changed: {names}"
+        return f"canary: {told!r}, changed: {names}, secret shown: {self._shows_secret()}"
+
+    def _shows_secret(self) -> bool:
+        return SECRET.encode() in self._output.read_bytes()
 
     def _make_repository(self) -> None:
         """A repository of one commit whose settings name the canary wherever they can."""
@@ -113,16 +123,17 @@ class CanaryCage:
 
     def _run(self, command: str) -> None:
         """Runs one command as the tool would."""
-        process = subprocess.Popen(
-            ("/bin/bash", "--noprofile", "--norc", "-c", "--", command),
-            cwd=self.work,
-            env=self._environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            **self._account,
-        )
+        with self._output.open("ab") as output:
+            process = subprocess.Popen(
+                ("/bin/bash", "--noprofile", "--norc", "-c", "--", command),
+                cwd=self.work,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                **self._account,
+            )
         try:
             with suppress(subprocess.TimeoutExpired):
                 process.wait(SECONDS)

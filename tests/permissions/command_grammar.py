@@ -1,7 +1,8 @@
 """Random shell commands: a grammar of what people and attackers write, and mutations of its texts.
 
 Everything that changes something in here is harmless: it makes, changes or removes a file of the empty directory it
-runs in, or runs `canary`, a program that only tells that it ran.
+runs in, or runs `canary`, a program that only tells that it ran. Beside that directory is `secret.txt`, to which `out`
+leads.
 """
 
 from hypothesis import strategies as st
@@ -20,6 +21,8 @@ _FILES = (
     "link",
     "$f",
     "-n",
+    "../secret.txt",
+    "out",
 )
 _READS = (
     "ls", "ls -la", "cat {}", "head -n 2 {}", "tail -n1 {}", "wc -l {}", "grep -n x {}", "grep -r x .", "sort {}",
@@ -33,6 +36,12 @@ _READS = (
     "file {}", "md5sum {}", "base64 {}", "column {}",
 )  # fmt: skip
 _CHANGES = (
+    "cat ../secret.txt", "cat out", "grep -R nobody .", "echo ../secret.txt | xargs cat", "find . | xargs cat",
+    "ls -L out", "find . -type f -exec echo ../secret.txt \\; | xargs cat",
+    "grep -l --label=../secret.txt x - < a.txt | xargs cat", "git grep --no-index nobody ..",
+    "git diff --no-index a.txt ../secret.txt", "sort --files0-from=../secret.txt", "cat $(echo ../secret.txt)",
+    "for x in ../secret.txt; do cat $x; done", "cd .. && cat secret.txt", "diff -r . ..", "cat <out",
+    "cd sub; cat ../../secret.txt", "rg --follow nobody", "find -L . -type f", "tar cf - out", "grep -f out a.txt",
     "canary", "./canary", "sub/../canary", "touch {}", "rm -f {}", "mv {} b.txt", "cp a.txt {}", "mkdir {}",
     "ln -s a.txt {}", "tee {}", "echo x > {}", "echo x >> {}", "echo x >| {}", "echo x &> {}", "cat <> {}", ": > new",
     "> {}", "sed -i s/a/b/ {}", "sed -n 'w new' {}", "sed 's/a/b/w new' a.txt", "sed '1e canary' a.txt",
