@@ -19,6 +19,8 @@ MAX_ROOTS = 8
 
 _NUMBER = re.compile(r"-\d+\Z")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=", re.DOTALL)
+_CLEARING = re.compile(r"-\Z|-[0v]*[iu]|--(?:ignore-environment|unset)")
+"""Options of `env` that take variables away."""
 _EXEC_ACTIONS = ("-exec", "-execdir", "-ok", "-okdir")
 _SCRIPT_OPTIONS = {"su": "c", "script": "c", "runuser": "c", "flock": "c", "nix-shell": "run", "npm": "c", "npx": "c"}
 
@@ -102,6 +104,7 @@ def _unwrapped(command: SimpleCommand, name: str, wrapper: Wrapper, at: int) -> 
         return None
     script = _script_option(command, name)
     directory: Word | None = None
+    clears = False
     while at < len(words):
         taken = _option_words(words[at], wrapper)
         if taken == 0:
@@ -109,6 +112,8 @@ def _unwrapped(command: SimpleCommand, name: str, wrapper: Wrapper, at: int) -> 
         if taken < 0 or at + taken > len(words) or not all(_is_settled(word) for word in words[at : at + taken]):
             return _hidden(script)
         directory = _directory(name, words[at : at + taken]) or directory
+        # What makes git harmless for a command that only reads stands in the environment.
+        clears = clears or (name == "env" and bool(_CLEARING.match(words[at].value)))
         at += taken
         if words[at - 1].value == "--":
             break
@@ -127,7 +132,7 @@ def _unwrapped(command: SimpleCommand, name: str, wrapper: Wrapper, at: int) -> 
             break
         assignments.append(Assignment(match.group(1), Word(words[at].value[match.end() :]), words[at].text))
         at += 1
-    is_transparent = wrapper.is_transparent and is_trusted_name(command.name)
+    is_transparent = wrapper.is_transparent and is_trusted_name(command.name) and not clears
     inners: tuple[Inner, ...] = ()
     if inner_words := words[at:]:
         if wrapper.is_open:
