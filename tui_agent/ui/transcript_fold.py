@@ -227,8 +227,9 @@ class TranscriptFold:
         self._add(part)
 
     def _told_last(self, text: str) -> bool:
-        """Whether one of the last parts already says so."""
-        return any(text in part.text or part.text in text for part in self.transcript.parts[-3:] if _is_error(part))
+        """Whether one of the last parts already says so: an error, or the notice that a person ended the run."""
+        last = [part for part in self.transcript.parts[-3:] if isinstance(part, NotePart)]
+        return any(text in part.text or (_is_error(part) and part.text in text) for part in last)
 
     def _follows(self, *kinds: type[Part]) -> bool:
         """Whether the last part is of one of these kinds, so that the next one stands right under it, or does not."""
