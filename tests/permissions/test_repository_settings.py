@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.permissions import is_read_only_command
+from tests.support.sample_tools import sample_tools
+from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule, is_read_only_command
 from tui_agent.permissions.repository_settings import starts_programs
 
 
@@ -139,3 +140,31 @@ def test_a_tower_of_repositories_is_not_climbed(repository: Path) -> None:
         (repository / f"r{number}" / ".git").mkdir(parents=True)
 
     assert starts_programs(str(repository)) == "more repositories inside than can be looked at"
+
+
+@pytest.mark.parametrize(
+    "text", ["[core]\n\tfsmonitor = evil\n", "[core]\n\thooksPath = evil\n", "[gpg]\n\tprogram = evil\n", "hook"]
+)
+def test_what_is_switched_off_for_reading_counts_where_other_commands_run_beside_it(
+    repository: Path, text: str
+) -> None:
+    if text == "hook":
+        (repository / ".git" / "hooks" / "post-index-change").touch()
+    else:
+        configure(repository, text)
+
+    def decide(command: str, mode: str = "ask") -> str:
+        policy = PermissionPolicy(repository, rules=[Rule.parse("allow", "bash(make)")], mode=PermissionMode(mode))
+        return policy.check(sample_tools(repository)["bash"], {"command": command}).decision
+
+    assert decide("git status") == "allow"
+    assert decide("make && git status") == "ask"
+    assert decide("make && git status", "allow") == "allow"
+    assert decide("make && ls") == "allow"
+
+
+def test_an_ordinary_repository_is_no_matter_there_either(repository: Path) -> None:
+    configure(repository, "[core]\n\tfsmonitor = true\n[user]\n\tname = x\n")
+    policy = PermissionPolicy(repository, rules=[Rule.parse("allow", "bash(make)")])
+
+    assert policy.check(sample_tools(repository)["bash"], {"command": "make && git status"}).decision == "allow"

@@ -12,3 +12,10 @@ def test_what_reads_inside_the_workspace_only_reads(desk: Desk) -> None:
     assert not is_read_only_command("make", desk.root)
     assert not is_read_only_command("ls \x00", desk.root)
     assert not is_read_only_command("echo \ud800", desk.root)
+
+
+def test_places_that_may_be_read_like_the_workspace(desk: Desk) -> None:
+    kept = desk.root.parent / "outside"
+
+    assert not is_read_only_command(f"cat {kept}/secret.txt && git status", desk.root)
+    assert is_read_only_command(f"cat {kept}/secret.txt && git status", desk.root, (kept,))

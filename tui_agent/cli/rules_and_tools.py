@@ -25,8 +25,11 @@ def built_in_tools(root: Path, spool_dir: Path | None = None) -> list[Tool]:
         root: the workspace.
         spool_dir: where long output goes; a directory of the system's, made when needed, if not given.
     """
-    workspace = Workspace(root, spool_dir=spool_dir or Path(tempfile.gettempdir()) / "tui-agent-spool")
-    return default_tools(workspace, is_read_only_command=lambda command: is_read_only_command(command, root))
+    kept = spool_dir or Path(tempfile.gettempdir()) / "tui-agent-spool"
+    return default_tools(
+        Workspace(root, spool_dir=kept),
+        is_read_only_command=lambda command: is_read_only_command(command, root, (kept,)),
+    )
 
 
 def tool_finder(root: Path) -> Callable[[str], Tool | None]:

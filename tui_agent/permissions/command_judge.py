@@ -61,7 +61,11 @@ class CommandJudge:
             return PermissionDecision(
                 decision="allow", source="read_only", reason="there is nothing to run", trace=tuple(trace)
             )
-        return decision_of(case.parts, trace, case.targets)
+        decision = decision_of(case.parts, trace, case.targets)
+        if decision.decision == "allow" and any(part.deciding.source != "read_only" for part in case.parts):
+            case.look_at_repositories()
+            return decision_of(case.parts, trace, case.targets)
+        return decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,7 @@ class _Case:
     def __init__(self, paths: PathJudge, tool: str, mode: PermissionMode, trace: list[str]) -> None:
         self.parts: list[PartFindings] = []
         self.targets: list[str] = []
+        self._repositories: dict[str, str] = {}
         self.expander = Expander()
         self._paths = paths
         self._rules = paths.rules
@@ -110,6 +115,15 @@ class _Case:
                 case ForEach():
                     if not is_own_variable(step.command.variable):
                         self._other(step.command.text, f"setting {step.command.variable}", vouch)
+
+    def look_at_repositories(self) -> None:
+        """Judges git commands that only read once more, because others run beside them: a command that does not only
+        read runs without what protects git from a repository's settings."""
+        for repository, text in self._repositories.items():
+            if setting := starts_programs(repository, is_protected=False):
+                self._trace.append(f"git: beside other commands, this may start a program: {setting}")
+                what = f"`{_short(text)}`, for which the repository may start a program,"
+                self._note(text, [by_mode(self._mode, "effect", what)])
 
     # --- pieces that are no commands ----------------------------------------------------------------------------------
 
@@ -153,6 +167,12 @@ class _Case:
         is_harmless = sets_only_harmless(command.assignments)
         is_reading = is_harmless and all(found.use is not None for found in in_places)
         by_words = self._by_words(command, wrapping, ruling, permit, is_reading=is_reading)
+        if by_words.source == "read_only":
+            self._repositories |= {
+                self._paths.book.look(found.use.repository, found.directory).resolved: command.text
+                for found in in_places
+                if found.use is not None and found.use.repository is not None and found.directory is not None
+            }
         paths = PathFindings(self._paths, self._mode, self._trace, permit, by_words, self._looks, [by_words])
         if permit and not permit.spells_assignments and not is_harmless:
             set_names = ", ".join(assignment.name for assignment in command.assignments)

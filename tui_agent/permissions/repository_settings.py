@@ -19,16 +19,23 @@ MAX_INDEX_BYTES = 50_000_000
 _HEADER = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:\\.|[^"\\])*)")?\s*\](.*)\Z', re.DOTALL)
 _KEY = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=(.*))?\Z", re.DOTALL)
 _SETTING_FREE = re.compile(r"\s*(?:[#;].*)?\Z")
+_READING_HOOK = "post-index-change"
+"""The one hook that commands set off which only read."""
 _HARMLESS_DIFF = frozenset(("xfuncname", "funcname", "wordregex", "binary", "algorithm", "cachetextconv"))
 _LFS = {"clean": "git-lfs clean -- %f", "smudge": "git-lfs smudge -- %f", "process": "git-lfs filter-process"}
 _NESTED_MODE = b"\x00\x00\xe0\x00"
 """How an index marks a repository inside the repository."""
 
 
-def starts_programs(directory: str) -> str | None:
+def starts_programs(directory: str, *, is_protected: bool = True) -> str | None:
     """The setting of the repository around a directory (or of one inside it) for which git would start a program.
 
-    None: there is none, or no repository.
+    Args:
+        directory: absolute, links followed.
+        is_protected: the command's environment switches off what can be switched off.
+
+    Returns:
+        None: there is none, or no repository.
     """
     waiting = [found for found in (_top_of(directory),) if found]
     seen: set[str] = set()
@@ -42,8 +49,11 @@ def starts_programs(directory: str) -> str | None:
         places = git_directories(top)
         for place in places:
             for name in ("config", "config.worktree"):
-                if setting := _in_file(os.path.join(place, name), is_linked=os.path.isfile(os.path.join(top, ".git"))):
+                path, is_linked = os.path.join(place, name), os.path.isfile(os.path.join(top, ".git"))
+                if setting := _in_file(path, is_linked=is_linked, is_protected=is_protected):
                     return setting
+            if not is_protected and os.path.lexists(hook := os.path.join(place, "hooks", _READING_HOOK)):
+                return hook
         if places:
             nested = _nested(places[0])
             if nested is None:
@@ -63,10 +73,10 @@ def _top_of(directory: str) -> str | None:
     return directory
 
 
-def _in_file(path: str, *, is_linked: bool) -> str | None:
+def _in_file(path: str, *, is_linked: bool, is_protected: bool) -> str | None:
     try:
         status = os.stat(path)
-        return _in_version(path, status.st_mtime_ns, status.st_size, status.st_ino, is_linked)
+        return _in_version(path, status.st_mtime_ns, status.st_size, status.st_ino, is_linked, is_protected)
     except FileNotFoundError:
         return None
     except OSError:
@@ -74,7 +84,7 @@ def _in_file(path: str, *, is_linked: bool) -> str | None:
 
 
 @lru_cache(maxsize=256)
-def _in_version(path: str, changed: int, size: int, inode: int, is_linked: bool) -> str | None:
+def _in_version(path: str, changed: int, size: int, inode: int, is_linked: bool, is_protected: bool) -> str | None:
     """The first setting of a file that starts a program; the file as it was at one time."""
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
         text = file.read()
@@ -89,7 +99,8 @@ def _in_version(path: str, changed: int, size: int, inode: int, is_linked: bool)
         if setting is None:
             return f"a line that is not known: {line.strip()[:80]}"
         key, value = setting.group(1).lower(), (setting.group(2) or "").strip()
-        if not _is_harmless(section, name, key, value, is_linked):
+        is_harmless = _is_harmless(section, name, key, value, is_linked)
+        if not is_harmless or not (is_protected or _starts_none(section, key, value)):
             return ".".join(part for part in (section, name, key) if part)
     return None
 
@@ -104,6 +115,14 @@ def _is_harmless(section: str, name: str, key: str, value: str, is_linked: bool)
         return key in _HARMLESS_DIFF if name or old_name else key != "external"
     # A work tree elsewhere would make files outside look like the repository's; a linked one names its own.
     return (head, key) != ("core", "worktree") or is_linked
+
+
+def _starts_none(section: str, key: str, value: str) -> bool:
+    """Whether a setting starts nothing where the environment switches nothing off."""
+    if (section, key) == ("core", "fsmonitor"):
+        return value.lower() in ("", "true", "false", "yes", "no", "on", "off", "0", "1")
+    is_program = section == "gpg" and key.endswith("program")
+    return not is_program and (section, key) != ("core", "hookspath") and key not in ("uploadpack", "partialclone")
 
 
 def _nested(place: str) -> tuple[str, ...] | None:

@@ -1,5 +1,6 @@
 """Whether a shell command only reads: the judgement of the policy, with no rules and in the mode that asks."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tui_agent.protocol.permissions import PermissionMode
@@ -10,8 +11,14 @@ from .path_judge import PathJudge
 from .rule_book import RuleBook
 
 
-def is_read_only_command(command: str, workspace: Path) -> bool:
-    """Whether a command is known to do nothing but read inside the workspace; never raises, says no when in doubt."""
-    book = PathBook(workspace)
+def is_read_only_command(command: str, workspace: Path, readable_paths: Sequence[Path] = ()) -> bool:
+    """Whether a command is known to do nothing but read; never raises, says no when in doubt.
+
+    Args:
+        command: byte for byte as it would run.
+        workspace: what it may read.
+        readable_paths: places outside that may be read like it.
+    """
+    book = PathBook(workspace, readable_paths=readable_paths)
     judge = CommandJudge(PathJudge(book, RuleBook((), book.workspace, book.root)))
     return judge.judge("bash", command, PermissionMode.ASK, []).decision == "allow"
