@@ -2,7 +2,8 @@
 
 Run by hand: `python -m tests.benchmarks.canaries [COMMANDS [SEED]]`. Commands come from the grammar of the short test
 (`tests/permissions/test_canaries.py`); each that is allowed runs in a directory full of canaries. Prints how many were
-tried, how many were allowed, and each that left a trace; exit code 1 if one did.
+tried, how many were allowed, and each that left a trace (a change, a canary that ran, a secret shown); exit code 1 if
+one did.
 """
 
 import sys
