@@ -2,6 +2,7 @@
 
 import asyncio
 import difflib
+import gc
 import logging
 import os
 import signal
@@ -112,6 +113,7 @@ async def _run(options: LaunchOptions) -> int:
             surroundings=Surroundings.of_environment(os.environ, reduced_motion=chosen.reduced_motion),
             log_file=engine.locations.log_dir / LOG_NAME,
         )
+        gc.freeze()  # What is loaded by now stays; looking through it again and again would cost every call and frame.
         with _leaving_on_signals(app):
             await with_live_settings(engine, options, app.run_async)
             await _run_over(engine.loop, engine.bus)
