@@ -78,6 +78,17 @@ async def test_a_person_answers_by_id_and_only_the_first_answer_counts() -> None
     assert len(asking.events(ApprovalResolved)) == 1
 
 
+async def test_a_front_end_can_say_that_nobody_answers_any_more() -> None:
+    gate = ApprovalGate(interactive=True)
+
+    def give_up() -> None:
+        assert gate.resolve("q_c", DENY, "nobody")
+
+    answer = await Asking(gate).answered_by(give_up)
+
+    assert (answer.decision.decision, answer.by) == ("deny", "nobody")
+
+
 async def test_an_approver_answers() -> None:
     async def approver(request: ApprovalRequest) -> ApprovalDecision:
         return APPROVE

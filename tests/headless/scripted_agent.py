@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from tui_agent.headless import HeadlessOptions, StandardStreams, run_headless
 from tui_agent.headless.pipes import LineInput
@@ -52,7 +52,7 @@ class ScriptedAgent:
         self.running = False
         self.waiting_messages: list[UserMessage] = []
         self.pending_calls: list[ApprovalRequest] = []
-        self._questions: dict[str, asyncio.Future[ApprovalDecision]] = {}
+        self._questions: dict[str, asyncio.Future[tuple[ApprovalDecision, Any]]] = {}
         self._steps = 0
 
     async def run(self, user_input: str | None, /) -> AgentRunReport:
@@ -98,11 +98,13 @@ class ScriptedAgent:
     def set_mode(self, mode: PermissionMode, by: str, /) -> None:
         self.said.append(("mode", f"{mode} by {by}"))
 
-    def resolve_approval(self, request_id: str, decision: ApprovalDecision, /) -> bool:
+    def resolve_approval(
+        self, request_id: str, decision: ApprovalDecision, /, by: Literal["user", "nobody"] = "user"
+    ) -> bool:
         question = self._questions.get(request_id)
         if question is None or question.done():
             return False
-        question.set_result(decision)
+        question.set_result((decision, by))
         return True
 
     async def call(
@@ -133,8 +135,7 @@ class ScriptedAgent:
         request_id = f"ask_{name}"
         self._questions[request_id] = asyncio.get_running_loop().create_future()
         self.tell(ApprovalRequested(request_id=request_id, call_id=call_id, digest="d", tool=name, args={}))
-        decision = answer or await self._questions[request_id]
-        by = "nobody" if answer else "user"
+        decision, by = (answer, "nobody") if answer else await self._questions[request_id]
         self.tell(
             ApprovalResolved(
                 request_id=request_id, call_id=call_id, decision=decision.decision, by=by, note=decision.note

@@ -36,8 +36,8 @@ def started(call_id: str, *, read_only: bool) -> ToolStarted:
     return ToolStarted(call_id=call_id, name="t", args={}, read_only=read_only)
 
 
-def stuck(*events: AgentEvent, depth: int = 0, abandoned: set[str] | None = None) -> bool:
-    questions = UnansweredQuestions(abandoned=abandoned or set())
+def stuck(*events: AgentEvent, depth: int = 0) -> bool:
+    questions = UnansweredQuestions()
     for event in events:
         questions.apply(Envelope(event, 1, 1, 1.0, Origin(depth=depth)))
     return questions.stuck
@@ -54,10 +54,6 @@ def test_the_last_calls_were_refused_for_want_of_an_answer(by: str) -> None:
 @pytest.mark.parametrize("by", ["user", "policy", "cancel"])
 def test_another_answer_is_an_answer(by: str) -> None:
     assert not stuck(RUN, STEP, resolved(by), ended("a", is_error=True))
-
-
-def test_a_question_that_was_abandoned_counts_whoever_denied_it() -> None:
-    assert stuck(RUN, STEP, resolved("user"), ended("a", is_error=True), abandoned={"ask_a"})
 
 
 def test_reading_beside_it_is_no_progress() -> None:

@@ -123,8 +123,8 @@ def test_tells_what_a_call_is_about(edit: EditTool, root: Path) -> None:
     assert not edit.is_read_only(arguments)
     assert edit.accesses(arguments) == Accesses(frozenset({root / "a"}), frozenset({root / "a"}))
     assert edit.subject(arguments) == PathSubject("a", "write")
-    assert edit.summarise(arguments) == "a (−2 +0)"
-    assert edit.summarise(arguments | {"replace_all": True}) == "a (−2 +0 everywhere)"
+    assert edit.summarise(arguments) == "a (+0 −2)"
+    assert edit.summarise(arguments | {"replace_all": True}) == "a (+0 −2 everywhere)"
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tui_agent.tools import unified_diff
-from tui_agent.tools.unified_diff import Diff, diff_of
+from tui_agent.tools.unified_diff import Diff, diff_of, replaced_lines
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "- x", "+ y", "\\"]), max_size=30)
 TEXTS = st.builds(lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_from(["", "\n"]))
@@ -61,3 +61,18 @@ def test_patch_makes_the_new_text_of_the_old(
         command = ["git", "apply", "-p1", "--unidiff-zero", "-"]
         subprocess.run(command, input=diff.text.encode(), cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / "f").read_text("utf-8") == new
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "counts"),
+    [
+        ("", "", (0, 0)),
+        ("x\ny", "", (2, 0)),
+        ("", "x\n", (0, 1)),
+        ("a\nb\nc", "a\nB\nb2\nc", (1, 2)),
+        ("a\na", "a", (1, 0)),
+        ("same", "same", (0, 0)),
+    ],
+)
+def test_replaced_lines_leave_out_what_is_the_same_around_them(old: str, new: str, counts: tuple[int, int]) -> None:
+    assert replaced_lines(old, new) == counts

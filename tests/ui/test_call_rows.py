@@ -69,11 +69,11 @@ def test_of_a_long_path_the_end_is_shown(width: int, shown: str) -> None:
 
 @pytest.mark.parametrize(
     ("width", "shown"),
-    [(60, "/tmp/tour-x1/shop/cart.py (−1 +2)"), (44, "…/shop/cart.py (−1 +2)"), (39, "…/cart.py (−1 +2)")],
+    [(60, "/tmp/tour-x1/shop/cart.py (+2 −1)"), (44, "…/shop/cart.py (+2 −1)"), (39, "…/cart.py (+2 −1)")],
 )
 def test_what_is_said_behind_a_long_path_is_shown(width: int, shown: str) -> None:
     story = Story().run("x").step(0)
-    story.call("edit", "/tmp/tour-x1/shop/cart.py (−1 +2)")
+    story.call("edit", "/tmp/tour-x1/shop/cart.py (+2 −1)")
 
     assert " ".join(rows(story, width)[0].split()[3:6]) == shown
 

@@ -6,6 +6,7 @@
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from typing import Literal
 
 from tui_agent.context.breakdown import ContextBreakdown, break_down
 from tui_agent.context.guard import ContextGuard
@@ -216,9 +217,14 @@ class AgentLoop:
             self._agent.teller.publish(PermissionModeChanged(old=old, new=mode, by=by))
             self._agent.gate.reconsider()
 
-    def resolve_approval(self, request_id: str, decision: ApprovalDecision) -> bool:
-        """A person's answer to a waiting call. True only for the first answer to a request that waits (P51)."""
-        return self._agent.gate.resolve(request_id, decision)
+    def resolve_approval(
+        self, request_id: str, decision: ApprovalDecision, by: Literal["user", "nobody"] = "user"
+    ) -> bool:
+        """A person's answer to a waiting call, or word that nobody can answer any more.
+
+        True only for the first answer to a request that waits (P51).
+        """
+        return self._agent.gate.resolve(request_id, decision, by)
 
     def add_tool(self, tool: Tool) -> None:
         """Gives the agent another tool, from the next request on (S4-82).

@@ -67,10 +67,13 @@ class ApprovalGate:
         """
         self._prefed[call_id] = (decision, digest)
 
-    def resolve(self, request_id: str, decision: ApprovalDecision) -> bool:
-        """A person's answer. True only for the first answer to a question that waits; all others change nothing."""
+    def resolve(self, request_id: str, decision: ApprovalDecision, by: Literal["user", "nobody"] = "user") -> bool:
+        """A person's answer, or a front end's word that nobody can answer any more.
+
+        True only for the first answer to a question that waits; all others change nothing.
+        """
         question = self._waiting.get(request_id)
-        return question is not None and question.answer(decision, "user")
+        return question is not None and question.answer(decision, by)
 
     def reconsider(self) -> None:
         """Judges every waiting call again; to be called after a rule, a grant or the mode changed (C46, P56)."""

@@ -1,7 +1,7 @@
 """What headless mode needs of an agent; `AgentLoop` is one."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
@@ -50,6 +50,8 @@ class Agent(Protocol):
         """Another permission mode from here on."""
         ...
 
-    def resolve_approval(self, request_id: str, decision: ApprovalDecision, /) -> bool:
-        """Answers a question; False where it does not wait."""
+    def resolve_approval(
+        self, request_id: str, decision: ApprovalDecision, /, by: Literal["user", "nobody"] = "user"
+    ) -> bool:
+        """Answers a question, or says that nobody can; False where it does not wait."""
         ...

@@ -35,8 +35,6 @@ class UnansweredQuestions:
     something done beside it, could go on.
     """
 
-    abandoned: set[str] = field(default_factory=set[str])
-    """Ids of questions that were answered with no because the input had ended."""
     stuck: bool = False
     """Whether the root agent's newest run ended that way; final once it has ended."""
     _refused: bool = False
@@ -52,8 +50,8 @@ class UnansweredQuestions:
                 self.stuck = False
             case StepStarted():
                 self._refused = self._changed_something = False
-            case ApprovalResolved(by=by, request_id=request_id):
-                self._refused |= by in ("nobody", "timeout") or request_id in self.abandoned
+            case ApprovalResolved(by=by):
+                self._refused |= by in ("nobody", "timeout")
             case ToolStarted(call_id=call_id, read_only=False):
                 self._may_change.add(call_id)
             case ToolEnded(call_id=call_id, is_error=is_error):

@@ -20,7 +20,7 @@ from .visible_text import visible
 PACE = 0.02
 """Seconds that deltas may wait to be written together."""
 
-INPUT_ENDED = "The input has ended, so nobody can answer; the call was denied."
+INPUT_ENDED = "the input has ended, so nobody can answer; the call was denied."
 
 Keep: TypeAlias = Callable[[], Awaitable[None]]
 """Returns once everything told so far is kept; raises `SessionError` where it cannot be."""
@@ -104,8 +104,7 @@ class Listener:
             self.say(self._reporter.run_note(envelope.event.report, self.code))
 
     def _deny(self, request_id: str) -> None:
-        if self._agent.resolve_approval(request_id, ApprovalDecision(decision="deny", note=INPUT_ENDED)):
-            self._questions.abandoned.add(request_id)
+        self._agent.resolve_approval(request_id, ApprovalDecision(decision="deny", note=INPUT_ENDED), by="nobody")
 
 
 async def _kept(keep: Keep) -> None:

@@ -13,6 +13,7 @@ from .edit_match import replace_text
 from .file_change import PlannedChange, load_file, make_change, plan_change, refuse_changed, target_of
 from .file_errors import missing_file
 from .typed import Arguments, PathText, TypedTool
+from .unified_diff import replaced_lines
 from .workspace import Workspace
 
 _DESCRIPTION = """Replaces a piece of text in a file by another.
@@ -51,8 +52,8 @@ class EditTool(TypedTool[EditArguments]):
         return PathSubject(self._workspace.given(args.path), "write")
 
     def call_summary(self, args: EditArguments) -> str:
-        removed, added = (text.count("\n") + 1 if text else 0 for text in (args.old_string, args.new_string))
-        return f"{args.path} (−{removed} +{added}{' everywhere' if args.replace_all else ''})"
+        removed, added = replaced_lines(args.old_string, args.new_string)
+        return f"{args.path} (+{added} −{removed}{' everywhere' if args.replace_all else ''})"
 
     async def call_preview(self, args: EditArguments) -> Preview:
         return (await asyncio.to_thread(self._plan, args, checked=False)).preview()

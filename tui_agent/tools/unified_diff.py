@@ -56,6 +56,17 @@ def diff_of(old: str, new: str, old_name: str, new_name: str) -> Diff:
     return Diff(text, added, removed)
 
 
+def replaced_lines(old: str, new: str) -> tuple[int, int]:
+    """How many lines of the old text are not in front or at the end of the new one, and the other way round.
+
+    Says at once, at any size, about what the difference would count.
+    """
+    before, after = old.splitlines(), new.splitlines()
+    start = _common(before, after)
+    end = _common(before[start:][::-1], after[start:][::-1])
+    return len(before) - start - end, len(after) - start - end
+
+
 def _lines(text: str) -> list[str]:
     """Lines without their ends; the last is marked where it has none, so that the mark shows in the difference."""
     lines = text.replace("\r\n", "\n").split("\n")

@@ -145,7 +145,7 @@ def _right(view: CallView, context: RowContext) -> tuple[str, str]:
 
 
 def _fitted_summary(summary: str, width: int) -> str:
-    """A summary that fits; of a long path the end says more than the beginning, and `(−1 +2)` behind it as much."""
+    """A summary that fits; of a long path the end says more than the beginning, and `(+2 −1)` behind it as much."""
     shown = one_line(summary, _LONGEST_SUMMARY)
     path, bracket, rest = shown.rpartition(" (")
     path, rest = (path, bracket + rest) if path and rest.endswith(")") else (shown, "")
