@@ -145,6 +145,8 @@ async def test_the_keys_are_drawn_dim_whenever_none_counts(disturbance: str) -> 
         asked.screen.show_keys()
         assert not asked.keys_are_dim()
 
+        assert ("That key came too early" in asked.text()) is (disturbance == "y")
+
         await asked.press("s")
 
         assert asked.keys_are_dim(), "the rule is another question"

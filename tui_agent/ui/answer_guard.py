@@ -17,6 +17,8 @@ class AnswerGuard:
 
     def __init__(self, clock: Callable[[], float], begun: Callable[[], None] = lambda: None) -> None:
         """Makes a guard; `begun` is called whenever the quiet moment begins: the time to show that no answer counts."""
+        self.too_early = False
+        """Whether an answer was given that did not count."""
         self._clock = clock
         self._begun = begun
         self._quiet_since: float | None = None
@@ -39,6 +41,7 @@ class AnswerGuard:
         """Whether an answer that is given now counts; one that does not disturbs."""
         armed = self.armed
         if not armed:
+            self.too_early = True
             self.disturbed()
         return armed
 

@@ -238,10 +238,15 @@ class ApprovalScreen(ModalScreen[ApprovalDecision | None]):
         self._arrange()
 
     def _begin_quiet(self) -> None:
-        self.show_keys()
+        self._state.show(self._state_rows)
         if self._timer is not None:
             self._timer.stop()
-        self._timer = self.set_timer(QUIET_SECONDS, self.show_keys)
+        self._look_whether_quiet()
+
+    def _look_whether_quiet(self) -> None:
+        self.show_keys()
+        if not self._guard.armed:
+            self._timer = self.set_timer(QUIET_SECONDS, self._look_whether_quiet)
 
     def show_keys(self) -> None:
         """Shows the answers as they are now: dim as long as they do not count."""
@@ -291,7 +296,7 @@ class ApprovalScreen(ModalScreen[ApprovalDecision | None]):
             how = f"{command('approval.page_down').keys[-1]} reads on; yes counts once you saw the end"
             style = "warning strong" if self._reminded else "warning"
             return [*gap, Line(clipped([(f"{more} · {how}", style)], width))]
-        return gap
+        return [Line((("That key came too early to count.", "warning"),))] if gap and self._guard.too_early else gap
 
     def _key_rows(self, width: int) -> Sequence[Line]:
         """The answers, dim as long as they do not count."""
