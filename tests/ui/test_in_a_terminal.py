@@ -114,3 +114,13 @@ def test_a_window_may_be_resized_to_almost_nothing_and_back(terminal: Terminal) 
 
     terminal.resize(120, 40)
     terminal.wait_for("TIMELINE")
+
+
+def test_a_window_that_was_tiny_for_a_moment_is_drawn_whole(terminal: Terminal) -> None:
+    """Mostly the program is too late to hear of another size than the one that it knows."""
+    for _ in range(20):
+        terminal.wait_for(READY)
+        terminal.resize(1, 1)
+        terminal.resize(120, 40)
+
+    terminal.wait_for(READY)

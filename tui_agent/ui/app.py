@@ -128,6 +128,14 @@ class TuiAgentApp(App[None]):
         # The terminal shows an empty screen after `ctrl+z`, and Textual sees nothing that would have to be drawn.
         self.refresh(layout=True)
 
+    def on_resize(self) -> None:
+        """Draws everything, also when the window is as large as before.
+
+        A terminal drops what a smaller window does not show. Of a window that became small and large again while the
+        app was busy, Textual hears the last size only, and would draw nothing.
+        """
+        self.refresh()
+
     async def on_event(self, event: Event) -> None:
         """Gives keys their usual names, and notes when something is typed."""
         if isinstance(event, Key) and not event.is_forwarded:

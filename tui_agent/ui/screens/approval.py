@@ -15,17 +15,16 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.events import Key, Paste, Resize
 from textual.screen import ModalScreen
-from textual.timer import Timer
 from textual.widgets import Input
 
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.ui.amounts import count_text
-from tui_agent.ui.answer_guard import QUIET_SECONDS, AnswerGuard
 from tui_agent.ui.approval_rows import ApprovalRows
 from tui_agent.ui.commands import bindings_for, command
 from tui_agent.ui.hosting import any_app
 from tui_agent.ui.styled_lines import NARROWEST, Line, Run, clipped, wrapped
 from tui_agent.ui.text import one_line, visible
+from tui_agent.ui.widgets.answer_keys import AnswerKeys
 from tui_agent.ui.widgets.rows_view import Build, RowsView
 
 from .first_fit import fit_from_the_start
@@ -70,8 +69,6 @@ class ApprovalScreen(ModalScreen[ApprovalDecision | None]):
         """What is asked."""
         self._place = f"{position} of {total}" if total > 1 else ""
         self._rows = ApprovalRows(request)
-        self._guard = AnswerGuard(clock, self._begin_quiet)
-        self._timer: Timer | None = None
         self._step: _Step = "asking"
         self._traced = False
         self._reminded = False
@@ -79,7 +76,8 @@ class ApprovalScreen(ModalScreen[ApprovalDecision | None]):
         self._body = RowsView(self._body_rows, id="approval-body")
         self._state = RowsView(self._state_rows, id="approval-state")
         self._reason = Input(id="approval-reason", placeholder="why not")
-        self._keys = RowsView(self._key_rows, id="approval-keys")
+        self._keys = AnswerKeys(self._key_rows, clock, self._show_state, id="approval-keys")
+        self._guard = self._keys.guard
 
     def compose(self) -> ComposeResult:
         """Who asks and why, the whole input, the answers."""
@@ -237,20 +235,12 @@ class ApprovalScreen(ModalScreen[ApprovalDecision | None]):
             self.set_focus(None)
         self._arrange()
 
-    def _begin_quiet(self) -> None:
+    def _show_state(self) -> None:
         self._state.show(self._state_rows)
-        if self._timer is not None:
-            self._timer.stop()
-        self._look_whether_quiet()
-
-    def _look_whether_quiet(self) -> None:
-        self.show_keys()
-        if not self._guard.armed:
-            self._timer = self.set_timer(QUIET_SECONDS, self._look_whether_quiet)
 
     def show_keys(self) -> None:
         """Shows the answers as they are now: dim as long as they do not count."""
-        self._keys.show(self._key_rows)
+        self._keys.show_now()
 
     def _arrange(self) -> None:
         """Gives every part its rows, and the dialog no more than it needs."""

@@ -15,11 +15,11 @@ from textual.events import Key, Paste
 from textual.screen import Screen
 from textual.widgets import Static
 
-from tui_agent.ui.answer_guard import QUIET_SECONDS, AnswerGuard
 from tui_agent.ui.argument_rows import labelled_rows
 from tui_agent.ui.commands import bindings_for, command, hint
 from tui_agent.ui.styled_lines import Line, Run, clipped, plain_line, wrapped
 from tui_agent.ui.text import visible
+from tui_agent.ui.widgets.answer_keys import AnswerKeys
 from tui_agent.ui.widgets.rows_view import RowsView
 
 TrustChoice: TypeAlias = Literal["no", "tightening", "all"]
@@ -50,9 +50,9 @@ class TrustScreen(Screen[TrustChoice | None]):
     def __init__(self, matter: TrustMatter, *, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._matter = matter
-        self._guard = AnswerGuard(clock, self._begin_quiet)
         self._body = RowsView(self._body_rows, id="trust-body")
-        self._keys = RowsView(self._key_rows, id="trust-keys")
+        self._keys = AnswerKeys(self._key_rows, clock, id="trust-keys")
+        self._guard = self._keys.guard
 
     def compose(self) -> ComposeResult:
         """The question, what the folder brings, the answers."""
@@ -112,11 +112,7 @@ class TrustScreen(Screen[TrustChoice | None]):
 
     @on(RowsView.Moved, "#trust-body")
     def _moved(self) -> None:
-        self._keys.show(self._key_rows)
-
-    def _begin_quiet(self) -> None:
-        self._keys.show(self._key_rows)
-        self.set_timer(QUIET_SECONDS, self._moved)
+        self._keys.show_now()
 
     def _body_rows(self, width: int) -> Sequence[Line]:
         rows = labelled_rows("folder", (self._matter.folder,), width)
