@@ -98,7 +98,7 @@ def test_a_file_that_is_no_settings_file_is_not_touched(before: str) -> None:
 
 
 def test_a_grant_for_the_user_is_in_the_users_settings(locations: Locations, project: Path) -> None:
-    RuleStore(locations, project).store(MAKE, "user")
+    RuleStore(locations, project).store([MAKE], "user")
 
     assert [rule.text for rule in load_settings(locations, environment={}).rules] == ["bash(make all)"]
     assert locations.user_file.stat().st_mode & 0o777 == 0o600
@@ -112,7 +112,7 @@ def test_a_file_that_is_there_keeps_its_mode_and_its_link(locations: Locations, 
     real.chmod(0o640)
     locations.config_dir.mkdir()
     locations.user_file.symlink_to(real)
-    RuleStore(locations, project).store(MAKE, "user")
+    RuleStore(locations, project).store([MAKE], "user")
 
     assert locations.user_file.is_symlink()
     assert real.stat().st_mode & 0o777 == 0o640
@@ -123,8 +123,8 @@ def test_a_grant_for_a_project_without_settings_makes_them_and_they_are_trusted(
     locations: Locations, project: Path
 ) -> None:
     store = RuleStore(locations, project)
-    store.store(MAKE, "project")
-    store.store(Rule.parse("allow", "bash(make test)"), "project")
+    store.store([MAKE], "project")
+    store.store([Rule.parse("allow", "bash(make test)")], "project")
 
     loaded = load_settings(locations, project=project, trust=TrustStore(locations).trust_in(project), environment={})
     assert [rule.text for rule in loaded.rules] == ["bash(make all)", "bash(make test)"]
@@ -138,19 +138,19 @@ def test_what_the_project_brings_is_not_trusted_by_adding_to_it(locations: Locat
     store = RuleStore(locations, project)
 
     with pytest.raises(ConfigurationError, match="not trusted"):
-        store.store(MAKE, "project")
+        store.store([MAKE], "project")
     assert "make" not in settings.read_text("utf-8")
     offer = offer_of(project, locations)
     assert offer is not None
     TrustStore(locations).remember(offer, "tightening")
     with pytest.raises(ConfigurationError, match="not trusted"):
-        store.store(MAKE, "project")
+        store.store([MAKE], "project")
     TrustStore(locations).remember(offer, "all")
-    store.store(MAKE, "project")
+    store.store([MAKE], "project")
     assert "make" in settings.read_text("utf-8")
     settings.write_text('[permissions]\nrules = [["allow", "read"]]\n', "utf-8")
     with pytest.raises(ConfigurationError, match="not trusted"):
-        store.store(MAKE, "project")
+        store.store([MAKE], "project")
 
 
 def test_a_project_that_leads_elsewhere_is_not_written(locations: Locations, project: Path, tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_a_project_that_leads_elsewhere_is_not_written(locations: Locations, pro
     (project / ".tui-agent").symlink_to(elsewhere)
 
     with pytest.raises(ConfigurationError, match="outside the project"):
-        RuleStore(locations, project).store(MAKE, "project")
+        RuleStore(locations, project).store([MAKE], "project")
     assert list(elsewhere.iterdir()) == []
 
 
@@ -167,15 +167,15 @@ def test_what_cannot_be_written_is_told(locations: Locations, project: Path) -> 
     locations.config_dir.write_text("a file", "utf-8")
 
     with pytest.raises(ConfigurationError, match="cannot be stored"):
-        RuleStore(locations, project).store(MAKE, "user")
+        RuleStore(locations, project).store([MAKE], "user")
     os.unlink(locations.config_dir)
     locations.config_dir.mkdir()
     locations.user_file.write_bytes(b"\xff\xff")
     with pytest.raises(ConfigurationError, match="cannot be stored"):
-        RuleStore(locations, project).store(MAKE, "user")
+        RuleStore(locations, project).store([MAKE], "user")
 
 
 def test_other_scopes_are_not_kept(locations: Locations, project: Path) -> None:
-    RuleStore(locations, project).store(MAKE, "session")
+    RuleStore(locations, project).store([MAKE], "session")
 
     assert not locations.config_dir.exists()

@@ -113,6 +113,10 @@ class FakePolicy:
     def grant_rule(self, tool: Tool, arguments: JsonObject) -> str | None:
         return self.rule
 
+    def grant_choices(self, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
+        rule = self.grant_rule(tool, arguments)
+        return () if rule is None else (rule,)
+
     def grant(self, rule: str, scope: GrantScope) -> None:
         self.granted.append((rule, scope))
 

@@ -10,7 +10,7 @@ from tui_agent.execution.admission import judge
 from tui_agent.execution.consent import MOST_QUESTIONS, ask_person, needs_answer, still_stands
 from tui_agent.execution.outcomes import Outcome
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, ToolBlockedOn, Warned
+from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, Noticed, ToolBlockedOn, Warned
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.tool import Preview, ToolResult
@@ -194,6 +194,39 @@ async def test_a_rule_that_cannot_be_stored_is_told_and_the_call_runs_once() -> 
         stand = asking(policy=policy, gate=approving(scope="project"))
         assert await outcome_of(stand) is None
         assert [event.code for event in stand.events(Warned)] == ["grant_failed"]
+
+
+class Choosing(FakePolicy):
+    """Offers two rules and writes what is granted to a file."""
+
+    def grant_choices(self, tool: Any, arguments: JsonObject) -> tuple[str, ...]:
+        return ("act(one)", "act(*)")
+
+    def grant(self, rule: str, scope: Any) -> str | None:
+        super().grant(rule, scope)
+        return None if scope == "session" else "a.toml"
+
+
+async def test_a_person_may_choose_another_rule_of_those_that_were_offered_and_is_told_where_it_stands() -> None:
+    policy = Choosing({"act": "ask"})
+    stand = asking(policy=policy, gate=approving(scope="user", rule="act(one)"))
+
+    assert await outcome_of(stand) is None
+
+    assert policy.granted == [("act(one)", "user")]
+    assert stand.events(ApprovalRequested)[0].rules == ("act(one)", "act(*)")
+    told = [event.text for event in stand.events(Noticed)]
+    assert told == ["From now on allowed: act(one). To take it back, delete that from a.toml."]
+
+
+async def test_a_rule_that_was_not_offered_is_not_stored() -> None:
+    policy = Choosing({"act": "ask"})
+    stand = asking(policy=policy, gate=approving(scope="session", rule="*"))
+
+    assert await outcome_of(stand) is None
+
+    assert policy.granted == []
+    assert [event.code for event in stand.events(Warned)] == ["grant_failed"]
 
 
 async def test_the_rule_of_an_edited_call_is_made_of_the_edited_arguments() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_agent.permissions.grant_proposals import rule_for_command, rule_for_path
+from tui_agent.permissions.grant_proposals import rule_for_command, rule_for_path, rules_for_command
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,33 @@ def test_the_narrowest_rule_for_a_command(command: str, rule: str | None) -> Non
 )
 def test_the_rule_for_exactly_one_path(path: str, rule: str | None) -> None:
     assert rule_for_path("edit", path, "/w") == rule
+
+
+@pytest.mark.parametrize(
+    ("command", "rules"),
+    [
+        ("make all", ("bash(make all)",)),
+        ("just test --all", ("bash(just test --all)", "bash(just test:*)")),
+        ("just ./x --all", ("bash(just ./x --all)",)),
+        ("just a.sh --all", ("bash(just a.sh --all)",)),
+        ("just --file x", ("bash(just --file x)",)),
+        ("git add -A", ("bash(git add -A)", "bash(git add:*)")),
+        ("git config core.pager x", ("bash(git config core.pager x)",)),
+        ("npm install x", ("bash(npm install x)",)),
+        ("npm run build --x", ("bash(npm run build --x)", "bash(npm run build:*)")),
+        ("cp a b", ("bash(cp a b)",)),
+        ("timeout 5 make", ("bash(timeout 5 make)",)),
+        ("timeout five make all", ("bash(timeout five make all)",)),
+        ("pytest 'a*b'", ("bash(pytest:*)",)),
+    ],
+)
+def test_wider_rules_for_a_command(command: str, rules: tuple[str, ...]) -> None:
+    assert rules_for_command("bash", command) == rules
+
+
+@pytest.mark.parametrize(
+    "name", ["rm", "curl", "python3", "bash", "npx", "sudo", "env", "xargs", "node", "docker", "perl"]
+)
+def test_no_rule_at_all_for_what_could_do_anything(name: str) -> None:
+    for command in (f"{name} build x", f"/usr/bin/{name} build x", f"X=1 {name} build x"):
+        assert rules_for_command("bash", command) == ()

@@ -1,5 +1,6 @@
 """The one checker: floor, rules, read-only relaxation, mode, in this order."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,56 @@ def test_the_narrowest_rule_is_proposed_and_lets_the_call_pass(
         assert policy.check(desk.tools[tool], arguments).decision == "allow"
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments", "choices"),
+    [
+        ("bash", {"command": "make all -j4"}, ("bash(make all -j4)", "bash(make all:*)")),
+        ("bash", {"command": "git push --force"}, ("bash(git push --force)",)),
+        (
+            "bash",
+            {"command": "pytest -q && make all -j4"},
+            (
+                "bash(pytest -q)\nbash(make all -j4)",
+                "bash(pytest:*)\nbash(make all -j4)",
+                "bash(pytest:*)\nbash(make all:*)",
+            ),
+        ),
+        ("bash", {"command": "rm x"}, ()),
+        ("bash", {"command": "ls"}, ()),
+        ("write", {"path": "src/a.py"}, ("write(/src/a.py)", "write(/src/**)", "write(/**)")),
+        ("write", {"path": "a.py"}, ("write(/a.py)", "write(/**)")),
+        ("read", {"path": "/etc/hostname"}, ("read(//etc/hostname)",)),
+        ("write", {"path": ".git/x"}, ()),
+        ("fetch", {"url": "https://docs.python.org/3/"}, ("fetch(domain:docs.python.org)",)),
+    ],
+)
+def test_every_choice_lets_the_call_pass_and_the_proposal_is_one_of_them(
+    desk: Desk, tool: str, arguments: dict[str, object], choices: tuple[str, ...]
+) -> None:
+    policy = desk.policy()
+
+    assert policy.grant_choices(desk.tools[tool], arguments) == choices
+    assert (policy.grant_rule(desk.tools[tool], arguments) in choices) == bool(choices)
+    for choice in choices:
+        assert policy.passes_with(choice.splitlines(), desk.tools[tool], arguments)
+    assert policy.check(desk.tools[tool], arguments).source != "grant", "trying grants nothing"
+
+
+@pytest.mark.parametrize("scope", ["project", "user"])
+def test_a_kept_grant_is_taken_back_by_deleting_its_rule(desk: Desk, scope: GrantScope) -> None:
+    policy = PermissionPolicy(desk.root, store_grant=lambda rules, scope: "a.toml")
+    policy.grant("bash(make)", scope)
+    policy.grant("bash(make all)", "session")
+    ask = Rule.parse("ask", "bash")
+
+    policy.set_rules([[Rule.parse("allow", "bash(make)", "a.toml:1")], [ask]])
+    assert policy.check(desk.tools["bash"], {"command": "make"}).decision == "allow"
+
+    policy.set_rules([[ask]])
+    assert policy.check(desk.tools["bash"], {"command": "make"}).decision == "ask"
+    assert policy.check(desk.tools["bash"], {"command": "make all"}).decision == "allow"
+
+
 def test_no_rule_is_proposed_for_what_is_denied_or_allowed(desk: Desk) -> None:
     assert desk.policy("deny bash").grant_rule(desk.tools["bash"], {"command": "make"}) is None
     assert desk.policy("allow bash").grant_rule(desk.tools["bash"], {"command": "make"}) is None
@@ -137,14 +188,19 @@ def test_a_grant_beyond_the_session_needs_a_place_to_keep_it(desk: Desk) -> None
         desk.policy().grant("bash(make)", "project")
 
     kept: list[tuple[str, GrantScope]] = []
-    policy = PermissionPolicy(desk.root, store_grant=lambda rule, scope: kept.append((rule.text, scope)))
-    policy.grant("bash(make)\nedit(/x)", "project")
+
+    def keep(rules: Sequence[Rule], scope: GrantScope) -> str:
+        kept.extend((rule.text, scope) for rule in rules)
+        return "a.toml"
+
+    policy = PermissionPolicy(desk.root, store_grant=keep)
+    assert policy.grant("bash(make)\nedit(/x)", "project") == "a.toml"
     assert kept == [("bash(make)", "project"), ("edit(/x)", "project")]
     assert policy.check(desk.tools["bash"], {"command": "make"}).decision == "allow"
 
 
 def test_a_grant_that_cannot_be_kept_does_not_hold_either(desk: Desk) -> None:
-    def fail(rule: Rule, scope: GrantScope) -> None:
+    def fail(rules: Sequence[Rule], scope: GrantScope) -> str:
         raise ConfigurationError("the disk is full")
 
     policy = PermissionPolicy(desk.root, store_grant=fail)

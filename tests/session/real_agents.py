@@ -37,6 +37,10 @@ class AskingPolicy:
     def grant_rule(self, tool: Tool, arguments: JsonObject) -> str | None:
         return None
 
+    def grant_choices(self, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
+        rule = self.grant_rule(tool, arguments)
+        return () if rule is None else (rule,)
+
     def grant(self, rule: str, scope: GrantScope) -> None:
         raise ConfigurationError("not here")
 

@@ -35,5 +35,9 @@ class NoPolicy:
         """Nothing needs to be stored."""
         return None
 
+    def grant_choices(self, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
+        """Nothing needs to be stored."""
+        return ()
+
     def grant(self, rule: str, scope: GrantScope) -> None:
         """Changes nothing: every call is allowed as it is."""

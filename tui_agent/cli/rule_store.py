@@ -2,7 +2,7 @@
 
 import fcntl
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,18 +26,23 @@ class RuleStore:
         self._project = Path(os.path.realpath(project))
         self._trust = TrustStore(locations)
 
-    def store(self, rule: Rule, scope: GrantScope) -> None:
-        """Adds an allow rule to the file of a scope. Blocks.
+    def file_of(self, scope: GrantScope) -> Path | None:
+        """The file in which rules of a scope stand; None: such rules are not kept."""
+        return {"user": self._locations.user_file, "project": self._project / PROJECT_FILE}.get(scope)
+
+    def store(self, rules: Sequence[Rule], scope: GrantScope) -> str | None:
+        """Adds allow rules to the file of a scope and says which file that is. Blocks.
 
         Raises:
             ConfigurationError: the file cannot be read or written, or the project is not trusted; nothing was changed.
         """
-        if scope == "user":
-            self._add(self._locations.user_file, rule, for_project=False)
-        elif scope == "project":
-            self._add(self._project / PROJECT_FILE, rule, for_project=True)
+        path = self.file_of(scope)
+        if path is None:
+            return None
+        self._add(path, rules, for_project=scope == "project")
+        return str(path)
 
-    def _add(self, path: Path, rule: Rule, *, for_project: bool) -> None:
+    def _add(self, path: Path, rules: Sequence[Rule], *, for_project: bool) -> None:
         path = Path(os.path.realpath(path))
         if for_project and not path.is_relative_to(self._project):
             raise ConfigurationError(f"{path} is outside the project; grant it for the session")
@@ -49,7 +54,10 @@ class RuleStore:
                     raise ConfigurationError(
                         "this folder's own allow rules are not trusted; grant it for the session or the user"
                     )
-                after = with_rule((before or b"").decode("utf-8-sig"), rule).encode("utf-8")
+                text = (before or b"").decode("utf-8-sig")
+                for rule in rules:
+                    text = with_rule(text, rule)
+                after = text.encode("utf-8")
                 if after == before:
                     return
                 write_whole(path, after)

@@ -3,7 +3,7 @@
 import asyncio
 
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.events import ToolBlockedOn, Warned
+from tui_agent.protocol.events import Noticed, ToolBlockedOn, Warned
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
 from tui_agent.protocol.tool import Preview
@@ -127,19 +127,25 @@ async def _grant(
 ) -> None:
     """Stores the rule that was offered, and lets every other waiting question profit from it at once (P55)."""
     assert engine.policy is not None
+    context: JsonObject = {"call_id": state.call.id}
     rule = engine.policy.grant_rule(state.known_tool, state.arguments) if edited else request.session_rule
+    if not edited and decision.rule is not None:
+        rule = decision.rule if decision.rule in request.rules else None
     try:
         if rule is None:
             raise ConfigurationError("no rule is narrow enough to be stored for this call")
         if decision.scope == "session":
-            engine.policy.grant(rule, decision.scope)
+            where = engine.policy.grant(rule, decision.scope)
         else:
             # It is written to a settings file.
-            await asyncio.to_thread(engine.policy.grant, rule, decision.scope)
+            where = await asyncio.to_thread(engine.policy.grant, rule, decision.scope)
     except ConfigurationError as error:
         text = f"The call was approved, once only: {error}."
-        engine.tell.publish(Warned(code="grant_failed", text=text, context={"call_id": state.call.id}))
+        engine.tell.publish(Warned(code="grant_failed", text=text, context=context))
     else:
+        if where is not None:
+            text = f"From now on allowed: {', '.join(rule.splitlines())}. To take it back, delete that from {where}."
+            engine.tell.publish(Noticed(code="rule_stored", text=text, context=context))
         engine.gate.reconsider()
 
 
@@ -162,6 +168,7 @@ async def _request(engine: Engine, state: CallState) -> ApprovalRequest:
         trace=decision.trace,
         targets=decision.targets,
         session_rule=engine.policy.grant_rule(tool, state.arguments),
+        rules=engine.policy.grant_choices(tool, state.arguments),
         agent=engine.agent,
     )
 

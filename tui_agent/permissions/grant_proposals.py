@@ -5,6 +5,7 @@ import shlex
 from .shell_reader import read_script
 from .shell_syntax import Sequence, SimpleCommand, Statement, names
 from .wrapper_table import INTERPRETERS, SHELLS, wrappers
+from .writer_table import WRITERS
 
 _NEVER = (
     INTERPRETERS
@@ -38,11 +39,8 @@ _WHOLE = names(
 
 def rule_for_command(tool: str, text: str) -> str | None:
     """A rule for one simple command; None where none should be stored."""
-    command = _only_command(read_script(text))
-    if command is None or not command.words or not all(word.is_fixed for word in command.words):
-        return None
-    words = [word.value for word in command.words]
-    if not _may_be_stored(words):
+    words = _storable_words(text)
+    if words is None:
         return None
     if words[0] in _WHOLE:
         return f"{tool}({words[0]}:*)"
@@ -50,9 +48,22 @@ def rule_for_command(tool: str, text: str) -> str | None:
         return f"{tool}({words[0]} {words[1]}:*)"
     if len(words) > 2 and words[0] in _SCRIPTED and words[1] in ("run", "run-script"):
         return f"{tool}({words[0]} {words[1]} {words[2]}:*)" if _is_plain(words[2]) else None
-    if any("*" in word or "\n" in word for word in words):
-        return None
-    return f"{tool}({' '.join(shlex.quote(word) for word in words)})"
+    return _exactly(tool, words)
+
+
+def rules_for_command(tool: str, text: str) -> tuple[str, ...]:
+    """Every rule that may be stored for one simple command, narrowest first; `rule_for_command` is one of them.
+
+    Exactly its words; its first two words where the second one says what it does, and anything after them; its name
+    and anything after it, for what does one thing only.
+    """
+    words, proposed = _storable_words(text), rule_for_command(tool, text)
+    if words is None or proposed is None:
+        return ()
+    found = [_exactly(tool, words), proposed]
+    if _may_be_widened(words):
+        found.append(f"{tool}({words[0]} {words[1]}:*)")
+    return tuple(dict.fromkeys(rule for rule in found if rule is not None))
 
 
 def rule_for_path(tool: str, path: str, workspace: str) -> str | None:
@@ -64,6 +75,42 @@ def rule_for_path(tool: str, path: str, workspace: str) -> str | None:
     for letter in "*?[]":
         pattern = pattern.replace(letter, f"\\{letter}")
     return None if pattern.endswith(" ") else f"{tool}({pattern})"
+
+
+def rules_for_path(tool: str, path: str, workspace: str) -> tuple[str, ...]:
+    """Every rule that may be stored for a path, narrowest first: exactly it, its folder, the workspace; outside the
+    workspace only the first one."""
+    exact = rule_for_path(tool, path, workspace)
+    if exact is None:
+        return ()
+    if not path.startswith(workspace + "/"):
+        return (exact,)
+    folder = exact[: exact.rindex("/")].removeprefix(f"{tool}(")
+    return tuple(dict.fromkeys((exact, f"{tool}({folder}/**)", f"{tool}(/**)")))
+
+
+def _exactly(tool: str, words: list[str]) -> str | None:
+    if any("*" in word or "\n" in word for word in words):
+        return None
+    return f"{tool}({' '.join(shlex.quote(word) for word in words)})"
+
+
+def _may_be_widened(words: list[str]) -> bool:
+    """Whether the second word reads as what a command does, and no table says that it would have to be another one."""
+    known = _PREFIXES.keys() | _SCRIPTED | _WHOLE
+    plain = len(words) > 2 and _is_plain(words[1]) and words[1][0].isalpha() and "." not in words[1]
+    return (
+        plain and words[0] not in known and _is_plain(words[0]) and words[0] not in wrappers().keys() | WRITERS.keys()
+    )
+
+
+def _storable_words(text: str) -> list[str] | None:
+    """The words of a simple command for which a rule may be stored."""
+    command = _only_command(read_script(text))
+    if command is None or not command.words or not all(word.is_fixed for word in command.words):
+        return None
+    words = [word.value for word in command.words]
+    return words if _may_be_stored(words) else None
 
 
 def _may_be_stored(words: list[str]) -> bool:

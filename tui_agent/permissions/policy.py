@@ -9,7 +9,7 @@ from tui_agent.protocol.permissions import GrantScope, PermissionDecision, Permi
 from tui_agent.protocol.tool import CommandSubject, PathSubject, Subject, Tool, UrlSubject
 
 from .call_judge import CallJudge, host_of, subject_of
-from .grant_proposals import rule_for_command, rule_for_path
+from .grant_proposals import rule_for_command, rule_for_path, rules_for_command, rules_for_path
 from .path_facts import PathBook
 from .path_judge import PathJudge
 from .rule import Rule
@@ -33,7 +33,7 @@ class PermissionPolicy:
         private_paths: Sequence[Path] = (),
         readable_paths: Sequence[Path] = (),
         relaxed_reads: bool = True,
-        store_grant: Callable[[Rule, GrantScope], None] | None = None,
+        store_grant: Callable[[Sequence[Rule], GrantScope], str | None] | None = None,
     ) -> None:
         """
         Args:
@@ -45,7 +45,7 @@ class PermissionPolicy:
             private_paths: our own settings and sessions: never written, and read only with an answer.
             readable_paths: places outside the workspace that may be read like it, such as kept tool output.
             relaxed_reads: read-only calls in the workspace need no answer (S1-17, C18).
-            store_grant: keeps a grant beyond the session; None: such a scope is refused.
+            store_grant: keeps grants beyond the session, all or none, and says where; None: such a scope is refused.
         """
         book = PathBook(workspace, private_paths, readable_paths)
         self._rules = RuleBook((*((rules,) if rules else ()), *layers), book.workspace, book.root, resolution)
@@ -53,6 +53,7 @@ class PermissionPolicy:
         self._judge = CallJudge(PathJudge(book, self._rules), relaxed_reads=relaxed_reads)
         self._mode = mode
         self._store_grant = store_grant
+        self._kept: set[Rule] = set()
 
     @property
     def mode(self) -> PermissionMode:
@@ -69,8 +70,9 @@ class PermissionPolicy:
         return self._rules.rules
 
     def set_rules(self, layers: Iterable[Sequence[Rule]]) -> None:
-        """Takes other rules, for every decision from now on; grants stay."""
-        self._rules.replace(layers)
+        """Takes other rules, for every decision from now on. Grants for the session stay; one that was stored goes once
+        its rule is gone."""
+        self._rules.replace(layers, self._kept)
 
     def floor(self, tool: Tool, arguments: JsonObject) -> PermissionDecision | None:
         """The part of a judgement nothing can override: a protected place, plan mode, an explicit deny (C14, C16)."""
@@ -94,41 +96,57 @@ class PermissionPolicy:
         needed, more = self._proposed(tool, subject_of(tool, arguments), decision)
         if not needed or len(needed) + len(more) > MAX_GRANTS_AT_ONCE:
             return None
-        if self._passes_with(needed, tool, arguments):
+        if self.passes_with(needed, tool, arguments):
             return "\n".join(needed)
-        if not self._passes_with([*needed, *more], tool, arguments):
+        if not self.passes_with([*needed, *more], tool, arguments):
             return None
         for text in more:
             others = [*needed, *(other for other in more if other != text)]
-            if self._passes_with(others, tool, arguments):
+            if self.passes_with(others, tool, arguments):
                 more = [other for other in more if other != text]
         return "\n".join([*needed, *more])
 
-    def grant(self, rule: str, scope: GrantScope) -> None:
-        """Stores what `grant_rule` proposed. It answers an `ask`, never a `deny` (C17).
+    def grant_choices(self, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
+        """Every rule that may be stored for a call, narrowest first: exactly it, what `grant_rule` says, wider ones."""
+        proposed = self.grant_rule(tool, arguments)
+        if proposed is None:
+            return ()
+        ladders = self._ladders(tool, subject_of(tool, arguments), self.check(tool, arguments), proposed.splitlines())
+        steps = range(max(len(ladder) for ladder in ladders))
+        found = [list(dict.fromkeys(ladder[min(step, len(ladder) - 1)] for ladder in ladders)) for step in steps]
+        texts = ["\n".join(rules) for rules in found if self.passes_with(rules, tool, arguments)]
+        return tuple(texts if proposed in texts else [*texts[:1], proposed, *texts[1:]])
+
+    def grant(self, rule: str, scope: GrantScope) -> str | None:
+        """Stores what `grant_rule` or `grant_choices` proposed. It answers an `ask`, never a `deny` (C17).
+
+        Returns:
+            The file it stands in from now on; None: it is kept in memory.
 
         Raises:
-            ConfigurationError: the rule's text cannot be read or its scope cannot be stored.
+            ConfigurationError: the rule's text cannot be read or its scope cannot be stored; nothing was granted.
         """
         granted = [Rule.parse("allow", line, f"granted for the {scope}") for line in rule.splitlines() if line.strip()]
         if not granted:
             raise ConfigurationError("there is no rule to grant")
         if scope == "once":
-            return
+            return None
+        where = None
         if scope != "session":
             if self._store_grant is None:
                 raise ConfigurationError(f"rules cannot be stored for the {scope} here; grant it for the session")
-            for one in granted:
-                self._store_grant(one, scope)
+            where = self._store_grant(granted, scope)
+            self._kept.update(granted)
         self._rules.grants.extend(one for one in granted if one not in self._rules.grants)
+        return where
 
-    def _passes_with(self, texts: Sequence[str], tool: Tool, arguments: JsonObject) -> bool:
-        """Whether a call would pass if these rules were granted."""
-        before = len(self._rules.grants)
-        self._rules.grants.extend(Rule.parse("allow", text) for text in texts)
-        passes = self.check(tool, arguments).decision == "allow"
-        del self._rules.grants[before:]
-        return passes
+    def passes_with(self, texts: Sequence[str], tool: Tool, arguments: JsonObject) -> bool:
+        """Whether a call would pass if these rules were granted; grants nothing."""
+        self._rules.tried = [Rule.parse("allow", text) for text in texts]
+        try:
+            return self.check(tool, arguments).decision == "allow"
+        finally:
+            self._rules.tried = ()
 
     def _proposed(
         self, tool: Tool, subject: Subject | None, decision: PermissionDecision
@@ -146,6 +164,22 @@ class PermissionPolicy:
                 return ([f"{tool.name}(domain:{host})"] if host else []), []
             case None:
                 return [tool.name], []
+
+    def _ladders(
+        self, tool: Tool, subject: Subject | None, decision: PermissionDecision, proposed: Sequence[str]
+    ) -> list[tuple[str, ...]]:
+        """For everything in a call that asks the rules that would answer it, narrowest first."""
+        match subject:
+            case CommandSubject():
+                asking = [part.text for part in decision.parts if part.decision == "ask"]
+                ladders = [rules_for_command(tool.name, text) for text in asking]
+                offered = {text for ladder in ladders for text in ladder}
+                return [*filter(None, ladders), *((text,) for text in proposed if text not in offered)]
+            case PathSubject():
+                found = (rules_for_path(tool.name, target, self._workspace) for target in decision.targets)
+                return list(filter(None, found))
+            case _:
+                return [(text,) for text in proposed]
 
     def _proposed_for_parts(self, tool: str, decision: PermissionDecision) -> tuple[list[str], list[str]]:
         texts = [rule_for_command(tool, part.text) for part in decision.parts if part.decision == "ask"]

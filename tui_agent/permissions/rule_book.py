@@ -4,7 +4,7 @@ Within a list the first rule that speaks decides (or the strictest, if so config
 wins. A grant that a person gave answers an `ask`, never a `deny` (C17, S1-14).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -67,10 +67,15 @@ class RuleBook:
         self._layers = tuple(tuple(layer) for layer in layers)
         self.grants: list[Rule] = []
         """Allow rules a person gave, newest last."""
+        self.tried: Sequence[Rule] = ()
+        """Rules that count as granted while somebody looks what they would change."""
 
-    def replace(self, layers: Iterable[Sequence[Rule]]) -> None:
-        """Takes other rules; grants stay."""
+    def replace(self, layers: Iterable[Sequence[Rule]], kept: Container[Rule] = ()) -> None:
+        """Takes other rules; grants stay, but a kept one only as long as its rule stands among them: who takes it out
+        of the settings takes it back."""
         self._layers = tuple(tuple(layer) for layer in layers)
+        standing = {rule.text for rule in self.rules if rule.verdict == "allow"}
+        self.grants = [grant for grant in self.grants if grant not in kept or grant.text in standing]
 
     @property
     def rules(self) -> tuple[Rule, ...]:
@@ -144,7 +149,7 @@ class RuleBook:
             ruling = _stricter(ruling, self._in_layer(layer, match, subject, trace))
         if ruling.verdict == "deny" or ruling.is_open or ruling.verdict == "allow":
             return ruling
-        for grant in self.grants:
+        for grant in (*self.grants, *self.tried):
             if match(grant) == "yes":
                 trace.append(f"granted {grant.text}: answers {subject!r}")
                 return Ruling("allow", grant, is_grant=True)

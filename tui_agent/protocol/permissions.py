@@ -67,7 +67,9 @@ class ApprovalRequest(Word):
     targets: tuple[str, ...] = ()
     options: tuple[str, ...] = ("approve", "deny", "skip")
     session_rule: str | None = None
-    """The rule that an approval for the session would store; None: not offered."""
+    """The rule that an approval beyond this call would store; None: not offered."""
+    rules: tuple[str, ...] = ()
+    """Every rule that an answer may store instead, narrowest first; `session_rule` is one of them."""
     agent: str = "main"
     """Who asks: `main`, or the label of a sub-agent."""
 
@@ -83,6 +85,8 @@ class ApprovalDecision(Word):
     """Changed arguments; validated and judged again before anything runs."""
     override_result: ToolResult | None = None
     """A result to use instead of running the tool (S4-73)."""
+    rule: str | None = None
+    """The one of the request's `rules` to store; None: its `session_rule`."""
 
 
 class PermissionChecker(Protocol):
@@ -109,8 +113,15 @@ class PermissionChecker(Protocol):
         """The narrowest rule that would let this call pass for the session; None where none should be stored."""
         ...
 
-    def grant(self, rule: str, scope: GrantScope) -> None:
+    def grant_choices(self, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
+        """Every rule that may be stored for this call, narrowest first; `grant_rule` is one of them."""
+        ...
+
+    def grant(self, rule: str, scope: GrantScope) -> str | None:
         """Stores an allow rule a person gave. It answers an `ask`, never a `deny` (C17).
+
+        Returns:
+            The file it stands in from now on; None: it is kept in memory.
 
         Raises:
             ConfigurationError: the rule's text cannot be read or its scope cannot be stored.
