@@ -27,8 +27,8 @@ APP_NAME = "tui-agent"
 ENVIRONMENT_PREFIX = "TUI_AGENT_"
 PROJECT_FILE = Path(".tui-agent") / "config.toml"
 
-NEVER_FROM_PROJECT = ("base_url", "permissions.mode", "permissions.rule_resolution")
-"""Settings that would let a project send the key elsewhere, or loosen what is asked."""
+NEVER_FROM_PROJECT = ("base_url", "permissions.mode", "permissions.rule_resolution", "sandbox", "sandbox_network")
+"""Settings that would let a project send the key elsewhere, or loosen what is asked or what bounds commands."""
 
 
 def is_web_address(text: str) -> bool:
@@ -93,6 +93,10 @@ class Settings(_Section):
     """Steps of one run; not limited on the screen, 16 headless, when not set."""
     tool_timeout: float = Field(default=30.0, gt=0)
     """Seconds for tools that do not keep their own time."""
+    sandbox: Literal["off", "bwrap"] = "off"
+    """What shell commands run in: `bwrap` is bubblewrap, without which they are refused. Never taken from a project."""
+    sandbox_network: bool = False
+    """Whether commands in the sandbox may use the network. Never taken from a project."""
     append_system: str = ""
     """Text put behind the system prompt."""
     budget: BudgetSettings = BudgetSettings()

@@ -1,6 +1,7 @@
 """The commands that answer without a screen."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,44 @@ def test_the_doctor_accepts_an_endpoint_of_ones_own(tmp_path: Path, monkeypatch:
 
     assert {finding.what: finding.state for finding in findings}["key"] == "ok"
     assert not any("sk-secret" in finding.words for finding in findings)
+
+
+def test_the_doctor_tells_whether_commands_can_run_in_the_sandbox(
+    user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sandbox() -> tuple[str, str]:
+        (found,) = [finding for finding in examine(place) if finding.what == "sandbox"]
+        return found.state, found.words
+
+    place, programs = tmp_path / "work", tmp_path / "programs"
+    place.mkdir()
+    programs.mkdir()
+    (programs / "bash").symlink_to(shutil.which("bash") or "")
+    monkeypatch.setenv("PATH", str(programs))
+
+    assert sandbox() == ("note", "off, and not to be had here: bwrap is not installed")
+    user_file.write_text('sandbox = "bwrap"\n', "utf-8")
+    assert sandbox() == ("bad", 'sandbox = "bwrap" is set, and no command will run: bwrap is not installed')
+    (programs / "bwrap").write_text("#!/bin/sh\nexit 0\n", "utf-8")
+    (programs / "bwrap").chmod(0o755)
+    assert sandbox() == ("ok", "bwrap works; commands run in it, without network")
+    user_file.write_text("", "utf-8")
+    assert sandbox() == ("note", 'off; bwrap works here: sandbox = "bwrap" makes commands run in it')
+
+
+def test_no_command_of_a_run_escapes_the_sandbox_that_is_missing(
+    user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    place, programs = tmp_path / "work", tmp_path / "programs"
+    place.mkdir()
+    programs.mkdir()
+    for name in ("bash", "touch"):
+        (programs / name).symlink_to(shutil.which(name) or "")
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("TUI_AGENT_SANDBOX", "bwrap")
+
+    run_program(["--demo", "-p", "run touch ran", "--allow", "bash"])
+
+    assert "The command was not run" in capfd.readouterr().out
+    assert not (place / "ran").exists()

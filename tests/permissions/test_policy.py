@@ -232,3 +232,21 @@ def test_private_and_readable_places(desk: Desk, tmp_path: Path) -> None:
 
     assert policy.check(read, {"path": str(tmp_path / "x")}).source == "floor"
     assert policy.check(read, {"path": str(tmp_path / "kept" / "x")}).decision == "allow"
+
+
+def test_how_commands_run_stands_in_their_trace(desk: Desk) -> None:
+    policy = PermissionPolicy(desk.root, command_note="a command runs in the sandbox")
+
+    assert "a command runs in the sandbox" in policy.check(desk.tools["bash"], {"command": "make"}).trace
+    assert "a command runs in the sandbox" not in policy.check(desk.tools["write"], {"path": "x"}).trace
+
+
+def test_git_asks_in_a_folder_that_is_not_trusted(desk: Desk) -> None:
+    untrusted = PermissionPolicy(desk.root, is_trusted=False)
+
+    decision = untrusted.check(desk.tools["bash"], {"command": "ls && git status"})
+    assert decision.decision == "ask"
+    assert any("not trusted" in line for line in decision.trace)
+    assert [part.decision for part in decision.parts] == ["allow", "ask"]
+    assert untrusted.check(desk.tools["bash"], {"command": "ls && git --version"}).decision == "allow"
+    assert desk.policy().check(desk.tools["bash"], {"command": "ls && git status"}).decision == "allow"

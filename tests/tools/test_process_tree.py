@@ -90,6 +90,18 @@ def test_a_process_that_tidies_up_on_term_is_given_the_time(root: Path) -> None:
     assert (root / "tidy").read_text() == "tidy\n"
 
 
+def test_a_leader_that_only_waits_is_not_told_and_ends_with_what_it_waits_for(root: Path) -> None:
+    mark = TreeMark.new()
+    inner = f'trap "sleep 0.1; echo tidy > {root}/tidy; exit 7" TERM; {WRITE.format(root / "x")}; sleep 60 & wait'
+    leader = start(f"bash -c '{inner}'; exit $?", mark)
+    pids_in(root, 1)
+
+    end_tree(leader.pid, mark, grace=30, spares_leader=True)
+
+    assert leader.wait(5) == 7
+    assert (root / "tidy").read_text() == "tidy\n"
+
+
 def test_other_processes_are_left_alone(root: Path) -> None:
     mine, other = TreeMark.new(), TreeMark.new()
     leader = start("sleep 60", other)

@@ -37,6 +37,12 @@ def test_the_exact_command_comes_first_with_hidden_characters_visible() -> None:
     ]
 
 
+def test_how_a_command_would_run_stands_below_it() -> None:
+    asked = request({"command": "make"}, Preview(kind="command", text="make", note="runs in the sandbox\u202e"))
+
+    assert shown(asked) == [" make", "runs in the sandbox\\u202e"]
+
+
 def test_a_preview_that_is_not_the_input_does_not_hide_the_input() -> None:
     asked = request({"command": "rm -rf /"}, Preview(kind="command", text="ls"))
 

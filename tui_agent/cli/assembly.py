@@ -26,7 +26,7 @@ from tui_agent.settings import LoadedSettings, Locations, RuleSetting, load_sett
 from .credentials import Credentials
 from .launch_options import LaunchOptions
 from .project_trust import trust_for
-from .rules_and_tools import built_in_tools, parse_rules, policy_of
+from .rules_and_tools import built_in_tools, parse_rules, policy_of, sandbox_of
 
 DEMO_LABEL = "scripted demo, not a language model"
 HEADLESS_MAX_STEPS = 16
@@ -104,12 +104,13 @@ async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = F
         left = session.open_end if takes_up else None
         session.announce(bus, __version__, takes_up=takes_up)
         spent = _spent(session)
-        policy = policy_of(loaded, rules, options.cwd, locations, archive)
+        sandbox = sandbox_of(loaded.settings, locations, archive)
+        policy = policy_of(loaded, rules, options.cwd, locations, archive, sandbox)
         gate = ApprovalGate(interactive=watched)
         loop = AgentLoop(
             AgentLoopConfig(
                 provider=provider,
-                tools=built_in_tools(options.cwd, archive),
+                tools=built_in_tools(options.cwd, archive, sandbox),
                 system=options.system or DEFAULT_SYSTEM,
                 layers=await asyncio.to_thread(_layers, options, loaded, locations),
                 workspace=options.cwd,

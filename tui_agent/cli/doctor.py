@@ -14,6 +14,7 @@ import click
 from tui_agent import __version__
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, Settings, load_settings
+from tui_agent.tools import sandbox_problem
 
 from .credentials import Credentials
 from .project_trust import trust_for
@@ -61,7 +62,7 @@ def examine(directory: Path) -> Iterator[Finding]:
     yield _program("bash", "bad", "commands cannot run without it")
     yield _program("git", "note", "not found: the agent works, without knowing branches")
     yield _program("rg", "note", "not found: searching uses the slower built-in way")
-    yield _program("bwrap", "note", "not found: no sandbox here; commands run with your own rights once you allow them")
+    yield _sandbox(directory, loaded.settings)
     yield _writable("workspace", directory, "note", "read-only: nothing can be edited here")
     yield _writable("sessions", locations.state_dir, "bad", "sessions cannot be kept")
 
@@ -94,6 +95,22 @@ def _program(name: str, state: Literal["note", "bad"], otherwise: str) -> Findin
     answer = subprocess.run([place, "--version"], capture_output=True, text=True, check=False, timeout=10)
     first = (answer.stdout or answer.stderr).splitlines()
     return Finding(name, "ok", f"{place} ({first[0] if first else 'no version'})")
+
+
+def _sandbox(directory: Path, settings: Settings) -> Finding:
+    """Whether commands can run in the sandbox, by running one."""
+    problem = sandbox_problem(directory, network=settings.sandbox_network)
+    words = " ".join((problem or "").split())
+    match settings.sandbox:
+        case "bwrap" if problem:
+            return Finding("sandbox", "bad", f'sandbox = "bwrap" is set, and no command will run: {words}')
+        case "bwrap":
+            network = "with network" if settings.sandbox_network else "without network"
+            return Finding("sandbox", "ok", f"bwrap works; commands run in it, {network}")
+        case _ if problem:
+            return Finding("sandbox", "note", f"off, and not to be had here: {words}")
+        case _:
+            return Finding("sandbox", "note", 'off; bwrap works here: sandbox = "bwrap" makes commands run in it')
 
 
 def _writable(what: str, directory: Path, state: Literal["note", "bad"], otherwise: str) -> Finding:

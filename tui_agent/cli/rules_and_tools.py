@@ -1,16 +1,18 @@
 """The pieces that the app, the headless mode and the checking commands all judge calls with."""
 
 import difflib
+import os
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tui_agent.permissions import PermissionPolicy, Rule
+from tui_agent.permissions.protected_tree import protected_tree
 from tui_agent.permissions.shell import is_read_only_command
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.tool import Tool
-from tui_agent.settings import LoadedSettings, Locations, RuleSetting
-from tui_agent.tools import Workspace, default_tools
+from tui_agent.settings import LoadedSettings, Locations, RuleSetting, Settings
+from tui_agent.tools import Sandbox, Workspace, default_tools
 
 from .rule_store import RuleStore
 
@@ -18,17 +20,38 @@ RULED_TOOLS = ("bash", "read", "write", "edit", "glob", "grep", "todo", "fetch",
 """Tools a rule may name (interface §4), beside `mcp__SERVER__TOOL` and names with a `*`."""
 
 
-def built_in_tools(root: Path, spool_dir: Path | None = None) -> list[Tool]:
+def built_in_tools(root: Path, spool_dir: Path | None = None, sandbox: Sandbox | None = None) -> list[Tool]:
     """The tools for a workspace.
 
     Args:
         root: the workspace.
         spool_dir: where long output goes; a directory of the system's, made when needed, if not given.
+        sandbox: what shell commands run in; None: they run as they are.
     """
     kept = spool_dir or Path(tempfile.gettempdir()) / "tui-agent-spool"
     return default_tools(
         Workspace(root, spool_dir=kept),
         is_read_only_command=lambda command: is_read_only_command(command, root, (kept,)),
+        sandbox=sandbox,
+    )
+
+
+def sandbox_of(settings: Settings, locations: Locations, archive: Path) -> Sandbox | None:
+    """The sandbox these settings ask for; None: none.
+
+    Args:
+        settings: the settings.
+        locations: our own files, which commands do not see.
+        archive: kept tool output, which may be read all the same.
+    """
+    if settings.sandbox == "off":
+        return None
+    ours = tuple(Path(os.path.realpath(path)) for path in (locations.config_dir, locations.state_dir))
+    return Sandbox(
+        lambda root: protected_tree(root, ours),
+        hidden=ours,
+        shown=(Path(os.path.realpath(archive)),),
+        network=settings.sandbox_network,
     )
 
 
@@ -53,7 +76,12 @@ def parse_rules(rules: Sequence[RuleSetting]) -> list[list[Rule]]:
 
 
 def policy_of(
-    loaded: LoadedSettings, layers: Sequence[Sequence[Rule]], root: Path, locations: Locations, archive: Path
+    loaded: LoadedSettings,
+    layers: Sequence[Sequence[Rule]],
+    root: Path,
+    locations: Locations,
+    archive: Path,
+    sandbox: Sandbox | None = None,
 ) -> PermissionPolicy:
     """The policy these settings ask for.
 
@@ -63,6 +91,7 @@ def policy_of(
         root: the workspace.
         locations: our own files, which calls do not touch.
         archive: kept tool output, which may be read all the same.
+        sandbox: what shell commands run in.
     """
     chosen = loaded.settings.permissions
     return PermissionPolicy(
@@ -73,6 +102,7 @@ def policy_of(
         private_paths=(locations.config_dir, locations.state_dir),
         readable_paths=(archive,),
         store_grant=RuleStore(locations, root).store,
+        command_note=f"a command {sandbox.words}" if sandbox is not None else "",
     )
 
 

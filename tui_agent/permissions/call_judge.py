@@ -30,9 +30,9 @@ _REMOTE_PREFIX = "mcp__"
 class CallJudge:
     """Judges calls of any tool."""
 
-    def __init__(self, paths: PathJudge, *, relaxed_reads: bool) -> None:
+    def __init__(self, paths: PathJudge, commands: CommandJudge, *, relaxed_reads: bool) -> None:
         self._paths = paths
-        self._commands = CommandJudge(paths)
+        self._commands = commands
         self._relaxed_reads = relaxed_reads
 
     def judge(self, tool: Tool, arguments: JsonObject, mode: PermissionMode) -> PermissionDecision:

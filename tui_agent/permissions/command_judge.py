@@ -40,8 +40,16 @@ MAX_SHOWN = 4_000
 class CommandJudge:
     """Judges commands for one workspace."""
 
-    def __init__(self, paths: PathJudge) -> None:
+    def __init__(self, paths: PathJudge, *, is_trusted: bool = True, note: str = "") -> None:
+        """
+        Args:
+            paths: judges the paths they touch.
+            is_trusted: whether the workspace's repository may be looked at by git without a question.
+            note: how commands run, for the trace.
+        """
         self._paths = paths
+        self._is_trusted = is_trusted
+        self._note = note
 
     def judge(self, tool: str, command: str, mode: PermissionMode, trace: list[str]) -> PermissionDecision:
         """The decision on one command; never raises.
@@ -54,7 +62,8 @@ class CommandJudge:
         """
         if "\x00" in command or any("\ud800" <= letter <= "\udfff" for letter in command):
             return invalid("the command holds characters that no command can have", trace)
-        case = _Case(self._paths, tool, mode, trace)
+        trace += [self._note] if self._note else []
+        case = _Case(self._paths, tool, mode, trace, is_trusted=self._is_trusted)
         statement = read_script(command)
         case.run(steps_of(statement, (self._paths.book.workspace,), case.expander), 0, None)
         if not case.parts:
@@ -86,7 +95,9 @@ class _Task:
 class _Case:
     """One judgement: everything that is found on the way through one command."""
 
-    def __init__(self, paths: PathJudge, tool: str, mode: PermissionMode, trace: list[str]) -> None:
+    def __init__(
+        self, paths: PathJudge, tool: str, mode: PermissionMode, trace: list[str], *, is_trusted: bool
+    ) -> None:
         self.parts: list[PartFindings] = []
         self.targets: list[str] = []
         self._repositories: dict[str, str] = {}
@@ -94,6 +105,7 @@ class _Case:
         self._paths = paths
         self._rules = paths.rules
         self._tool = tool
+        self._is_trusted = is_trusted
         self._mode = mode
         self._trace = trace
         self._looks = Looks()
@@ -249,7 +261,11 @@ class _Case:
         return InPlace(place, words, use, Effects() if has_inner else effects_of(words, command))
 
     def _starts_programs(self, repository: str, place: str | None) -> bool:
-        """Whether a repository's own settings make git start programs while it looks."""
+        """Whether a repository's own settings may make git start programs while it looks: in a folder that is not
+        trusted they are not even read."""
+        if not self._is_trusted:
+            self._trace.append("git: this folder is not trusted, and git would apply its repository's settings")
+            return True
         if place is None and not repository.startswith("/"):
             return False
         setting = starts_programs(self._paths.book.look(repository, place).resolved)

@@ -9,6 +9,7 @@ from tui_agent.protocol.permissions import GrantScope, PermissionDecision, Permi
 from tui_agent.protocol.tool import CommandSubject, PathSubject, Subject, Tool, UrlSubject
 
 from .call_judge import CallJudge, host_of, subject_of
+from .command_judge import CommandJudge
 from .grant_proposals import rule_for_command, rule_for_path, rules_for_command, rules_for_path
 from .path_facts import PathBook
 from .path_judge import PathJudge
@@ -34,6 +35,8 @@ class PermissionPolicy:
         readable_paths: Sequence[Path] = (),
         relaxed_reads: bool = True,
         store_grant: Callable[[Sequence[Rule], GrantScope], str | None] | None = None,
+        is_trusted: bool = True,
+        command_note: str = "",
     ) -> None:
         """
         Args:
@@ -46,11 +49,15 @@ class PermissionPolicy:
             readable_paths: places outside the workspace that may be read like it, such as kept tool output.
             relaxed_reads: read-only calls in the workspace need no answer (S1-17, C18).
             store_grant: keeps grants beyond the session, all or none, and says where; None: such a scope is refused.
+            is_trusted: a person trusts what the workspace brings; else git, which reads its settings, asks.
+            command_note: how shell commands run, such as in a sandbox; stands in their trace.
         """
         book = PathBook(workspace, private_paths, readable_paths)
         self._rules = RuleBook((*((rules,) if rules else ()), *layers), book.workspace, book.root, resolution)
         self._workspace = book.workspace
-        self._judge = CallJudge(PathJudge(book, self._rules), relaxed_reads=relaxed_reads)
+        paths = PathJudge(book, self._rules)
+        commands = CommandJudge(paths, is_trusted=is_trusted, note=command_note)
+        self._judge = CallJudge(paths, commands, relaxed_reads=relaxed_reads)
         self._mode = mode
         self._store_grant = store_grant
         self._kept: set[Rule] = set()

@@ -54,7 +54,7 @@ def protected_repository(path: str, workspace: str) -> str | None:
     top = workspace if is_within(path, workspace) else "/"
     directory: str = path
     for _ in range(_MAX_DEPTH):
-        if _is_git_directory(directory):
+        if is_git_directory(directory):
             return f"{directory} is a repository's data"
         for target in _pointed_at(directory):
             if is_within(path, target):
@@ -81,6 +81,13 @@ def git_directories(directory: str) -> list[str]:
         return _pointed_at(directory)
     common = _first_line(os.path.join(own, "commondir"))
     return [own, resolve(common, own).path] if common else [own]
+
+
+def is_git_directory(directory: str) -> bool:
+    """Whether a directory is a repository's data, whatever its name."""
+    if not os.path.lexists(os.path.join(directory, "HEAD")):
+        return False
+    return any(all(os.path.lexists(os.path.join(directory, name)) for name in signs) for signs in _GIT_DIRECTORY_SIGNS)
 
 
 def _pointed_from_above(path: str, workspace: str) -> str | None:
@@ -114,12 +121,6 @@ def _first_line(path: str) -> str:
             return file.readline(_POINTER_BYTES).decode("utf-8", "surrogateescape").strip()
     except OSError:
         return ""
-
-
-def _is_git_directory(directory: str) -> bool:
-    if not os.path.lexists(os.path.join(directory, "HEAD")):
-        return False
-    return any(all(os.path.lexists(os.path.join(directory, name)) for name in signs) for signs in _GIT_DIRECTORY_SIGNS)
 
 
 def _is_ignorable(letter: str) -> bool:

@@ -64,6 +64,8 @@ class Preview(Word):
     """A unified diff, a command, or plain words."""
     path: str | None = None
     """The resolved file a diff is about."""
+    note: str = ""
+    """How it would run, in the tool's own words, such as in a sandbox."""
 
 
 @dataclass(frozen=True, slots=True)

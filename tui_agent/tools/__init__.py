@@ -9,6 +9,7 @@ from .edit_tool import EditTool
 from .glob_tool import GlobTool
 from .grep_tool import GrepTool
 from .read_tool import ReadTool
+from .sandbox import Sandbox, sandbox_problem
 from .todo_tool import TodoTool
 from .typed import Arguments, TypedTool
 from .workspace import Workspace
@@ -21,26 +22,31 @@ __all__ = [
     "GlobTool",
     "GrepTool",
     "ReadTool",
+    "Sandbox",
     "TodoTool",
     "TypedTool",
     "Workspace",
     "WriteTool",
     "default_tools",
+    "sandbox_problem",
 ]
 
 
-def default_tools(workspace: Workspace, *, is_read_only_command: Callable[[str], bool]) -> list[Tool]:
+def default_tools(
+    workspace: Workspace, *, is_read_only_command: Callable[[str], bool], sandbox: Sandbox | None = None
+) -> list[Tool]:
     """The built-in tools, in the order they are listed.
 
     Args:
         workspace: shared by all of them, so that write and edit know what read has seen.
         is_read_only_command: says whether a shell command only reads, such as `permissions.shell`'s; never raises.
+        sandbox: what shell commands run in; None: they run as they are.
     """
     return [
         ReadTool(workspace),
         WriteTool(workspace),
         EditTool(workspace),
-        BashTool(workspace, is_read_only_command=is_read_only_command),
+        BashTool(workspace, is_read_only_command=is_read_only_command, sandbox=sandbox),
         GlobTool(workspace),
         GrepTool(workspace),
         TodoTool(),

@@ -16,6 +16,7 @@ from .child_environment import child_environment, with_read_only_git
 from .live_output import LiveOutput
 from .process import ProcessOutcome, ProcessSpec, run_process
 from .programs import find_program
+from .sandbox import Sandbox
 from .spool_file import SPOOL_LIMIT, SpoolFile
 from .text_format import printable
 from .typed import Arguments, TypedTool, WordText
@@ -51,13 +52,18 @@ class BashArguments(Arguments):
 class BashTool(TypedTool[BashArguments]):
     """Runs shell commands. Its command is never changed: what was judged and shown is what bash gets."""
 
-    def __init__(self, workspace: Workspace, *, is_read_only_command: Callable[[str], bool]) -> None:
+    def __init__(
+        self, workspace: Workspace, *, is_read_only_command: Callable[[str], bool], sandbox: Sandbox | None = None
+    ) -> None:
         """
         Args:
             workspace: where commands run.
             is_read_only_command: says whether a command only reads; never raises, and says no when in doubt.
+            sandbox: what every command runs in; None: commands run as they are.
         """
-        super().__init__("bash", _DESCRIPTION, BashArguments)
+        about = f"\nEach command {sandbox.words}; /tmp is its own and empty." if sandbox is not None else ""
+        super().__init__("bash", _DESCRIPTION + about, BashArguments)
+        self._sandbox = sandbox
         self._workspace = workspace
         self._is_read_only_command = is_read_only_command
 
@@ -71,17 +77,17 @@ class BashTool(TypedTool[BashArguments]):
         return args.timeout
 
     def call_summary(self, args: BashArguments) -> str:
-        return args.command
+        return args.command if self._sandbox is None else f"sandbox: {args.command}"
 
     async def call_preview(self, args: BashArguments) -> Preview:
-        return Preview(kind="command", text=args.command)
+        return Preview(kind="command", text=args.command, note=self._sandbox.words if self._sandbox else "")
 
     async def run(self, args: BashArguments, context: ToolContext) -> ToolResult:
         spec = self._spec(args)
         output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT))
         live = LiveOutput(output, context.output)
         try:
-            outcome = await run_process(spec, output, None, context.cancellation, live.wake)
+            outcome = await self._run(spec, output, live, context)
         except OSError as error:
             raise ToolError(
                 f"bash could not be started in {self._workspace.root}: {error.strerror or error}"
@@ -89,7 +95,17 @@ class BashTool(TypedTool[BashArguments]):
         finally:
             live.close()
             captured = output.close()
-        return _result(args, outcome, captured, context)
+        return _result(args, outcome, captured, context, is_sandboxed=self._sandbox is not None)
+
+    async def _run(
+        self, spec: ProcessSpec, output: CapturedOutput, live: LiveOutput, context: ToolContext
+    ) -> ProcessOutcome:
+        if self._sandbox is None:
+            return await run_process(spec, output, None, context.cancellation, live.wake)
+        async with self._sandbox.around(spec) as run:
+            outcome = await run_process(run.spec, output, None, context.cancellation, live.wake)
+            run.refuse_unless_started(outcome, output.first_bytes())
+        return outcome
 
     def _spec(self, args: BashArguments) -> ProcessSpec:
         bash = find_program("bash", self._workspace.root)
@@ -102,7 +118,9 @@ class BashTool(TypedTool[BashArguments]):
         return ProcessSpec(argv, self._workspace.root, environment, args.timeout + _OWN_TIMER_LATER)
 
 
-def _result(args: BashArguments, outcome: ProcessOutcome, captured: Captured, context: ToolContext) -> ToolResult:
+def _result(
+    args: BashArguments, outcome: ProcessOutcome, captured: Captured, context: ToolContext, *, is_sandboxed: bool
+) -> ToolResult:
     """Output for the model, with how the command ended; the same as data for the screen."""
     context.measure("exit_code", outcome.returncode if outcome.returncode is not None else -1)
     context.measure("output_bytes", captured.total)
@@ -118,6 +136,7 @@ def _result(args: BashArguments, outcome: ProcessOutcome, captured: Captured, co
         "truncated": captured.left_out > 0,
         "persisted_path": printable(str(captured.path)) if captured.path else None,
         "ended_processes": list(outcome.ended),
+        "sandboxed": is_sandboxed,
     }
     failed = outcome.ending != "exited" or outcome.returncode != 0
     return ToolResult.of_text(text or "[no output]", is_error=failed, details=details)

@@ -89,6 +89,11 @@ class CapturedOutput:
             self._skipped = 0
             return piece
 
+    def first_bytes(self) -> bytes:
+        """What came first, as far as it is kept."""
+        with self._lock:
+            return bytes(self._head)
+
     def close(self) -> Captured:
         """Ends it and gives what was kept; what comes later is ignored. What is no text is always in a file."""
         with self._lock:

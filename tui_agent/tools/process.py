@@ -43,6 +43,10 @@ class ProcessSpec:
     environment: Mapping[str, str]
     limit: float | None
     """Seconds; None: no limit."""
+    descriptors: tuple[int, ...] = ()
+    """What it inherits beside the standard ones."""
+    is_wrapped: bool = False
+    """The program only waits for the one that matters, and takes it along when it is told to end: it is not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,9 @@ async def run_process(
             ending = "enough" if pump.sated.is_set() else ending
     finally:
         try:
-            ended = await finish_in_thread(partial(end_tree, process.pid, mark, grace=GRACE))
+            ended = await finish_in_thread(
+                partial(end_tree, process.pid, mark, grace=GRACE, spares_leader=spec.is_wrapped)
+            )
             await pump.wait(DRAIN_TIME)
         finally:
             pump.stop()
@@ -118,6 +124,7 @@ async def _spawn(spec: ProcessSpec, mark: TreeMark, write_ends: tuple[int, ...])
             cwd=spec.cwd,
             env=mark.put_into(spec.environment),
             start_new_session=True,
+            pass_fds=spec.descriptors,
         )
     finally:
         for descriptor in write_ends:

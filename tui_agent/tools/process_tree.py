@@ -39,13 +39,14 @@ class TreeMark:
         return dict(environment) | {_MARK_NAME: f"{outer}:{self.token}" if outer else self.token}
 
 
-def end_tree(leader: int | None, mark: TreeMark, *, grace: float) -> tuple[str, ...]:
+def end_tree(leader: int | None, mark: TreeMark, *, grace: float, spares_leader: bool = False) -> tuple[str, ...]:
     """Ends everything that belongs to a tree: TERM, then after `grace` seconds KILL. Blocks; for a thread.
 
     Args:
         leader: the first process, which was started in a session of its own; None: not known.
         mark: what its environment was marked with.
         grace: seconds to end by themselves after TERM.
+        spares_leader: the leader gets no TERM, because the others would not outlive it.
 
     Returns:
         Name and id of each process that was ended, the leader left out.
@@ -55,7 +56,8 @@ def end_tree(leader: int | None, mark: TreeMark, *, grace: float) -> tuple[str, 
         return ()
     ended = tuple(_name(process) for process in found if process.pid != leader)
     for process in found:
-        _send(process, signal.SIGTERM)
+        if process.pid != leader or not spares_leader:
+            _send(process, signal.SIGTERM)
         _send(process, signal.SIGCONT)
     deadline = time.monotonic() + grace
     while _members(leader, mark) and time.monotonic() < deadline:

@@ -60,7 +60,8 @@ class ApprovalRows:
     def _preview_rows(self, width: int) -> list[Line]:
         if self._preview is None or self._preview.kind == "diff" or not self._preview.text:
             return []
-        return [*exact_rows(self._preview.text, width), *script_rows(self._preview.text, width)]
+        note = wrapped([(visible(self._preview.note), "muted")], width) if self._preview.note else []
+        return [*exact_rows(self._preview.text, width), *script_rows(self._preview.text, width), *note]
 
     def _target_rows(self, width: int) -> list[Line]:
         """The resolved paths: what the call would really touch."""

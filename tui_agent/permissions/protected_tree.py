@@ -1,0 +1,85 @@
+"""Every protected place below a workspace as it is now: what a sandbox re-binds read-only (safety promise 10).
+
+Judging a path asks for one place; here all of them are needed at once, because a program finds its own way.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from tui_agent.protocol.errors import ToolError
+
+from .path_resolution import is_within
+from .protected_places import PROTECTED_NAMES, git_directories, is_git_directory, protected_name
+
+MAX_DIRECTORIES = 100_000
+"""Most directories that are looked into."""
+MAX_PLACES = 1_000
+"""Most places that are found."""
+_SHORT_NAMES = frozenset(name for name in PROTECTED_NAMES if "~" in name)
+"""Names that stand for another one, on file systems that know short names."""
+
+
+def protected_tree(workspace: Path, private_paths: Sequence[Path] = ()) -> tuple[Path, ...]:
+    """The places below a workspace that no program may change. Blocks.
+
+    They are those with a protected name at any depth, repositories kept under another name, where `.git` files point,
+    and directories that cannot be looked into; the protected names at the top and `private_paths` also where they do
+    not exist yet. No place is inside another one.
+
+    Args:
+        workspace: absolute, links followed.
+        private_paths: our own settings and sessions; those outside the workspace are left out.
+
+    Raises:
+        ToolError: the workspace holds more than can be looked through, or cannot be listed.
+    """
+    top = str(workspace)
+    found = {os.path.join(top, name) for name in PROTECTED_NAMES if name not in _SHORT_NAMES}
+    found |= {str(path) for path in private_paths if is_within(str(path), top)}
+    waiting = [top]
+    seen = 0
+    while waiting:
+        directory = waiting.pop()
+        seen += 1
+        if seen > MAX_DIRECTORIES or len(found) > MAX_PLACES:
+            raise ToolError(
+                f"{top} is too large for the sandbox: more than {MAX_DIRECTORIES:,} directories, or {MAX_PLACES:,} "
+                "protected places. Work in a directory further down."
+            )
+        waiting += _look_into(directory, top, found)
+    return tuple(Path(path) for path in sorted(found) if not any(is_within(path, one) for one in found - {path}))
+
+
+def _look_into(directory: str, top: str, found: set[str]) -> list[str]:
+    """Adds what is protected in one directory; gives the directories to look into next."""
+    try:
+        with os.scandir(directory) as entries:
+            listed = list(entries)
+    except OSError as error:
+        if directory == top:
+            raise ToolError(f"{top} cannot be listed: {error.strerror}") from error
+        if not isinstance(error, FileNotFoundError):
+            found.add(directory)
+        return []
+    if any(entry.name == "HEAD" for entry in listed) and is_git_directory(directory):
+        found.add(directory)
+        return []
+    below: list[str] = []
+    for entry in listed:
+        if protected_name(entry.name):
+            found |= _places_of(entry, directory, top)
+        elif entry.is_dir(follow_symlinks=False):
+            below.append(entry.path)
+    return below
+
+
+def _places_of(entry: os.DirEntry[str], directory: str, top: str) -> set[str]:
+    """What one protected entry stands for: itself, for a link where it leads, for a pointer file where it points."""
+    places = {entry.path}
+    if entry.is_symlink():
+        target = os.path.realpath(entry.path)
+        places = {target} if directory != top else {entry.path, target}
+    if entry.name == ".git" and entry.is_file():
+        places |= set(git_directories(directory))
+    return {place for place in places if is_within(place, top) and place != top}
