@@ -6,7 +6,7 @@ import pytest
 from tests.execution.bench import Bench, bench_of, settled
 from tests.execution.kit import Doors, FakePolicy, Ran, ScriptedTool, Steering, calls, run, sleeping
 from tests.support.virtual_clock import run_virtual
-from tui_agent.execution import ApprovalGate, Auto, Batched, ExecutionOptions, Parallel, Sequential
+from tui_agent.execution import ApprovalGate, Auto, Batched, ExecutionOptions, HookBus, Parallel, Sequential
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, ToolBatchEnded, ToolStarted, Warned
 from tui_agent.protocol.messages import JsonObject, UserMessage
 from tui_agent.protocol.tool import ToolContext, ToolResult
@@ -261,3 +261,18 @@ def test_auto_between_batches_looks_whenever_nothing_runs() -> None:
 
     assert ran.statuses == ["ok"] * 3
     assert steering.polls in (2, 3)
+
+
+@pytest.mark.parametrize("options", [{"strategy": Sequential()}, {"strategy": Batched(1)}, {"strategy": Auto()}])
+@pytest.mark.parametrize("first", ["unknown", "denied", "vetoed"])
+async def test_a_first_call_that_never_ran_is_a_boundary_like_any_other(options: dict[str, Any], first: str) -> None:
+    hooks = HookBus()
+    hooks.before_tool(lambda question: question.call.name != "vetoed")
+    tools = [ScriptedTool("denied"), ScriptedTool("vetoed"), ScriptedTool()]
+    policy = FakePolicy({"denied": "deny"})
+
+    ran = await run(
+        tools, calls(first, "act"), ExecutionOptions(**options), steering=Steering(1), hooks=hooks, policy=policy
+    )
+
+    assert ran.statuses[1] == "skipped_steering"

@@ -12,8 +12,8 @@ from .steering_poll import SteeringPoll
 class Boundaries:
     """The boundaries of one message's calls.
 
-    Nobody looks before the last call is known and the first one has begun: until then a message waits for the loop, or
-    for the end of the model's answer.
+    Nobody looks before the last call is known and the first one has begun or ended: until then a message waits for the
+    loop, or for the end of the model's answer.
     """
 
     def __init__(
@@ -22,7 +22,7 @@ class Boundaries:
         self.all_known = False
         """Whether no further call will come."""
         self.begun = False
-        """Whether a call has begun to run."""
+        """Whether a call has begun to run, or ended without that."""
         self._mode = options.steering
         self._poll = poll
         self._states = states
@@ -59,6 +59,7 @@ class Boundaries:
 
     async def after_call(self, state: CallState) -> None:
         """After a call's end, where it is a boundary of its own; waves of one call look after their commit (S0-14)."""
+        self.begun = True
         match self._mode:
             case "between_calls":
                 is_boundary = not self._has_waves or any(
