@@ -102,6 +102,7 @@ def test_an_adapted_tool_says_what_it_may_and_shows_its_arguments() -> None:
         (two, False),
         (lambda a, b, c=1, d=2: None, False),
         (lambda a, b, *, c, d: None, False),
+        (lambda tool_call_id, args, signal=None, on_update=None: None, True),
     ],
 )
 def test_the_four_argument_form_is_recognised(function: Callable[..., Any], answer: bool) -> None:
@@ -125,5 +126,10 @@ def test_whatever_a_tool_returns_becomes_a_result(value: object, text: str) -> N
     assert foreign_result(value).text == text
 
 
-def test_a_foreign_error_flag_is_kept() -> None:
-    assert foreign_result({"content": "bad", "is_error": True}).is_error
+@pytest.mark.parametrize("make", [dict, SimpleNamespace])
+def test_every_field_of_a_foreign_result_is_kept(make: Callable[..., Any]) -> None:
+    given = {"content": "bad", "is_error": True, "terminate": True, "child_run_id": "run_1", "details": {"a": 1}}
+
+    assert foreign_result(make(**given, other=1)) == ToolResult.model_validate(
+        {**given, "content": [{"type": "text", "text": "bad"}]}
+    )

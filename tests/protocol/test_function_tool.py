@@ -1,7 +1,9 @@
 """A function becomes a tool: schema from its signature, words from its docstring."""
 
+from typing import Annotated, Any
+
 import pytest
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from tui_agent.protocol import TextBlock, ToolContext, ToolResult, function_tool
 from tui_agent.protocol.errors import ConfigurationError
@@ -69,8 +71,37 @@ def test_a_tool_needs_words_and_types() -> None:
         ({"data": "inner"}, "inner"),
         ({"n": 1}, '{"n": 1}'),
         ([1, 2], "[1, 2]"),
+        ({"type": "text", "text": "x"}, "x"),
+        ({"type": "text", "number": 1}, '{"type": "text", "number": 1}'),
+        ((TextBlock(text="a"), TextBlock(text="b")), "a\nb"),
+        ({"content": "x", "is_error": True}, "x"),
+        ({"content": "x", "pages": 2}, '{"content": "x", "pages": 2}'),
         ([], "[]"),
     ],
 )
 def test_whatever_a_tool_returns_becomes_a_result(value: object, text: str) -> None:
     assert as_tool_result(value).text == text
+
+
+async def test_what_is_annotated_beside_a_type_counts() -> None:
+    @function_tool()
+    async def page(number: Annotated[int, Field(ge=1, description="from 1")], of: ToolContext) -> str:
+        """Shows a page."""
+        return f"{of.call_id} {number}"
+
+    assert page.spec.input_schema["properties"] == {
+        "number": {"type": "integer", "minimum": 1, "description": "from 1"}
+    }
+    with pytest.raises(ValidationError):
+        await page.execute({"number": 0}, ToolContext(call_id="1", tool_name="page"))
+    assert (await page.execute({"number": 2}, ToolContext(call_id="1", tool_name="page"))).text == "1 2"
+
+
+def test_a_function_that_would_block_everybody_is_refused() -> None:
+    def plain(query: str) -> str:
+        """Does something."""
+        return query
+
+    blocking: Any = plain
+    with pytest.raises(ConfigurationError, match="async"):
+        function_tool()(blocking)

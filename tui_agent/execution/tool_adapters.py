@@ -1,12 +1,12 @@
 """Makes a `Tool` of what is none: functions and objects of the four-argument and the two-argument kind (C55)."""
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol, TypeGuard, runtime_checkable
+from collections.abc import Awaitable, Callable
+from typing import Protocol, runtime_checkable
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError, ToolError
-from tui_agent.protocol.function_tool import as_tool_result
+from tui_agent.protocol.function_tool import RESULT_FIELDS, as_tool_result
 from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.tool import Tool, ToolContext, ToolResult, ToolSpec
 
@@ -91,27 +91,23 @@ def from_function(
 
 
 def takes_four_arguments(function: Callable[..., object]) -> bool:
-    """Whether a function has the four positional parameters of S2-24."""
+    """Whether a function has the four positional parameters of S2-24; the last two may have defaults if they are named
+    as there."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = inspect.signature(function).parameters.values()
-    return sum(parameter.kind in kinds and parameter.default is parameter.empty for parameter in parameters) >= 4
+    positional = [one for one in inspect.signature(function).parameters.values() if one.kind in kinds]
+    required = sum(one.default is one.empty for one in positional)
+    return required >= 4 or (required >= 2 and [one.name for one in positional[2:4]] == ["signal", "on_update"])
 
 
 def foreign_result(value: object) -> ToolResult:
-    """Normalises what a foreign tool returned, also a record of `content` and optional `details` (S2-25)."""
-    record: Mapping[str, Any] | None = None
-    if is_object(value) and "content" in value:
+    """Normalises what a foreign tool returned, also an object with `content` and perhaps the other fields of a result
+    (S2-25, C56)."""
+    if isinstance(value, ToolResult):
+        return value
+    if is_object(value):
         record = value
-    elif not isinstance(value, ToolResult) and hasattr(value, "content"):
-        record = {"content": getattr(value, "content", None), "details": getattr(value, "details", None)}
-    if record is None:
+    else:
+        record = {name: getattr(value, name) for name in RESULT_FIELDS if hasattr(value, name)}
+    if "content" not in record:
         return as_tool_result(value)
-    content: object = record["content"]
-    result = as_tool_result([*content] if _is_tuple(content) else content)
-    details: object = record.get("details")
-    is_error = bool(record.get("is_error", False))
-    return result.model_copy(update={"details": details if is_object(details) else None, "is_error": is_error})
-
-
-def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
-    return isinstance(value, tuple)
+    return as_tool_result({name: record[name] for name in RESULT_FIELDS if name in record})

@@ -11,6 +11,9 @@ from .errors import ConfigurationError
 from .messages import ImageBlock, JsonObject, TextBlock, UserBlock, is_array, is_object
 from .tool import Tool, ToolContext, ToolResult, ToolSpec
 
+RESULT_FIELDS = ("content", "details", "is_error", "terminate", "child_run_id")
+"""What a dict may have that stands for a `ToolResult`."""
+
 _CONTEXT = "context"
 _BLOCKS: TypeAdapter[list[UserBlock]] = TypeAdapter(list[UserBlock], config={"defer_build": True})
 
@@ -27,7 +30,7 @@ class FunctionTool(Tool):
         """The function as it was written."""
         self._model = model
         self._read_only = read_only
-        self._wants_context = _CONTEXT in inspect.signature(function).parameters
+        self._context_name = _context_parameter(function)
 
     def is_read_only(self, arguments: JsonObject) -> bool:
         return self._read_only
@@ -38,18 +41,19 @@ class FunctionTool(Tool):
     async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
         values = self._model.model_validate(arguments)
         named: dict[str, Any] = {name: getattr(values, name) for name in type(values).model_fields}
-        if self._wants_context:
-            named[_CONTEXT] = context
+        if self._context_name is not None:
+            named[self._context_name] = context
         return as_tool_result(await self.function(**named))
 
 
 def function_tool(
     *, name: str | None = None, description: str | None = None, read_only: bool = False
 ) -> Callable[[Callable[..., Awaitable[object]]], FunctionTool]:
-    """Decorates an async function; a parameter named `context` gets the `ToolContext` and is not in the schema.
+    """Decorates an async function; a parameter named `context`, or annotated as `ToolContext`, gets the context of the
+    call and is not in the schema.
 
     Raises:
-        ConfigurationError: a parameter has no annotation, or the function no description.
+        ConfigurationError: a parameter has no annotation, or the function no description, or it is not async.
     """
 
     def decorate(function: Callable[..., Awaitable[object]]) -> FunctionTool:
@@ -57,10 +61,13 @@ def function_tool(
         words = description or inspect.getdoc(function)
         if not words:
             raise ConfigurationError(f"tool {tool_name} needs a docstring: it is what the model is told")
-        hints = get_type_hints(function)
+        if not inspect.iscoroutinefunction(function):
+            raise ConfigurationError(f"tool {tool_name} must be an async function (async def), so that others can run")
+        hints = get_type_hints(function, include_extras=True)
+        context_name = _context_parameter(function)
         fields: dict[str, Any] = {}
         for parameter in inspect.signature(function).parameters.values():
-            if parameter.name == _CONTEXT:
+            if parameter.name == context_name:
                 continue
             if parameter.name not in hints:
                 raise ConfigurationError(f"tool {tool_name}: parameter {parameter.name} needs a type annotation")
@@ -71,6 +78,13 @@ def function_tool(
         return FunctionTool(function, spec, model, read_only)
 
     return decorate
+
+
+def _context_parameter(function: Callable[..., object]) -> str | None:
+    """The parameter that gets the `ToolContext`, if there is one."""
+    hints = get_type_hints(function)
+    names = inspect.signature(function).parameters
+    return next((name for name in names if name == _CONTEXT or hints.get(name) is ToolContext), None)
 
 
 def schema_of(model: type[BaseModel]) -> JsonObject:
@@ -93,7 +107,8 @@ def _drop_titles(node: Any) -> None:
 
 
 def as_tool_result(value: object) -> ToolResult:
-    """Normalises what a tool returned: a result, text, blocks, or anything JSON can hold under `data` (C56)."""
+    """Normalises what a tool returned (C56): a result or its fields as a dict, text, blocks, or anything else as JSON;
+    `{"data": …}` stands for what is in it."""
     if isinstance(value, ToolResult):
         return value
     if value is None:
@@ -104,13 +119,26 @@ def as_tool_result(value: object) -> ToolResult:
         return ToolResult(content=(value,))
     if is_object(value) and set(value) == {"data"}:
         return as_tool_result(value["data"])
-    blocks = _as_blocks(value)
+    if is_object(value) and "content" in value and set(value) <= set(RESULT_FIELDS):
+        return _result_of(value)
+    blocks = _as_blocks([value] if is_object(value) else value)
     return ToolResult(content=blocks) if blocks else ToolResult.of_text(_as_json(value))
+
+
+def _result_of(record: JsonObject) -> ToolResult:
+    result, details, child = as_tool_result(record["content"]), record.get("details"), record.get("child_run_id")
+    fields: JsonObject = {
+        "is_error": bool(record.get("is_error")),
+        "terminate": bool(record.get("terminate")),
+        "details": details if is_object(details) else None,
+        "child_run_id": child if isinstance(child, str) else None,
+    }
+    return result.model_copy(update=fields)
 
 
 def _as_blocks(value: object) -> tuple[UserBlock, ...]:
     """The blocks of a list that holds nothing else, also as dicts with a `type` (S2-25); empty for anything else."""
-    if not is_array(value):
+    if not is_array(value) and not isinstance(value, tuple):
         return ()
     try:
         return tuple(_BLOCKS.validate_python(value))
