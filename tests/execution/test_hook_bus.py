@@ -59,3 +59,11 @@ def test_a_hook_without_a_name_is_named_by_its_class() -> None:
     hooks.add("before_tool", Watcher())
 
     assert hooks.hooks("before_tool")[0].name == "Watcher"
+
+
+@pytest.mark.parametrize("timeout", [0, -1.0, float("nan"), float("inf")])
+def test_a_time_that_is_none_is_refused(timeout: float) -> None:
+    with pytest.raises(ConfigurationError, match="more than 0"):
+        HookBus(timeout=timeout)
+    with pytest.raises(ConfigurationError, match="more than 0"):
+        HookBus().add("after_tool", lambda question: None, timeout=timeout)

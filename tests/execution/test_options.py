@@ -66,3 +66,32 @@ def test_a_misspelt_preset_names_the_right_one() -> None:
 def test_an_unknown_option_of_a_preset_is_named() -> None:
     with pytest.raises(ConfigurationError, match="speed"):
         ExecutionOptions.preset("rust_loop", speed=3)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "right"),
+    [
+        ("grouping", "conflict", "conflicts"),
+        ("steering_mode", "after_bach", "after_batch"),
+        ("stream_tools", "on", "safe_only or off"),
+        ("end_events", "source-order", "source_order"),
+        ("pre_hook_position", None, "before_lookup"),
+        ("terminate_policy", "some", "all or any"),
+    ],
+)
+def test_a_word_that_chooses_nothing_is_refused_with_the_right_one(field: str, value: Any, right: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"no {field} .*{right}"):
+        ExecutionOptions(**{field: value})
+
+
+@pytest.mark.parametrize("value", ["parallel", None, Batched])
+def test_what_is_no_strategy_is_refused(value: Any) -> None:
+    with pytest.raises(ConfigurationError, match="strategy"):
+        ExecutionOptions(strategy=value)
+
+
+def test_one_name_is_no_set_of_names() -> None:
+    names: Any = "bash"
+
+    with pytest.raises(ConfigurationError, match="sibling_abort"):
+        ExecutionOptions(sibling_abort=names)

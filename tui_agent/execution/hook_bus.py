@@ -23,6 +23,7 @@ from tui_agent.protocol.hooks import AfterTool, BeforeTool, BeforeToolAnswer, Be
 from tui_agent.protocol.tool import ToolResult
 
 from .foreign_code import asked
+from .options import is_duration
 
 HookEvent: TypeAlias = Literal[
     "before_tool", "before_update", "after_update", "on_tool_error", "after_tool", "after_tool_observer"
@@ -59,7 +60,7 @@ class HookBus:
     """In-process hooks, by the name of what they are asked. The methods named like a hook also work as decorators."""
 
     def __init__(self, *, timeout: float | None = 30.0) -> None:
-        self.timeout = timeout
+        self.timeout = _usable(timeout)
         """Seconds a hook may take where it was added without a time of its own (P44)."""
         self._hooks: dict[str, list[Hook]] = {event: [] for event in _EVENTS}
 
@@ -85,13 +86,14 @@ class HookBus:
             A function that removes the hook again.
 
         Raises:
-            ConfigurationError: there is no such event; a misspelt hook would never be asked (P47).
+            ConfigurationError: there is no such event, so that a misspelt hook would never be asked (P47), or the
+                time is not more than 0 (P39).
         """
         if event not in self._hooks:
             near = difflib.get_close_matches(event, _EVENTS, 1) or _EVENTS
             raise ConfigurationError(f"no hook named {event!r}; did you mean {' or '.join(near)}?")
         own_name = name or getattr(function, "__name__", type(function).__name__)
-        hook = Hook(own_name, function, self.timeout if timeout is None else timeout, fail_open)
+        hook = Hook(own_name, function, self.timeout if timeout is None else _usable(timeout), fail_open)
         self._hooks[event].append(hook)
 
         def remove() -> None:
@@ -137,3 +139,9 @@ class HookBus:
     def has(self, event: HookEvent) -> bool:
         """Whether there is a hook for an event."""
         return bool(self._hooks[event])
+
+
+def _usable(timeout: float | None) -> float | None:
+    if timeout is not None and not is_duration(timeout):
+        raise ConfigurationError(f"a hook's timeout must be more than 0 seconds or None, got {timeout}")
+    return timeout

@@ -4,7 +4,7 @@ import difflib
 import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from tui_agent.protocol.errors import ConfigurationError
 
@@ -25,7 +25,7 @@ class ExecutionOptions:
     """How calls run. The defaults are the engine's; `preset` restores a seed's.
 
     Raises:
-        ConfigurationError: a number is out of range (C1, P39).
+        ConfigurationError: a number is out of range (C1, P39), or a word is none of those there are.
     """
 
     strategy: Strategy = field(default_factory=Auto)
@@ -79,6 +79,14 @@ class ExecutionOptions:
     """Where results that were too long are kept whole; None: nowhere (S3-21)."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.strategy, Strategy):  # pyright: ignore[reportUnnecessaryIsInstance] — callers may be untyped
+            raise ConfigurationError(
+                f"strategy must be Auto(), Sequential(), Parallel() or Batched(n), got {self.strategy!r}"
+            )
+        for name, allowed in _CHOICES.items():
+            _expect_choice(name, getattr(self, name), allowed)
+        if isinstance(self.sibling_abort, str):
+            raise ConfigurationError(f"sibling_abort must be a set of tool names, got {self.sibling_abort!r}")
         if self.max_concurrency is not None and self.max_concurrency < 1:
             raise ConfigurationError(f"max_concurrency must be at least 1 or None, got {self.max_concurrency}")
         if self.tool_timeout is not None and not is_duration(self.tool_timeout):
@@ -126,6 +134,29 @@ def is_duration(seconds: float) -> bool:
     """Whether a number is a usable number of seconds: finite and more than 0."""
     return math.isfinite(seconds) and seconds > 0
 
+
+def _expect_choice(name: str, chosen: object, allowed: tuple[object, ...]) -> None:
+    if chosen in allowed:
+        return
+    near = difflib.get_close_matches(str(chosen), [str(one) for one in allowed], 1) or [str(one) for one in allowed]
+    raise ConfigurationError(f"no {name} {chosen!r}; did you mean {' or '.join(near)}?")
+
+
+_CHOICES: dict[str, tuple[object, ...]] = {
+    "grouping": get_args(Grouping),
+    "stream_tools": ("safe_only", "off"),
+    "steering_mode": (*get_args(SteeringMode), None),
+    "start_events": ("as_started", "upfront"),
+    "end_events": ("completion", "source_order"),
+    "message_events": ("ordered", "completion"),
+    "malformed_args": ("error", "empty_object"),
+    "unknown_tool": ("explain", "plain"),
+    "error_traceback": ("details", "model", "none"),
+    "pre_hook_position": get_args(PreHookPosition),
+    "on_reject": ("continue", "stop_turn"),
+    "terminate_policy": ("all", "any"),
+}
+"""What may be chosen where the choice is a word; a misspelt one would silently be none of them."""
 
 _LITERAL: dict[str, Any] = {
     "validate_arguments": False,
