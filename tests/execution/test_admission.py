@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from tests.execution.kit import FakePolicy, ScriptedTool, call
+from tests.execution.kit import FakePolicy, ScriptedTool, call, run
 from tests.execution.stage_kit import FakeGuardrails, Stand, status
 from tui_agent.execution import ExecutionOptions, HookBus
 from tui_agent.execution.admission import (
@@ -17,11 +17,11 @@ from tui_agent.execution.admission import (
     refuse_unfit,
     settle,
 )
-from tui_agent.protocol.events import GuardrailTripped, PermissionDecided, ToolBlockedOn, Warned
+from tui_agent.protocol.events import GuardrailTripped, PermissionDecided, ToolBlockedOn, ToolStarted, Warned
 from tui_agent.protocol.hooks import ApproveCall, DenyCall, ModifyArguments, OverrideResult, SkipCall
 from tui_agent.protocol.messages import JsonObject, ToolCall
-from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.protocol.tool import ToolResult
+from tui_agent.protocol.permissions import PermissionDecision, PermissionMode
+from tui_agent.protocol.tool import Tool, ToolResult
 
 NEEDS_A: JsonObject = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 
@@ -355,3 +355,47 @@ async def test_where_there_is_no_policy_every_known_call_that_fits_may_be_made()
 
     assert judge_other_call(stand.engine, "act", {"a": 1}) == "allow"
     assert judge_other_call(stand.engine, "act", {}) == "deny"
+
+
+class BrokenPolicy(FakePolicy):
+    """A policy somebody wrote that does not keep its word."""
+
+    def floor(self, tool: Tool, arguments: JsonObject) -> PermissionDecision | None:
+        raise KeyError("floor")
+
+    def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:
+        raise KeyError("rules")
+
+
+@pytest.mark.parametrize("hooks", [None, hooked(None)])
+async def test_a_policy_that_fails_allows_nothing_and_the_call_is_answered(hooks: HookBus | None) -> None:
+    tool = ScriptedTool(read_only=True)
+
+    ran = await run([tool], [call()], policy=BrokenPolicy(), hooks=hooks)
+
+    assert ran.statuses == ["denied_policy"]
+    assert "policy failed" in ran.texts[0]
+    assert tool.calls == []
+    assert judge_other_call(Stand(tool, policy=BrokenPolicy()).engine, "act", {}) == "deny"
+
+
+async def test_arguments_too_deep_to_be_told_are_refused() -> None:
+    arguments: JsonObject = {}
+    for _ in range(5000):
+        arguments = {"in": arguments}
+
+    ran = await run([ScriptedTool()], [ToolCall(id="c", name="act", arguments=arguments), call("act", "d")])
+
+    assert ran.statuses == ["invalid", "ok"]
+    assert "nested more than" in ran.texts[0]
+
+
+@pytest.mark.parametrize("answer", [None, "yes", 1])
+async def test_predicates_that_answer_something_else_count_as_the_careful_answer(answer: object) -> None:
+    class Odd(ScriptedTool):
+        is_read_only = is_concurrency_safe = accesses = summarise = timeout = lambda self, arguments: answer
+
+    ran = await run([Odd()], [call("act", "a"), call("act", "b")])
+
+    assert ran.statuses == ["ok", "ok"]
+    assert not ran.of(ToolStarted)[0].read_only

@@ -1,17 +1,20 @@
 import asyncio
+import contextlib
 from typing import Any
 
 import pytest
 
 from tests.execution.kit import FakePolicy, ScriptedTool, call, run, sleeping
-from tests.execution.stage_kit import Stand
+from tests.execution.stage_kit import FreeTurns, Stand
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, execute_tool_calls
 from tui_agent.execution.call_state import CallState
 from tui_agent.execution.executor import ADMISSION, cut_off, take_slot
+from tui_agent.execution.loop_clock import now
 from tui_agent.execution.outcomes import Outcome
 from tui_agent.protocol.bus import EventBus
-from tui_agent.protocol.events import ToolEnded
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.events import ApprovalRequested, ToolEnded
 from tui_agent.protocol.hooks import DenyCall, ModifyArguments, OverrideResult
 from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.permissions import ApprovalDecision
@@ -241,11 +244,12 @@ async def test_a_cut_off_call_tells_how_far_it_came() -> None:
 
 
 async def test_a_fault_of_our_own_still_ends_every_call() -> None:
-    class Broken(FakePolicy):
-        def check(self, tool: Tool, arguments: JsonObject) -> Any:
+    class Broken(FreeTurns):
+        async def take(self, state: CallState) -> Outcome | None:
             raise TimeoutError("never raises, they said")
 
-    stand = Stand(policy=Broken())
+    stand = Stand()
+    stand.state.turns = Broken()
 
     with pytest.raises(TimeoutError):
         await stand.executor.execute(stand.state)
@@ -290,3 +294,88 @@ async def test_a_tool_that_shortened_its_own_output_says_where_the_whole_is() ->
         [ended] = [envelope.event for envelope in heard.drain() if isinstance(envelope.event, ToolEnded)]
 
     assert (ended.truncated, ended.persisted_path) == (True, "/kept/output.txt")
+
+
+# --- a run that is cancelled while hooks are asked about what is done ---
+
+
+def reporting(*, fails: bool = False) -> ScriptedTool:
+    async def report(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        context.update(ToolResult.of_text("half"))
+        if fails:
+            raise ValueError("broken")
+        return ToolResult.of_text("done")
+
+    return ScriptedTool(behaviour=report)
+
+
+@pytest.mark.parametrize(
+    ("event", "fails", "status"),
+    [
+        ("after_tool", False, "interrupted"),
+        ("on_tool_error", True, "interrupted"),
+        ("after_tool_observer", False, "ok"),
+        ("before_update", False, "ok"),
+        ("after_update", False, "ok"),
+    ],
+)
+def test_a_hook_that_hangs_does_not_hold_a_cancelled_run(event: str, fails: bool, status: str) -> None:
+    async def work() -> tuple[list[str], float]:
+        token, asked, hooks, began = CancellationToken(), asyncio.Event(), HookBus(timeout=None), now()
+
+        async def hang(question: object) -> None:
+            asked.set()
+            await asyncio.sleep(10_000)
+
+        hooks.add(event, hang)
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(run([reporting(fails=fails)], [call()], hooks=hooks, cancellation=token))
+            await asked.wait()
+            token.cancel("enough")
+        return running.result().statuses, now() - began
+
+    statuses, seconds = run_virtual(work())
+
+    assert statuses == [status]
+    assert seconds == ExecutionOptions().grace
+
+
+def test_a_hook_that_answers_soon_is_heard_though_the_run_is_cancelled() -> None:
+    async def work() -> list[str]:
+        token, hooks = CancellationToken(), HookBus()
+
+        async def redact(question: object) -> ToolResult:
+            token.cancel("enough")
+            await asyncio.sleep(1)
+            return ToolResult.of_text("redacted")
+
+        hooks.after_tool(redact)
+        return (await run([reporting()], [call()], hooks=hooks, cancellation=token)).texts
+
+    assert run_virtual(work()) == ["redacted"]
+
+
+def test_a_hook_that_swallows_its_end_does_not_let_a_cancelled_call_go_on() -> None:
+    async def work() -> Any:
+        token, asked, hooks = CancellationToken(), asyncio.Event(), HookBus()
+        gate = ApprovalGate(interactive=True)
+
+        @hooks.before_tool
+        async def swallow(question: object) -> None:
+            asked.set()
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(20)
+
+        policy = FakePolicy({"act": "ask"})
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(
+                run([ScriptedTool()], [call()], hooks=hooks, cancellation=token, policy=policy, gate=gate)
+            )
+            await asked.wait()
+            token.cancel("enough")
+        return running.result()
+
+    ran = run_virtual(work())
+
+    assert ran.statuses == ["cancelled"]
+    assert ran.of(ApprovalRequested) == []

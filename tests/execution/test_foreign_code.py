@@ -1,10 +1,13 @@
 import asyncio
+import contextlib
+import sys
 from typing import Any
 
 import pytest
 
 from tests.support.virtual_clock import run_virtual
-from tui_agent.execution.foreign_code import Crash, Killable, asked, careful, contained, copy_of
+from tui_agent.execution.foreign_code import LAST_WORDS, Crash, Killable, asked, careful, contained, copy_of
+from tui_agent.execution.loop_clock import now
 
 
 async def failing() -> None:
@@ -185,3 +188,50 @@ async def test_a_killable_coroutine_may_tidy_up_when_it_is_cancelled() -> None:
 
     assert tidied.is_set()
     assert task.cancelled()
+
+
+async def test_code_that_wants_to_end_the_process_only_fails() -> None:
+    async def leaving() -> None:
+        sys.exit(3)
+
+    crash = await contained(leaving())
+
+    assert isinstance(crash, Crash)
+    assert "exit code 3" in crash.text
+    assert isinstance(await asked(lambda question: sys.exit(3), None, 1.0), Crash)
+
+
+async def test_errors_that_come_together_each_say_what_went_wrong() -> None:
+    async def several() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(failing())
+            group.create_task(failing())
+
+    crash = await contained(several())
+
+    assert isinstance(crash, Crash)
+    assert crash.text == "broken"
+
+
+def test_a_function_that_swallows_its_end_is_closed_a_little_later() -> None:
+    async def stubborn(question: object) -> None:
+        while True:
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(1000)
+
+    async def ask() -> tuple[object, float]:
+        began = now()
+        return await asked(stubborn, None, 5.0), now() - began
+
+    answer, seconds = run_virtual(ask())
+
+    assert isinstance(answer, Crash)
+    assert answer.timed_out
+    assert seconds == 5.0 + LAST_WORDS
+
+
+@pytest.mark.parametrize(("says", "counts_as"), [(True, True), (None, False), ("yes", False), (1, False)])
+def test_an_answer_of_another_kind_counts_as_none(says: object, counts_as: bool) -> None:
+    predicate: Any = lambda: says  # noqa: E731
+
+    assert careful(predicate, otherwise=False) is counts_as

@@ -500,11 +500,13 @@ async def test_a_call_nobody_knows_anything_about_is_answered_as_such() -> None:
 
 
 async def test_a_fault_of_our_own_answers_every_call_and_is_not_hidden() -> None:
-    class Broken(FakePolicy):
-        def check(self, tool: Any, arguments: JsonObject) -> Any:
+    class Broken(HookBus):
+        def hooks(self, event: Any) -> Any:
             raise RuntimeError("bug")
 
-    bench = Bench([ScriptedTool()], policy=Broken())
+    broken = Broken()
+    broken.before_tool(lambda question: None)
+    bench = Bench([ScriptedTool()], hooks=broken)
 
     async def work() -> None:
         async with bench.scheduler as scheduler:

@@ -4,9 +4,9 @@ import sys
 from typing import Any, Literal
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from tests.execution.kit import ScriptedTool, call
+from tests.execution.kit import ScriptedTool, call, run
 from tui_agent.execution import validate_tool_arguments
 from tui_agent.execution.validation import SHOWN_ERRORS, complaints_about
 from tui_agent.protocol.errors import InvalidArgumentsError
@@ -199,3 +199,51 @@ def test_the_schema_library_is_loaded_only_when_a_foreign_tool_needs_it() -> Non
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
 
     assert loaded.strip() == "False"
+
+
+class Stubborn(BaseModel):
+    path: str
+
+    @field_validator("path")
+    @classmethod
+    def look_up(cls, path: str) -> str:
+        return {"known": "value"}[path]
+
+
+class StubbornTool(ScriptedTool):
+    arguments_model = Stubborn
+
+
+class OddTool(ScriptedTool):
+    def prepare_arguments(self, arguments: JsonObject) -> Any:
+        return None
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"a": {"enum": 5}}},
+        {"type": "object", "$schema": 5},
+        {"type": "object", "$id": "http://[x", "properties": {"a": {"$ref": "y"}}},
+        {"type": "object", "properties": {"a": {"$ref": "http://[bad"}}},
+        {"$ref": "#"},
+    ],
+)
+async def test_a_schema_that_cannot_be_used_refuses_its_own_calls_and_no_others(schema: JsonObject) -> None:
+    ran = await run([ScriptedTool("odd", schema=schema), ScriptedTool()], [call("odd", "a", a=1), call("act", "b")])
+
+    assert ran.statuses == ["invalid", "ok"]
+    assert "the tool's own schema cannot be used" in ran.texts[0]
+
+
+async def test_a_check_that_itself_fails_refuses_its_own_calls_and_no_others() -> None:
+    ran = await run([StubbornTool("odd"), ScriptedTool()], [call("odd", "a", path="unknown"), call("act", "b")])
+
+    assert ran.statuses == ["invalid", "ok"]
+    assert "KeyError" in ran.texts[0]
+
+
+async def test_what_is_no_object_after_its_preparation_was_not_prepared() -> None:
+    ran = await run([OddTool()], [call(a=1)])
+
+    assert ran.texts == ["act {'a': 1}"]

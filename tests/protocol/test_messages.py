@@ -23,7 +23,24 @@ def test_p09_a_call_without_arguments_is_callable(raw: str) -> None:
     assert call.malformed is None
 
 
-@pytest.mark.parametrize("raw", ["{", '{"a": 1', "[1]", "7", "true", '"text"', '"[1]"', "{'a': 1}", "[" * 100_000])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "{",
+        '{"a": 1',
+        "[1]",
+        "7",
+        "true",
+        '"text"',
+        '"[1]"',
+        "{'a': 1}",
+        "[" * 100_000,
+        '{"a": NaN}',
+        '{"a": -Infinity}',
+        '{"a": 1e999}',
+        '{"a": 1, "b": ' * 101 + "{}" + "}" * 101,
+    ],
+)
 def test_p08_malformed_arguments_are_told_never_guessed(raw: str) -> None:
     call = parse_tool_call("1", "rm", raw)
 

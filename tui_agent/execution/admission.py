@@ -7,12 +7,13 @@ ends the call or None: go on.
 from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.events import GuardrailTripped, PermissionDecided, ToolBlockedOn, Warned
 from tui_agent.protocol.hooks import ApproveCall, Continue, DenyCall, OverrideResult, SkipCall
-from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.permissions import PermissionDecision, Verdict
+from tui_agent.protocol.messages import TOO_DEEP, JsonObject, nests_deeper
+from tui_agent.protocol.permissions import PermissionChecker, PermissionDecision, Verdict
+from tui_agent.protocol.tool import Tool
 
 from .call_state import CallState
 from .engine import Engine, GuardrailTrip
-from .foreign_code import Crash, careful, contained, copy_of
+from .foreign_code import Crash, attempted, careful, contained, copy_of
 from .hook_questions import ask_before_tool
 from .outcomes import (
     HOOK_SKIP_TEXT,
@@ -35,6 +36,8 @@ def parse(engine: Engine, state: CallState) -> Outcome | None:
         return output_limit()
     if call.malformed is not None and engine.options.malformed_args == "error":
         return invalid(f"Invalid arguments for {call.name}: {call.malformed}")
+    if nests_deeper(call.arguments):
+        return invalid(f"Invalid arguments for {call.name}: {TOO_DEEP}")
     state.arguments = copy_of(call.arguments)
     return None
 
@@ -147,7 +150,7 @@ def judge_now(engine: Engine, state: CallState) -> Outcome | None:
     state.stale = False
     if engine.policy is None:
         return None
-    decision = engine.policy.check(state.known_tool, state.arguments)
+    decision = judgement(engine.policy, state.known_tool, state.arguments)
     if decision.decision == "ask" and state.hook_approved is not None and engine.options.hook_may_approve:
         words = {"decision": "allow", "source": "hook", "reason": state.hook_approved}
         decision = decision.model_copy(update=words)
@@ -159,11 +162,19 @@ def refused_by_floor(engine: Engine, state: CallState) -> Outcome | None:
     """The floor's denial, if it denies; a call that is not fit to be judged passes, because it will never run."""
     if engine.policy is None or state.tool is None or state.unfit is not None:
         return None
-    decision = engine.policy.floor(state.tool, state.arguments)
+    decision = attempted(engine.policy.floor, state.tool, state.arguments)
     if decision is None:
         return None
+    if isinstance(decision, Crash):
+        decision = _unjudged(decision)
     _note_decision(engine, state, decision)
     return denied_by_policy(decision)
+
+
+def judgement(policy: PermissionChecker, tool: Tool, arguments: JsonObject) -> PermissionDecision:
+    """What the policy says of a call; one that fails allows nothing."""
+    decision = attempted(policy.check, tool, arguments)
+    return _unjudged(decision) if isinstance(decision, Crash) else decision
 
 
 def judge_other_call(engine: Engine, name: str, arguments: JsonObject) -> Verdict:
@@ -175,7 +186,7 @@ def judge_other_call(engine: Engine, name: str, arguments: JsonObject) -> Verdic
         return "deny"
     if tool is None:
         return "deny"
-    return "allow" if engine.policy is None else engine.policy.check(tool, checked).decision
+    return "allow" if engine.policy is None else judgement(engine.policy, tool, checked).decision
 
 
 def trip_of(answer: GuardrailTrip | Crash | None) -> GuardrailTrip | None:
@@ -197,6 +208,11 @@ def tell_trip(engine: Engine, trip: GuardrailTrip, lane: str) -> None:
 def halting(outcome: Outcome) -> Outcome:
     """The same outcome, after which the run ends."""
     return Outcome(outcome.status, outcome.result, outcome.error_kind, halts="guardrail")
+
+
+def _unjudged(crash: Crash) -> PermissionDecision:
+    reason = f"the permission policy failed, and nothing runs unjudged ({type(crash.error).__name__}: {crash.text})"
+    return PermissionDecision(decision="deny", source="invalid", reason=reason)
 
 
 def _note_decision(engine: Engine, state: CallState, decision: PermissionDecision) -> None:

@@ -13,6 +13,13 @@ from .hook_questions import ask_about_failure, ask_after_tool
 from .outcomes import Outcome, failure
 
 
+async def finish_result(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:
+    """Stages 12 and 13, and what comes before them where the call failed."""
+    outcome = await ask_failure_hooks(engine, state, outcome)
+    outcome = await mutate(engine, state, outcome)
+    return await guard_output(engine, state, outcome)
+
+
 async def ask_failure_hooks(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:
     """Before stage 12: a call that failed may get a result from a hook, or end the run (S4-64, C27)."""
     if outcome.status not in ("error", "timeout", "not_found") or not engine.hooks.has("on_tool_error"):

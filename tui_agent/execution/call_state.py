@@ -1,8 +1,9 @@
 """What the engine knows of one call while it has it in hand: one state a call, filled stage by stage, ended once."""
 
 import asyncio
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ToolEnded
@@ -18,6 +19,8 @@ from .loop_clock import now
 from .outcomes import Outcome, cancelled
 from .tool_execution import ToolExecution
 from .updates import UpdateChannel
+
+T = TypeVar("T")
 
 Phase: TypeAlias = Literal["waiting", "running", "ran", "over"]
 
@@ -159,7 +162,7 @@ class CallState:
         """The resolved paths of the call; None where they are not known or cannot be told (C3)."""
         if self.tool is None or self.unfit is not None:
             return Accesses()
-        return careful(self.tool.accesses, self.arguments, otherwise=None)
+        return careful(self.tool.accesses, self.arguments, otherwise=None, kind=Accesses)
 
     def stop(self, outcome: Outcome) -> None:
         """Takes the call back: the first reason counts, and none once the tool has ended.
@@ -190,6 +193,22 @@ class CallState:
     def cancel(self, reason: str) -> None:
         """Takes the call back because somebody wants it to end."""
         self.stop(cancelled(reason, started=self.started))
+
+    async def in_time(self, work: Awaitable[T]) -> T | None:
+        """What `work` gives that is done once the tool has ended; None where the run is cancelled and it is not over a
+        grace later (P44)."""
+        run = self.token.parent or self.token
+        try:
+            async with asyncio.timeout(None) as limit:
+                forget = run.on_cancel(lambda: limit.reschedule(now() + self.grace))
+                try:
+                    return await work
+                finally:
+                    forget()
+        except TimeoutError:
+            if not run.is_set():
+                raise
+            return None
 
     def _token_was_cancelled(self) -> None:
         self.cancel(self.token.reason)

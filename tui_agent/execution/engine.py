@@ -59,6 +59,12 @@ class Engine:
     before_effects: BeforeEffects | None = None
 
     @property
+    def finishes_results(self) -> bool:
+        """Whether anything may change or withhold what a tool gave, or answer for one that failed."""
+        hooks = self.hooks
+        return self.guardrails is not None or hooks.has("after_tool") or hooks.has("on_tool_error")
+
+    @property
     def looks_before_judging(self) -> bool:
         """Whether anything that sees a call stands between the floor and the whole judgement."""
         return self.guardrails is not None or self.hooks.has("before_tool")

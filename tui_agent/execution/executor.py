@@ -14,7 +14,7 @@ from tui_agent.protocol.reports import ToolCallReport
 from tui_agent.protocol.tool import Tool
 
 from .admission import ask_hooks, check_floor, guard_input, judge, refuse_unfit, settle
-from .aftermath import ask_failure_hooks, guard_output, make_fit, mutate
+from .aftermath import ask_failure_hooks, finish_result, make_fit
 from .approvals import ApprovalGate
 from .call_state import CallState
 from .consent import ask_person, needs_answer, still_stands
@@ -24,7 +24,8 @@ from .hook_bus import HookBus
 from .hook_questions import observe_end
 from .loop_clock import now
 from .options import ExecutionOptions, PreHookPosition
-from .outcomes import Outcome, cancelled, interrupted
+from .outcomes import Outcome, cancelled, interrupted, lost
+from .plain_json import plain_metrics
 from .running import run_tool, tell_start
 from .tool_adapters import ForeignTool
 from .tool_registry import ToolRegistry
@@ -84,6 +85,8 @@ class ToolExecutor:
             async with asyncio.timeout(None) as state.leash:
                 for stage in ADMISSION[self.engine.options.pre_hook_position]:
                     refusal = await stage(self.engine, state)
+                    if state.stopping is not None:
+                        return state.stopping
                     if refusal is not None:
                         return await ask_failure_hooks(self.engine, state, refusal)
                 return await take_slot(self.engine, state) or state.stopping
@@ -98,9 +101,9 @@ class ToolExecutor:
     async def _run(self, state: CallState) -> Outcome:
         """Stages 11 to 13."""
         outcome = await run_tool(self.engine, state)
-        outcome = await ask_failure_hooks(self.engine, state, outcome)
-        outcome = await mutate(self.engine, state, outcome)
-        return await guard_output(self.engine, state, outcome)
+        if not self.engine.finishes_results:
+            return outcome
+        return await state.in_time(finish_result(self.engine, state, outcome)) or lost()
 
     def end(self, state: CallState, outcome: Outcome) -> None:
         """Stage 15: the call is over. Its end is told now, or at the commit where ends come in call order (C5)."""
@@ -128,8 +131,10 @@ class ToolExecutor:
 
     async def observe(self, state: CallState) -> None:
         """After stage 15: observers hear of every call that ran, and of unknown tools (S0-40)."""
-        if state.ended is not None and (state.started or state.ended.status == "not_found"):
-            await observe_end(self.engine.hooks, state.ended, self.engine.tell)
+        if state.ended is None or not self.engine.hooks.has("after_tool_observer"):
+            return
+        if state.started or state.ended.status == "not_found":
+            await state.in_time(observe_end(self.engine.hooks, state.ended, self.engine.tell))
 
     def tell_message(self, state: CallState) -> None:
         """Part of stage 16: tells a call's result message, once, after its end (S0-42)."""
@@ -157,7 +162,7 @@ def cut_off(state: CallState) -> Outcome:
     if not is_being_cancelled():
         return interrupted("The engine failed while it handled this call. Whether the call did its work is not known.")
     if state.phase == "ran":
-        return interrupted("The call ran to its end, but the run was cancelled before its result could be handed over.")
+        return lost()
     return state.stopping or cancelled("", started=state.started)
 
 
@@ -182,7 +187,7 @@ def _ended_event(state: CallState, outcome: Outcome) -> ToolEnded:
         persisted_path=outcome.persisted_path or kept.get("persisted_path"),
         child_run_id=result.child_run_id,
         terminate=result.terminate,
-        metrics=state.metrics,
+        metrics=plain_metrics(state.metrics),
         error_kind=outcome.error_kind,
         traceback=outcome.traceback,
     )
@@ -198,5 +203,5 @@ def _report(state: CallState, outcome: Outcome) -> ToolCallReport:
         latency_ms=state.latency_s * 1000,
         skipped=outcome.status.startswith("skipped"),
         error=outcome.result.text if outcome.result.is_error else None,
-        metrics=state.metrics,
+        metrics=plain_metrics(state.metrics),
     )

@@ -15,10 +15,11 @@ from pathlib import Path
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import Warned
 from tui_agent.protocol.messages import ImageBlock, JsonObject, TextBlock, UserBlock, joined_text
-from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.tool import Accesses, Tool
 
 from .foreign_code import careful
 from .outcomes import Outcome
+from .plain_json import plain_details
 
 _HEAD_SHARE = 0.6
 """Part of the room that the beginning gets; ends of logs say more than middles."""
@@ -42,6 +43,8 @@ async def fit(
         archive_dir: where the whole text is kept if it is cut; None: nowhere.
         tell: hears about a file that could not be written.
     """
+    if outcome.result.details is not None:
+        outcome = replace(outcome, result=plain_details(outcome.result))
     content = tuple(_mended(block) for block in outcome.result.content)
     whole = joined_text(content)
     size = _size(content, whole)
@@ -59,7 +62,7 @@ async def fit(
 
 def reads_archive(tool: Tool, arguments: JsonObject, archive_dir: Path | None) -> bool:
     """Whether a call reads what was archived before; its result is not cut and archived again (P67)."""
-    accesses = careful(tool.accesses, arguments, otherwise=None)
+    accesses = careful(tool.accesses, arguments, otherwise=None, kind=Accesses)
     if accesses is None or archive_dir is None:
         return False
     return any(archive_dir.resolve() in path.parents for path in accesses.reads)

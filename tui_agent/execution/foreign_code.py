@@ -1,7 +1,7 @@
 """Calls into code that is not ours: tools, hooks, guardrails, predicates. What they do wrong becomes a value here.
 
-The only place that catches `Exception`. A callee that raises `CancelledError` by itself hurts nobody (C25, P41); a
-real cancellation always passes through.
+The only place that catches `Exception`. A callee that raises `CancelledError` by itself hurts nobody (C25, P41), nor
+does one that wants to end the process (`sys.exit`); a real cancellation always passes through.
 """
 
 import asyncio
@@ -12,12 +12,15 @@ import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from tui_agent.protocol.messages import is_array, is_object
 
 T = TypeVar("T")
 V = TypeVar("V")
+
+LAST_WORDS = 2.0
+"""Seconds a hook has to tidy up after its time; then it is closed, also against its will."""
 
 _ENGINE = os.path.dirname(__file__) + os.sep
 
@@ -32,9 +35,7 @@ class Crash:
     @property
     def text(self) -> str:
         """What it said, or the kind of error where it said nothing (S2-20)."""
-        if isinstance(self.error, asyncio.CancelledError):
-            return "it cancelled itself"
-        return str(self.error) or type(self.error).__name__
+        return _words_of(self.error)
 
     @property
     def trace(self) -> str:
@@ -53,7 +54,7 @@ async def contained(work: Awaitable[T]) -> T | Crash:
         if is_being_cancelled():
             raise
         return Crash(error)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return Crash(error)
 
 
@@ -66,24 +67,38 @@ async def asked(function: Callable[[T], object], question: T, timeout: float | N
         timeout: seconds until it counts as failed; None: no limit.
     """
     limit = asyncio.timeout(timeout)
+    kill = asyncio.timeout(None if timeout is None else timeout + LAST_WORDS)
     try:
-        async with limit:
+        async with limit, kill:
             answer = function(question)
-            return await answer if inspect.isawaitable(answer) else answer
+            return await Killable(_awaited(answer), kill.expired) if inspect.isawaitable(answer) else answer
     except asyncio.CancelledError as error:
         if is_being_cancelled():
             raise
         return Crash(error)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return Crash(error, timed_out=limit.expired())
 
 
-def careful(predicate: Callable[..., V], *arguments: Any, otherwise: V) -> V:
-    """What a plain function says, or `otherwise` if it raises (C3)."""
+def attempted(function: Callable[..., V], *arguments: Any) -> V | Crash:
+    """What a plain function gives, or how it failed."""
     try:
-        return predicate(*arguments)
-    except Exception:
-        return otherwise
+        return function(*arguments)
+    except Exception as error:
+        return Crash(error)
+
+
+def careful(predicate: Callable[..., V], *arguments: Any, otherwise: V, kind: type[Any] | None = None) -> V:
+    """What a plain function says, or `otherwise` if it raises, or says what is not of its `kind` (C3).
+
+    Args:
+        predicate: foreign code.
+        arguments: what it is given.
+        otherwise: the careful answer.
+        kind: what its answer must be; None: what `otherwise` is.
+    """
+    answer = attempted(predicate, *arguments)
+    return otherwise if isinstance(answer, Crash) or not isinstance(answer, kind or type(otherwise)) else answer
 
 
 def is_being_cancelled() -> bool:
@@ -129,6 +144,23 @@ class Killable(Generic[T]):
                 go_on = partial(work.throw, error)
             else:
                 go_on = partial(work.send, None)
+
+
+def _words_of(error: BaseException) -> str:
+    """What an error says; of errors that come together, what each of them says."""
+    if isinstance(error, asyncio.CancelledError):
+        return "it cancelled itself"
+    if isinstance(error, SystemExit):
+        return f"it tried to end the process (exit code {error.code})"
+    if isinstance(error, BaseExceptionGroup):
+        # The type of what it holds is lost in the check.
+        group = cast(BaseExceptionGroup[BaseException], error)
+        return "; ".join(dict.fromkeys(map(_words_of, group.exceptions)))
+    return str(error) or type(error).__name__
+
+
+async def _awaited(answer: Awaitable[object]) -> object:
+    return await answer
 
 
 def _close(work: Coroutine[Any, Any, Any]) -> None:

@@ -166,6 +166,11 @@ def interrupted(text: str) -> Outcome:
     return failure("interrupted", text, "interrupted")
 
 
+def lost() -> Outcome:
+    """A call that ran, and whose result can no longer be shown."""
+    return interrupted("The call ran to its end, but the run was cancelled before its result could be handed over.")
+
+
 def with_partial(outcome: Outcome, partial: ToolResult) -> Outcome:
     """The outcome of a call that was told to stop and then still returned something, which the model also sees."""
     if not partial.content and partial.details is None:

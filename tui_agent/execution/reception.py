@@ -2,9 +2,9 @@
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ToolQueued
-from tui_agent.protocol.messages import ToolCall
+from tui_agent.protocol.messages import ToolCall, nests_deeper
 
-from .admission import look_up, parse, prepare
+from .admission import judgement, look_up, parse, prepare
 from .call_state import CallState, Turns
 from .engine import Engine
 from .foreign_code import careful
@@ -36,7 +36,7 @@ def tell_queued(engine: Engine, state: CallState) -> None:
     queued = ToolQueued(
         call_id=call.id,
         name=call.name,
-        args_raw=call.arguments,
+        args_raw={} if state.unfit and nests_deeper(call.arguments) else call.arguments,
         index=state.index,
         group=state.group,
         safe=state.safe,
@@ -53,4 +53,4 @@ def may_start_early(engine: Engine, state: CallState) -> bool:
         return False
     if state.unfit is not None or not (state.read_only and state.safe) or state.alone:
         return False
-    return engine.policy is None or engine.policy.check(state.known_tool, state.arguments).decision == "allow"
+    return engine.policy is None or judgement(engine.policy, state.known_tool, state.arguments).decision == "allow"

@@ -13,7 +13,7 @@ from .admission import judge_other_call
 from .call_state import CallState
 from .early_executions import UNWANTED
 from .engine import BeforeEffects, Engine
-from .foreign_code import Crash, careful, contained
+from .foreign_code import Crash, attempted, careful, contained
 from .loop_clock import now
 from .options import is_duration
 from .outcomes import Outcome, answered, failure, not_recorded, timed_out, with_partial
@@ -84,7 +84,7 @@ async def prepare_for_effects(engine: Engine, state: CallState) -> Outcome | Non
 
 def time_limit(tool: Tool, arguments: JsonObject, default: float | None) -> float | None:
     """Seconds a call may run: what the tool says of this call, else the configured time; None: no limit (C24)."""
-    own = careful(tool.timeout, arguments, otherwise="default")
+    own = attempted(tool.timeout, arguments)
     if own == "none":
         return None
     return own if isinstance(own, int | float) and is_duration(own) else default
@@ -149,9 +149,11 @@ async def _until_it_ends(
         await _attend(state, execution, context)
         return
     async with asyncio.TaskGroup() as group:
-        group.create_task(channel.pump())
+        pump = group.create_task(channel.pump())
         await _attend(state, execution, context)
         channel.finish()
+        await state.in_time(channel.told.wait())
+        pump.cancel()
 
 
 async def _attend(state: CallState, execution: ToolExecution, context: ToolContext | None) -> None:

@@ -5,6 +5,7 @@ to be awaited while the tool's own reporting never waits (S2-26).
 """
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections import deque
@@ -19,6 +20,7 @@ from tui_agent.protocol.tool import ContentUpdate, DataUpdate, OutputUpdate, Pro
 
 from .hook_bus import HookBus
 from .hook_questions import allows_update, observe_update
+from .plain_json import plain, plain_details
 
 DOMAIN_EVENTS = frozenset(
     {
@@ -49,6 +51,8 @@ class UpdateChannel:
         """Reports that came after the end and were dropped (C42)."""
         self.hooked = hooks.has("before_update") or hooks.has("after_update")
         """Whether reports wait for hooks, so that `pump` must run."""
+        self.told = asyncio.Event()
+        """Set once `pump` told everything there will be."""
         self._call = call
         self._hooks = hooks
         self._tell = tell
@@ -63,7 +67,9 @@ class UpdateChannel:
     def report(self, update: ToolUpdate) -> None:
         """Takes one report; never waits."""
         if threading.get_ident() != self._thread:
-            self._loop.call_soon_threadsafe(self._take, update)
+            # A thread may outlive everything: what it reports then is late (C42).
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._take, update)
         else:
             self._take(update)
 
@@ -73,6 +79,7 @@ class UpdateChannel:
             await self._arrived.wait()
             self._arrived.clear()
             await self.drain()
+        self.told.set()
 
     def finish(self) -> None:
         """Lets `pump` end once it told what there is."""
@@ -115,7 +122,7 @@ class UpdateChannel:
         match update:
             case ContentUpdate(partial=partial):
                 self._told += 1
-                self._tell.publish(ToolUpdated(call_id=call_id, partial=partial, n=self._told))
+                self._tell.publish(ToolUpdated(call_id=call_id, partial=plain_details(partial), n=self._told))
             case ProgressUpdate(text=text, fraction=fraction):
                 self._tell.publish(ToolProgress(call_id=call_id, text=text, fraction=fraction))
             case OutputUpdate(chunk=chunk, stream=stream, bytes_total=total):
@@ -125,11 +132,11 @@ class UpdateChannel:
 
     def _data_event(self, update: DataUpdate) -> AgentEvent:
         if update.kind not in DOMAIN_EVENTS:
-            return ToolData(call_id=self._call.id, kind=update.kind, data=update.data)
+            return ToolData(call_id=self._call.id, kind=update.kind, data=plain(update.data))
         kind = event_classes()[update.kind]
         own_id = {"call_id": self._call.id} if "call_id" in kind.model_fields else {}
         try:
-            return kind.model_validate({**own_id, **update.data})
+            return kind.model_validate({**own_id, **plain(update.data)})
         except ValidationError as error:
             text = f"Tool {self._call.name} reported a {update.kind} that cannot be read: {error.errors()[0]['msg']}"
             return Warned(code="bad_tool_data", text=text, context={"call_id": self._call.id, "kind": update.kind})

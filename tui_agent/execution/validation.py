@@ -6,7 +6,6 @@ Our own tools bring a pydantic model; foreign ones a JSON schema, whose remote r
 import difflib
 import importlib
 import json
-import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -18,7 +17,7 @@ from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.messages import JsonObject, ToolCall, is_array, is_object
 from tui_agent.protocol.tool import Tool
 
-from .foreign_code import careful
+from .foreign_code import Crash, attempted, careful
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -60,12 +59,13 @@ def checked_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
 def complaints_about(tool: Tool, arguments: JsonObject) -> list[str]:
     """One line for each thing that does not fit: its path and what was expected; empty where all is well."""
     if tool.arguments_model is not None:
-        try:
-            tool.arguments_model.model_validate(arguments)
-        except ValidationError as error:
-            known = _properties(tool)
-            return [_pydantic_line(dict(detail), known) for detail in error.errors(include_url=False)]
-        return []
+        fault = attempted(tool.arguments_model.model_validate, arguments)
+        if not isinstance(fault, Crash):
+            return []
+        if not isinstance(fault.error, ValidationError):
+            return [f"the tool's own check of them failed: {type(fault.error).__name__}: {fault.text}"]
+        known = _properties(tool)
+        return [_pydantic_line(dict(detail), known) for detail in fault.error.errors(include_url=False)]
     return _schema_complaints(tool.spec.input_schema, arguments)
 
 
@@ -81,13 +81,16 @@ def _pydantic_line(detail: dict[str, Any], known: JsonObject) -> str:
 
 
 def _schema_complaints(schema: JsonObject, arguments: JsonObject) -> list[str]:
-    broken = _schema_faults()
-    try:
-        validator = _validator(schema)
-        errors = sorted(validator.iter_errors(arguments), key=lambda error: [str(part) for part in error.absolute_path])
-    except (*broken, re.error, RecursionError) as error:
-        reason = str(error).partition("\n")[0]
+    lines = attempted(_schema_lines, schema, arguments)
+    if isinstance(lines, Crash):
+        reason = lines.text.partition("\n")[0]
         return [f"the tool's own schema cannot be used, so no call of it can be checked: {reason}"]
+    return lines
+
+
+def _schema_lines(schema: JsonObject, arguments: JsonObject) -> list[str]:
+    found = _validator(schema).iter_errors(arguments)
+    errors = sorted(found, key=lambda error: [str(part) for part in error.absolute_path])
     return [f"{_path(error.absolute_path)}: {_clipped(error.message)}" for error in errors]
 
 
@@ -117,12 +120,6 @@ def _builder() -> Callable[[JsonObject], "Validator"]:
     return build
 
 
-@cache
-def _schema_faults() -> tuple[type[Exception], ...]:
-    faults = importlib.import_module("jsonschema.exceptions")
-    return (faults.SchemaError, faults.UnknownType, importlib.import_module("referencing.exceptions").Unresolvable)
-
-
 def _expected(tool: Tool) -> str:
     """One line that shows what would fit, such as `Expected: path: string, limit?: integer`."""
     required: object = tool.spec.input_schema.get("required")
@@ -143,8 +140,8 @@ def _wanted(schema: object) -> str:
 def _type_of(schema: object) -> str:
     if not is_object(schema):
         return "any"
-    if "enum" in schema:
-        return " | ".join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
+    if is_array(schema.get("enum")):
+        return " | ".join(_shown(value) for value in schema["enum"])
     if is_array(schema.get("anyOf")):
         return " | ".join(_type_of(part) for part in schema["anyOf"])
     kind: object = schema.get("type", "any")

@@ -5,6 +5,7 @@ a call; a provider merges them as its API needs.
 """
 
 import json
+import math
 import os
 import random
 import time
@@ -199,6 +200,22 @@ def joined_text(content: tuple[Word, ...]) -> str:
     return "\n".join(block.text for block in content if isinstance(block, TextBlock))
 
 
+MOST_LEVELS = 100
+"""Most lists and objects that may stand in one another in arguments; what nests deeper cannot be told or kept."""
+
+TOO_DEEP = f"arguments are nested more than {MOST_LEVELS} levels deep"
+"""What is said of such arguments."""
+
+
+def nests_deeper(value: object, levels: int = MOST_LEVELS) -> bool:
+    """Whether lists and objects stand in one another more than `levels` deep."""
+    if is_object(value):
+        return levels <= 0 or any(nests_deeper(inner, levels - 1) for inner in value.values())
+    if is_array(value):
+        return levels <= 0 or any(nests_deeper(inner, levels - 1) for inner in value)
+    return False
+
+
 def parse_tool_call(call_id: str, name: str, raw: str) -> ToolCall:
     """Reads a call's argument text; never raises (C20, P08, P09).
 
@@ -208,9 +225,9 @@ def parse_tool_call(call_id: str, name: str, raw: str) -> ToolCall:
     if not raw.strip():
         return ToolCall(id=call_id, name=name)
     try:
-        value: object = json.loads(raw)
+        value: object = _read(raw)
         if isinstance(value, str):
-            value = json.loads(value) if value.strip() else {}
+            value = _read(value) if value.strip() else {}
     except (ValueError, RecursionError) as error:
         return ToolCall(id=call_id, name=name, malformed=f"arguments are not valid JSON: {error}")
     if value is None:
@@ -218,4 +235,22 @@ def parse_tool_call(call_id: str, name: str, raw: str) -> ToolCall:
     if not is_object(value):
         kind = type(value).__name__
         return ToolCall(id=call_id, name=name, malformed=f"arguments must be a JSON object, got {kind}")
+    if nests_deeper(value):
+        return ToolCall(id=call_id, name=name, malformed=TOO_DEEP)
     return ToolCall(id=call_id, name=name, arguments=value)
+
+
+def _read(text: str) -> Any:
+    """The value of a JSON text; Python's reader also takes words and numbers that no other reader knows."""
+    return json.loads(text, parse_constant=_unknown_number, parse_float=_finite_number)
+
+
+def _unknown_number(word: str) -> float:
+    raise ValueError(f"{word} is no JSON value")
+
+
+def _finite_number(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text} is too large a number")
+    return number
