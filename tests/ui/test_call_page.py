@@ -179,3 +179,12 @@ def test_narrow_pages_keep_every_word() -> None:
     view.apply(Teller().tell(QUEUED))
 
     assert "command" in " ".join(sections(view, width=16)["Input"])
+
+
+def test_a_call_that_took_over_anothers_work_says_so() -> None:
+    taken = STARTED.model_copy(update={"adopted_from": "c0"})
+
+    timing = " ".join(" ".join(sections(seen(QUEUED, taken, ended()))["Timing"]).split())
+
+    assert "taken over retried answer took over a call that ran already" in timing
+    assert not any("taken over" in row for row in sections(seen(QUEUED, STARTED, ended()))["Timing"])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tests.ui.story import Story, working
-from tui_agent.protocol.events import ToolBlockedOn, ToolProgress, ToolStatus
+from tui_agent.protocol.events import ToolBlockedOn, ToolEnded, ToolProgress, ToolStarted, ToolStatus
 from tui_agent.ui.call_ledger import CallLedger
 from tui_agent.ui.call_rows import RowContext, row_of, sign_of, step_row, tail_rows
 from tui_agent.ui.styled_lines import text_of_runs
@@ -184,3 +184,14 @@ def test_no_row_is_wider_than_its_panel_and_nothing_of_it_acts(width: int, summa
         text = text_of_runs(row)
         assert all(character.isprintable() for character in text)
         assert cell_len(text) <= max(width, 30)
+
+
+def test_a_call_that_took_over_anothers_work_says_so() -> None:
+    story = Story().run("x").step(0)
+    call_id = story.queued("read", "a.txt")
+    story.tell(ToolStarted(call_id=call_id, name="read", args={}, adopted_from="call_0"))
+    story.tell(
+        ToolEnded(call_id=call_id, name="read", index=0, status="ok", is_error=False, content=(), latency_ms=500.0)
+    )
+
+    assert rows(story)[0].rstrip().endswith("taken over  0.50 s")

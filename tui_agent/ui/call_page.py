@@ -17,6 +17,9 @@ from .text import sanitise, settle, visible
 MOST_OUTPUT_LINES = 5_000
 """Lines shown of an output: the first and the last half of them."""
 
+TOOK_OVER = "retried answer took over a call that ran already"
+"""What is said of a call that owes its result to one of an answer that broke off."""
+
 _LABEL = 13
 """Cells of most labels."""
 _STATES = {"queued": "queued", "waiting": "waits", "asking": "needs you", "running": "runs", "ended": "ended"}
@@ -140,6 +143,7 @@ def _timing_rows(view: CallView, width: int, now: float) -> list[Line]:
     state = state_words(view)
     values = [
         ("state", state + (f", attempt {view.attempt}" if view.attempt > 1 else "")),
+        ("taken over", TOOK_OVER if view.took_over else ""),
         ("waited", seconds_text((view.queued_ms if view.ended else view.waited_ms(now)) / 1000)),
         ("for you", seconds_text(view.approval_ms / 1000) if view.approval_ms else ""),
         ("ran", seconds_text(view.elapsed_ms(now) / 1000) if view.started_at is not None else ""),

@@ -174,6 +174,7 @@ def _ending(view: CallView) -> str:
     executed = view.started_at is not None
     parts = [
         words,
+        "taken over" if view.took_over else "",
         f"you {seconds_text(view.approval_ms / 1000, tenths=False)}" if view.approval_ms >= 1000 else "",
         bytes_text(view.size_bytes) if executed and view.size_bytes >= 1000 else "",
         seconds_text(view.latency_ms / 1000) if executed else "",

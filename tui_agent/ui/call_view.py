@@ -107,6 +107,8 @@ class CallView:
     approval_ms: float = 0.0
     timeout_s: float | None = None
     attempt: int = 1
+    took_over: bool = False
+    """Whether it took over what a call of an answer that broke off had begun, so that the tool ran once."""
 
     output: str = ""
     """The newest of what it wrote, at most `LIVE_LIMIT` characters; empty once the result holds it."""
@@ -208,6 +210,7 @@ class CallView:
         self.summary = event.summary or self.summary
         self.preview = event.preview or self.preview
         self.read_only, self.timeout_s, self.attempt = event.read_only, event.timeout_s, event.attempt
+        self.took_over = event.adopted_from is not None
         self.phase, self.waits_for, self.waits_on = "running", None, ()
         self.started_at = envelope.mono
 
