@@ -87,8 +87,14 @@ def test_a_wrong_variable_is_an_error_too(locations: Locations) -> None:
         load_settings(locations, environment={"TUI_AGENT_MAX_STEPS": "many"})
 
 
-def test_variables_that_are_no_settings_are_left_alone(locations: Locations) -> None:
-    assert load_settings(locations, environment={"TUI_AGENT_HOME": "/x", "TUI_AGENT_WHATEVER": "1"}).origins == {}
+def test_variables_that_are_no_settings_set_nothing_and_are_named(locations: Locations) -> None:
+    loaded = load_settings(locations, environment={"TUI_AGENT_HOME": "/x", "TUI_AGENT_MODLE": "1", "TUI_AGENT_X": ""})
+
+    assert loaded.origins == {}
+    assert loaded.unknown_variables == (
+        "TUI_AGENT_MODLE: no setting has this name; did you mean TUI_AGENT_MODEL?",
+        "TUI_AGENT_X: no setting has this name",
+    )
 
 
 def test_settings_of_an_untrusted_project_are_found_and_not_applied(locations: Locations, tmp_path: Path) -> None:

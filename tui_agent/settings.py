@@ -25,6 +25,8 @@ from tui_agent.protocol.permissions import PermissionMode, Verdict
 
 APP_NAME = "tui-agent"
 ENVIRONMENT_PREFIX = "TUI_AGENT_"
+HOME_VARIABLE = "TUI_AGENT_HOME"
+"""Puts all our files into one directory."""
 PROJECT_FILE = Path(".tui-agent") / "config.toml"
 
 NEVER_FROM_PROJECT = ("base_url", "permissions.mode", "permissions.rule_resolution", "sandbox", "sandbox_network")
@@ -143,7 +145,7 @@ class Locations:
     @classmethod
     def of_user(cls, environment: Mapping[str, str]) -> "Locations":
         """The places of the person who runs this; `TUI_AGENT_HOME` puts them all into one directory."""
-        home = environment.get("TUI_AGENT_HOME")
+        home = environment.get(HOME_VARIABLE)
         if home:
             return cls(Path(home) / "config", Path(home) / "state")
         return cls(platformdirs.user_config_path(APP_NAME), platformdirs.user_state_path(APP_NAME))
@@ -157,6 +159,8 @@ class ProjectTrust:
     """`content_digest` of the settings the answer was about; None: whatever they are."""
     allows: bool = False
     """Its allow rules were accepted, too; without that a project's rules only tighten."""
+    instructions: str | None = None
+    """`content_digest` of the instructions the answer was about; None: whatever they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +187,8 @@ class LoadedSettings:
     """Files that were read."""
     ignored: tuple[str, ...] = ()
     """What was found and not applied, in words."""
+    unknown_variables: tuple[str, ...] = ()
+    """`TUI_AGENT_*` variables that name no setting, with the nearest one that does, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +236,8 @@ def load_settings(
         layers.append(user)
     if project is not None and (found := _project_layer(project, trust, ignored)):
         layers.append(found)
-    layers.append(_environment_layer(os.environ if environment is None else environment))
+    variables = os.environ if environment is None else environment
+    layers.append(_environment_layer(variables))
     layers.append(_Layer("options", options or {}, "command line"))
 
     for layer in layers:
@@ -242,7 +249,8 @@ def load_settings(
         origins.update({key: layer.origin_of(key) for key in _leaves(layer.values)})
     rules = [*_rules_of(layers), *(RuleSetting(v, text, f"--{v}", "options") for v, text in option_rules)]
     files = tuple(Path(layer.source) for layer in layers if layer.name in ("user", "project"))
-    return LoadedSettings(Settings.model_validate(merged), origins, tuple(rules), files, tuple(ignored))
+    unknown = tuple(_unknown_variables(variables))
+    return LoadedSettings(Settings.model_validate(merged), origins, tuple(rules), files, tuple(ignored), unknown)
 
 
 def content_digest(content: bytes) -> str:
@@ -320,18 +328,35 @@ def _layer_of(name: LayerName, path: Path, content: bytes) -> _Layer:
 
 
 def _environment_layer(environment: Mapping[str, str]) -> _Layer:
-    """`TUI_AGENT_*` variables that name a setting; others of that prefix are not settings and stay out."""
+    """`TUI_AGENT_*` variables that name a setting."""
     values: JsonObject = {}
+    for variable, key in _variables().items():
+        if environment.get(variable):
+            _put(values, key, environment[variable])
+    return _Layer("environment", values, "environment")
+
+
+def _variables() -> dict[str, str]:
+    """The variables that set something, and what."""
     known = {ENVIRONMENT_PREFIX + key.upper().replace(".", "__"): key for key in key_names()}
-    aliases = {
+    del known[f"{ENVIRONMENT_PREFIX}PERMISSIONS__RULES"]
+    return known | {
         f"{ENVIRONMENT_PREFIX}THEME": "ui.theme",
         f"{ENVIRONMENT_PREFIX}REDUCED_MOTION": "ui.reduced_motion",
         f"{ENVIRONMENT_PREFIX}PERMISSION_MODE": "permissions.mode",
     }
-    for variable, key in {**known, **aliases}.items():
-        if environment.get(variable) and key != "permissions.rules":
-            _put(values, key, environment[variable])
-    return _Layer("environment", values, "environment")
+
+
+def _unknown_variables(environment: Mapping[str, str]) -> list[str]:
+    known = [variable.removeprefix(ENVIRONMENT_PREFIX) for variable in (*_variables(), HOME_VARIABLE)]
+    words: list[str] = []
+    for variable in sorted(environment):
+        name = variable.removeprefix(ENVIRONMENT_PREFIX)
+        if name != variable and name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {ENVIRONMENT_PREFIX}{near[0]}?" if near else ""
+            words.append(f"{variable}: no setting has this name{hint}")
+    return words
 
 
 def _check(layer: _Layer) -> None:

@@ -78,6 +78,20 @@ def test_without_a_screen_nothing_is_applied_unless_told_to(
     assert not (desk.work / "made.txt").exists()
 
 
+@pytest.mark.parametrize("options", [(), ("--trust",)])
+def test_instructions_reach_the_model_only_where_they_are_trusted(desk: Desk, options: tuple[str, ...]) -> None:
+    (desk.work / "AGENTS.md").write_text("Say meow.\n", "utf-8")
+    script = [calls(call("bash", command="git status")), says("Done.")]
+    with ServerProcess(script, desk.root) as server:
+        done = desk.run("-p", "go", *options, variables={**server.environment, "TUI_AGENT_MODLE": "x"})
+        asked = bodies_of(server)
+
+    assert ("Say meow." in json.dumps(asked[0])) is bool(options)
+    assert ("AGENTS.md not read, because this folder is not trusted; --trust" in done.stderr) is (not options)
+    assert ("Permission denied" in str(results_in(asked[-1]))) is (not options)
+    assert "TUI_AGENT_MODLE: no setting has this name; did you mean TUI_AGENT_MODEL?" in done.stderr
+
+
 def test_a_grant_for_the_project_holds_in_the_next_session(desk: Desk) -> None:
     script = [calls(call("bash", command="touch made.txt")), says("Done.")]
     answer = {"type": "approval", "decision": "approve", "scope": "project"}

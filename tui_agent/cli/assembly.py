@@ -12,12 +12,11 @@ from tui_agent import __version__
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentTool, Budget
 from tui_agent.agent.system_prompt import DEFAULT_SYSTEM
 from tui_agent.context import ContextLayer
-from tui_agent.context.instructions import load_instructions
 from tui_agent.execution import ApprovalGate, Auto, Batched, ExecutionOptions, Parallel, Sequential, Strategy
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.events import UsageUpdated
+from tui_agent.protocol.events import UsageUpdated, Warned
 from tui_agent.protocol.messages import Usage
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
 from tui_agent.session import Recorder, SessionStore, StoredSession
@@ -25,7 +24,7 @@ from tui_agent.settings import LoadedSettings, Locations, RuleSetting, load_sett
 
 from .credentials import Credentials
 from .launch_options import LaunchOptions
-from .project_trust import trust_for
+from .project_trust import state_of, trust_for
 from .rules_and_tools import built_in_tools, parse_rules, policy_of, sandbox_of
 
 DEMO_LABEL = "scripted demo, not a language model"
@@ -103,16 +102,21 @@ async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = F
             recorder = await stack.enter_async_context(Recorder(bus, session.path, expected_size=expected))
         left = session.open_end if takes_up else None
         session.announce(bus, __version__, takes_up=takes_up)
+        folder = await asyncio.to_thread(state_of, options.cwd, locations, given=options.trust)
+        for words in (*loaded.unknown_variables, *loaded.ignored, *folder.left_out):
+            bus.publish(Warned(code="left_out", text=words))
         spent = _spent(session)
         sandbox = sandbox_of(loaded.settings, locations, archive)
-        policy = policy_of(loaded, rules, options.cwd, locations, archive, sandbox)
+        policy = policy_of(
+            loaded, rules, options.cwd, locations, archive, sandbox=sandbox, is_trusted=folder.is_trusted
+        )
         gate = ApprovalGate(interactive=watched)
         loop = AgentLoop(
             AgentLoopConfig(
                 provider=provider,
                 tools=built_in_tools(options.cwd, archive, sandbox),
                 system=options.system or DEFAULT_SYSTEM,
-                layers=await asyncio.to_thread(_layers, options, loaded, locations),
+                layers=_layers(folder.instructions, loaded),
                 workspace=options.cwd,
                 bus=bus,
                 policy=policy,
@@ -202,13 +206,12 @@ def _spent(session: StoredSession) -> UsageUpdated:
     return next((event for event in told if isinstance(event, UsageUpdated)), nothing)
 
 
-def _layers(options: LaunchOptions, loaded: LoadedSettings, locations: Locations) -> tuple[ContextLayer, ...]:
-    """Instruction files and what was appended on the command line; blocks."""
-    found = load_instructions(locations.config_dir, options.cwd)
+def _layers(instructions: tuple[ContextLayer, ...], loaded: LoadedSettings) -> tuple[ContextLayer, ...]:
+    """Instruction files and what was appended on the command line."""
     words = loaded.settings.append_system
     if not words:
-        return tuple(found)
+        return instructions
     appended = ContextLayer(
         name="user.append", content=words, priority=APPENDED_PRIORITY, tags=("system",), owner="user"
     )
-    return (appended, *found)
+    return (appended, *instructions)

@@ -2,13 +2,14 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from tui_agent.settings import LoadedSettings, Locations, key_names, load_settings, value_of
 
-from .project_trust import trust_for
+from .project_trust import state_of, trust_for
 from .rules_and_tools import parse_rules
 
 
@@ -64,7 +65,8 @@ def _load() -> LoadedSettings:
     locations = Locations.of_user(os.environ)
     loaded = load_settings(locations, project=Path.cwd(), trust=trust_for(Path.cwd(), locations))
     parse_rules(loaded.rules)
-    return loaded
+    left_out = state_of(Path.cwd(), locations).left_out
+    return replace(loaded, ignored=(*loaded.unknown_variables, *loaded.ignored, *left_out))
 
 
 def _plain(value: object) -> object:

@@ -56,7 +56,7 @@ def examine(directory: Path) -> Iterator[Finding]:
         loaded = LoadedSettings(Settings(), {})
     else:
         yield Finding("settings", "ok", ", ".join(str(file) for file in loaded.files) or "defaults, no file")
-        yield from (Finding("settings", "note", words) for words in loaded.ignored)
+        yield from (Finding("settings", "note", words) for words in (*loaded.unknown_variables, *loaded.ignored))
     yield _terminal()
     yield from _model(loaded)
     yield _program("bash", "bad", "commands cannot run without it")

@@ -1,7 +1,6 @@
 """The full-screen app: an engine with a person in front of it."""
 
 import asyncio
-import difflib
 import gc
 import logging
 import os
@@ -15,7 +14,6 @@ from pathlib import Path
 from tui_agent.agent import AgentLoop
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.messages import is_object
 from tui_agent.session import SessionStore
 from tui_agent.settings import Locations
 from tui_agent.ui.app import TuiAgentApp
@@ -23,7 +21,6 @@ from tui_agent.ui.bridge import AgentBridge
 from tui_agent.ui.screens.trust import TrustMatter
 from tui_agent.ui.session_picker import SessionPicker
 from tui_agent.ui.surroundings import Place, Surroundings
-from tui_agent.ui.themes import ThemeShelf, shipped_themes
 from tui_agent.ui.trust_question import TrustQuestion
 
 from .assembly import assembled, prepare_settings
@@ -48,7 +45,6 @@ def run_interactive(options: LaunchOptions) -> int:
             words = f"the full-screen app needs a terminal, and standard {name} is none; use -p for a run without one"
             raise ConfigurationError(words)
     locations, loaded = prepare_settings(options)
-    _refuse_unknown_theme(options, locations)
     log_to_file(locations, verbose=options.verbose)
     if not options.trust and not _settle_trust(options.cwd, locations, loaded.settings.ui.theme):
         return 0
@@ -58,22 +54,6 @@ def run_interactive(options: LaunchOptions) -> int:
             return 0
         options = replace(options, resume=chosen)
     return asyncio.run(_run(options))
-
-
-def _refuse_unknown_theme(options: LaunchOptions, locations: Locations) -> None:
-    """A misspelt `--theme` is a usage error; one in a settings file is told on the screen.
-
-    Raises:
-        ConfigurationError: no theme has the name.
-    """
-    chosen = options.settings.get("ui")
-    name = chosen.get("theme") if is_object(chosen) else None
-    shelf = ThemeShelf((shipped_themes(), locations.user_themes_dir))
-    if isinstance(name, str) and shelf.find(name) is None:
-        shelf.read_all()
-        near = difflib.get_close_matches(name, shelf.names, n=1)
-        known = f"did you mean {near[0]}?" if near else f"there are {', '.join(shelf.names)}"
-        raise ConfigurationError(f"--theme: there is no theme {name!r}; {known}")
 
 
 def _settle_trust(folder: Path, locations: Locations, theme: str) -> bool:
@@ -90,7 +70,7 @@ def _settle_trust(folder: Path, locations: Locations, theme: str) -> bool:
         ("rules that deny or ask", offer.tightening),
         ("rules that allow calls without a question", offer.allows),
         ("never taken from a project, whatever you answer", offer.refused),
-        ("instructions it gives the model, read as words in any case", offer.instructions),
+        ("files with instructions for the model", offer.instructions),
     )
     shown = tuple((heading, entries) for heading, entries in sections if entries)
     answer = TrustQuestion(TrustMatter(str(offer.folder), shown, bool(offer.allows)), theme=theme).run()

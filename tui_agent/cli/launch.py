@@ -1,5 +1,6 @@
 """The agent's own command: the full-screen app, or with `-p` one headless run."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import click
 from tui_agent import __version__
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode, Verdict
+from tui_agent.settings import Locations
 
 from .choices import OneOf, StrategyName
 from .launch_options import PICK, LaunchOptions
@@ -59,6 +61,10 @@ _MODES = tuple(mode.value for mode in PermissionMode)
 def launch(**values: Any) -> int:
     """Starts the agent in the current directory; PROMPT, if given, is sent at once."""
     options = _options_of(values)
+    if values["theme"]:
+        from .theme_choice import refuse_unknown_theme
+
+        refuse_unknown_theme(values["theme"], Locations.of_user(os.environ))
     if options.print_mode:
         from .print_mode import run_print_mode
 

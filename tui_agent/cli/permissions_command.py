@@ -10,8 +10,8 @@ import click
 from tui_agent.permissions.checking import PermissionDefaults, check_record, explain_record
 from tui_agent.settings import Locations, load_settings
 
-from .project_trust import trust_for
-from .rules_and_tools import parse_rules, tool_finder
+from .project_trust import state_of, trust_for
+from .rules_and_tools import note_on_commands, parse_rules, sandbox_of, tool_finder
 
 
 @click.group()
@@ -66,4 +66,6 @@ def _defaults() -> PermissionDefaults:
         layers=parse_rules(loaded.rules),
         mode=loaded.settings.permissions.mode,
         private_paths=(locations.config_dir, locations.state_dir),
+        is_trusted=state_of(Path.cwd(), locations).is_trusted,
+        command_note=note_on_commands(sandbox_of(loaded.settings, locations, locations.sessions_dir)),
     )

@@ -1,17 +1,20 @@
 """Which projects a person trusts, and what a project brings that trust would apply (safety promise 8).
 
-An answer is bound to the folder's real path and to the content of its settings: other settings are another question.
+An answer is bound to the folder's real path and to the content of its settings and of its instruction files: what is
+other than what was shown is another question, each of the two by itself.
 """
 
 import json
 import os
 import tempfile
 import tomllib
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from tui_agent.context import ContextLayer, load_own_instructions, load_project_instructions
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.settings import (
@@ -25,8 +28,6 @@ from tui_agent.settings import (
 TrustAnswer = Literal["no", "tightening", "all"]
 """Nothing is applied; everything but allow rules; those, too."""
 
-INSTRUCTION_NAMES = ("AGENTS.md", "CLAUDE.md")
-
 
 @dataclass(frozen=True, slots=True)
 class ProjectOffer:
@@ -35,6 +36,8 @@ class ProjectOffer:
     folder: Path
     """Its real path."""
     digest: str
+    """Of its settings file; that of an empty one where there is none."""
+    instructions_digest: str
     settings: tuple[str, ...]
     """Settings it would change, such as `model = "x"`."""
     tightening: tuple[str, ...]
@@ -44,11 +47,23 @@ class ProjectOffer:
     refused: tuple[str, ...]
     """What is not taken from a project, whatever the answer."""
     instructions: tuple[str, ...]
-    """Instruction files that are read as words for the model, whatever the answer."""
+    """Files with words for the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderState:
+    """What of a folder is applied."""
+
+    instructions: tuple[ContextLayer, ...]
+    """Those that may be read: the user's own, and the project's as far as they are trusted."""
+    is_trusted: bool
+    """Whether everything that the folder brings is trusted, or it brings nothing."""
+    left_out: tuple[str, ...]
+    """The instructions that are not read, and why, in words."""
 
 
 def offer_of(folder: Path, locations: Locations) -> ProjectOffer | None:
-    """What the project in a folder brings; None if it brings no settings, or such as no trust applies. Blocks.
+    """What the project in a folder brings; None if it brings nothing, or such as no trust applies. Blocks.
 
     Raises:
         ConfigurationError: the settings cannot be read; the text names the file and line.
@@ -56,12 +71,11 @@ def offer_of(folder: Path, locations: Locations) -> ProjectOffer | None:
     folder = Path(os.path.realpath(folder))
     if not _may_be_trusted(folder):
         return None
-    try:
-        content = (folder / PROJECT_FILE).read_bytes()
-    except FileNotFoundError:
+    found = _settings_content(folder)
+    instructions = load_project_instructions(folder, load_own_instructions(locations.config_dir))
+    if found is None and not instructions:
         return None
-    except OSError as error:
-        raise ConfigurationError(f"{folder / PROJECT_FILE}: cannot be read: {error}") from error
+    content = found or b""
     trust = ProjectTrust(content_digest(content), allows=True)
     loaded = load_settings(locations, project=folder, trust=trust, environment={})
     values = tomllib.loads(content.decode("utf-8-sig"))
@@ -70,14 +84,40 @@ def offer_of(folder: Path, locations: Locations) -> ProjectOffer | None:
     return ProjectOffer(
         folder,
         content_digest(content),
+        _instructions_digest(instructions),
         tuple(
             f"{key} = {_value(values, key)}" for key, origin in loaded.origins.items() if _is_from(origin, source, key)
         ),
         tuple(f"{rule.verdict} {rule.text}" for rule in ours if rule.verdict != "allow"),
         tuple(f"{rule.verdict} {rule.text}" for rule in ours if rule.verdict == "allow"),
         tuple(loaded.ignored),
-        tuple(name for name in INSTRUCTION_NAMES if (folder / name).exists()),
+        tuple(_named(layer, folder) for layer in instructions),
     )
+
+
+def state_of(folder: Path, locations: Locations, *, given: bool = False) -> FolderState:
+    """What of a folder's instructions is read, and whether all it brings is trusted. Blocks.
+
+    Args:
+        folder: the working directory.
+        locations: where our files are.
+        given: for this run the person says yes (`--trust`).
+    """
+    folder = Path(os.path.realpath(folder))
+    trust = trust_for(folder, locations, given=given)
+    own = load_own_instructions(locations.config_dir)
+    brought = load_project_instructions(folder, own)
+    takes_settings = _takes_settings(folder, trust)
+    if not brought:
+        return FolderState(own, takes_settings, ())
+    if trust is not None and trust.instructions in (None, _instructions_digest(brought)):
+        return FolderState((*own, *brought), takes_settings, ())
+    names = ", ".join(_named(layer, folder) for layer in brought)
+    knows = trust is not None and trust.instructions != NO_INSTRUCTIONS
+    why = "they are not what was trusted" if knows else "this folder is not trusted"
+    how = "; --trust reads them for one run" if _may_be_trusted(folder) else ""
+    words = f"{folder}: {names} not read, because {why}{how}"
+    return FolderState(own, False, (words,))
 
 
 def trust_for(folder: Path, locations: Locations, *, given: bool = False) -> ProjectTrust | None:
@@ -93,7 +133,7 @@ def trust_for(folder: Path, locations: Locations, *, given: bool = False) -> Pro
         return kept
     with suppress(OSError):
         if kept is not None and kept.digest == content_digest((folder / PROJECT_FILE).read_bytes()):
-            return kept
+            return replace(kept, instructions=None)
     return ProjectTrust()
 
 
@@ -109,12 +149,17 @@ class TrustStore:
         if not is_object(told) or not _may_be_trusted(Path(os.path.realpath(folder))):
             return None
         digest: object = told.get("digest")
-        return ProjectTrust(digest, allows=told.get("allows") is True) if isinstance(digest, str) else None
+        if not isinstance(digest, str):
+            return None
+        return ProjectTrust(digest, allows=told.get("allows") is True, instructions=_instructions_in(told))
 
     def knows(self, offer: ProjectOffer) -> bool:
         """Whether a person answered for exactly this offer, yes or no. Blocks."""
         told: object = self._read().get(str(offer.folder))
-        return is_object(told) and offer.digest in (told.get("digest"), told.get("refused"))
+        if not is_object(told):
+            return False
+        is_accepted = told.get("digest") == offer.digest and _instructions_in(told) == offer.instructions_digest
+        return is_accepted or told.get("refused") == _digest_of_both(offer)
 
     def remember(self, offer: ProjectOffer, answer: TrustAnswer) -> None:
         """Keeps an answer. Blocks.
@@ -122,9 +167,13 @@ class TrustStore:
         Raises:
             ConfigurationError: it cannot be kept.
         """
-        said: JsonObject = {"refused": offer.digest}
+        said: JsonObject = {"refused": _digest_of_both(offer)}
         if answer != "no":
-            said = {"digest": offer.digest, "allows": answer == "all"}
+            said = {
+                "digest": offer.digest,
+                "allows": answer == "all",
+                "instructions": offer.instructions_digest,
+            }
         self._keep(str(offer.folder), said)
 
     def may_renew(self, folder: Path, before: bytes | None) -> bool:
@@ -141,7 +190,10 @@ class TrustStore:
         Raises:
             ConfigurationError: it cannot be kept.
         """
-        self._keep(os.path.realpath(folder), {"digest": content_digest(after), "allows": True})
+        told: object = self._read().get(os.path.realpath(folder))
+        instructions = _instructions_in(told) if is_object(told) else NO_INSTRUCTIONS
+        said: JsonObject = {"digest": content_digest(after), "allows": True, "instructions": instructions}
+        self._keep(os.path.realpath(folder), said)
 
     def _read(self) -> JsonObject:
         try:
@@ -181,6 +233,48 @@ def write_whole(path: Path, content: bytes) -> None:
 def _may_be_trusted(folder: Path) -> bool:
     """Never the home or the root: trust in one of them would cover everything below it."""
     return folder != Path("/") and folder != Path(os.path.realpath(Path.home()))
+
+
+def _settings_content(folder: Path) -> bytes | None:
+    """The folder's settings file; None: there is none."""
+    try:
+        return (folder / PROJECT_FILE).read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ConfigurationError(f"{folder / PROJECT_FILE}: cannot be read: {error}") from error
+
+
+def _takes_settings(folder: Path, trust: ProjectTrust | None) -> bool:
+    """Whether the folder's settings are those that are trusted, or there are none."""
+    try:
+        content = _settings_content(folder)
+    except ConfigurationError:
+        return False
+    return content is None or (trust is not None and trust.digest in (None, content_digest(content)))
+
+
+def _instructions_digest(layers: Sequence[ContextLayer]) -> str:
+    """What stands for instructions in an answer about them: exactly what the model would be given, file by file."""
+    return content_digest(json.dumps([[layer.name, layer.text] for layer in layers]).encode())
+
+
+def _instructions_in(told: JsonObject) -> str:
+    digest: object = told.get("instructions")
+    return digest if isinstance(digest, str) else NO_INSTRUCTIONS
+
+
+def _digest_of_both(offer: ProjectOffer) -> str:
+    return content_digest(f"{offer.digest} {offer.instructions_digest}".encode())
+
+
+def _named(layer: ContextLayer, folder: Path) -> str:
+    """An instruction file by its name, as seen from the folder."""
+    return os.path.relpath(str(layer.metadata["path"]), folder)
+
+
+NO_INSTRUCTIONS = _instructions_digest(())
+"""The digest of none at all; an answer that says nothing of instructions was about none."""
 
 
 def _is_from(origin: str, source: str, key: str) -> bool:

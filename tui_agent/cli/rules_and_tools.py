@@ -75,13 +75,20 @@ def parse_rules(rules: Sequence[RuleSetting]) -> list[list[Rule]]:
     return list(layers.values())
 
 
+def note_on_commands(sandbox: Sandbox | None) -> str:
+    """How commands run, for the trace of a decision; empty where there is nothing to say."""
+    return f"a command {sandbox.words}" if sandbox is not None else ""
+
+
 def policy_of(
     loaded: LoadedSettings,
     layers: Sequence[Sequence[Rule]],
     root: Path,
     locations: Locations,
     archive: Path,
+    *,
     sandbox: Sandbox | None = None,
+    is_trusted: bool,
 ) -> PermissionPolicy:
     """The policy these settings ask for.
 
@@ -92,6 +99,7 @@ def policy_of(
         locations: our own files, which calls do not touch.
         archive: kept tool output, which may be read all the same.
         sandbox: what shell commands run in.
+        is_trusted: whether a person trusts all that the workspace brings.
     """
     chosen = loaded.settings.permissions
     return PermissionPolicy(
@@ -102,7 +110,8 @@ def policy_of(
         private_paths=(locations.config_dir, locations.state_dir),
         readable_paths=(archive,),
         store_grant=RuleStore(locations, root).store,
-        command_note=f"a command {sandbox.words}" if sandbox is not None else "",
+        is_trusted=is_trusted,
+        command_note=note_on_commands(sandbox),
     )
 
 

@@ -4,7 +4,7 @@ from .breakdown import CallShare, ContextBreakdown, break_down
 from .entries import HistoryEntry, HistorySnapshot, MessageView
 from .guard import Compaction, ContextGuard, GuardOptions
 from .history import ConversationHistory
-from .instructions import load_instructions
+from .instructions import load_instructions, load_own_instructions, load_project_instructions
 from .layers import CONTEXT_LAYER, LEGACY_LAYER, SYSTEM_LAYER, system_parts, write_layer
 from .registry import ContextLayer, ContextRegistry, LayerChange, RegistrySnapshot
 from .repair import PairingCheck, Repaired, repair_messages
@@ -34,6 +34,8 @@ __all__ = [
     "estimate_message",
     "estimate_text",
     "load_instructions",
+    "load_own_instructions",
+    "load_project_instructions",
     "repair_messages",
     "system_parts",
     "write_layer",

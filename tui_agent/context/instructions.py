@@ -4,7 +4,7 @@ The closest file comes last and so has the last word. `CLAUDE.md` is read where 
 """
 
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from .registry import ContextLayer
@@ -26,9 +26,23 @@ def load_instructions(user_dir: Path | None, working_dir: Path) -> tuple[Context
     Order: `user_dir`, then each directory from the repository root down to `working_dir`; outside of a repository only
     `working_dir`. A file that is there but cannot be read gives a layer that says so. Never raises.
     """
+    own = load_own_instructions(user_dir) if user_dir else ()
+    return (*own, *load_project_instructions(working_dir, own))
+
+
+def load_own_instructions(user_dir: Path) -> tuple[ContextLayer, ...]:
+    """Reads what the user wrote down for all projects. Blocks; never raises."""
+    return _layers_in([user_dir], set())
+
+
+def load_project_instructions(working_dir: Path, own: Sequence[ContextLayer] = ()) -> tuple[ContextLayer, ...]:
+    """Reads what the repository around `working_dir` brings, but for files that are among the user's `own`. Blocks;
+    never raises."""
+    return _layers_in(_down_to(working_dir), {_resolved(Path(str(layer.metadata["path"]))) for layer in own})
+
+
+def _layers_in(directories: Iterable[Path], seen: set[Path]) -> tuple[ContextLayer, ...]:
     layers: list[ContextLayer] = []
-    seen: set[Path] = set()
-    directories = [*([user_dir] if user_dir else []), *_down_to(working_dir)]
     for directory in directories:
         path = _instructions_in(directory)
         if path is not None and _resolved(path) not in seen:

@@ -30,6 +30,10 @@ class PermissionDefaults:
     resolution: RuleResolution = "first_match"
     private_paths: Sequence[Path] = ()
     readable_paths: Sequence[Path] = ()
+    is_trusted: bool = True
+    """Whether a person trusts what the workspace brings; of another one that a record names this is not asked."""
+    command_note: str = ""
+    """How shell commands run, such as in a sandbox."""
 
 
 def check_record(record: object, *, find_tool: FindTool, defaults: PermissionDefaults) -> JsonObject:
@@ -123,6 +127,8 @@ def _read(record: object, find_tool: FindTool, defaults: PermissionDefaults) -> 
         resolution=defaults.resolution,
         private_paths=defaults.private_paths,
         readable_paths=defaults.readable_paths,
+        is_trusted=defaults.is_trusted or cwd is not None,
+        command_note=defaults.command_note,
     )
     return _Asked(policy, tool, arguments)
 

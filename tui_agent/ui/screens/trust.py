@@ -56,7 +56,9 @@ class TrustScreen(Screen[TrustChoice | None]):
 
     def compose(self) -> ComposeResult:
         """The question, what the folder brings, the answers."""
-        yield Static("This folder brings settings of its own. Apply them?", id="trust-heading", markup=False)
+        yield Static(
+            "This folder brings settings of its own, or instructions. Apply them?", id="trust-heading", markup=False
+        )
         self._body.can_focus = self._keys.can_focus = False
         yield self._body
         yield self._keys

@@ -1,0 +1,21 @@
+"""Whether there is a theme of the name that `--theme` gives; a page of its own, because themes cost an import."""
+
+import difflib
+
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.settings import Locations
+from tui_agent.ui.themes import ThemeShelf, shipped_themes
+
+
+def refuse_unknown_theme(name: str, locations: Locations) -> None:
+    """A misspelt `--theme` is a usage error, also without a screen; one in a settings file is told on the screen.
+
+    Raises:
+        ConfigurationError: no theme has the name.
+    """
+    shelf = ThemeShelf((shipped_themes(), locations.user_themes_dir))
+    if shelf.find(name) is None:
+        shelf.read_all()
+        near = difflib.get_close_matches(name, shelf.names, n=1)
+        known = f"did you mean {near[0]}?" if near else f"there are {', '.join(shelf.names)}"
+        raise ConfigurationError(f"--theme: there is no theme {name!r}; {known}")
