@@ -21,7 +21,7 @@ RING_SIZE = 5_000
 
 _MergeKey = tuple[Any, ...]
 
-_GLANCED_AT = (MessageDelta, ToolOutput, ToolUpdated, ToolProgress, ContextUsage)
+_GLANCED_AT = frozenset({MessageDelta, ToolOutput, ToolUpdated, ToolProgress, ContextUsage})
 """Events that may be merged, and so may wait a moment."""
 
 
@@ -104,7 +104,7 @@ class Subscription:
         if not self._closed:
             self._waiting.append(envelope)
             self._arrived.set()
-            if not isinstance(envelope.event, _GLANCED_AT):
+            if type(envelope.event) not in _GLANCED_AT:
                 self._urgent.set()
 
     def close(self) -> None:
@@ -180,21 +180,21 @@ def merge_neighbours(envelopes: Iterable[Envelope]) -> list[Envelope]:
         open_runs.clear()
 
     for envelope in envelopes:
-        key = _merge_key(envelope)
-        if key is None:
-            close_runs()
-            merged.append(envelope)
-        elif key in open_runs:
-            open_runs[key][1].append(envelope)
-        else:
+        if type(envelope.event) in _GLANCED_AT:
+            key = _merge_key(envelope)
+            if key in open_runs:
+                open_runs[key][1].append(envelope)
+                continue
             open_runs[key] = (len(merged), [envelope])
-            merged.append(envelope)
+        elif open_runs:
+            close_runs()
+        merged.append(envelope)
     close_runs()
     return merged
 
 
-def _merge_key(envelope: Envelope) -> _MergeKey | None:
-    """What must be equal for two events to be merged; None for lifecycle events."""
+def _merge_key(envelope: Envelope) -> _MergeKey:
+    """What must be equal for two events to be merged."""
     origin = envelope.origin
     match envelope.event:
         case MessageDelta(message_id=message_id, kind=kind, call_id=call_id):
@@ -205,10 +205,8 @@ def _merge_key(envelope: Envelope) -> _MergeKey | None:
             return ("tool.update", origin, call_id)
         case ToolProgress(call_id=call_id):
             return ("tool.progress", origin, call_id)
-        case ContextUsage():
-            return ("context.usage", origin)
-        case _:
-            return None
+        case event:
+            return (event.type, origin)
 
 
 def _merge(members: list[Envelope]) -> Envelope:
