@@ -1,6 +1,8 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 from tests.execution.kit import ScriptedTool, call
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution.call_state import CallState
@@ -62,15 +64,44 @@ def test_a_call_that_waits_ends_at_once() -> None:
         state = new_state()
         loop = asyncio.get_running_loop()
         began = loop.time()
-        try:
-            async with asyncio.timeout(None) as state.leash:
-                state.cancel("stop")
-                await asyncio.Event().wait()
-        except TimeoutError:
-            pass
+        loop.call_soon(state.cancel, "stop")
+        with pytest.raises(TimeoutError):
+            await state.leashed(asyncio.Event().wait())
+        assert state.leash is None
         return loop.time() - began
 
     assert run_virtual(seconds()) == 0.0
+
+
+async def test_a_call_that_was_taken_back_waits_for_nothing_any_more() -> None:
+    state = new_state()
+    state.cancel("stop")
+
+    with pytest.raises(TimeoutError):
+        await state.leashed(asyncio.Event().wait())
+
+
+async def test_a_wait_within_a_wait_ends_with_it() -> None:
+    state = new_state()
+
+    async def inner() -> None:
+        await state.leashed(asyncio.sleep(0))
+        state.cancel("stop")
+        await asyncio.Event().wait()
+
+    with pytest.raises(TimeoutError):
+        await state.leashed(inner())
+
+
+async def test_a_call_that_is_over_hears_no_more_of_its_token() -> None:
+    parent = CancellationToken()
+    state = new_state(parent)
+    state.end(failure("error", "broken"))
+
+    parent.cancel("late")
+
+    assert state.phase == "over"
+    assert state.stopping is None
 
 
 async def test_accesses_of_a_call_that_cannot_run_are_none_at_all() -> None:

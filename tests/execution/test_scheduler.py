@@ -1,4 +1,5 @@
 import asyncio
+import gc
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from tui_agent.execution import (
     Parallel,
     Sequential,
 )
+from tui_agent.execution.call_state import CallState
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import (
     ApprovalRequested,
@@ -51,6 +53,23 @@ async def test_every_strategy_gives_one_result_a_call_in_call_order(strategy: An
     assert [message.call_id for message in ran.result.tool_results] == ["c0", "c1", "c2", "c3", "c4"]
     assert ran.statuses == ["ok", "ok", "not_found", "ok", "ok"]
     assert [event.call_id for event in ran.of(ToolQueued)] == ["c0", "c1", "c2", "c3", "c4"]
+
+
+@pytest.mark.parametrize("strategy", [Sequential(), Parallel(), Batched(2), Auto()])
+async def test_a_message_that_is_over_leaves_nothing_to_the_garbage_collector(strategy: Any) -> None:
+    tools = [ScriptedTool("look", read_only=True), ScriptedTool()]
+    gc.collect()
+    gc.disable()
+    try:
+        before = _states_in_memory()
+        await run(tools, calls("look", "act", "nothing", "look", "act"), ExecutionOptions(strategy=strategy))
+        assert _states_in_memory() == before
+    finally:
+        gc.enable()
+
+
+def _states_in_memory() -> int:
+    return sum(type(thing) is CallState for thing in gc.get_objects())
 
 
 def seconds(asked: list[str], options: ExecutionOptions, **more: ScriptedTool) -> float:

@@ -86,7 +86,7 @@ async def guard_input(engine: Engine, state: CallState) -> Outcome | None:
     if engine.guardrails is None:
         return None
     check = engine.guardrails.check_input(state.call, state.known_tool, copy_of(state.arguments))
-    trip = trip_of(await contained(check))
+    trip = trip_of(await state.leashed(contained(check)))
     state.stale = True
     if trip is None:
         return None
@@ -100,7 +100,8 @@ async def ask_hooks(engine: Engine, state: CallState) -> Outcome | None:
     if not engine.hooks.has("before_tool"):
         return None
     engine.tell.publish(ToolBlockedOn(call_id=state.call.id, what="hook"))
-    verdict = await ask_before_tool(engine.hooks, state.call, state.tool, state.arguments, engine.tell)
+    asking = ask_before_tool(engine.hooks, state.call, state.tool, state.arguments, engine.tell)
+    verdict = await state.leashed(asking)
     state.stale = True
     if verdict.rewritten:
         refusal = await rewrite(engine, state, verdict.arguments)

@@ -52,7 +52,7 @@ class Boundaries:
         """Before a call runs: why it gives way, or None (`before_effects`)."""
         if not state.read_only and self._mode in ("before_effects", "interrupt") and self.may_look:
             state.stale = True
-            await self.look()
+            await state.leashed(self.look())
             if self._poll.found and state.stopping is None:
                 return skipped(self._poll.reason)
         return state.stopping
@@ -83,6 +83,10 @@ class Boundaries:
         """After all results were committed (S0-19, S2-9)."""
         if self._mode in ("after_batch", "before_effects", "interrupt"):
             await self._poll.poll()
+
+    def end(self) -> None:
+        """The message is over: nothing gives way any more."""
+        self._states = ()
 
     def _make_way(self) -> None:
         for state in self._states:

@@ -1,7 +1,7 @@
 """What the engine knows of one call while it has it in hand: one state a call, filled stage by stage, ended once."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
@@ -124,8 +124,10 @@ class CallState:
     committed: bool = False
     report: ToolCallReport | None = None
 
+    _forget: Callable[[], None] | None = None
+
     def __post_init__(self) -> None:
-        self.token.on_cancel(self._token_was_cancelled)
+        self._forget = self.token.on_cancel(self._token_was_cancelled)
 
     @property
     def alone(self) -> bool:
@@ -190,9 +192,30 @@ class CallState:
         elif self.phase not in ("ran", "over"):
             self.stop(outcome)
 
+    def end(self, outcome: Outcome) -> None:
+        """The call is over. Its token lets go of it, so that both are freed at once and not looked for later."""
+        self.phase, self.outcome = "over", outcome
+        forget, self._forget = self._forget, None
+        if forget is not None:
+            forget()
+
     def cancel(self, reason: str) -> None:
         """Takes the call back because somebody wants it to end."""
         self.stop(cancelled(reason, started=self.started))
+
+    async def leashed(self, work: Awaitable[T]) -> T:
+        """What `work` gives; whatever a call awaits before and beside its tool, it awaits here.
+
+        Raises:
+            TimeoutError: the call was taken back first.
+        """
+        if self.leash is not None:
+            return await work
+        try:
+            async with asyncio.timeout_at(None if self.stopping is None else now()) as self.leash:
+                return await work
+        finally:
+            self.leash = None
 
     async def in_time(self, work: Awaitable[T]) -> T | None:
         """What `work` gives that is done once the tool has ended; None where the run is cancelled and it is not over a

@@ -31,16 +31,7 @@ async def ask_person(engine: Engine, state: CallState) -> Outcome | None:
     if state.questions >= MOST_QUESTIONS:
         return failure("denied_policy", "Permission denied: what this call would touch kept changing.", "unstable")
     state.questions += 1
-    async with engine.gate.preparing:
-        request = await _request(engine, state)
-    engine.tell.publish(ToolBlockedOn(call_id=state.call.id, what="approval"))
-    began = now()
-    try:
-        answer = await engine.gate.ask(request, engine.tell, lambda: _judged(engine, state))
-    finally:
-        state.asked.append((began, now()))
-        state.stale = True
-    return await _take_answer(engine, state, request, answer.decision, answer.by)
+    return await state.leashed(_ask(engine, state))
 
 
 def needs_answer(engine: Engine, state: CallState) -> bool:
@@ -57,6 +48,19 @@ def still_stands(engine: Engine, state: CallState) -> Outcome | None:
         text = f"Tool {state.call.name} not found: it was removed or replaced while the call waited. Not run."
         return failure("not_found", text, "tool_removed")
     return judge_now(engine, state)
+
+
+async def _ask(engine: Engine, state: CallState) -> Outcome | None:
+    async with engine.gate.preparing:
+        request = await _request(engine, state)
+    engine.tell.publish(ToolBlockedOn(call_id=state.call.id, what="approval"))
+    began = now()
+    try:
+        answer = await engine.gate.ask(request, engine.tell, lambda: _judged(engine, state))
+    finally:
+        state.asked.append((began, now()))
+        state.stale = True
+    return await _take_answer(engine, state, request, answer.decision, answer.by)
 
 
 async def _take_answer(

@@ -42,6 +42,7 @@ class EarlyExecutions:
     ) -> None:
         if self._forget is not None:
             self._forget()
+            self._forget = None
         self.drop_all()
         await self._crew.__aexit__(kind, error, trace)
 

@@ -3,7 +3,6 @@
 The same for every path a call may come by. WHEN it runs is the scheduler's, which the pipeline meets in stage 10.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
 from tui_agent.protocol.bus import Publisher
@@ -82,21 +81,18 @@ class ToolExecutor:
         if state.stopping is not None:
             return state.stopping
         try:
-            async with asyncio.timeout(None) as state.leash:
-                for stage in ADMISSION[self.engine.options.pre_hook_position]:
-                    refusal = await stage(self.engine, state)
-                    if state.stopping is not None:
-                        return state.stopping
-                    if refusal is not None:
-                        return await ask_failure_hooks(self.engine, state, refusal)
-                return await take_slot(self.engine, state) or state.stopping
+            for stage in ADMISSION[self.engine.options.pre_hook_position]:
+                refusal = await stage(self.engine, state)
+                if state.stopping is not None:
+                    return state.stopping
+                if refusal is not None:
+                    return await state.leashed(ask_failure_hooks(self.engine, state, refusal))
+            return await take_slot(self.engine, state) or state.stopping
         except TimeoutError:
             # Nothing but the leash may end the wait, or a call that was never judged would go on.
             if state.stopping is None:
                 raise
             return state.stopping
-        finally:
-            state.leash = None
 
     async def _run(self, state: CallState) -> Outcome:
         """Stages 11 to 13."""
@@ -108,7 +104,7 @@ class ToolExecutor:
     def end(self, state: CallState, outcome: Outcome) -> None:
         """Stage 15: the call is over. Its end is told now, or at the commit where ends come in call order (C5)."""
         options = self.engine.options
-        state.phase, state.outcome = "over", outcome
+        state.end(outcome)
         if options.balanced_start or (options.start_unknown and outcome.status == "not_found"):
             tell_start(self.engine, state)
         state.ended = _ended_event(state, outcome)

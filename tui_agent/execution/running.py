@@ -69,14 +69,11 @@ async def prepare_for_effects(engine: Engine, state: CallState) -> Outcome | Non
         return None
     answer = None
     try:
-        async with asyncio.timeout(None) as state.leash:
-            answer = await contained(_called(engine.before_effects))
+        answer = await state.leashed(contained(_called(engine.before_effects)))
     except TimeoutError:
         # Only the leash ends the wait, and only for a call that was taken back.
         if state.stopping is None:
             raise
-    finally:
-        state.leash = None
     if isinstance(answer, Crash) and state.stopping is None:
         return not_recorded(answer.text)
     return state.stopping
@@ -170,10 +167,9 @@ async def _attend(state: CallState, execution: ToolExecution, context: ToolConte
 
 async def _stay_by(state: CallState, execution: ToolExecution, context: ToolContext | None) -> None:
     try:
-        async with asyncio.timeout(None) as state.leash:
-            if state.early is not None and context is not None:
-                state.early.begin(execution, context)
-            await execution.over.wait()
+        if state.early is not None and context is not None:
+            state.early.begin(execution, context)
+        await state.leashed(execution.over.wait())
     except TimeoutError:
         # The call was set aside: it ends, and its execution goes on without it.
         if state.stopping is None:
@@ -181,8 +177,6 @@ async def _stay_by(state: CallState, execution: ToolExecution, context: ToolCont
     except asyncio.CancelledError:
         execution.stop(UNWANTED)
         raise
-    finally:
-        state.leash = None
 
 
 async def _called(function: BeforeEffects) -> None:

@@ -300,6 +300,7 @@ class ToolScheduler:
         else:
             self._batch.give_up()
         self._batch.end(len(self._poll.found))
+        self._turns.end()
 
     def _expect_open(self) -> None:
         if self._phase != "open":

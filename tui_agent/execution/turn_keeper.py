@@ -62,11 +62,13 @@ class TurnKeeper:
         if self._order is not None and state.place is not None and not state.place.is_free:
             self._tell_wait(state, [self._ids[index] for index in self._order.blockers(state.place)])
             state.stale = state.had_to_wait = True
-            await self._order.wait(state.place)
+            await state.leashed(self._order.wait(state.place))
         if self._permits.locked():
             self._tell.publish(ToolBlockedOn(call_id=state.call.id, what="slot"))
             state.stale = True
-        await self._permits.acquire()
+            await state.leashed(self._permits.acquire())
+        else:
+            await self._permits.acquire()
         state.holds_permit = True
         refusal = await self._boundaries.before_call(state)
         if refusal is None:
@@ -84,6 +86,12 @@ class TurnKeeper:
         self.give_back(state)
         if self._order is not None and state.place is not None:
             self._order.leave(state.place)
+            state.place = None
+
+    def end(self) -> None:
+        """The message is over. States know their keeper; a keeper that forgets them makes no circle with them."""
+        self._order = None
+        self._boundaries.end()
 
     def tell_waves(self, waves: Sequence[Sequence[CallState]]) -> None:
         """Tells of every call of a later wave for whom it waits."""

@@ -17,8 +17,10 @@ class CancellationToken:
     """
 
     def __init__(self, parent: "CancellationToken | None" = None) -> None:
-        self._event = asyncio.Event()
-        self._children: weakref.WeakSet[CancellationToken] = weakref.WeakSet()
+        self._is_set = False
+        # Every call has a token, and hardly any has somebody who waits or is below it.
+        self._event: asyncio.Event | None = None
+        self._children: weakref.WeakSet[CancellationToken] | None = None
         self._callbacks: list[Callable[[], None]] = []
         self.parent = parent
         """The token whose cancellation reaches this one."""
@@ -29,8 +31,10 @@ class CancellationToken:
 
     def adopt(self, child: "CancellationToken") -> None:
         """Links `child`: it is cancelled when this token is, at once if it already is."""
+        if self._children is None:
+            self._children = weakref.WeakSet()
         self._children.add(child)
-        if self.is_set():
+        if self._is_set:
             child.cancel(self.reason)
 
     def child(self) -> "CancellationToken":
@@ -39,11 +43,13 @@ class CancellationToken:
 
     def cancel(self, reason: str = "cancelled") -> None:
         """Sets this token and its descendants; later calls change nothing."""
-        if self.is_set():
+        if self._is_set:
             return
+        self._is_set = True
         self.reason = reason
-        self._event.set()
-        for child in list(self._children):
+        if self._event is not None:
+            self._event.set()
+        for child in list(self._children or ()):
             child.cancel(reason)
         callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
@@ -55,7 +61,7 @@ class CancellationToken:
         Returns:
             A function that forgets the callback again.
         """
-        if self.is_set():
+        if self._is_set:
             callback()
             return _nothing_to_forget
         self._callbacks.append(callback)
@@ -68,15 +74,19 @@ class CancellationToken:
 
     def is_set(self) -> bool:
         """Whether it was cancelled."""
-        return self._event.is_set()
+        return self._is_set
 
     async def wait(self) -> None:
         """Returns once it is cancelled."""
+        if self._is_set:
+            return
+        if self._event is None:
+            self._event = asyncio.Event()
         await self._event.wait()
 
     def raise_if_set(self) -> None:
         """Raises `OperationCancelledError` if it was cancelled."""
-        if self.is_set():
+        if self._is_set:
             raise OperationCancelledError(self.reason)
 
 
