@@ -235,3 +235,17 @@ def test_an_answer_of_another_kind_counts_as_none(says: object, counts_as: bool)
     predicate: Any = lambda: says  # noqa: E731
 
     assert careful(predicate, otherwise=False) is counts_as
+
+
+async def test_what_foreign_code_awaits_may_fail_and_it_handles_that_itself() -> None:
+    def fail() -> None:
+        raise OSError("no such thing")
+
+    async def careful_callee(question: str) -> str:
+        try:
+            await asyncio.to_thread(fail)
+        except OSError as error:
+            return f"{question}: {error}"
+        return "it did not fail"
+
+    assert await asked(careful_callee, "well", 5.0) == "well: no such thing"

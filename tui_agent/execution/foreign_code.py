@@ -142,6 +142,9 @@ class Killable(Generic[T]):
                     _close(work)
                     raise
                 go_on = partial(work.throw, error)
+            except Exception as error:
+                # What was awaited failed: it is for the coroutine to handle.
+                go_on = partial(work.throw, error)
             else:
                 go_on = partial(work.send, None)
 
