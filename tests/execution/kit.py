@@ -13,7 +13,7 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import AgentEvent, ToolEnded
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, UserMessage, user_message
-from tui_agent.protocol.permissions import GrantScope, PermissionDecision, PermissionMode
+from tui_agent.protocol.permissions import GrantScope, PermissionChecker, PermissionDecision, PermissionMode
 from tui_agent.protocol.tool import Accesses, Preview, Timeout, Tool, ToolContext, ToolResult, ToolSpec
 
 Behaviour = Callable[[JsonObject, ToolContext], Awaitable[Any]]
@@ -190,7 +190,7 @@ async def run(
     options: ExecutionOptions | None = None,
     *,
     hooks: HookBus | None = None,
-    policy: FakePolicy | None = None,
+    policy: PermissionChecker | None = None,
     gate: ApprovalGate | None = None,
     steering: "Steering | None" = None,
     cancellation: CancellationToken | None = None,

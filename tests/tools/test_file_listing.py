@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.tools.file_listing import BoundedBytes, list_files, walk_files
+from tui_agent.tools.held_directory import Place
 from tui_agent.tools.ignore_rules import SearchScope
 from tui_agent.tools.search_engine import Ripgrep
 
@@ -80,7 +81,7 @@ def grow(root: Path, rules: dict[str, list[str]]) -> None:
 
 async def listed(root: Path, workspace: Path, *, ripgrep: bool) -> tuple[str, ...]:
     engine = Ripgrep(Path(RG)) if ripgrep and RG else None
-    listing = await list_files(root, workspace, engine, CancellationToken())
+    listing = await list_files(Place(root), workspace, engine, CancellationToken())
     assert listing.complete
     return listing.names
 
@@ -170,7 +171,7 @@ async def test_without_a_working_ripgrep_the_tree_is_walked(root: Path, tmp_path
     broken.write_text("#!/bin/sh\necho unknown option >&2\nexit 2\n")
     broken.chmod(0o755)
 
-    listing = await list_files(root, root, Ripgrep(broken), CancellationToken())
+    listing = await list_files(Place(root), root, Ripgrep(broken), CancellationToken())
 
     assert listing.names == ("a",)
 
@@ -183,9 +184,9 @@ async def test_a_cancelled_listing_stops(root: Path, tmp_path: Path) -> None:
     token.cancel("no more")
 
     with pytest.raises(OperationCancelledError, match="no more"):
-        await list_files(root, root, Ripgrep(slow), token)
+        await list_files(Place(root), root, Ripgrep(slow), token)
     with pytest.raises(OperationCancelledError):
-        await list_files(root, root, None, token)
+        await list_files(Place(root), root, None, token)
 
 
 def test_a_walk_that_takes_too_long_gives_what_it_has(root: Path) -> None:

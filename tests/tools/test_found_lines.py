@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 from tui_agent.tools import found_lines as module
 from tui_agent.tools.content_search import FileHits
 from tui_agent.tools.found_lines import SHOWN_CHARACTERS, SHOWN_WIDTH, found_lines
+from tui_agent.tools.held_directory import Place
 from tui_agent.tools.workspace import Workspace
 
 
 def shown(workspace: Workspace, hits: dict[str, dict[int, int]], context: int = 0) -> list[str]:
     found = [FileHits(name, columns) for name, columns in hits.items()]
-    return found_lines(workspace.root, found, context, workspace, lambda: False)
+    return found_lines(Place(workspace.root), found, context, workspace, lambda: False)
 
 
 def test_lines_have_their_path_and_number(workspace: Workspace, root: Path) -> None:

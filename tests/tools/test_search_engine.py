@@ -9,6 +9,7 @@ import pytest
 from tests.tools.test_programs import program
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.tools.content_search import FileHits, search_contents
+from tui_agent.tools.held_directory import Place
 from tui_agent.tools.search_engine import Ripgrep, SearchMode, SearchRequest, find_ripgrep
 
 RG = shutil.which("rg")
@@ -59,7 +60,7 @@ def tree(root: Path) -> Path:
 
 
 async def found(tree: Path, request: SearchRequest, ripgrep: Ripgrep | None) -> list[FileHits]:
-    return (await search_contents(tree, sorted(FILES), request, ripgrep, CancellationToken())).hits
+    return (await search_contents(Place(tree), sorted(FILES), request, ripgrep, CancellationToken())).hits
 
 
 @pytest.mark.skipif(RG is None, reason="ripgrep is not installed")

@@ -10,7 +10,7 @@ from tui_agent.protocol.events import ToolEnded
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, ToolCall, ToolResultMessage
 from tui_agent.protocol.permissions import PermissionDecision
 from tui_agent.protocol.reports import Metric, ToolCallReport
-from tui_agent.protocol.tool import Accesses, Preview, Tool
+from tui_agent.protocol.tool import Accesses, JudgedTarget, Preview, Tool
 
 from .conflict_order import Place
 from .early_executions import EarlyExecutions
@@ -84,6 +84,8 @@ class CallState:
     """Something was awaited since the call was judged: nothing is taken for granted any more (stage 9)."""
     approved: str | None = None
     """Digest of what a person approved."""
+    shown: tuple[JudgedTarget, ...] = ()
+    """What stood where the call leads when a person was last asked."""
     hook_approved: str | None = None
     """Reason of a hook that approved, where hooks may."""
     questions: int = 0
@@ -165,6 +167,12 @@ class CallState:
         if self.tool is None or self.unfit is not None:
             return Accesses()
         return careful(self.tool.accesses, self.arguments, otherwise=None, kind=Accesses)
+
+    def targets(self) -> tuple[JudgedTarget, ...]:
+        """The paths the call was judged by; where a person was asked, with what they were shown."""
+        if self.decision is None or self.decision.decision == "ask":
+            return self.shown
+        return tuple(JudgedTarget(path) for path in self.decision.targets)
 
     def stop(self, outcome: Outcome) -> None:
         """Takes the call back: the first reason counts, and none once the tool has ended.

@@ -11,11 +11,11 @@ from tui_agent.protocol.tool import Preview
 from .admission import guard_input, judge_now, prepare
 from .approvals import AnsweredBy
 from .call_state import CallState
-from .digest import call_digest
 from .engine import Engine
 from .foreign_code import asked, careful, copy_of
 from .loop_clock import now
 from .outcomes import Outcome, failure, invalid, skipped_on_request
+from .standing_approval import show, why_not_approved
 
 MOST_QUESTIONS = 5
 """Times a person is asked about one call whose targets keep changing; then the answer is no."""
@@ -39,7 +39,7 @@ def needs_answer(engine: Engine, state: CallState) -> bool:
     decision = state.decision
     if engine.policy is None or decision is None or decision.decision != "ask":
         return False
-    return _digest(state) != state.approved
+    return why_not_approved(engine, state) is not None
 
 
 def still_stands(engine: Engine, state: CallState) -> Outcome | None:
@@ -91,7 +91,9 @@ async def _take_approval(
         refusal = await _edit(engine, state, decision.input)
         if refusal is not None:
             return refusal
-    state.approved = _digest(state) if edited else request.digest
+    state.approved = request.digest
+    if edited:
+        state.approved = show(state)
     if decision.scope != "once":
         await _grant(engine, state, request, decision, edited=edited)
     return None
@@ -157,7 +159,8 @@ async def _request(engine: Engine, state: CallState) -> ApprovalRequest:
     tool, decision = state.known_tool, state.decision
     assert decision is not None
     assert engine.policy is not None
-    digest = _digest(state)
+    why_again = why_not_approved(engine, state)
+    digest = show(state)
     preview = await asked(tool.preview, copy_of(state.arguments), PREVIEW_SECONDS)
     state.preview = preview if isinstance(preview, Preview) else None
     return ApprovalRequest(
@@ -166,7 +169,7 @@ async def _request(engine: Engine, state: CallState) -> ApprovalRequest:
         tool=tool.name,
         args=copy_of(state.arguments),
         summary=careful(tool.summarise, state.arguments, otherwise=""),
-        reason=decision.reason,
+        reason=f"{decision.reason}; asked again: {why_again}" if why_again else decision.reason,
         preview=state.preview,
         parts=decision.parts,
         trace=decision.trace,
@@ -180,8 +183,3 @@ async def _request(engine: Engine, state: CallState) -> ApprovalRequest:
 def _judged(engine: Engine, state: CallState) -> PermissionDecision:
     assert engine.policy is not None
     return engine.policy.check(state.known_tool, state.arguments)
-
-
-def _digest(state: CallState) -> str:
-    targets = state.decision.targets if state.decision is not None else ()
-    return call_digest(state.call.name, state.arguments, targets)

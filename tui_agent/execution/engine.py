@@ -1,7 +1,7 @@
 """Everything the pipeline of a call works with, complete and the same for every path a call may come by (P14, P15)."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol, TypeAlias
 
 from tui_agent.protocol.bus import Publisher
@@ -12,6 +12,7 @@ from tui_agent.protocol.tool import Tool, ToolResult
 from .approvals import ApprovalGate
 from .hook_bus import HookBus
 from .options import ExecutionOptions
+from .target_identity import Identity
 from .tool_registry import ToolRegistry
 
 BeforeEffects: TypeAlias = Callable[[], Awaitable[None]]
@@ -57,6 +58,8 @@ class Engine:
     agent: str
     """Who asks, in approval dialogs."""
     before_effects: BeforeEffects | None = None
+    own_files: dict[str, Identity] = field(default_factory=dict[str, Identity])
+    """What calls of ours last put at the paths they wrote."""
 
     @property
     def finishes_results(self) -> bool:

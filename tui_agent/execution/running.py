@@ -17,6 +17,7 @@ from .foreign_code import Crash, attempted, careful, contained
 from .loop_clock import now
 from .options import is_duration
 from .outcomes import Outcome, answered, failure, not_recorded, timed_out, with_partial
+from .target_identity import identity_of
 from .tool_execution import ToolExecution
 from .updates import UpdateChannel
 
@@ -47,6 +48,7 @@ async def run_tool(engine: Engine, state: CallState) -> Outcome:
         if timer is not None:
             timer.cancel()
         channel.close()
+    _note_own_files(engine, state)
     return _outcome(engine, state, execution)
 
 
@@ -132,9 +134,19 @@ def _context(engine: Engine, state: CallState, execution: ToolExecution) -> Tool
         cancellation=execution.token,
         report=execution.report,
         metrics=execution.metrics,
+        targets=state.targets(),
         answer=state.answer,
         can_use=partial(judge_other_call, engine),
     )
+
+
+def _note_own_files(engine: Engine, state: CallState) -> None:
+    """Notes which files this call put where it wrote, so that nobody is asked again because of them."""
+    accesses = state.accesses()
+    for path in accesses.writes if accesses else ():
+        found = identity_of(str(path))
+        if found is not None:
+            engine.own_files[str(path)] = found
 
 
 async def _until_it_ends(

@@ -79,6 +79,16 @@ class Accesses:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedTarget:
+    """A resolved path by which a call was judged, and what has to be met on the way when it is opened."""
+
+    path: str
+    identities: tuple[tuple[str, int, int], ...] = ()
+    """Path, device and inode of what was there when a person was asked: of the target, if it existed, and of the
+    nearest directory above it; empty where nobody was asked."""
+
+
+@dataclass(frozen=True, slots=True)
 class PathSubject:
     """A permission subject: a path as the call gave it."""
 
@@ -161,6 +171,8 @@ class ToolContext:
     """Where updates go; the engine keeps their order and ends before the call's own end is told."""
     metrics: dict[str, Metric] = field(default_factory=dict[str, Metric])
     """Values for the call's report (C57)."""
+    targets: tuple[JudgedTarget, ...] = ()
+    """The resolved paths the call was judged by: a tool opens these and resolves nothing again; empty: none were."""
     answer: AssistantMessage | None = None
     """The answer the call stands in; None where it began before that was complete (S3-15)."""
     can_use: Callable[[str, JsonObject], Verdict] = _nobody_judges
@@ -244,6 +256,11 @@ class Tool(ABC):
     def subject(self, arguments: JsonObject) -> Subject | None:
         """What permission rules compare their pattern with."""
         return None
+
+    def notices_changes(self, arguments: JsonObject) -> bool:
+        """Whether this call refuses by itself a file that changed since the model saw it. Otherwise a person is asked
+        again where another file stands in the place of the one the question was about."""
+        return False
 
     def timeout(self, arguments: JsonObject) -> Timeout:
         """How long this call may execute; approval does not count (P40)."""

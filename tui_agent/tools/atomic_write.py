@@ -5,21 +5,20 @@ import secrets
 import stat
 import sys
 from contextlib import suppress
-from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
 
-from .held_directory import held_directory, refuse_special
+from .held_directory import Place, held_directory, refuse_special
 
 _NEW_FILE_MODE = 0o666
 """Mode of a file that did not exist; the process's umask takes bits away."""
 
 
-def replace_file(path: Path, content: bytes, before: os.stat_result | None, shown: str) -> os.stat_result:
-    """Gives `path` a new content; mode, owner and extended attributes stay. Blocks.
+def replace_file(place: Place, content: bytes, before: os.stat_result | None, shown: str) -> os.stat_result:
+    """Gives the file at `place` a new content; mode, owner and extended attributes stay. Blocks.
 
     Args:
-        path: absolute and fully resolved; missing directories are made.
+        place: where; missing directories are made.
         content: the whole new content.
         before: what `fstat` said when the old content was looked at; None: there was no file.
         shown: the file's name in error texts.
@@ -31,7 +30,8 @@ def replace_file(path: Path, content: bytes, before: os.stat_result | None, show
         ToolError: the file is not the one that was looked at, or may not be written; nothing was changed.
         OSError: writing failed; nothing was changed.
     """
-    with held_directory(path.parent, create=True) as directory:
+    path = place.path
+    with held_directory(path.parent, create=True, place=place) as directory:
         _refuse_other(_status(path.name, directory), before, shown)
         if before is not None and not os.access(path.name, os.W_OK, dir_fd=directory, effective_ids=True):
             raise ToolError(

@@ -1,17 +1,18 @@
 """Searches the content of files in batches and stops as soon as there is enough; order and result never vary."""
 
+import asyncio
 import os
 import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ToolError
 
 from .child_environment import child_environment
 from .file_listing import BoundedBytes
+from .held_directory import Place, entered_directory, opened_file
 from .process import ProcessSpec, run_process
 from .search_engine import PythonSearch, Ripgrep, SearchEngine, SearchMode, SearchRequest
 from .text_format import is_binary
@@ -56,16 +57,16 @@ class SearchResult:
 
 
 async def search_contents(
-    root: Path,
+    place: Place,
     files: Sequence[str],
     request: SearchRequest,
     ripgrep: Ripgrep | None,
     cancellation: CancellationToken,
 ) -> SearchResult:
-    """Searches files below `root`, in their order; binary ones are left out.
+    """Searches files below a directory, in their order; binary ones are left out.
 
     Raises:
-        ToolError: the pattern is wrong.
+        ToolError: the pattern is wrong, or something else stands there than was shown.
         OperationCancelledError: the call was cancelled.
         OSError: the search could not be started.
     """
@@ -74,7 +75,7 @@ async def search_contents(
     deadline = time.monotonic() + SEARCH_TIME
     for batch in _batches(files):
         seconds = max(deadline - time.monotonic(), 0.1)
-        hits, complete = await _search_batch(root, batch, request, engines, cancellation, seconds)
+        hits, complete = await _search_batch(place, batch, request, engines, cancellation, seconds)
         result.complete = complete
         _add(result, hits, request)
         if result.more or not complete:
@@ -83,7 +84,7 @@ async def search_contents(
 
 
 async def _search_batch(
-    root: Path,
+    place: Place,
     batch: Sequence[str],
     request: SearchRequest,
     engines: list[SearchEngine],
@@ -93,19 +94,20 @@ async def _search_batch(
     """Hits of one batch, and whether it was searched to its end. An engine that cannot read the pattern is dropped."""
     output, errors = BoundedBytes(_OUTPUT_SIZE), BoundedBytes(_ERRORS_SIZE)
     command = engines[0].search_command(request, [f"./{name}" for name in batch])
-    spec = ProcessSpec(command, root, child_environment(os.environ), seconds)
-    outcome = await run_process(spec, output, errors, cancellation)
+    with entered_directory(place) as entered:
+        spec = ProcessSpec(command, entered, child_environment(os.environ), seconds)
+        outcome = await run_process(spec, output, errors, cancellation)
     cancellation.raise_if_set()
     words = errors.data.decode("utf-8", "replace").strip()
     if not output.data and words and outcome.ending == "exited":
         if len(engines) == 1:
             raise ToolError(f"the pattern cannot be used: {words}")
         engines.pop(0)
-        return await _search_batch(root, batch, request, engines, cancellation, seconds)
+        return await _search_batch(place, batch, request, engines, cancellation, seconds)
     hits = _hits(bytes(output.data), request.mode)
     places = {name: place for place, name in enumerate(batch)}
     found = sorted(hits.values(), key=lambda hit: places[hit.name])
-    text_only = [hit for hit in found if not _is_binary_file(root / hit.name)]
+    text_only = await asyncio.to_thread(lambda: [hit for hit in found if _is_text_file(place, hit.name)])
     return text_only, outcome.ending == "exited"
 
 
@@ -134,12 +136,13 @@ def _hits(output: bytes, mode: SearchMode) -> dict[str, FileHits]:
     return hits
 
 
-def _is_binary_file(path: Path) -> bool:
+def _is_text_file(place: Place, name: str) -> bool:
+    """Whether a text file stands there; what was found by way of a link that was put there meanwhile is left out."""
     try:
-        with path.open("rb") as file:
-            return is_binary(file.read(_BINARY_SAMPLE))
-    except OSError:
-        return True
+        with opened_file(place.path / name, name, place=place) as (descriptor, _):
+            return not is_binary(os.pread(descriptor, _BINARY_SAMPLE, 0))
+    except (OSError, ToolError):
+        return False
 
 
 def _add(result: SearchResult, hits: list[FileHits], request: SearchRequest) -> None:

@@ -1,13 +1,14 @@
 """The edit tool: replaces an exact piece of text in a file."""
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.tool import Accesses, PathSubject, Preview, Subject, ToolContext, ToolResult
+from tui_agent.protocol.tool import Accesses, JudgedTarget, PathSubject, Preview, Subject, ToolContext, ToolResult
 
 from .edit_match import replace_text
 from .file_change import PlannedChange, load_file, make_change, plan_change, refuse_changed, target_of
@@ -51,6 +52,9 @@ class EditTool(TypedTool[EditArguments]):
     def call_subject(self, args: EditArguments) -> Subject:
         return PathSubject(self._workspace.given(args.path), "write")
 
+    def call_notices_changes(self, args: EditArguments) -> bool:
+        return self._workspace.versions.last_seen(self._workspace.resolve(args.path)) is not None
+
     def call_summary(self, args: EditArguments) -> str:
         removed, added = replaced_lines(args.old_string, args.new_string)
         return f"{args.path} (+{added} −{removed}{' everywhere' if args.replace_all else ''})"
@@ -59,18 +63,20 @@ class EditTool(TypedTool[EditArguments]):
         return (await asyncio.to_thread(self._plan, args, checked=False)).preview()
 
     async def run(self, args: EditArguments, context: ToolContext) -> ToolResult:
-        async with self._workspace.alone_with(self._workspace.resolve(args.path)):
-            plan = await asyncio.to_thread(self._plan, args)
+        async with self._workspace.alone_with(self._workspace.place(args.path, context.targets).path):
+            plan = await asyncio.to_thread(self._plan, args, context.targets)
             return await make_change(self._workspace, plan, context)
 
-    def _plan(self, args: EditArguments, *, checked: bool = True) -> PlannedChange:
+    def _plan(
+        self, args: EditArguments, targets: Sequence[JudgedTarget] = (), *, checked: bool = True
+    ) -> PlannedChange:
         """What the call would do; a preview is not `checked`, as the file may yet be read before the call runs."""
-        path, shown, notes = target_of(self._workspace, args.path)
-        before = load_file(path, shown)
+        place, shown, notes = target_of(self._workspace, args.path, targets)
+        before = load_file(place, shown)
         if before is None:
-            raise missing_file(path, shown)
+            raise missing_file(place.path, shown)
         if checked:
-            refuse_changed(self._workspace, path, shown, before)
+            refuse_changed(self._workspace, place, shown, before)
         try:
             edited = replace_text(before.text, args.old_string, args.new_string, everywhere=args.replace_all)
         except ToolError as error:
@@ -80,5 +86,5 @@ class EditTool(TypedTool[EditArguments]):
         except UnicodeEncodeError as error:
             lost = edited.text[error.start]
             raise ToolError(f"{shown} was not changed: it is {before.format.words}, which has no {lost!r}") from error
-        plan = plan_change(path, shown, before, edited.text, content, notes)
+        plan = plan_change(place, shown, before, edited.text, content, notes)
         return replace(plan, notes=(*plan.notes, f"{edited.count:,} places replaced")) if edited.count > 1 else plan

@@ -1,18 +1,19 @@
 """A change of one file: planned against what is on disk, shown as a difference, then made at once or not at all."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.tool import Preview, ToolContext, ToolResult
+from tui_agent.protocol.tool import JudgedTarget, Preview, ToolContext, ToolResult
 
 from .atomic_write import replace_file
 from .file_errors import told
 from .file_versions import FileVersion, digest_of, what_changed
-from .held_directory import opened_file
+from .held_directory import Place, opened_file
 from .own_thread import finish_in_thread
 from .text_format import SAMPLE_SIZE, TextFormat, format_of, is_binary, printable
 from .unified_diff import Diff, diff_of
@@ -40,8 +41,7 @@ class LoadedFile:
 class PlannedChange:
     """What a call would do to a file."""
 
-    path: Path
-    """Fully resolved."""
+    place: Place
     shown: str
     before: LoadedFile | None
     """None: the file does not exist yet."""
@@ -56,38 +56,46 @@ class PlannedChange:
         return "created" if self.before is None else "modified"
 
     @property
+    def path(self) -> str:
+        """Where the file is, for events and details."""
+        return printable(str(self.place.path))
+
+    @property
     def changes_nothing(self) -> bool:
         """Whether the file already holds exactly this content."""
         return self.before is not None and self.before.version.digest == digest_of(self.content)
 
     def preview(self) -> Preview:
         """The change for the person who is asked."""
-        return Preview(kind="diff", text=self.diff.text, path=printable(str(self.path)))
+        return Preview(kind="diff", text=self.diff.text, path=self.path)
 
 
-def target_of(workspace: Workspace, path: str) -> tuple[Path, str, tuple[str, ...]]:
-    """The file a call means: resolved, as shown, and a note where a symbolic link led there.
+def target_of(
+    workspace: Workspace, path: str, targets: Sequence[JudgedTarget] = ()
+) -> tuple[Place, str, tuple[str, ...]]:
+    """The file a call means: where it was judged to be, as shown, and a note where a symbolic link led there.
 
     Raises:
         ToolError: the name can only be a directory's.
     """
-    resolved = workspace.resolve(path)
+    place = workspace.place(path, targets)
+    resolved = place.path
     shown = workspace.display(resolved)
     if path.endswith(os.sep) or os.path.isdir(resolved):
         raise ToolError(f"{shown} is a directory; name a file")
     named = Path(os.path.normpath(os.path.join(workspace.root, workspace.given(path))))
     linked = f"{printable(path)} leads through a symbolic link: the file changed is {shown}"
-    return resolved, shown, (linked,) if named != resolved else ()
+    return place, shown, (linked,) if named != resolved else ()
 
 
-def load_file(path: Path, shown: str) -> LoadedFile | None:
+def load_file(place: Place, shown: str) -> LoadedFile | None:
     """Reads a whole text file; None where there is none. Blocks.
 
     Raises:
         ToolError: it is no regular file, too large, binary, or not readable.
     """
     try:
-        with told(f"cannot read {shown}"), opened_file(path, shown) as (descriptor, status):
+        with told(f"cannot read {shown}"), opened_file(place.path, shown, place=place) as (descriptor, status):
             if status.st_size > CHANGE_LIMIT:
                 too_large = f"files over {CHANGE_LIMIT:,} are changed with programs run by bash"
                 raise ToolError(f"{shown} has {status.st_size:,} bytes; {too_large}")
@@ -103,13 +111,13 @@ def load_file(path: Path, shown: str) -> LoadedFile | None:
     return LoadedFile(form.decode(content), form, status, FileVersion.of(status, digest_of(content), content))
 
 
-def refuse_changed(workspace: Workspace, path: Path, shown: str, now: LoadedFile) -> None:
+def refuse_changed(workspace: Workspace, place: Place, shown: str, now: LoadedFile) -> None:
     """Lets a file pass that is as it was last read, or was never read.
 
     Raises:
         ToolError: it changed since; the text says what changed.
     """
-    seen = workspace.versions.last_seen(path)
+    seen = workspace.versions.last_seen(place.path)
     if seen is not None and not seen.is_same_as(now.version):
         changes = what_changed(seen, now.version)
         what_to_do = "nothing was written: read it again, then repeat"
@@ -117,14 +125,14 @@ def refuse_changed(workspace: Workspace, path: Path, shown: str, now: LoadedFile
 
 
 def plan_change(
-    path: Path, shown: str, before: LoadedFile | None, text: str, content: bytes, notes: tuple[str, ...] = ()
+    place: Place, shown: str, before: LoadedFile | None, text: str, content: bytes, notes: tuple[str, ...] = ()
 ) -> PlannedChange:
     """The change that gives a file a new text, with its difference."""
     old_name, old_text = ("/dev/null", "") if before is None else (f"a/{shown.lstrip('/')}", before.text)
     diff = diff_of(printable(old_text), printable(text), old_name, f"b/{shown.lstrip('/')}")
     if before is not None and before.status.st_nlink > 1:
         notes += (f"the file had {before.status.st_nlink} hard links; the others keep the old content",)
-    return PlannedChange(path, shown, before, content, diff, notes)
+    return PlannedChange(place, shown, before, content, diff, notes)
 
 
 async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolContext) -> ToolResult:
@@ -138,14 +146,14 @@ async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolCo
     """
     written: list[os.stat_result] = []
     diff = plan.diff.shortened(DIFF_LIMIT)
-    details: JsonObject = {"path": printable(str(plan.path)), "change": plan.change, "diff": diff.text}
+    details: JsonObject = {"path": plan.path, "change": plan.change, "diff": diff.text}
 
     def work() -> None:
         with told(f"cannot write {plan.shown}; nothing was changed"):
             before = None if plan.before is None else plan.before.status
-            status = replace_file(plan.path, plan.content, before, plan.shown)
+            status = replace_file(plan.place, plan.content, before, plan.shown)
         version = FileVersion.of(status, digest_of(plan.content), plan.content)
-        workspace.versions.remember(plan.path, version)
+        workspace.versions.remember(plan.place.path, version)
         written.append(status)
 
     context.cancellation.raise_if_set()
@@ -164,5 +172,5 @@ def unchanged(plan: PlannedChange) -> ToolResult:
     """The result of a call that asks for what is already there."""
     return ToolResult.of_text(
         f"{plan.shown} already holds exactly this; nothing was written.",
-        details={"path": printable(str(plan.path)), "change": "none", "diff": ""},
+        details={"path": plan.path, "change": "none", "diff": ""},
     )

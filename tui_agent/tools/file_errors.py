@@ -5,11 +5,11 @@ import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from errno import EDQUOT, ELOOP, ENAMETOOLONG, ENOSPC, ENOTDIR, EROFS
-from itertools import islice
 from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
 
+from .held_directory import names_in
 from .text_format import printable
 
 _NAMES_LOOKED_AT = 5_000
@@ -51,24 +51,18 @@ def missing_file(path: Path, shown: str) -> ToolError:
 
 def directory_instead(path: Path, shown: str) -> ToolError:
     """Says that `path` is a directory, and what is in it."""
-    names = _names_in(path)
+    names = _names(path)
     more = f", and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
     holds = f"it holds: {', '.join(names[:_NAMES_SHOWN])}{more}" if names else "it is empty"
     return ToolError(f"{shown} is a directory; {holds} (use glob to list files)")
 
 
 def _hint(name: str, directory: Path) -> str:
-    names = _names_in(directory)
+    names = _names(directory)
     folded = [other for other in names if other.rstrip("/").casefold() == name.casefold()]
     near = folded or difflib.get_close_matches(printable(name), names, n=3, cutoff=0.5)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
-def _names_in(directory: Path) -> list[str]:
-    """Names in `directory`, sorted, directories with a slash; empty where it cannot be listed."""
-    try:
-        with os.scandir(directory) as entries:
-            some = islice(entries, _NAMES_LOOKED_AT)
-            return sorted(printable(entry.name) + ("/" if entry.is_dir() else "") for entry in some)
-    except OSError:
-        return []
+def _names(directory: Path) -> list[str]:
+    return [printable(name) for name in names_in(directory, _NAMES_LOOKED_AT)]

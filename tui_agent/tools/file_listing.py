@@ -11,6 +11,7 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 
 from .child_environment import child_environment
+from .held_directory import Place, entered_directory
 from .ignore_rules import GIT_NAME, IgnoreRules, SearchScope
 from .process import ProcessSpec, run_process
 from .search_engine import Ripgrep
@@ -46,22 +47,24 @@ class BoundedBytes:
 
 
 async def list_files(
-    root: Path, workspace: Path, ripgrep: Ripgrep | None, cancellation: CancellationToken
+    place: Place, workspace: Path, ripgrep: Ripgrep | None, cancellation: CancellationToken
 ) -> FileListing:
-    """Lists all files below `root`, a resolved directory.
+    """Lists all files below a directory.
 
     Raises:
+        ToolError: something else stands there than was shown.
         OperationCancelledError: the call was cancelled.
         OSError: ripgrep could not be started.
     """
-    scope = await asyncio.to_thread(SearchScope.of, root, workspace)
+    scope = await asyncio.to_thread(SearchScope.of, place.path, workspace)
     rules_only_we_know = bool(scope.rules and scope.rules.files) and not scope.in_repository
     if ripgrep is None or rules_only_we_know:
         return await asyncio.to_thread(walk_files, scope, cancellation.is_set, LISTING_TIME)
     command = ripgrep.list_command(parents=scope.in_repository, ignore=scope.rules is not None)
     output, errors = BoundedBytes(_LISTING_SIZE), BoundedBytes(_LISTING_SIZE)
-    spec = ProcessSpec(command, root, child_environment(os.environ), LISTING_TIME)
-    outcome = await run_process(spec, output, errors, cancellation)
+    with entered_directory(place) as entered:
+        spec = ProcessSpec(command, entered, child_environment(os.environ), LISTING_TIME)
+        outcome = await run_process(spec, output, errors, cancellation)
     cancellation.raise_if_set()
     whole, _, _ = bytes(output.data).rpartition(b"\0")
     if not whole and outcome.returncode not in _RIPGREP_RAN:

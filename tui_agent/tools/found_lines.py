@@ -2,12 +2,11 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
 
 from .content_search import FileHits
-from .held_directory import opened_file
+from .held_directory import Place, opened_file
 from .line_pages import Line, LineRequest, read_lines
 from .text_format import SAMPLE_SIZE, printable
 from .workspace import Workspace
@@ -23,15 +22,15 @@ _BEFORE_MATCH = 100
 
 
 def found_lines(
-    root: Path, hits: Sequence[FileHits], context: int, workspace: Workspace, stopped: Callable[[], bool]
+    place: Place, hits: Sequence[FileHits], context: int, workspace: Workspace, stopped: Callable[[], bool]
 ) -> list[str]:
     """The lines of all hits, `path:number:text`, those round them `path-number-text`, `--` between groups. Blocks."""
     shown: list[str] = []
     room = SHOWN_CHARACTERS
-    for place, hit in enumerate(hits):
-        if context and place:
+    for number, hit in enumerate(hits):
+        if context and number:
             shown.append("--")
-        for line in _lines_of(root / hit.name, hit, context, workspace, stopped):
+        for line in _lines_of(place, hit, context, workspace, stopped):
             room -= len(line) + 1
             if room < 0:
                 shown.append(f"[cut after {SHOWN_CHARACTERS:,} characters; narrow the search]")
@@ -41,14 +40,15 @@ def found_lines(
 
 
 def _lines_of(
-    path: Path, hit: FileHits, context: int, workspace: Workspace, stopped: Callable[[], bool]
+    place: Place, hit: FileHits, context: int, workspace: Workspace, stopped: Callable[[], bool]
 ) -> Iterator[str]:
     """The lines of one file."""
+    path = place.path / hit.name
     name = workspace.display(path)
     ranges = _ranges(sorted(hit.columns), context)
     request = LineRequest(ranges, _KEPT_WIDTH, budget=SHOWN_CHARACTERS * 50)
     try:
-        with opened_file(path, name) as (descriptor, _):
+        with opened_file(path, name, place=place) as (descriptor, _):
             page = read_lines(descriptor, os.pread(descriptor, SAMPLE_SIZE, 0), request, stopped)
     except (OSError, ToolError) as error:
         yield f"[{name} matched, but could not be read any more: {error}]"

@@ -13,6 +13,7 @@ from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext,
 from .file_errors import missing_file, told
 from .file_listing import list_files
 from .glob_pattern import GlobPattern
+from .held_directory import regular_files
 from .search_engine import find_ripgrep
 from .text_format import printable
 from .typed import Arguments, PathText, TypedTool, WordText
@@ -51,13 +52,14 @@ class GlobTool(TypedTool[GlobArguments]):
 
     async def run(self, args: GlobArguments, context: ToolContext) -> ToolResult:
         path, text = _place(args)
-        root, pattern = self._workspace.resolve(path), GlobPattern.parse(text)
-        refuse_no_directory(self._workspace, root)
-        with told(f"cannot list {self._workspace.display(root)}"):
+        place, pattern = self._workspace.place(path, context.targets), GlobPattern.parse(text)
+        refuse_no_directory(self._workspace, place.path)
+        with told(f"cannot list {self._workspace.display(place.path)}"):
             ripgrep = find_ripgrep(self._workspace.root)
-            listing = await list_files(root, self._workspace.root, ripgrep, context.cancellation)
+            listing = await list_files(place, self._workspace.root, ripgrep, context.cancellation)
         fitting = await asyncio.to_thread(lambda: [name for name in listing.names if pattern.matches(name)])
-        shown = [self._workspace.display(root / name) for name in fitting[:MOST_SHOWN]]
+        there = await asyncio.to_thread(regular_files, place, fitting[:MOST_SHOWN])
+        shown = [self._workspace.display(place.path / name) for name in there]
         return _result(shown, len(fitting), listing.complete, args.pattern)
 
 

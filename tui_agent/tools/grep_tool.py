@@ -4,7 +4,6 @@ import asyncio
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from pydantic import Field
 
@@ -17,7 +16,7 @@ from .file_errors import missing_file, told
 from .file_listing import FileListing, list_files
 from .found_lines import found_lines
 from .glob_pattern import GlobPattern
-from .held_directory import opened_file
+from .held_directory import Place, opened_file
 from .search_engine import SearchMode, SearchRequest, find_ripgrep
 from .text_format import printable
 from .typed import Arguments, PathText, TypedTool, WordText
@@ -46,7 +45,8 @@ class GrepArguments(Arguments):
 class _Found:
     """Where it was searched, and what was found."""
 
-    root: Path
+    place: Place
+    """The directory."""
     listing: FileListing
     result: SearchResult
 
@@ -75,7 +75,7 @@ class GrepTool(TypedTool[GrepArguments]):
 
     async def run(self, args: GrepArguments, context: ToolContext) -> ToolResult:
         with told(f"cannot search {args.path}"):
-            found = await self._search(args, context.cancellation)
+            found = await self._search(args, context)
             lines = await asyncio.to_thread(self._lines, args, found, context.cancellation)
         hits = found.result.hits
         details: JsonObject = {
@@ -85,26 +85,27 @@ class GrepTool(TypedTool[GrepArguments]):
         }
         return ToolResult.of_text("\n".join([*lines, *_notes(args, found)]), details=details)
 
-    async def _search(self, args: GrepArguments, cancellation: CancellationToken) -> _Found:
-        start = self._workspace.resolve(args.path)
+    async def _search(self, args: GrepArguments, context: ToolContext) -> _Found:
+        place, cancellation = self._workspace.place(args.path, context.targets), context.cancellation
+        start = place.path
         if not os.path.lexists(start):
             raise missing_file(start, self._workspace.display(start))
         ripgrep = find_ripgrep(self._workspace.root)
         if os.path.isdir(start):
-            root, listing = start, await list_files(start, self._workspace.root, ripgrep, cancellation)
+            listing = await list_files(place, self._workspace.root, ripgrep, cancellation)
         else:
-            root, listing = start.parent, FileListing((start.name,), True)
-            with opened_file(start, self._workspace.display(start)):
+            with opened_file(start, self._workspace.display(start), place=place):
                 pass
+            place, listing = Place(start.parent, place.known), FileListing((start.name,), True)
         names = await asyncio.to_thread(_filtered, listing.names, args.glob)
         request = SearchRequest(args.pattern, args.output_mode, args.ignore_case, args.limit)
-        return _Found(root, listing, await search_contents(root, names, request, ripgrep, cancellation))
+        return _Found(place, listing, await search_contents(place, names, request, ripgrep, cancellation))
 
     def _lines(self, args: GrepArguments, found: _Found, cancellation: CancellationToken) -> list[str]:
         """What was found, a line each."""
         if args.output_mode == "content":
-            return found_lines(found.root, found.result.hits, args.context, self._workspace, cancellation.is_set)
-        shown = [(self._workspace.display(found.root / hit.name), hit.count) for hit in found.result.hits]
+            return found_lines(found.place, found.result.hits, args.context, self._workspace, cancellation.is_set)
+        shown = [(self._workspace.display(found.place.path / hit.name), hit.count) for hit in found.result.hits]
         return [f"{name}:{count}" if args.output_mode == "count" else name for name, count in shown]
 
 

@@ -1,16 +1,22 @@
 """Opens files below a directory that is held open, so that nobody can swap a directory for a link in between.
 
 Paths come here fully resolved; a symbolic link met on the way therefore means that the path changed since, and the
-call is refused (safety promise 6).
+call is refused, as it is where something else stands than what a person was shown (safety promise 6).
 """
 
 import os
 import stat
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+import sys
+from collections.abc import Generator, Iterable
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import groupby, islice
 from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.tool import JudgedTarget
+
+from .text_format import printable
 
 _SEARCH_ONLY = getattr(os, "O_PATH", os.O_RDONLY)
 """Holding a directory to look names up in it needs no permission to list it."""
@@ -25,19 +31,46 @@ _KINDS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a call works: a fully resolved path."""
+
+    path: Path
+    known: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    """Device and inode that have to be met at some paths on the way, and at its end."""
+
+    @classmethod
+    def of(cls, target: JudgedTarget) -> "Place":
+        """The place by which a call was judged."""
+        return cls(Path(target.path), {path: (device, inode) for path, device, inode in target.identities})
+
+    def refuse_other(self, path: Path, status: os.stat_result) -> None:
+        """Lets pass what was shown at `path`, and anything where nothing was.
+
+        Raises:
+            ToolError: something else stands there now.
+        """
+        expected = self.known.get(str(path))
+        if expected is not None and expected != (status.st_dev, status.st_ino):
+            words = "was replaced since this call was allowed; nothing was done: repeat the call"
+            raise ToolError(f"{printable(str(path))} {words}")
+
+
 @contextmanager
-def held_directory(path: Path, *, create: bool = False) -> Generator[int, None, None]:
+def held_directory(path: Path, *, create: bool = False, place: Place | None = None) -> Generator[int, None, None]:
     """A descriptor of the directory `path`, for use as `dir_fd`.
 
     Args:
         path: absolute and fully resolved.
         create: make what is missing of it.
+        place: knows what has to be met on the way.
 
     Raises:
+        ToolError: something else stands on the way than was shown.
         OSError: a part is missing, is no directory, or became a symbolic link (then `NotADirectoryError`).
     """
     flags = _SEARCH_ONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    held = os.open(path.anchor, flags)
+    held, reached = os.open(path.anchor, flags), Path(path.anchor)
     try:
         for name in path.parts[1:]:
             if create:
@@ -46,13 +79,52 @@ def held_directory(path: Path, *, create: bool = False) -> Generator[int, None, 
             deeper = os.open(name, flags, dir_fd=held)
             os.close(held)
             held = deeper
+            reached /= name
+            if place is not None:
+                place.refuse_other(reached, os.fstat(held))
         yield held
     finally:
         os.close(held)
 
 
 @contextmanager
-def opened_file(path: Path, shown: str) -> Generator[tuple[int, os.stat_result], None, None]:
+def entered_directory(place: Place) -> Generator[Path, None, None]:
+    """A path by which a program can start in the directory that is held, whatever is put at its old one meanwhile.
+
+    Raises:
+        ToolError, OSError: as for `held_directory`.
+    """
+    with held_directory(place.path, place=place) as held:
+        yield Path(f"/proc/self/fd/{held}") if sys.platform == "linux" else place.path
+
+
+def names_in(path: Path, most: int) -> list[str]:
+    """Up to `most` names in a resolved directory, sorted, directories with a slash; empty where it cannot be listed."""
+    names: list[str] = []
+    with suppress(OSError), held_directory(path) as held, ExitStack() as opened:
+        listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=held)
+        opened.callback(os.close, listed)
+        entries = opened.enter_context(os.scandir(listed))
+        names += (entry.name + ("/" if entry.is_dir() else "") for entry in islice(entries, most))
+    return sorted(names)
+
+
+def regular_files(place: Place, names: Iterable[str]) -> list[str]:
+    """Those of `names`, paths below a directory, that lead to regular files there without passing a link."""
+    found: list[str] = []
+    for directory, group in groupby(names, key=os.path.dirname):
+        with suppress(OSError), held_directory(place.path / directory, place=place) as held:
+            for name in group:
+                with suppress(OSError):
+                    status = os.stat(os.path.basename(name), dir_fd=held, follow_symlinks=False)
+                    found += [name] if stat.S_ISREG(status.st_mode) else []
+    return found
+
+
+@contextmanager
+def opened_file(
+    path: Path, shown: str, *, place: Place | None = None
+) -> Generator[tuple[int, os.stat_result], None, None]:
     """A descriptor of the regular file `path`, for reading, and what `fstat` says of it.
 
     Nothing but a regular file is ever opened: opening a pipe may wait for ever, opening a device may do things.
@@ -60,18 +132,21 @@ def opened_file(path: Path, shown: str) -> Generator[tuple[int, os.stat_result],
     Args:
         path: absolute and fully resolved.
         shown: its name in error texts.
+        place: knows what has to be met on the way.
 
     Raises:
-        ToolError: it is no regular file.
+        ToolError: it is no regular file, or not what was shown.
         OSError: it cannot be opened.
     """
-    with held_directory(path.parent) as directory:
+    with held_directory(path.parent, place=place) as directory:
         refuse_special(os.stat(path.name or ".", dir_fd=directory, follow_symlinks=False), shown)
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         descriptor = os.open(path.name, flags, dir_fd=directory)
     try:
         status = os.fstat(descriptor)
         refuse_special(status, shown)
+        if place is not None:
+            place.refuse_other(path, status)
         yield descriptor, status
     finally:
         os.close(descriptor)

@@ -13,7 +13,7 @@ from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext,
 
 from .file_errors import directory_instead, missing_file, told
 from .file_versions import FileVersion, digest_of
-from .held_directory import opened_file
+from .held_directory import Place, opened_file
 from .image_file import IMAGE_LIMIT, image_block, image_type
 from .line_pages import Line, LinePage, LineRequest, read_lines
 from .text_format import SAMPLE_SIZE, is_binary, printable
@@ -65,15 +65,16 @@ class ReadTool(TypedTool[ReadArguments]):
         return f"{args.path}{lines}"
 
     async def run(self, args: ReadArguments, context: ToolContext) -> ToolResult:
-        return await asyncio.to_thread(self._read, args, context.cancellation.is_set)
+        return await asyncio.to_thread(
+            self._read, args, self._workspace.place(args.path, context.targets), context.cancellation.is_set
+        )
 
-    def _read(self, args: ReadArguments, stopped: Callable[[], bool]) -> ToolResult:
-        path = self._workspace.resolve(args.path)
-        shown = self._workspace.display(path)
+    def _read(self, args: ReadArguments, place: Place, stopped: Callable[[], bool]) -> ToolResult:
+        path, shown = place.path, self._workspace.display(place.path)
         if os.path.isdir(path):
             raise directory_instead(path, shown)
         try:
-            with told(f"cannot read {shown}"), opened_file(path, shown) as (descriptor, status):
+            with told(f"cannot read {shown}"), opened_file(path, shown, place=place) as (descriptor, status):
                 sample = os.pread(descriptor, SAMPLE_SIZE, 0)
                 if media_type := image_type(sample):
                     return self._image(path, descriptor, status, media_type)

@@ -82,6 +82,10 @@ class TypedTool(Tool, Generic[Args]):
         """What permission rules compare their pattern with."""
         return None
 
+    def call_notices_changes(self, args: Args) -> bool:
+        """Whether this call refuses by itself a file that changed since the model saw it."""
+        return False
+
     def call_timeout(self, args: Args) -> Timeout:
         """How long this call may execute."""
         return "default"
@@ -134,6 +138,10 @@ class TypedTool(Tool, Generic[Args]):
     def subject(self, arguments: JsonObject) -> Subject | None:
         args = self._parsed(arguments)
         return None if args is None else self.call_subject(args)
+
+    def notices_changes(self, arguments: JsonObject) -> bool:
+        args = self._parsed(arguments)
+        return args is not None and self.call_notices_changes(args)
 
     def timeout(self, arguments: JsonObject) -> Timeout:
         args = self._parsed(arguments)

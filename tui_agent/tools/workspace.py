@@ -4,10 +4,14 @@ import asyncio
 import os
 import stat
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+from tui_agent.protocol.tool import JudgedTarget
+
 from .file_versions import FileVersions
+from .held_directory import Place
 from .text_format import printable
 
 
@@ -33,6 +37,10 @@ class Workspace:
     def resolve(self, path: str) -> Path:
         """The path a name leads to, every link followed, also where its last parts do not exist yet."""
         return Path(os.path.realpath(os.path.join(self.root, self.given(path))))
+
+    def place(self, path: str, targets: Sequence[JudgedTarget]) -> Place:
+        """Where a call that names `path` works: exactly where it was judged to, if it was."""
+        return Place.of(targets[0]) if targets else Place(self.resolve(path))
 
     def contains(self, path: Path) -> bool:
         """Whether a resolved path is the root or below it, compared by components."""

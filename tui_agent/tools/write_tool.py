@@ -1,12 +1,13 @@
 """The write tool: gives a file a whole new content."""
 
 import asyncio
-from pathlib import Path
+import os
+from collections.abc import Sequence
 
 from pydantic import Field
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.protocol.tool import Accesses, PathSubject, Preview, Subject, ToolContext, ToolResult
+from tui_agent.protocol.tool import Accesses, JudgedTarget, PathSubject, Preview, Subject, ToolContext, ToolResult
 
 from .file_change import (
     LoadedFile,
@@ -18,6 +19,7 @@ from .file_change import (
     target_of,
     unchanged,
 )
+from .held_directory import Place
 from .text_format import TextFormat, uses_crlf
 from .typed import Arguments, PathText, TypedTool
 from .workspace import Workspace
@@ -48,6 +50,9 @@ class WriteTool(TypedTool[WriteArguments]):
     def call_subject(self, args: WriteArguments) -> Subject:
         return PathSubject(self._workspace.given(args.path), "write")
 
+    def call_notices_changes(self, args: WriteArguments) -> bool:
+        return os.path.lexists(self._workspace.resolve(args.path))
+
     def call_summary(self, args: WriteArguments) -> str:
         lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))
         return f"{args.path} ({lines:,} {'line' if lines == 1 else 'lines'})"
@@ -56,34 +61,36 @@ class WriteTool(TypedTool[WriteArguments]):
         return (await asyncio.to_thread(self._plan, args, checked=False)).preview()
 
     async def run(self, args: WriteArguments, context: ToolContext) -> ToolResult:
-        async with self._workspace.alone_with(self._workspace.resolve(args.path)):
-            plan = await asyncio.to_thread(self._plan, args)
+        async with self._workspace.alone_with(self._workspace.place(args.path, context.targets).path):
+            plan = await asyncio.to_thread(self._plan, args, context.targets)
             if plan.changes_nothing:
                 return unchanged(plan)
             return await make_change(self._workspace, plan, context)
 
-    def _plan(self, args: WriteArguments, *, checked: bool = True) -> PlannedChange:
+    def _plan(
+        self, args: WriteArguments, targets: Sequence[JudgedTarget] = (), *, checked: bool = True
+    ) -> PlannedChange:
         """What the call would do; a preview is not `checked`, as the file may yet be read before the call runs."""
-        path, shown, notes = target_of(self._workspace, args.path)
-        before = load_file(path, shown)
+        place, shown, notes = target_of(self._workspace, args.path, targets)
+        before = load_file(place, shown)
         if before is None:
-            return plan_change(path, shown, None, args.content, args.content.encode(), notes)
+            return plan_change(place, shown, None, args.content, args.content.encode(), notes)
         if checked:
-            self._refuse_unknown(path, shown, before)
+            self._refuse_unknown(place, shown, before)
         text = _with_endings_of(before, args.content)
         try:
             content = before.format.encode(text)
         except UnicodeEncodeError:
             content = TextFormat().encode(text)
             notes += (f"the file was {before.format.words}, which cannot hold the new text; it is UTF-8 now",)
-        return plan_change(path, shown, before, text, content, notes)
+        return plan_change(place, shown, before, text, content, notes)
 
-    def _refuse_unknown(self, path: Path, shown: str, before: LoadedFile) -> None:
+    def _refuse_unknown(self, place: Place, shown: str, before: LoadedFile) -> None:
         """Lets a file pass that was read, and is as it was then."""
-        if self._workspace.versions.last_seen(path) is None:
+        if self._workspace.versions.last_seen(place.path) is None:
             words = "read it first, so that nothing unknown is overwritten"
             raise ToolError(f"{shown} exists and was never read; {words}")
-        refuse_changed(self._workspace, path, shown, before)
+        refuse_changed(self._workspace, place, shown, before)
 
 
 def _with_endings_of(before: LoadedFile, content: str) -> str:

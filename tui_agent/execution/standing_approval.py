@@ -1,0 +1,46 @@
+"""What an approval counts for: the call as it was shown and what stood where it leads, no more (C43, P53, safety 6)."""
+
+from .call_state import CallState
+from .digest import call_digest
+from .engine import Engine
+from .foreign_code import careful
+from .target_identity import identified, identity_of, replaced_places, without_places
+
+
+def show(state: CallState) -> str:
+    """Notes what stands where the call leads, as a person is about to be shown; gives the digest of the call."""
+    state.shown = identified(_targets(state))
+    return _digest(state)
+
+
+def why_not_approved(engine: Engine, state: CallState) -> str | None:
+    """Why the approval that was given does not count any more, in words; empty where none was; None: it counts.
+
+    A file that a call of ours put there, or whose change the tool itself refuses, is as good as the one shown.
+    """
+    if state.approved is None:
+        return ""
+    if state.approved != _digest(state):
+        return "what it would touch changed since"
+    replaced = replaced_places(state.shown)
+    if not replaced:
+        return None
+    targets = _targets(state)
+    notices = careful(state.known_tool.notices_changes, state.arguments, otherwise=False)
+    known = [place for place in replaced if place in targets and (notices or _is_ours(engine, place))]
+    state.shown = without_places(state.shown, known)
+    others = [place for place in replaced if place not in known]
+    return f"{others[0]} was replaced since" if others else None
+
+
+def _is_ours(engine: Engine, place: str) -> bool:
+    found = identity_of(place)
+    return found is not None and engine.own_files.get(place) == found
+
+
+def _targets(state: CallState) -> tuple[str, ...]:
+    return state.decision.targets if state.decision is not None else ()
+
+
+def _digest(state: CallState) -> str:
+    return call_digest(state.call.name, state.arguments, _targets(state))
