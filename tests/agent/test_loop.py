@@ -490,3 +490,16 @@ async def test_a_server_that_counts_its_calls_from_zero_does_not_confuse_anybody
 
     assert [result.text for result in b.results] == ["change 1", "change 2"]
     assert len({result.call_id for result in b.results}) == 2
+
+
+async def test_limits_and_options_may_be_changed_between_steps(bench: BenchMaker) -> None:
+    tool = ScriptedTool("look").hold()
+    b = bench([reply(call("look")), reply(call("look")), "unused"], tool)
+    b.loop.set_options(ExecutionOptions(tool_timeout=0.01, grace=0.01))
+    b.loop.config.max_steps = 2
+
+    report = await b.loop.run("Go")
+
+    assert (report.reason, report.step_count) == ("max_steps", 2)
+    assert [result.is_error for result in b.results] == [True, True]
+    assert tool.cancelled == 2

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.cli.live_settings import LiveSettings, with_live_settings
 from tui_agent.cli.project_trust import TrustStore, offer_of
 from tui_agent.cli.rules_and_tools import built_in_tools
+from tui_agent.execution import Batched
 from tui_agent.permissions import PermissionMode
 from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.settings import Locations
@@ -76,6 +78,57 @@ async def test_rules_and_mode_hold_as_soon_as_they_are_read(tmp_path: Path) -> N
         await live.read_again()
         assert decision(engine, tmp_path, "make") == "ask"
         assert engine.policy.mode is PermissionMode.ASK
+
+
+async def test_other_settings_are_used_from_the_next_request_on(tmp_path: Path) -> None:
+    shown: list[str] = []
+    async with assembled(options_for(tmp_path), watched=True) as engine:
+        live = LiveSettings(engine, options_for(tmp_path), shown.append)
+        config, demo = engine.loop.config, engine.loop.provider
+        assert (config.max_steps, config.options.tool_timeout) == (16, 30.0)
+        with engine.bus.subscribe() as heard:
+            write(
+                engine.locations.user_file,
+                'model = "other"\nmax_steps = 3\nmax_tokens = 50\ntool_timeout = 7\nstrategy = "batched:2"\n'
+                'append_system = "Be brief."\nsandbox = "bwrap"\n[budget]\nseconds = 9\n[ui]\ntheme = "light"\n',
+            )
+            await live.read_again()
+            told = [envelope.event for envelope in heard.drain()]
+
+        assert (config.max_steps, config.max_tokens, config.budget.seconds) == (3, 50, 9)
+        assert config.options.tool_timeout == 7
+        assert config.options.strategy == Batched(2)
+        assert config.options.archive_dir is not None
+        assert "Be brief." in engine.loop.history.registry.flat("system")
+        assert shown == ["light"]
+        assert engine.loop.provider is demo, "the offline model stays"
+        assert ["sandbox changed" in event.text for event in told if isinstance(event, Noticed)] == [True]
+
+        engine.locations.user_file.unlink()
+        await live.read_again()
+        assert (config.max_steps, config.max_tokens, config.budget.seconds) == (16, None, None)
+        assert "Be brief." not in engine.loop.history.registry.flat("system")
+        assert shown == ["light", "dark"]
+
+
+async def test_another_model_is_asked_unless_there_is_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
+    options = replace(options_for(tmp_path), demo=False)
+    async with assembled(options, watched=True) as engine:
+        live = LiveSettings(engine, options)
+        write(engine.locations.user_file, 'model = "other"\n')
+        await live.read_again()
+        assert engine.loop.provider.model.name == "other"
+
+        monkeypatch.delenv("ANTHROPIC_BASE_URL")
+        with engine.bus.subscribe() as heard:
+            write(engine.locations.user_file, 'model = "third"\nmax_steps = 3\n')
+            await live.read_again()
+            told = [envelope.event for envelope in heard.drain()]
+
+        assert engine.loop.provider.model.name == "other"
+        assert engine.loop.config.max_steps == 3
+        assert ["no key" in event.text for event in told if isinstance(event, Warned)] == [True]
 
 
 @pytest.mark.parametrize("broken", ["[permissions", "nonsense = 1\n", '[permissions]\nrules = [["deny", "bash("]]\n'])

@@ -12,6 +12,7 @@ from tui_agent.context.breakdown import ContextBreakdown, break_down
 from tui_agent.context.guard import ContextGuard
 from tui_agent.context.history import ConversationHistory
 from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, write_layer
+from tui_agent.execution.options import ExecutionOptions
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.envelope import Origin
@@ -88,6 +89,17 @@ class AgentLoop:
     @provider.setter
     def provider(self, provider: ModelProvider) -> None:
         self._agent.provider = provider
+
+    @property
+    def config(self) -> AgentLoopConfig:
+        """What it is made of; limits that are changed in it (`max_steps`, `budget`, `max_tokens`) hold from the next
+        step on."""
+        return self._agent.config
+
+    def set_options(self, options: ExecutionOptions) -> None:
+        """Runs calls in another way, from the next answer on; the calls at hand may end as they began."""
+        self._agent.config.options = options
+        self._agent.executor.set_options(options)
 
     @property
     def bus(self) -> EventBus:

@@ -20,7 +20,7 @@ from tui_agent.protocol.events import UsageUpdated, Warned
 from tui_agent.protocol.messages import Usage
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
 from tui_agent.session import Recorder, SessionStore, StoredSession
-from tui_agent.settings import LoadedSettings, Locations, RuleSetting, load_settings
+from tui_agent.settings import LoadedSettings, Locations, RuleSetting, Settings, load_settings
 
 from .credentials import Credentials
 from .launch_options import LaunchOptions
@@ -30,6 +30,9 @@ from .rules_and_tools import built_in_tools, parse_rules, policy_of, sandbox_of
 DEMO_LABEL = "scripted demo, not a language model"
 HEADLESS_MAX_STEPS = 16
 """Steps of a run without a screen, where nothing else is set (C35)."""
+ONLY_AT_START = ("base_url", "sandbox", "sandbox_network", "permissions.rule_resolution", "ui.reduced_motion")
+"""Settings that are not changed while the agent works."""
+APPENDED_LAYER = "user.append"
 APPENDED_PRIORITY = 20
 """Behind the system prompt, before everything that changes."""
 
@@ -48,6 +51,12 @@ class Engine:
     """As it was opened; its envelopes are the past to show."""
     loaded: LoadedSettings
     locations: Locations
+    ask: Callable[[Settings], AnthropicProvider]
+    """Makes the provider for other settings; it is closed with the engine.
+
+    Raises:
+        ConfigurationError: there is no key.
+    """
     label: str
     """What must be said of the model all the time; empty for a real one."""
 
@@ -116,20 +125,16 @@ async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = F
                 provider=provider,
                 tools=built_in_tools(options.cwd, archive, sandbox),
                 system=options.system or DEFAULT_SYSTEM,
-                layers=_layers(folder.instructions, loaded),
+                layers=(*_appended(loaded.settings), *folder.instructions),
                 workspace=options.cwd,
                 bus=bus,
                 policy=policy,
                 gate=gate,
-                options=ExecutionOptions(
-                    strategy=strategy_of(loaded.settings.strategy),
-                    tool_timeout=loaded.settings.tool_timeout,
-                    archive_dir=archive,
-                ),
+                options=_execution(loaded.settings, archive),
                 history=session.messages if left is None else left.messages,
                 open_calls=() if left is None else left.calls,
                 waiting=session.waiting,
-                max_steps=loaded.settings.max_steps or (HEADLESS_MAX_STEPS if options.print_mode else None),
+                max_steps=_max_steps(options, loaded.settings),
                 budget=Budget(**dict(loaded.settings.budget)),
                 max_tokens=loaded.settings.max_tokens,
                 session_id=session.id,
@@ -140,7 +145,32 @@ async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = F
         )
         loop.add_tool(AgentTool(loop))
         keep = recorder.flush if recorder is not None else None
-        yield Engine(loop, bus, policy, gate, keep, session, loaded, locations, DEMO_LABEL if options.demo else "")
+        label = DEMO_LABEL if options.demo else ""
+        yield Engine(
+            loop, bus, policy, gate, keep, session, loaded, locations, lambda settings: _model(settings, stack), label
+        )
+
+
+def apply_settings(engine: Engine, options: LaunchOptions, before: Settings, after: Settings) -> None:
+    """Puts those settings to use that may change while the agent works; the rest waits for the next start.
+
+    Limits, model and prompt hold from the next request on, the way calls run from the next answer on.
+
+    Raises:
+        ConfigurationError: there is no key for another model; everything else is in use.
+    """
+    loop = engine.loop
+    loop.config.max_steps = _max_steps(options, after)
+    loop.config.budget = Budget(**dict(after.budget))
+    loop.config.max_tokens = after.max_tokens
+    if (after.strategy, after.tool_timeout) != (before.strategy, before.tool_timeout):
+        loop.set_options(_execution(after, loop.config.options.archive_dir))
+    if after.append_system != before.append_system:
+        loop.history.registry.remove(APPENDED_LAYER)
+        for layer in _appended(after):
+            loop.history.registry.set(layer)
+    if after.model != before.model and not options.demo:
+        loop.provider = engine.ask(after)
 
 
 def strategy_of(name: str) -> Strategy:
@@ -160,25 +190,30 @@ async def _provider(
     options: LaunchOptions, loaded: LoadedSettings, stack: AsyncExitStack
 ) -> tuple[AnthropicProvider, LoadedSettings]:
     """The model, and the settings with the rules the offline model's tour brings."""
-    if options.demo:
-        from tui_agent.providers.demo import DemoServer
+    if not options.demo:
+        return _model(loaded.settings, stack), loaded
+    from tui_agent.providers.demo import DemoServer
 
-        server = await stack.enter_async_context(DemoServer())
-        provider = AnthropicProvider(DEMO_MODEL, auth_token=server.token, base_url=server.base_url)
-        tour = tuple(RuleSetting(verdict, text, "--demo", "options") for verdict, text in server.rules)
-        loaded = replace(loaded, rules=(*loaded.rules, *tour))
-    else:
-        found = Credentials.of_environment(os.environ, loaded.settings.base_url)
-        if not found.usable:
-            raise ConfigurationError(
-                "no key: set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for an endpoint of your own, "
-                "or try the offline model with --demo"
-            )
-        provider = AnthropicProvider(
-            loaded.settings.model, api_key=found.api_key, auth_token=found.auth_token, base_url=found.base_url
-        )
+    server = await stack.enter_async_context(DemoServer())
+    provider = AnthropicProvider(DEMO_MODEL, auth_token=server.token, base_url=server.base_url)
     stack.push_async_callback(provider.aclose)
-    return provider, loaded
+    tour = tuple(RuleSetting(verdict, text, "--demo", "options") for verdict, text in server.rules)
+    return provider, replace(loaded, rules=(*loaded.rules, *tour))
+
+
+def _model(settings: Settings, stack: AsyncExitStack) -> AnthropicProvider:
+    """The provider these settings ask for, closed with the stack."""
+    found = Credentials.of_environment(os.environ, settings.base_url)
+    if not found.usable:
+        raise ConfigurationError(
+            "no key: set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for an endpoint of your own, "
+            "or try the offline model with --demo"
+        )
+    provider = AnthropicProvider(
+        settings.model, api_key=found.api_key, auth_token=found.auth_token, base_url=found.base_url
+    )
+    stack.push_async_callback(provider.aclose)
+    return provider
 
 
 def _open_session(options: LaunchOptions, locations: Locations, stack: AsyncExitStack) -> tuple[StoredSession, Path]:
@@ -206,12 +241,26 @@ def _spent(session: StoredSession) -> UsageUpdated:
     return next((event for event in told if isinstance(event, UsageUpdated)), nothing)
 
 
-def _layers(instructions: tuple[ContextLayer, ...], loaded: LoadedSettings) -> tuple[ContextLayer, ...]:
-    """Instruction files and what was appended on the command line."""
-    words = loaded.settings.append_system
-    if not words:
-        return instructions
-    appended = ContextLayer(
-        name="user.append", content=words, priority=APPENDED_PRIORITY, tags=("system",), owner="user"
+def _max_steps(options: LaunchOptions, settings: Settings) -> int | None:
+    return settings.max_steps or (HEADLESS_MAX_STEPS if options.print_mode else None)
+
+
+def _execution(settings: Settings, archive: Path | None) -> ExecutionOptions:
+    return ExecutionOptions(
+        strategy=strategy_of(settings.strategy), tool_timeout=settings.tool_timeout, archive_dir=archive
     )
-    return (appended, *instructions)
+
+
+def _appended(settings: Settings) -> tuple[ContextLayer, ...]:
+    """What stands behind the system prompt, as a layer."""
+    if not settings.append_system:
+        return ()
+    return (
+        ContextLayer(
+            name=APPENDED_LAYER,
+            content=settings.append_system,
+            priority=APPENDED_PRIORITY,
+            tags=("system",),
+            owner="user",
+        ),
+    )

@@ -95,7 +95,7 @@ async def _run(options: LaunchOptions) -> int:
         )
         gc.freeze()  # What is loaded by now stays; looking through it again and again would cost every call and frame.
         with _leaving_on_signals(app):
-            await with_live_settings(engine, options, app.run_async)
+            await with_live_settings(engine, options, app.run_async, app.show_theme)
             await _run_over(engine.loop, engine.bus)
     return app.return_code or 0
 

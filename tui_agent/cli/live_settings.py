@@ -1,4 +1,4 @@
-"""Applies permission settings as soon as their files change, also to calls that wait for an answer (interface §4)."""
+"""Applies settings as soon as their files change, rules also to calls that wait for an answer (interface §4)."""
 
 import asyncio
 import importlib
@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed, Warned
-from tui_agent.settings import PROJECT_FILE, LoadedSettings, RuleSetting
+from tui_agent.settings import PROJECT_FILE, LoadedSettings, RuleSetting, Settings, value_of
 
-from .assembly import Engine, settings_now
+from .assembly import ONLY_AT_START, Engine, apply_settings, settings_now
 from .launch_options import LaunchOptions
 from .rules_and_tools import parse_rules
 
@@ -20,10 +20,15 @@ QUIET_MS = 200
 T = TypeVar("T")
 
 
-async def with_live_settings(engine: Engine, options: LaunchOptions, work: Callable[[], Awaitable[T]]) -> T:
-    """Does `work` while settings files are watched."""
+async def with_live_settings(
+    engine: Engine,
+    options: LaunchOptions,
+    work: Callable[[], Awaitable[T]],
+    show_theme: Callable[[str], None] | None = None,
+) -> T:
+    """Does `work` while settings files are watched; `show_theme` is for where there is a screen."""
     async with asyncio.TaskGroup() as tasks:
-        watching = tasks.create_task(_watch(LiveSettings(engine, options)))
+        watching = tasks.create_task(_watch(LiveSettings(engine, options, show_theme)))
         try:
             return await work()
         finally:
@@ -33,7 +38,8 @@ async def with_live_settings(engine: Engine, options: LaunchOptions, work: Calla
 class LiveSettings:
     """The settings in force, and how they become others."""
 
-    def __init__(self, engine: Engine, options: LaunchOptions) -> None:
+    def __init__(self, engine: Engine, options: LaunchOptions, show_theme: Callable[[str], None] | None = None) -> None:
+        self._show_theme = show_theme
         self._engine = engine
         self._options = options
         self._loaded = engine.loaded
@@ -60,6 +66,7 @@ class LiveSettings:
             self._engine.bus.publish(Warned(code="settings_broken", text=f"{error}. The settings stay as they were."))
             return
         before, self._loaded = self._loaded, LoadedSettings(loaded.settings, loaded.origins, rules, loaded.files)
+        self._use(before.settings, loaded.settings)
         self._engine.policy.set_rules(layers)
         mode = loaded.settings.permissions.mode
         if mode is not before.settings.permissions.mode:
@@ -68,6 +75,19 @@ class LiveSettings:
         if rules != before.rules:
             text = f"The settings were read again: {len(rules)} permission rules are in force."
             self._engine.bus.publish(Noticed(code="settings_read", text=text))
+
+    def _use(self, before: Settings, after: Settings) -> None:
+        """Applies everything but rules and mode, and says what waits for the next start."""
+        try:
+            apply_settings(self._engine, self._options, before, after)
+        except ConfigurationError as error:
+            self._engine.bus.publish(Warned(code="settings_broken", text=f"{error}. The model stays as it was."))
+        if self._show_theme is not None and after.ui.theme != before.ui.theme:
+            self._show_theme(after.ui.theme)
+        late = [key for key in ONLY_AT_START if value_of(before, key) != value_of(after, key)]
+        if late:
+            text = f"{', '.join(late)} changed in the settings; that holds from the next start on."
+            self._engine.bus.publish(Noticed(code="settings_later", text=text))
 
     def _kept_rules(self, loaded: LoadedSettings) -> tuple[RuleSetting, ...]:
         """The rules as they are now. Those of the offline model stay; so do the tightening ones of

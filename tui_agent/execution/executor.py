@@ -4,6 +4,7 @@ The same for every path a call may come by. WHEN it runs is the scheduler's, whi
 """
 
 from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import MessageEnded, MessageStarted, ToolEnded
@@ -66,6 +67,10 @@ class ToolExecutor:
             agent=agent,
             before_effects=before_effects,
         )
+
+    def set_options(self, options: ExecutionOptions) -> None:
+        """Takes other options, for every stage of a call that begins from now on."""
+        self.engine = replace(self.engine, options=options)
 
     async def execute(self, state: CallState) -> None:
         """Takes one call to its end: whatever happens, exactly once; only a real cancellation passes through."""
