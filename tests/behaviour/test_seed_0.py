@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.behaviour.seed_words import end_of, in_seed_words, whole
-from tests.execution.bench import Bench
+from tests.execution.bench import Bench, settled
 from tests.execution.kit import Doors, Ran, ScriptedTool, Steering, call, calls, run, sleeping
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import (
@@ -225,11 +225,15 @@ async def test_s0_12_results_come_chunk_by_chunk_and_skipped_ones_last() -> None
 
 
 async def test_s0_13_a_call_starts_once_the_result_message_before_it_was_told() -> None:
-    ran = await run([ScriptedTool()], calls("act", "act", "nothing"), literal(Sequential()))
+    async def take_its_time(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        await settled()
+        return ToolResult.of_text("done")
+
+    ran = await run([ScriptedTool(behaviour=take_its_time)], calls("act", "act", "nothing"), literal(Sequential()))
 
     assert in_seed_words(ran.events) == [
-        *whole("c0", "act", "act {}"),
-        *whole("c1", "act", "act {}"),
+        *whole("c0", "act", "done"),
+        *whole("c1", "act", "done"),
         *whole("c2", "nothing", "Tool nothing not found", is_error=True),
     ]
 
@@ -539,10 +543,16 @@ async def test_s0_34_the_hook_after_an_update_is_asked_behind_the_event_and_only
 
 async def test_s0_35_progress_is_told_with_id_and_name_and_passes_no_update_hook() -> None:
     hooks = HookBus()
-    hooks.before_update(lambda question: False)
+    asked: list[str] = []
+
+    @hooks.before_update
+    def before(question: Any) -> bool:
+        asked.append(question.text)
+        return False
 
     ran = await run([ScriptedTool(behaviour=updating)], calls("act"), literal(Sequential()), hooks=hooks)
 
+    assert asked == ["one", "two", "three"]
     assert [one for one in in_seed_words(ran.events) if one[0] in ("Update", "Progress")] == [
         ("Progress", "c0", "act", "after one"),
         ("Progress", "c0", "act", "after two"),

@@ -193,10 +193,12 @@ def test_s1_10_safe_and_read_only_are_answered_independently() -> None:
 # --- permissions ------------------------------------------------------------------------------------------------------
 
 
-async def test_s1_11_every_call_is_judged_whatever_path_it_came_by(bench: BenchMaker) -> None:
+@pytest.mark.parametrize("hooked", [False, True])
+async def test_s1_11_every_call_is_judged_whatever_path_it_came_by(bench: BenchMaker, hooked: bool) -> None:
     streamed, later, rewritten = both()[0], ScriptedTool("act"), ScriptedTool("write")
     hooks = HookBus()
-    hooks.before_tool(lambda question: ModifyArguments({"n": 2}) if question.call.name == "write" else None)
+    if hooked:
+        hooks.before_tool(lambda question: ModifyArguments({"n": 2}) if question.call.name == "write" else None)
     policy = FakePolicy({"look": "deny", "act": "deny", "write": "deny"})
     answer = reply(said_call("look"), said_call("act"), said_call("write"))
     b = bench([answer, "Done."], streamed, later, rewritten, policy=policy, hooks=hooks)
