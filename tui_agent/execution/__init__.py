@@ -10,6 +10,7 @@ from .executor import ToolExecutor
 from .hook_bus import HookBus
 from .options import ExecutionOptions, Grouping, SteeringMode
 from .outcomes import SkipReason
+from .process_hook import ProcessHook
 from .scheduler import ToolScheduler
 from .steering_poll import SteeringGetter
 from .strategy import Auto, Batched, Parallel, Sequential, Strategy, parse_strategy, strategy_name
@@ -31,6 +32,7 @@ __all__ = [
     "GuardrailTrip",
     "HookBus",
     "Parallel",
+    "ProcessHook",
     "Sequential",
     "SkipReason",
     "SteeringGetter",

@@ -1,0 +1,172 @@
+"""Hooks that are commands, with real bash."""
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.execution.kit import FakePolicy, Ran, ScriptedTool, call, run
+from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, ProcessHook
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import HookEnded, HookFailed
+
+
+def hook(command: str, directory: Path, **settings: Any) -> ProcessHook:
+    return ProcessHook(command, directory, {"PATH": os.environ["PATH"]}, **settings)
+
+
+async def asked(command: str, directory: Path, event: Any = "before_tool", **settings: Any) -> Ran:
+    hooks = HookBus()
+    hook(command, directory, **settings).add_to(hooks, event)
+    return await run([ScriptedTool()], [call(n=1)], hooks=hooks)
+
+
+async def test_exit_zero_lets_the_call_go_on_whatever_was_printed(tmp_path: Path) -> None:
+    ran = await asked("echo all is well", tmp_path)
+
+    assert ran.texts == ["act {'n': 1}"]
+    assert [event.action for event in ran.of(HookEnded)] == ["allow"]
+
+
+async def test_exit_two_blocks_with_what_stood_on_stderr(tmp_path: Path) -> None:
+    ran = await asked("echo 'not on a friday' >&2; exit 2", tmp_path)
+
+    assert ran.statuses == ["denied_hook"]
+    assert ran.texts == ["not on a friday"]
+
+
+@pytest.mark.parametrize("command", ["echo oops >&2; exit 1", "kill -9 $$", "echo '{\"action\":'", "no_such_command"])
+@pytest.mark.parametrize("strict", [False, True])
+async def test_a_hook_that_fails_is_told_and_stops_the_call_only_if_it_is_strict(
+    command: str, strict: bool, tmp_path: Path
+) -> None:
+    ran = await asked(command, tmp_path, strict=strict)
+
+    assert ran.statuses == ["denied_hook" if strict else "ok"]
+    assert ran.of(HookFailed)[0].fail_open is not strict
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "text"),
+    [
+        ("{}", "ok", "act {'n': 1}"),
+        ('{"action": "allow"}', "ok", "act {'n': 1}"),
+        ('{"action": "deny", "reason": "no"}', "denied_hook", "no"),
+        ('{"action": "deny"}', "denied_hook", "Denied by hook"),
+        ('{"action": "skip"}', "skipped_hook", "skipped"),
+        ('{"action": "skip", "result": "known"}', "skipped_hook", "known"),
+        ('{"action": "override", "result": {"content": "known"}}', "overridden", "known"),
+        ('{"action": "modify", "input": {"n": 2}}', "ok", "act {'n': 2}"),
+        ('{"action": "modify"}', "ok", "act {'n': 1}"),
+        ('{"action": "dance"}', "ok", "act {'n': 1}"),
+    ],
+)
+async def test_json_on_stdout_decides(answer: str, status: str, text: str, tmp_path: Path) -> None:
+    ran = await asked(f"echo '{answer}'", tmp_path)
+
+    assert ran.statuses == [status]
+    assert text in ran.texts[0]
+
+
+async def test_it_gets_the_question_and_only_the_environment_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_KEY", "secret")
+
+    await asked("cat > asked; env > env", tmp_path)
+
+    assert (
+        tmp_path / "asked"
+    ).read_text() == '{"event": "before_tool", "call_id": "c", "tool": "act", "input": {"n": 1}}'
+    assert "secret" not in (tmp_path / "env").read_text()
+
+
+async def test_an_allow_answers_a_question_only_where_hooks_are_trusted(tmp_path: Path) -> None:
+    hooks = HookBus()
+    hook('echo \'{"action": "allow"}\'', tmp_path).add_to(hooks, "before_tool")
+    for may, status in ((False, "denied_policy"), (True, "ok")):
+        options = ExecutionOptions(hook_may_approve=may)
+        policy = FakePolicy({"act": "ask"})
+
+        ran = await run([ScriptedTool()], [call()], options, hooks=hooks, policy=policy, gate=ApprovalGate())
+
+        assert ran.statuses == [status]
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("true", "act {'n': 1}"),
+        ('echo \'{"result": "redacted"}\'', "redacted"),
+        ("echo 'not to be seen' >&2; exit 2", "not to be seen"),
+        ('echo \'{"action": "deny", "reason": "hidden"}\'', "hidden"),
+    ],
+)
+async def test_it_may_replace_a_result(command: str, text: str, tmp_path: Path) -> None:
+    assert (await asked(command, tmp_path, "after_tool")).texts == [text]
+
+
+async def test_it_may_watch(tmp_path: Path) -> None:
+    ran = await asked("cat > seen", tmp_path, "after_tool_observer")
+
+    assert ran.statuses == ["ok"]
+    assert '"status": "ok"' in (tmp_path / "seen").read_text()
+
+
+async def test_a_question_nobody_reads_and_a_child_that_holds_the_output_delay_nothing(tmp_path: Path) -> None:
+    hooks = HookBus(timeout=20)
+    hook("sleep 30 & echo $! > child; exec 0<&-; exit 2", tmp_path).add_to(hooks, "before_tool")
+
+    ran = await run([ScriptedTool()], [call(text="x" * 1_000_000)], hooks=hooks)
+
+    assert ran.statuses == ["denied_hook"]
+    assert not ran.of(HookFailed)
+    os.kill(int((tmp_path / "child").read_text()), 9)
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process is over, or only waits to be collected."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+async def eventually_gone(pid: int) -> None:
+    async with asyncio.timeout(30):
+        while not is_gone(pid):
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+async def test_one_that_does_not_answer_in_time_is_killed_with_its_group(strict: bool, tmp_path: Path) -> None:
+    ran = await asked("sleep 1000 & echo $! > child; trap '' TERM; wait", tmp_path, timeout=1.0, strict=strict)
+
+    failed = ran.of(HookFailed)[0]
+    assert failed.timed_out
+    assert "did not answer within 1 s" in failed.error
+    assert ran.statuses == ["denied_hook" if strict else "ok"]
+    await eventually_gone(int((tmp_path / "child").read_text()))
+
+
+async def test_a_cancelled_run_kills_it(tmp_path: Path) -> None:
+    hooks, token = HookBus(), CancellationToken()
+    hook("mkfifo door; echo $$ > me; read x < door", tmp_path).add_to(hooks, "before_tool")
+
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(run([ScriptedTool()], [call()], hooks=hooks, cancellation=token))
+        while not (tmp_path / "me").exists() or not (tmp_path / "me").read_text().strip():
+            await asyncio.sleep(0.01)
+        token.cancel("enough")
+
+    assert running.result().statuses == ["cancelled"]
+    await eventually_gone(int((tmp_path / "me").read_text()))
+
+
+@pytest.mark.parametrize("event", ["before_tol", "before_update"])
+def test_only_some_questions_can_be_put_to_a_command(event: Any, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="before_tool"):
+        hook("true", tmp_path).add_to(HookBus(), event)

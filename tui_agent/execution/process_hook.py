@@ -1,0 +1,198 @@
+"""Hooks that are commands: they get the question on stdin and answer by exit code and stdout (C47).
+
+| exit code | what it means |
+|---|---|
+| 0 | the call goes on; a JSON object on stdout may say otherwise |
+| 2 | no: what the command wrote on stderr is the reason |
+| other, no answer in time, an unreadable one | the hook failed: told, and the call goes on unless it is strict |
+
+The question is one JSON object: `event`, `call_id`, `tool`, `input`, and once the call ran its `result` as well. The
+answer is one, too: `action` (`allow`, `deny`, `skip`, `modify` or `override`), and with it `reason`, `input` or
+`result`.
+"""
+
+import asyncio
+import json
+import os
+import signal
+from asyncio.subprocess import Process
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import IO, Literal, TypeAlias
+
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import ToolEnded
+from tui_agent.protocol.function_tool import as_tool_result
+from tui_agent.protocol.hooks import (
+    AfterTool,
+    ApproveCall,
+    BeforeTool,
+    BeforeToolAnswer,
+    Continue,
+    DenyCall,
+    ModifyArguments,
+    OverrideResult,
+    SkipCall,
+)
+from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.tool import ToolResult
+
+from .hook_bus import HookBus
+from .plain_json import plain
+
+ProcessHookEvent: TypeAlias = Literal["before_tool", "after_tool", "after_tool_observer"]
+
+MOST_READ = 256 * 1024
+"""Bytes of an answer that are read."""
+
+BLOCKED = 2
+"""The exit code that says no."""
+
+
+class UnusableAnswerError(Exception):
+    """A command did not answer as agreed; says what it did instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessHook:
+    """A command that is asked."""
+
+    command: str
+    """Run by `bash --noprofile --norc -c`, in a process group of its own."""
+    working_dir: Path
+    environment: Mapping[str, str]
+    """All it gets; the caller leaves out what no child may know."""
+    timeout: float | None = None
+    """Seconds, then it is killed with everything in its group; None: the bus's own time (P44)."""
+    strict: bool = False
+    """Whether a call does not go on if the command fails."""
+
+    def add_to(self, hooks: HookBus, event: ProcessHookEvent) -> Callable[[], None]:
+        """Puts it behind the hooks there are.
+
+        Returns:
+            A function that removes it again.
+
+        Raises:
+            ConfigurationError: a command cannot be asked that, or the time is not more than 0.
+        """
+        asks: dict[str, Callable[..., Awaitable[object]]] = {
+            "before_tool": self.before_tool,
+            "after_tool": self.after_tool,
+            "after_tool_observer": self.observe,
+        }
+        if event not in asks:
+            raise ConfigurationError(f"a command can be asked {', '.join(asks)}, not {event!r}")
+        return hooks.add(event, asks[event], name=self.command, timeout=self.timeout, fail_open=not self.strict)
+
+    async def before_tool(self, question: BeforeTool) -> BeforeToolAnswer:
+        """Its answer about a call that is to run.
+
+        Raises:
+            UnusableAnswerError: it gave none.
+        """
+        asked = _question("before_tool", question.call.id, question.call.name, question.arguments)
+        code, answer, reason = await self._answer(asked)
+        if code == BLOCKED:
+            return DenyCall(reason)
+        match answer.get("action"):
+            case None:
+                return Continue()
+            case "allow":
+                return ApproveCall(reason)
+            case "deny":
+                return DenyCall(reason)
+            case "skip":
+                return SkipCall(as_tool_result(answer["result"]) if "result" in answer else None)
+            case "override" if "result" in answer:
+                return OverrideResult(as_tool_result(answer["result"]))
+            case "modify" if is_object(answer.get("input")):
+                return ModifyArguments(answer["input"])
+            case _:
+                raise UnusableAnswerError(f"it answered {json.dumps(answer)[:200]}, which is no answer to before_tool")
+
+    async def after_tool(self, question: AfterTool) -> ToolResult | None:
+        """What it makes of a result; None: nothing.
+
+        Raises:
+            UnusableAnswerError: it gave no answer.
+        """
+        result = question.result
+        asked = _question("after_tool", question.call.id, question.call.name, question.arguments)
+        asked["result"] = {"content": result.text, "is_error": result.is_error, "details": result.details}
+        code, answer, reason = await self._answer(asked)
+        if code == BLOCKED or answer.get("action") == "deny":
+            return ToolResult.of_text(reason, is_error=True)
+        return as_tool_result(answer["result"]) if "result" in answer else None
+
+    async def observe(self, ended: ToolEnded) -> None:
+        """Lets it know that a call is over.
+
+        Raises:
+            UnusableAnswerError: it failed.
+        """
+        asked: JsonObject = {"event": "after_tool_observer", **ended.model_dump(mode="json", exclude={"type"})}
+        await self._answer(asked)
+
+    async def _answer(self, question: JsonObject) -> tuple[int, JsonObject, str]:
+        """Exit code 0 or 2, the JSON object on stdout, if any, and the reason."""
+        code, out, err = await self._run(json.dumps(plain(question)).encode())
+        if code not in (0, BLOCKED):
+            raise UnusableAnswerError(": ".join(filter(None, (f"exit code {code}", err.strip()))))
+        answer: object = {}
+        if code == 0 and out.lstrip().startswith("{"):
+            try:
+                answer = json.loads(out)
+            except (ValueError, RecursionError) as error:
+                raise UnusableAnswerError(f"its answer is no JSON: {error}") from error
+        record = answer if is_object(answer) else {}
+        reason = err.strip() if code == BLOCKED else str(record.get("reason", ""))
+        return code, record, reason or f"Denied by hook {self.command}"
+
+    async def _run(self, question: bytes) -> tuple[int, str, str]:
+        # Files instead of pipes: a command that never reads its question, or leaves somebody behind who holds its
+        # output open, delays nothing and breaks nothing (P37, P44).
+        with TemporaryFile() as asked, TemporaryFile() as out, TemporaryFile() as err:
+            await asyncio.to_thread(_write, asked, question)
+            process = await asyncio.create_subprocess_exec(
+                *("bash", "--noprofile", "--norc", "-c", self.command),
+                stdin=asked,
+                stdout=out,
+                stderr=err,
+                cwd=self.working_dir,
+                env=dict(self.environment),
+                start_new_session=True,
+            )
+            try:
+                code = await process.wait()
+            finally:
+                await _end(process)
+            return code, *await asyncio.to_thread(_read, out, err)
+
+
+def _question(event: str, call_id: str, tool: str, arguments: JsonObject) -> JsonObject:
+    return {"event": event, "call_id": call_id, "tool": tool, "input": arguments}
+
+
+def _write(file: IO[bytes], question: bytes) -> None:
+    file.write(question)
+    file.seek(0)
+
+
+def _read(out: IO[bytes], err: IO[bytes]) -> tuple[str, str]:
+    texts: list[str] = []
+    for file in (out, err):
+        file.seek(0)
+        texts.append(file.read(MOST_READ).decode("utf-8", "replace"))
+    return texts[0], texts[1]
+
+
+async def _end(process: Process) -> None:
+    """Kills a command that was not waited for, with its whole group."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
