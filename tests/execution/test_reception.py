@@ -5,13 +5,14 @@ import pytest
 from tests.execution.kit import FakePolicy, ScriptedTool, call
 from tests.execution.stage_kit import Stand
 from tui_agent.execution import ExecutionOptions, Parallel
-from tui_agent.execution.reception import may_start_early, tell_queued
+from tui_agent.execution.reception import early_verdict, tell_queued
 from tui_agent.protocol.events import ToolQueued
 from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.tool import Verdict
 
 
 async def test_a_received_call_is_told_with_what_is_known_of_it() -> None:
-    stand = Stand(ScriptedTool("look", read_only=True), asked=call("look", a=1))
+    stand = Stand(ScriptedTool("look", read_only=True), asked=call("look", a=1), policy=FakePolicy())
     stand.state.group = 2
 
     tell_queued(stand.engine, stand.state)
@@ -19,6 +20,26 @@ async def test_a_received_call_is_told_with_what_is_known_of_it() -> None:
     assert stand.events() == [
         ToolQueued(call_id="c", name="look", args_raw={"a": 1}, index=0, group=2, safe=True, summary="look!")
     ]
+
+
+@pytest.mark.parametrize(
+    ("policy", "verdict", "will_ask"),
+    [
+        (None, None, False),
+        (FakePolicy(), None, None),
+        (FakePolicy(), "allow", False),
+        (FakePolicy(), "ask", True),
+        (FakePolicy(), "deny", False),
+    ],
+)
+async def test_whether_a_person_will_be_asked_is_told_where_it_is_known(
+    policy: FakePolicy | None, verdict: Verdict | None, will_ask: bool | None
+) -> None:
+    stand = Stand(policy=policy)
+
+    tell_queued(stand.engine, stand.state, verdict)
+
+    assert [event.will_ask for event in stand.events(ToolQueued)] == [will_ask]
 
 
 @pytest.mark.parametrize("name", ["act", "nothing"])
@@ -56,24 +77,24 @@ READ = {"read_only": True}
 
 
 @pytest.mark.parametrize(
-    ("tool", "options", "policy", "asked", "answer"),
+    ("tool", "options", "policy", "asked", "verdict"),
     [
-        (READ, {}, None, "t", True),
-        (READ, {}, FakePolicy(), "t", True),
-        (READ, {}, FakePolicy({"t": "ask"}), "t", False),
-        (READ, {}, FakePolicy({"t": "deny"}), "t", False),
-        (READ, {}, None, "unknown", False),
-        (READ, {"stream_tools": "off"}, None, "t", False),
-        (READ, {"strategy": Parallel()}, None, "t", False),
-        ({}, {}, None, "t", False),
-        ({"safe": True}, {}, None, "t", False),
-        ({"read_only": True, "safe": False}, {}, None, "t", False),
-        ({"read_only": True, "alone": True}, {}, None, "t", False),
+        (READ, {}, None, "t", "allow"),
+        (READ, {}, FakePolicy(), "t", "allow"),
+        (READ, {}, FakePolicy({"t": "ask"}), "t", "ask"),
+        (READ, {}, FakePolicy({"t": "deny"}), "t", "deny"),
+        (READ, {}, None, "unknown", None),
+        (READ, {"stream_tools": "off"}, None, "t", None),
+        (READ, {"strategy": Parallel()}, None, "t", None),
+        ({}, {}, None, "t", None),
+        ({"safe": True}, {}, None, "t", None),
+        ({"read_only": True, "safe": False}, {}, None, "t", None),
+        ({"read_only": True, "alone": True}, {}, None, "t", None),
     ],
 )
-async def test_only_harmless_calls_begin_while_the_model_talks(
-    tool: dict[str, Any], options: dict[str, Any], policy: FakePolicy | None, asked: str, answer: bool
+async def test_only_harmless_calls_are_judged_while_the_model_talks(
+    tool: dict[str, Any], options: dict[str, Any], policy: FakePolicy | None, asked: str, verdict: Verdict | None
 ) -> None:
     stand = Stand(ScriptedTool("t", **tool), asked=call(asked), options=ExecutionOptions(**options), policy=policy)
 
-    assert may_start_early(stand.engine, stand.state) is answer
+    assert early_verdict(stand.engine, stand.state) == verdict

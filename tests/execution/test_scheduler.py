@@ -276,6 +276,20 @@ async def test_behind_an_effect_a_safe_call_begins_early_only_where_it_may_come_
         await bench.scheduler.finish()
 
 
+async def test_only_what_was_judged_early_says_when_it_is_queued_whether_a_person_will_be_asked() -> None:
+    tools = [ScriptedTool("peek", read_only=True), ScriptedTool("look", read_only=True), ScriptedTool("act")]
+    policy = FakePolicy({"peek": "ask", "act": "ask"})
+    async with bench_of(tools, policy=policy, gate=ApprovalGate()) as bench:
+        for name in ("peek", "look", "act"):
+            bench.scheduler.submit(call(name, name))
+        assert policy.checks == 2, "nothing is judged only to say it"
+        await bench.scheduler.finish()
+
+    told = {event.call_id: event.will_ask for event in bench.events(ToolQueued)}
+    assert told == {"peek": True, "look": False, "act": None}
+    assert [event.call_id for event in bench.events(ApprovalRequested)] == ["peek", "act"]
+
+
 async def test_an_early_call_passes_the_same_pipeline() -> None:
     hooks = HookBus()
     hooks.before_tool(lambda question: False)

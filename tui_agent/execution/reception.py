@@ -3,6 +3,7 @@
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ToolQueued
 from tui_agent.protocol.messages import ToolCall, nests_deeper
+from tui_agent.protocol.tool import Verdict
 
 from .admission import judgement, look_up, parse, prepare
 from .call_state import CallState, Turns
@@ -30,9 +31,10 @@ def receive(
     return state
 
 
-def tell_queued(engine: Engine, state: CallState) -> None:
-    """Tells that a call was received."""
+def tell_queued(engine: Engine, state: CallState, early: Verdict | None = None) -> None:
+    """Tells that a call was received, and with its `early_verdict` whether a person will be asked."""
     tool, call = state.tool, state.call
+    known = engine.policy is None or early is not None
     queued = ToolQueued(
         call_id=call.id,
         name=call.name,
@@ -40,17 +42,19 @@ def tell_queued(engine: Engine, state: CallState) -> None:
         index=state.index,
         group=state.group,
         safe=state.safe,
+        will_ask=early == "ask" if known else None,
         summary=careful(tool.summarise, call.arguments, otherwise="") if tool else "",
     )
     engine.tell.publish(queued)
 
 
-def may_start_early(engine: Engine, state: CallState) -> bool:
-    """Whether a call may begin while the model still talks: valid, without effects, safe beside others, and allowed
-    without a question. Everything else might still turn out to be cut off or refused (C28)."""
+def early_verdict(engine: Engine, state: CallState) -> Verdict | None:
+    """How a call is judged that could begin while the model still talks: valid, without effects, and safe beside
+    others; allowed, it begins at once (C28). None: it could not, and is judged when it is its turn, since by then rules,
+    mode and files may be others (stage 9)."""
     options = engine.options
     if options.stream_tools == "off" or not isinstance(options.strategy, Auto):
-        return False
+        return None
     if state.unfit is not None or not (state.read_only and state.safe) or state.alone:
-        return False
-    return engine.policy is None or judgement(engine.policy, state.known_tool, state.arguments).decision == "allow"
+        return None
+    return "allow" if engine.policy is None else judgement(engine.policy, state.known_tool, state.arguments).decision

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import AssistantMessage, ToolCall, ToolResultMessage, UserMessage
 from tui_agent.protocol.reports import ToolCallReport
-from tui_agent.protocol.tool import ToolResult
+from tui_agent.protocol.tool import ToolResult, Verdict
 
 from .batch import Batch, ToolExecutionResult
 from .boundaries import Boundaries
@@ -23,7 +23,7 @@ from .crew import Crew
 from .early_executions import EarlyExecutions
 from .executor import ToolExecutor
 from .outcomes import Outcome, cancelled, interrupted, output_limit, set_aside, skipped
-from .reception import may_start_early, receive, tell_queued
+from .reception import early_verdict, receive, tell_queued
 from .running import tell_start
 from .steering_poll import SteeringGetter, SteeringPoll
 from .strategy import Auto, WaveCutter
@@ -116,8 +116,10 @@ class ToolScheduler:
         """Takes a call while the model still talks; under `stream_tools=safe_only` it begins at once if it is valid,
         read-only, safe beside others and allowed without a question (C28). All others wait for `finish`.
         """
-        state = self._receive(call, (call.id,))
-        if may_start_early(self._engine, state):
+        state = self._received(call)
+        verdict = early_verdict(self._engine, state)
+        self._take_in(state, (call.id,), verdict)
+        if verdict == "allow":
             state.early = self._early
             state.claimed = self._early.claim(call.name, call.arguments) if self._early else None
             self._start(state)
@@ -126,7 +128,7 @@ class ToolScheduler:
         """Takes all calls of a message that is complete; none begins before `finish`."""
         known_ids = [call.id for call in calls]
         for call in calls:
-            self._receive(call, known_ids)
+            self._take_in(self._received(call), known_ids)
 
     async def finish(self, *, cut: bool = False, answer: AssistantMessage | None = None) -> ToolExecutionResult:
         """Runs what was submitted and waits for all of it.
@@ -218,17 +220,18 @@ class ToolScheduler:
                 return state
         return None
 
-    def _receive(self, call: ToolCall, known_ids: Sequence[str]) -> CallState:
+    def _received(self, call: ToolCall) -> CallState:
         self._expect_open()
         index = len(self._batch.states)
-        state = receive(self._engine, call, index=index, step=self._step, token=self._token, turns=self._turns)
+        return receive(self._engine, call, index=index, step=self._step, token=self._token, turns=self._turns)
+
+    def _take_in(self, state: CallState, known_ids: Sequence[str], early: Verdict | None = None) -> None:
         if self._cutter is not None:
             state.group = self._cutter.place(alone=state.alone)
         self._batch.begin(known_ids)
         self._batch.states.append(state)
-        tell_queued(self._engine, state)
+        tell_queued(self._engine, state, early)
         self._turns.add(state, settled=not self._engine.hooks.has("before_tool"))
-        return state
 
     def _waves(self) -> list[list[CallState]]:
         """Calls that are let go together; Auto lets all go at once, and the conflict order says who waits for whom."""

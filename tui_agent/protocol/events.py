@@ -300,6 +300,9 @@ class ToolQueued(Word):
     """Wave it belongs to, where the strategy has waves."""
     safe: bool = False
     will_ask: bool | None = None
+    """Whether a person will be asked, as far as that is known: with streaming dispatch of calls that change nothing,
+    and where there is no policy. None: the call is judged when it is its turn, because what is decided now would have
+    to be decided again after the hooks, and by the rules, the mode and the files of that moment."""
     summary: str = ""
     """One line by the tool itself."""
 
