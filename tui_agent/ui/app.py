@@ -13,7 +13,7 @@ from textual.app import App
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.driver import Driver
-from textual.events import Event, Key, Paste
+from textual.events import Event, Key, Paste, Resize
 from textual.filter import NoColor
 
 from tui_agent.protocol.envelope import Envelope
@@ -28,6 +28,7 @@ from .terminal_keys import teach_alt_enter, with_usual_name
 from .text import sanitise
 from .themes import DEFAULT_THEME, ThemeProblem, ThemeShelf, shipped_themes
 from .widgets.conversation import Conversation
+from .window_size import with_present_size
 
 FAULT_SECONDS = 60.0
 """How long the word about a part that failed stands."""
@@ -131,13 +132,15 @@ class TuiAgentApp(App[None]):
     def on_resize(self) -> None:
         """Draws everything, also when the window is as large as before.
 
-        A terminal drops what a smaller window does not show. Of a window that became small and large again while the
-        app was busy, Textual hears the last size only, and would draw nothing.
+        A terminal drops what a smaller window does not show. Of a window that was small only for a moment, the app may
+        hear the last size alone, and Textual would draw nothing.
         """
         self.refresh()
 
     async def on_event(self, event: Event) -> None:
-        """Gives keys their usual names, and notes when something is typed."""
+        """Gives keys their usual names, notes when something is typed, and takes the window as it is."""
+        if isinstance(event, Resize) and not (self.is_headless or self.is_web):
+            event = with_present_size(event)
         if isinstance(event, Key) and not event.is_forwarded:
             event = with_usual_name(event)
         if isinstance(event, Key | Paste) and not event.is_forwarded:
@@ -157,7 +160,10 @@ class TuiAgentApp(App[None]):
 
     @on(ChatScreen.ThemeRequested)
     def _theme_requested(self, event: ChatScreen.ThemeRequested) -> None:
-        self.show_theme(event.name)
+        found = self._shelf.find(event.name)
+        if found is not None:
+            self.register_theme(found)
+            self.theme = event.name
 
     async def _watch_themes(self) -> None:
         """Reads all themes now and whenever a file changes; a broken file keeps the last good one."""
@@ -165,15 +171,6 @@ class TuiAgentApp(App[None]):
         if self._shelf.find(self._wanted_theme) is None:
             self._warn(f"there is no theme {self._wanted_theme}; there are {', '.join(self._shelf.names)}")
         # Costs 60 ms, and is needed by nobody before something changes.
-    def show_theme(self, name: str) -> None:
-        """Takes another theme, or says that there is none of that name."""
-        found = self._shelf.find(name)
-        if found is None:
-            self._warn(f"there is no theme {name}; there are {', '.join(self._shelf.names)}")
-            return
-        self.register_theme(found)
-        self.theme = name
-
         watchfiles = await asyncio.to_thread(importlib.import_module, "watchfiles")
         while True:
             watched = await asyncio.to_thread(lambda: self._shelf.watched)

@@ -1,0 +1,23 @@
+"""The window as it is, not as it was when its change was noticed."""
+
+import pytest
+from textual.events import Resize
+from textual.geometry import Size
+
+from tui_agent.ui.window_size import with_present_size
+
+
+def test_a_change_that_is_told_late_tells_the_size_of_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("LINES", "30")
+
+    event = with_present_size(Resize(Size(1, 1), Size(1, 1)))
+
+    assert (event.size, event.virtual_size, event.pixel_size) == (Size(100, 30), Size(100, 30), None)
+
+
+def test_what_the_terminal_itself_tells_comes_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    event = Resize.from_dimensions((80, 24), (800, 480))
+
+    assert with_present_size(event) is event
