@@ -158,12 +158,18 @@ class TuiAgentApp(App[None]):
                 self.theme = name
                 return
 
+    def show_theme(self, name: str) -> None:
+        """Takes another theme, or says that there is none of that name."""
+        found = self._shelf.find(name)
+        if found is None:
+            self._warn(f"there is no theme {name}; there are {', '.join(self._shelf.names)}")
+            return
+        self.register_theme(found)
+        self.theme = name
+
     @on(ChatScreen.ThemeRequested)
     def _theme_requested(self, event: ChatScreen.ThemeRequested) -> None:
-        found = self._shelf.find(event.name)
-        if found is not None:
-            self.register_theme(found)
-            self.theme = event.name
+        self.show_theme(event.name)
 
     async def _watch_themes(self) -> None:
         """Reads all themes now and whenever a file changes; a broken file keeps the last good one."""
