@@ -249,3 +249,18 @@ async def test_what_foreign_code_awaits_may_fail_and_it_handles_that_itself() ->
         return "it did not fail"
 
     assert await asked(careful_callee, "well", 5.0) == "well: no such thing"
+
+
+async def test_an_error_that_cannot_even_say_what_it_is_has_a_name() -> None:
+    class Wordless(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    async def raising() -> None:
+        raise Wordless
+
+    crash = await contained(raising())
+
+    assert isinstance(crash, Crash)
+    assert crash.text == "Wordless"
+    assert "Wordless" in crash.trace

@@ -1,4 +1,7 @@
 import asyncio
+from typing import Any
+
+import pytest
 
 from tests.execution.kit import Steering
 from tui_agent.execution.steering_poll import SteeringPoll
@@ -72,3 +75,15 @@ async def test_a_systems_notice_is_never_blamed_on_the_user() -> None:
 
     assert notice.reason == "notice"
     assert person.reason == "steering"
+
+
+@pytest.mark.parametrize("answer", ["abc", 5, [object()]])
+async def test_a_getter_that_hands_over_no_messages_is_told_and_counts_as_empty(answer: Any) -> None:
+    bus = EventBus()
+    with bus.subscribe(merge=False) as subscription:
+        poll = SteeringPoll(lambda: answer, bus)
+
+        assert not await poll.poll()
+        warned = [envelope.event for envelope in subscription.drain()]
+
+    assert [event.type for event in warned] == ["warning"]

@@ -133,3 +133,9 @@ def test_every_field_of_a_foreign_result_is_kept(make: Callable[..., Any]) -> No
     assert foreign_result(make(**given, other=1)) == ToolResult.model_validate(
         {**given, "content": [{"type": "text", "text": "bad"}]}
     )
+
+
+async def test_a_plain_function_works_too() -> None:
+    plain: Any = lambda args, context: f"plain {args['q']}"  # noqa: E731
+
+    assert (await run([from_function(plain, name="look", description="d")], [call("look", q=1)])).texts == ["plain 1"]

@@ -159,7 +159,9 @@ def _words_of(error: BaseException) -> str:
         # The type of what it holds is lost in the check.
         group = cast(BaseExceptionGroup[BaseException], error)
         return "; ".join(dict.fromkeys(map(_words_of, group.exceptions)))
-    return str(error) or type(error).__name__
+    with contextlib.suppress(Exception):
+        return str(error) or type(error).__name__
+    return type(error).__name__
 
 
 async def _awaited(answer: Awaitable[object]) -> object:

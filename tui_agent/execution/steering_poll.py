@@ -49,4 +49,11 @@ class SteeringPoll:
 
 async def _fetched(getter: SteeringGetter) -> tuple[UserMessage, ...]:
     answer = getter()
-    return tuple((await answer if isinstance(answer, Awaitable) else answer) or ())
+    messages = tuple((await answer if isinstance(answer, Awaitable) else answer) or ())
+    if not all(map(_is_message, messages)):
+        raise TypeError(f"user messages were expected, got {messages[0]!r}")
+    return messages
+
+
+def _is_message(value: object) -> bool:
+    return isinstance(value, UserMessage)

@@ -31,7 +31,7 @@ class AdaptedTool(Tool):
 
     def __init__(self, spec: ToolSpec, execute: FourArguments | TwoArguments | None, *, read_only: bool) -> None:
         self.spec = spec
-        self._execute = execute
+        self._execute: Callable[..., object] | None = execute
         self._takes_four = execute is not None and takes_four_arguments(execute)
         self._read_only = read_only
 
@@ -42,16 +42,16 @@ class AdaptedTool(Tool):
         return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
 
     async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        run: Callable[..., Awaitable[object]] | None = self._execute
+        run = self._execute
         if run is None:
             raise ToolError(f"Tool {self.name} has no execute function")
         if not self._takes_four:
-            return foreign_result(await run(arguments, context))
+            return foreign_result(await _value_of(run(arguments, context)))
 
         def on_update(partial: object) -> None:
             context.update(foreign_result(partial))
 
-        return foreign_result(await run(context.call_id, arguments, context.cancellation, on_update))
+        return foreign_result(await _value_of(run(context.call_id, arguments, context.cancellation, on_update)))
 
 
 def as_tool(thing: Tool | ForeignTool) -> Tool:
@@ -63,7 +63,8 @@ def as_tool(thing: Tool | ForeignTool) -> Tool:
     if isinstance(thing, Tool):
         return thing
     if not isinstance(thing, ForeignTool):  # pyright: ignore[reportUnnecessaryIsInstance] — callers may be untyped
-        raise ConfigurationError(f"{thing!r} is no tool: it needs name, description, parameters and execute")
+        words = "it needs name, description, parameters and execute; a function becomes one by from_function"
+        raise ConfigurationError(f"{thing!r} is no tool: {words}")
     return from_function(
         getattr(thing, "execute", None),
         name=thing.name,
@@ -81,7 +82,8 @@ def from_function(
     input_schema: JsonObject | None = None,
     read_only: bool = False,
 ) -> Tool:
-    """A tool around a function of `(args, context)` or of `(tool_call_id, args, signal, on_update)`.
+    """A tool around a function of `(args, context)` or of `(tool_call_id, args, signal, on_update)`. A plain function
+    works, too, and holds everything else up while it runs.
 
     What it returns may be a `ToolResult`, text, blocks, `{"content": …, "details": …}`, `{"data": …}`, an object with
     those attributes, or anything JSON can hold (C56).
@@ -111,3 +113,7 @@ def foreign_result(value: object) -> ToolResult:
     if "content" not in record:
         return as_tool_result(value)
     return as_tool_result({name: record[name] for name in RESULT_FIELDS if name in record})
+
+
+async def _value_of(answer: object) -> object:
+    return await answer if inspect.isawaitable(answer) else answer
