@@ -105,7 +105,7 @@ async def test_a_result_that_passes_stays_as_it_is() -> None:
 
 async def test_what_the_person_said_comes_before_the_result() -> None:
     stand = Stand()
-    stand.state.notes = ["The user said: careful"]
+    stand.state.notes = ("The user said: careful",)
 
     outcome = await make_fit(stand.engine, stand.state, FINE)
 

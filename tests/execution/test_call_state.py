@@ -117,7 +117,7 @@ async def test_accesses_of_a_call_that_cannot_run_are_none_at_all() -> None:
 
 async def test_seconds_asked_are_added_up() -> None:
     state = new_state()
-    state.asked = [(1.0, 2.0), (5.0, 5.5)]
+    state.asked = ((1.0, 2.0), (5.0, 5.5))
 
     assert state.approval_s == 1.5
     assert state.latency_s == 0.0

@@ -142,7 +142,7 @@ async def test_the_persons_words_with_an_approval_reach_the_model() -> None:
     stand = asking(gate=approving(note="mind the gap"))
 
     assert await outcome_of(stand) is None
-    assert stand.state.notes == ["The user said: mind the gap"]
+    assert stand.state.notes == ("The user said: mind the gap",)
 
 
 async def test_edited_arguments_are_validated_judged_and_made_known() -> None:
@@ -161,7 +161,7 @@ async def test_the_same_arguments_sent_back_are_no_edit() -> None:
     stand = asking(asked=call(a=1), gate=approving(input={"a": 1}))
 
     assert await outcome_of(stand) is None
-    assert stand.state.notes == []
+    assert stand.state.notes == ()
 
 
 @pytest.mark.parametrize(

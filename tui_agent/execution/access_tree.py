@@ -6,7 +6,6 @@ them meets that write, too.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from tui_agent.protocol.tool import Accesses
@@ -14,11 +13,13 @@ from tui_agent.protocol.tool import Accesses
 E = TypeVar("E")
 
 
-@dataclass(slots=True)
 class _Node(Generic[E]):
-    below: "dict[str, _Node[E]]" = field(default_factory=dict[str, "_Node[E]"])
-    readers: list[E] = field(default_factory=list[E])
-    writers: list[E] = field(default_factory=list[E])
+    __slots__ = ("below", "readers", "writers")
+
+    def __init__(self) -> None:
+        self.below: dict[str, _Node[E]] = {}
+        self.readers: list[E] = []
+        self.writers: list[E] = []
 
     def owners(self, *, only_writers: bool) -> Iterator[E]:
         yield from self.writers
@@ -35,7 +36,7 @@ class AccessTree(Generic[E]):
     """Accesses by path; `E` is whatever stands for a call."""
 
     def __init__(self) -> None:
-        self._root = _Node[E]()
+        self._root: _Node[E] = _Node()
 
     def met_by(self, accesses: Accesses) -> Iterator[E]:
         """Everyone whose accesses meet these; some may come twice."""
@@ -64,7 +65,7 @@ class AccessTree(Generic[E]):
 
     def clear(self) -> None:
         """Forgets everything."""
-        self._root = _Node[E]()
+        self._root = _Node()
 
     def _met(self, parts: list[str], *, only_writers: bool) -> Iterator[E]:
         node = self._root
@@ -80,7 +81,7 @@ class AccessTree(Generic[E]):
     def _node(self, parts: list[str]) -> _Node[E]:
         node = self._root
         for part in parts:
-            node = node.below.setdefault(part, _Node[E]())
+            node = node.below.setdefault(part, _Node())
         return node
 
 

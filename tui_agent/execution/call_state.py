@@ -89,10 +89,10 @@ class CallState:
     hook_approved: str | None = None
     """Reason of a hook that approved, where hooks may."""
     questions: int = 0
-    asked: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
+    asked: tuple[tuple[float, float], ...] = ()
     """When a person was asked, and answered."""
     preview: Preview | None = None
-    notes: list[str] = field(default_factory=list[str])
+    notes: tuple[str, ...] = ()
     """What the model must be told beside the result: a person's words, changed arguments."""
 
     begun: bool = False

@@ -58,7 +58,7 @@ async def _ask(engine: Engine, state: CallState) -> Outcome | None:
     try:
         answer = await engine.gate.ask(request, engine.tell, lambda: _judged(engine, state))
     finally:
-        state.asked.append((began, now()))
+        state.asked += ((began, now()),)
         state.stale = True
     return await _take_answer(engine, state, request, answer.decision, answer.by)
 
@@ -75,7 +75,7 @@ async def _take_answer(
             return skipped_on_request("skipped_user", text, decision.override_result, is_error=is_error)
         case "approve":
             if decision.note and by != "policy":
-                state.notes.append(f"The user said: {decision.note}")
+                state.notes += (f"The user said: {decision.note}",)
             if decision.override_result is not None:
                 return Outcome("overridden", decision.override_result)
             if by == "policy":
@@ -109,9 +109,7 @@ async def _edit(engine: Engine, state: CallState, arguments: JsonObject) -> Outc
     state.turns.change(state)
     refusal = await guard_input(engine, state) or judge_now(engine, state)
     changed = sorted(name for name in {*before, *state.arguments} if before.get(name) != state.arguments.get(name))
-    state.notes.append(
-        f"The user changed the arguments before approving: {', '.join(changed)}. The call ran with them."
-    )
+    state.notes += (f"The user changed the arguments before approving: {', '.join(changed)}. The call ran with them.",)
     return refusal
 
 

@@ -1,6 +1,7 @@
 """Tasks that belong together: one may wait until all are done without closing the group they were born in."""
 
 import asyncio
+import contextlib
 from collections.abc import Coroutine
 from types import TracebackType
 from typing import Any
@@ -14,6 +15,7 @@ class Crew:
         self._closing = False
         self._busy = 0
         self._idle = asyncio.Event()
+        self._idle.set()
 
     async def __aenter__(self) -> "Crew":
         await self._group.__aenter__()
@@ -48,12 +50,12 @@ class Crew:
 
     async def until_idle(self, timeout: float | None = None) -> bool:
         """Waits until no task runs, at most `timeout` seconds; whether that came about."""
-        if self.is_busy:
-            try:
+        if timeout is None:
+            await self._idle.wait()
+        else:
+            with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(timeout):
                     await self._idle.wait()
-            except TimeoutError:
-                pass
         return not self.is_busy
 
     def _one_is_done(self, task: asyncio.Task[None]) -> None:

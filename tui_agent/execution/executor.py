@@ -169,6 +169,7 @@ def cut_off(state: CallState) -> Outcome:
 
 def _ended_event(state: CallState, outcome: Outcome) -> ToolEnded:
     end = state.started_at if state.started_at is not None else now()
+    approval_s = state.approval_s
     result = outcome.result
     # A tool that shortened its own output says so, and where the whole is, in its details.
     kept = result.details or {}
@@ -181,8 +182,8 @@ def _ended_event(state: CallState, outcome: Outcome) -> ToolEnded:
         content=result.content,
         details=result.details,
         latency_ms=state.latency_s * 1000,
-        queued_ms=max(end - state.queued_at - state.approval_s, 0.0) * 1000,
-        approval_ms=state.approval_s * 1000,
+        queued_ms=max(end - state.queued_at - approval_s, 0.0) * 1000,
+        approval_ms=approval_s * 1000,
         size_bytes=outcome.size_bytes,
         truncated=outcome.truncated or kept.get("truncated") is True,
         persisted_path=outcome.persisted_path or kept.get("persisted_path"),

@@ -50,8 +50,8 @@ def tell_queued(engine: Engine, state: CallState, early: Verdict | None = None) 
 
 def early_verdict(engine: Engine, state: CallState) -> Verdict | None:
     """How a call is judged that could begin while the model still talks: valid, without effects, and safe beside
-    others; allowed, it begins at once (C28). None: it could not, and is judged when it is its turn, since by then rules,
-    mode and files may be others (stage 9)."""
+    others; allowed, it begins at once (C28). None: it could not, and is judged when it is its turn, by the rules, the
+    mode and the files of that moment (stage 9)."""
     options = engine.options
     if options.stream_tools == "off" or not isinstance(options.strategy, Auto):
         return None

@@ -130,7 +130,8 @@ class Subscription:
         last = -pace
         while True:
             await self._arrived.wait()
-            await self._hold_deltas(last + pace - time.monotonic())
+            if pace > 0:
+                await self._hold_deltas(last + pace - time.monotonic())
             batch = self.drain()
             if batch:
                 last = time.monotonic()
