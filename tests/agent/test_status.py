@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.words import of_model
-from tui_agent.agent.status import ABORT_REQUESTED, STOP_REQUESTED, StatusState, fold_status, status_of
+from tui_agent.agent.status import ABORT_REQUESTED, AFTER_STEP, STOP_REQUESTED, StatusState, fold_status, status_of
 from tui_agent.agent.teller import Teller
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Origin, event_classes
@@ -106,7 +106,7 @@ CASES: dict[str, tuple[list[AgentEvent], str, str]] = {
         "",
     ),
     "it speaks again": ([RUN, STEP, RETRY, TEXT], "streaming", ""),
-    "a stop was asked for": ([RUN, STEP, TEXT, Noticed(code=STOP_REQUESTED, text="")], "stopping", ""),
+    "a stop was asked for": ([RUN, STEP, TEXT, Noticed(code=STOP_REQUESTED, text="")], "stopping", AFTER_STEP),
     "an abort was asked for": ([RUN, _asked("r"), Noticed(code=ABORT_REQUESTED, text="")], "stopping", ""),
     "a stop was asked for while idle": ([Noticed(code=STOP_REQUESTED, text="")], "idle", ""),
     "a run ended in the middle of things": ([RUN, TEXT, _queued("a"), _asked("r"), END], "idle", ""),

@@ -52,7 +52,9 @@ def test_a_preview_that_is_not_the_input_does_not_hide_the_input() -> None:
 def test_the_resolved_target_is_named() -> None:
     preview = Preview(kind="diff", text=DIFF, path="/home/a/x.py")
 
-    assert "touches  /home/a/x.py" in shown(request({"path": "x.py"}, preview))
+    assert "path  x.py   touches  /home/a/x.py" in shown(request({"path": "x.py"}, preview))
+    assert "touches  /home/a/x.py" in shown(request({"path": "x.py   touches  /y"}, preview))
+    assert "touches  /home/a/x.py" in shown(request({"path": "x.py"}, preview), 30)
     both = shown(request({"path": "x.py"}, preview, targets=("/home/a/x.py", "/home/a/y.py")))
     assert both[both.index("touches  /home/a/x.py") + 1] == "         /home/a/y.py"
 
@@ -61,11 +63,32 @@ def test_input_that_the_change_shows_line_by_line_is_not_shown_twice() -> None:
     diff = "--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+one\n+two\n"
     preview = Preview(kind="diff", text=diff, path="/x")
 
-    assert "content  as in the change below" in shown(request({"content": "one\ntwo\n"}, preview))
-    assert "content  as in the change below" not in shown(request({"content": "one\nthree\n"}, preview))
-    assert "content  as in the change below" not in shown(request({"content": "one\ntwo \n"}, preview))
-    assert "old  as in the change below" in shown(request({"old": "two"}, preview))
-    assert "old  tw" in shown(request({"old": "tw"}, preview))
+    def counted(args: JsonObject) -> str:
+        return next(row for row in shown(request(args, preview)) if row.startswith("change"))
+
+    assert counted({"content": "one\ntwo\n"}) == "change  +2 −0  all of content"
+    assert counted({"content": "one\nthree\n"}) == "change  +2 −0"
+    assert counted({"content": "one\ntwo \n"}) == "change  +2 −0"
+    assert counted({"old": "two", "new": "one"}) == "change  +2 −0  all of old, new"
+    assert "old  tw   touches  /x" in shown(request({"old": "tw"}, preview))
+
+
+def test_a_target_that_is_the_input_is_named_once() -> None:
+    preview = Preview(kind="diff", text=DIFF, path="/x.py")
+
+    assert [row for row in shown(request({"path": "/x.py"}, preview)) if "/x.py" in row] == ["path  /x.py"]
+
+
+def test_without_empty_rows_it_is_as_complete() -> None:
+    asked = request(
+        {"path": "x"},
+        Preview(kind="diff", text=DIFF, path="/x"),
+        parts=(DecisionPart(text="a", decision="ask", reason="r"),),
+    )
+    rows = ApprovalRows(asked)
+
+    assert [row for row in rows.rows(60) if row.plain] == rows.rows(60, spaced=False)
+    assert len(rows.rows(60)) == len(rows.rows(60, spaced=False)) + 2
 
 
 def test_a_change_is_counted_and_shown_with_numbers() -> None:
@@ -112,12 +135,13 @@ def test_the_trace_is_there_on_request() -> None:
     assert shown(asked, with_trace=True) == [
         "a  b",
         "",
+        "why  no rule",
         "every rule and check, in order",
         "· floor: fine",
         "· rules: none",
     ]
     assert rows.trace_start(60) == 2
-    assert shown(request({}, reason="no rule"), with_trace=True)[1:] == ["· no rule"]
+    assert shown(request({}, reason="no rule"), with_trace=True)[2:] == ["· no rule"]
 
 
 def test_letters_of_other_scripts_are_named() -> None:

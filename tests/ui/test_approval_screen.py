@@ -9,10 +9,11 @@ from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
 from tests.ui.row_kit import DIFF, HostApp, Teller, user
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, GrantScope
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.answer_guard import QUIET_SECONDS
 from tui_agent.ui.screens.approval import ApprovalScreen
+from tui_agent.ui.screens.approval_frame import ListWanted
 from tui_agent.ui.widgets.rows_view import RowsView
 
 COMMAND = "git commit -am 'x'"
@@ -25,11 +26,28 @@ REQUEST = ApprovalRequest(
     reason="no rule allows it",
     trace=("floor: nothing protected", "rules: none"),
     session_rule="bash(git commit:*)",
+    rules=("bash(git commit -am x)", "bash(git commit:*)"),
+)
+FIVE_LINES = (
+    "--- a/x.py\n+++ b/x.py\n@@ -1,11 +1,11 @@\n a\n b\n c\n"
+    + "".join(f"-old {number}\n" for number in range(5))
+    + "".join(f"+new {number}\n" for number in range(5))
+    + " d\n e\n f\n"
 )
 LONG_DIFF = "--- /dev/null\n+++ b/x\n@@ -0,0 +1,90 @@\n" + "".join(f"+line {number}\n" for number in range(90))
 LONG = REQUEST.model_copy(
     update={"tool": "write", "args": {"path": "x"}, "preview": Preview(kind="diff", text=LONG_DIFF, path="/home/a/x")}
 )
+
+
+class FakeFacts:
+    """Two files, and one call that was asked about before."""
+
+    def file_of(self, scope: str) -> str | None:
+        return {"project": "/w/.tui-agent/config.toml", "user": "/home/a/config.toml"}.get(scope)
+
+    def answered(self, rule: str, but_call: str) -> list[str]:
+        return ["bash  git commit -m y"] if "*" in rule else []
 
 
 class Clock:
@@ -47,7 +65,7 @@ class Asked:
 
     def __init__(self, pilot: Pilot[None], screen: ApprovalScreen, clock: Clock) -> None:
         self.pilot, self.screen, self.clock = pilot, screen, clock
-        self.answers: list[ApprovalDecision | None] = []
+        self.answers: list[ApprovalDecision | ListWanted | None] = []
 
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
@@ -80,7 +98,7 @@ async def asking(
     """A dialog; with `quiet`, the moment before answers count is over."""
     clock = Clock()
     async with (app or HostApp()).run_test(size=size) as pilot:
-        screen = ApprovalScreen(request, position, total, clock=clock)
+        screen = ApprovalScreen(request, position, total, facts=FakeFacts(), clock=clock)
         asked = Asked(pilot, screen, clock)
         await pilot.app.push_screen(screen, asked.answers.append)
         while not screen.was_drawn:
@@ -130,6 +148,147 @@ async def test_for_the_session_the_rule_is_shown_first() -> None:
         asked.clock.now += QUIET_SECONDS
         await asked.press("s")
         assert asked.answers == [ApprovalDecision(decision="approve", scope="session")]
+
+
+@pytest.mark.parametrize(("key", "scope"), [("p", "project"), ("u", "user")])
+async def test_for_ever_the_rule_and_the_file_are_shown_first(key: str, scope: GrantScope) -> None:
+    async with asking() as asked:
+        await asked.press("u")
+        assert asked.answers == []
+
+        asked.clock.now += QUIET_SECONDS
+        await asked.press("p")
+        text = asked.text()
+        for words in (
+            "from now on",
+            "bash(git commit:*)",
+            "/w/.tui-agent/config.toml",
+            "/home/a/config.toml",
+            "Deleting the rule there takes it back",
+            "1 more question",
+            "bash git commit -m y",
+        ):
+            assert words in text
+        await asked.press(key)
+        assert asked.answers == []
+
+        asked.clock.now += QUIET_SECONDS
+        await asked.press(key)
+        assert asked.answers == [ApprovalDecision(decision="approve", scope=scope)]
+
+
+async def test_a_narrower_rule_can_be_chosen() -> None:
+    async with asking() as asked:
+        await asked.press("s", "right", "left")
+        text = asked.text()
+        assert "bash(git commit -am x)" in text
+        assert "no other question" in text
+        assert "1 of 2" in text
+
+        asked.clock.now += QUIET_SECONDS
+        await asked.press("s")
+
+        narrow = ApprovalDecision(decision="approve", scope="session", rule="bash(git commit -am x)")
+        assert asked.answers == [narrow]
+
+
+async def test_a_rule_counts_only_once_all_of_it_was_seen() -> None:
+    long = "bash(echo " + " ".join(f"word-{number}" for number in range(400)) + ")"
+    async with asking(REQUEST.model_copy(update={"session_rule": long, "rules": (long,)})) as asked:
+        await asked.press("p")
+        asked.clock.now += QUIET_SECONDS
+        await asked.press("p", "u")
+        assert asked.answers == []
+        assert "more rows" in asked.text()
+
+        while "more row" in asked.text():
+            await asked.press("space")
+        asked.clock.now += QUIET_SECONDS
+        await asked.press("u")
+
+        assert asked.answers == [ApprovalDecision(decision="approve", scope="user")]
+
+
+async def test_the_rule_shown_again_is_shown_whole() -> None:
+    async with asking() as asked:
+        for _ in range(3):
+            await asked.press("p", "escape")
+            asked.clock.now += QUIET_SECONDS
+        await asked.press("p")
+
+        assert "more row" not in asked.text()
+
+
+async def test_a_command_is_changed_before_it_is_allowed() -> None:
+    async with asking(REQUEST.model_copy(update={"args": {"command": COMMAND, "timeout": 5}})) as asked:
+        await asked.press("e")
+        assert asked.screen.editor.text == COMMAND
+        await asked.press(*" -v", "y", "n", "ctrl+s")
+
+        changed = {"command": COMMAND + " -vyn", "timeout": 5}
+        assert asked.answers == [ApprovalDecision(decision="approve", input=changed)]
+
+
+async def test_what_was_not_changed_is_a_plain_yes() -> None:
+    async with asking() as asked:
+        await asked.press("e", "ctrl+s")
+
+        assert asked.answers == [ApprovalDecision(decision="approve")]
+
+
+async def test_what_is_no_input_is_refused_with_a_reason_and_one_can_go_back() -> None:
+    async with asking(REQUEST.model_copy(update={"preview": None})) as asked:
+        await asked.press("e", "x", "ctrl+s")
+        assert asked.answers == []
+        assert "this is no JSON" in asked.text()
+
+        await asked.press("escape")
+        asked.clock.now += QUIET_SECONDS
+        await asked.press("y")
+        assert asked.answers == [ApprovalDecision(decision="approve")]
+
+
+async def test_what_hides_in_a_paste_can_be_seen_in_the_editor() -> None:
+    async with asking() as asked:
+        await asked.press("e")
+        asked.pilot.app.post_message(Paste("\x1b]52;c;eA==\x07 a\u202eb"))
+        await asked.pilot.pause()
+
+        assert asked.screen.editor.text == COMMAND + " a\\u202eb"
+
+
+async def test_a_long_input_is_changed_only_once_it_was_read() -> None:
+    async with asking(LONG) as asked:
+        await asked.press("e", "ctrl+s")
+
+        assert asked.answers == []
+        assert not asked.screen.editor.display
+
+
+async def test_the_list_is_offered_where_several_wait() -> None:
+    async with asking(REQUEST, 1, 3) as asked:
+        assert "a all 3" in asked.text()
+        await asked.press("a")
+        assert asked.answers == ["list"]
+
+    async with asking() as alone:
+        await alone.press("a")
+        assert alone.answers == []
+
+
+async def test_an_ordinary_change_needs_no_paging_at_80x24() -> None:
+    old, new = ("".join(f"{word} {number}\n" for number in range(5)) for word in ("old", "new"))
+    args = {"path": "x.py", "old_string": old, "new_string": new}
+    preview = Preview(kind="diff", text=FIVE_LINES, path="/home/somebody/shop/x.py")
+    request = REQUEST.model_copy(update={"tool": "edit", "args": args, "preview": preview})
+    async with asking(request) as asked:
+        text = asked.text()
+        assert "more row" not in text
+        for words in ("x.py", "/home/somebody/shop/x.py", "+5 −5", "old 0", "new 4", "old_string, new_string"):
+            assert words in text
+        await asked.press("y")
+
+        assert asked.answers == [ApprovalDecision(decision="approve")]
 
 
 @pytest.mark.parametrize("disturbance", ["y", "x"])
@@ -364,13 +523,13 @@ async def test_it_says_who_asks_for_what_and_why() -> None:
     async with asking(REQUEST, 2, 5) as asked:
         text = asked.text()
 
-    for words in ("bash needs you", "The agent wants to run bash", "why  no rule allows it", COMMAND, "2 of 5"):
+    for words in ("bash needs you", "the agent asks", "why  no rule allows it", COMMAND, "2 of 5"):
         assert words in text
 
 
 async def test_a_sub_agent_is_named() -> None:
     async with asking(REQUEST.model_copy(update={"agent": "explorer"})) as asked:
-        assert "Sub-agent explorer wants to run bash" in asked.text()
+        assert "bash needs you · sub-agent explorer asks" in asked.text()
 
 
 async def test_why_shows_every_rule_and_hides_them_again() -> None:

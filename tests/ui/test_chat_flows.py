@@ -12,6 +12,7 @@ from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.providers.scripted_provider import Wait, call, fail, reply
 from tui_agent.ui.screens.approval import ApprovalScreen
 from tui_agent.ui.screens.help_page import HelpPage
+from tui_agent.ui.screens.questions import QuestionsScreen
 
 
 def kinds(on: Stage) -> dict[str, int]:
@@ -510,10 +511,39 @@ async def test_commands_answer_in_words(typed: str, answer: str) -> None:
         assert on.told() == []
 
 
-async def test_an_unknown_command_stays_in_the_composer() -> None:
+@pytest.mark.parametrize("typed", ["/hlep", "/theme lite", "/mode bold"])
+async def test_what_cannot_be_done_stays_in_the_composer(typed: str) -> None:
     async with stage() as on:
-        await on.say("/hlep")
-        await on.until(lambda: on.draft == "/hlep")
+        await on.say(typed)
+        await on.until(lambda: on.app._notifications)
+        await on.until(lambda: on.draft == typed)
+
+
+async def test_several_questions_are_answered_at_once() -> None:
+    tool = StageTool("act", read_only=False)
+    steps = [reply(*(call("act", what=word) for word in "abc")), reply("done")]
+    async with stage(steps, [tool]) as on:
+        on.chat.bridge.submit("go")
+        dialog = await dialog_of(on)
+        await on.until(lambda: dialog.total == 3)
+        await on.until(lambda: dialog.was_drawn)
+        on.clock.now += 1
+        await on.pilot.press("a")
+        await on.until(lambda: isinstance(on.app.screen, QuestionsScreen))
+        page = on.app.screen
+        assert isinstance(page, QuestionsScreen)
+        await on.until(lambda: page._guard.was_drawn and page._body.read_to_end)
+        on.clock.now += 1
+        await on.pilot.press("space", "down", "space", "y")
+
+        last = await dialog_of(on)
+        assert last.request.summary == "c"
+        await on.until(lambda: last.was_drawn)
+        on.clock.now += 1
+        await on.pilot.press("n")
+        await on.settled()
+
+        assert tool.ran == ["a", "b"]
 
 
 async def test_quit_by_name_quits() -> None:

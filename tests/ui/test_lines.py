@@ -86,6 +86,7 @@ async def test_several_tools_are_counted() -> None:
         (lambda story: story.status("streaming"), "◐ streaming 3 s"),
         (lambda story: story.status("compacting"), "◐ compacting 3 s"),
         (lambda story: story.status("stopping"), "■ stopping 3 s"),
+        (lambda story: story.status("stopping", "after this step"), "■ stopping after this step"),
         (lambda story: story.status("waiting_user"), "▲ waiting for you 3 s"),
         (lambda story: story.status("running_tools"), "◐ tools 3 s"),
         (lambda story: story.end(reason="aborted"), "● interrupted · ready"),

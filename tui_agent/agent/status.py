@@ -35,6 +35,9 @@ STOP_REQUESTED = "stop_requested"
 ABORT_REQUESTED = "abort_requested"
 """Code of the notice that the run ends now."""
 
+AFTER_STEP = "after this step"
+"""Detail of the status while a run that stops still waits for what runs."""
+
 
 @dataclass(frozen=True, slots=True)
 class StatusState:
@@ -44,6 +47,8 @@ class StatusState:
     streaming: bool = False
     """The model's answer comes in as something to be read, not only as reasoning."""
     stopping: bool = False
+    finishes_step: bool = False
+    """What runs is waited for before it stops."""
     compacting: bool = False
     retrying: str = ""
     """How far along the retries are; empty while there is none."""
@@ -79,7 +84,7 @@ def fold_status(state: StatusState, event: AgentEvent) -> StatusState:
         case CompactionStarted() | CompactionEnded():
             return replace(state, compacting=isinstance(event, CompactionStarted))
         case Noticed(code=code) if code in (STOP_REQUESTED, ABORT_REQUESTED):
-            return replace(state, stopping=state.running)
+            return replace(state, stopping=state.running, finishes_step=code == STOP_REQUESTED)
         case RunStarted():
             return StatusState(running=True)
         case RunEnded():
@@ -98,7 +103,7 @@ def _name(state: StatusState) -> tuple[Status, str]:
     several = len(state.approvals) > 1
     ladder: tuple[tuple[object, Status, str], ...] = (
         (not state.running, "idle", ""),
-        (state.stopping, "stopping", ""),
+        (state.stopping, "stopping", AFTER_STEP if state.finishes_step else ""),
         (state.approvals, "waiting_approval", f"{len(state.approvals)} to decide" if several else ""),
         (state.questions, "waiting_user", ""),
         (state.compacting, "compacting", ""),

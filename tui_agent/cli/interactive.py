@@ -24,6 +24,7 @@ from tui_agent.ui.surroundings import Place, Surroundings
 from tui_agent.ui.trust_question import TrustQuestion
 
 from .assembly import assembled, prepare_settings
+from .grant_record import GrantRecord
 from .launch_options import PICK, LaunchOptions
 from .live_settings import with_live_settings
 from .log_file import LOG_NAME, log_to_file
@@ -92,6 +93,7 @@ async def _run(options: LaunchOptions) -> int:
             place=Place.of(options.cwd, Path.home()),
             surroundings=Surroundings.of_environment(os.environ, reduced_motion=chosen.reduced_motion),
             log_file=engine.locations.log_dir / LOG_NAME,
+            grants=GrantRecord(engine.loop, engine.policy, engine.locations, options.cwd),
         )
         gc.freeze()  # What is loaded by now stays; looking through it again and again would cost every call and frame.
         with _leaving_on_signals(app):

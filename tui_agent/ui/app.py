@@ -9,7 +9,6 @@ from typing import ClassVar
 
 from rich.text import Text
 from textual import on
-from textual.app import App
 from textual.binding import BindingType
 from textual.command import Provider
 from textual.driver import Driver
@@ -21,11 +20,12 @@ from tui_agent.protocol.envelope import Envelope
 from .bridge import AgentBridge
 from .commands import bindings_for, command
 from .drawing_faults import DrawingFaults
+from .grant_offer import GrantFacts
+from .plain_app import PlainApp
 from .screens.chat import ChatScreen
 from .screens.chat_brakes import ChatOptions
 from .surroundings import Place, Surroundings
 from .terminal_keys import teach_alt_enter, with_usual_name
-from .text import sanitise
 from .themes import DEFAULT_THEME, ThemeProblem, ThemeShelf, shipped_themes
 from .widgets.conversation import Conversation
 from .window_size import with_present_size
@@ -43,7 +43,7 @@ def _command_offers() -> type[Provider]:
     return CommandOffers
 
 
-class TuiAgentApp(App[None]):
+class TuiAgentApp(PlainApp[None]):
     """Shows one agent. `run()` returns once the person quits; the terminal is then as it was."""
 
     TITLE = "tui-agent"
@@ -53,8 +53,15 @@ class TuiAgentApp(App[None]):
     * {
         scrollbar-size-vertical: 1;
     }
+    /* At the top: what is typed stays in sight. */
     ToastRack {
-        align-horizontal: right;
+        dock: top;
+        align: right top;
+        margin: 1 0 0 0;
+    }
+    Toast {
+        margin: 0 0 1 0;
+        padding: 0 1;
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("everywhere")]
@@ -74,6 +81,7 @@ class TuiAgentApp(App[None]):
         place: Place | None = None,
         surroundings: Surroundings | None = None,
         log_file: Path | None = None,
+        grants: GrantFacts | None = None,
     ) -> None:
         """Makes the app; nothing runs yet.
 
@@ -89,6 +97,7 @@ class TuiAgentApp(App[None]):
             surroundings: what the terminal and the settings ask for; the environment's where not given.
             log_file: where log records go. A part of the screen that fails is then told and written down there; where
                 it is not given, it ends the app.
+            grants: where rules that a person gives are kept; not given: for the session only.
         """
         teach_alt_enter()
         self._surroundings = surroundings or Surroundings.of_environment(os.environ)
@@ -103,6 +112,7 @@ class TuiAgentApp(App[None]):
             surroundings=self._surroundings,
             past=past,
             prompt=prompt,
+            grants=grants,
             theme_names=lambda: self._shelf.names,
             faults=self._faults,
         )
@@ -202,7 +212,7 @@ class TuiAgentApp(App[None]):
         self.refresh_css(animate=False)
 
     def _warn(self, text: str) -> None:
-        self.notify(sanitise(text), title="Theme", severity="warning", markup=False)
+        self.notify(text, title="Theme", severity="warning", markup=False)
 
     # --- faults -------------------------------------------------------------------------------------------------------
 

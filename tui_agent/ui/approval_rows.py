@@ -16,10 +16,11 @@ from .amounts import count_text
 from .argument_rows import argument_rows, exact_rows, labelled_rows, script_rows, verdict_rows
 from .diff_layout import layout_diff
 from .diff_lines import DiffLine, diff_counts, read_diff
-from .styled_lines import Line, Run, prefixed_lines, wrapped
+from .styled_lines import Line, Run, prefixed_lines, width_of_runs, wrapped
 from .text import visible
 
 _Argument: TypeAlias = tuple[str, str | None]
+_TOUCHES = "touches"
 
 
 class ApprovalRows:
@@ -31,31 +32,37 @@ class ApprovalRows:
         shows_diff = self._preview is not None and self._preview.kind == "diff"
         self._diff = read_diff(self._preview.text, visible) if self._preview is not None and shows_diff else []
         self._input = list(_other_input(request.args, self._preview, self._diff))
-        self._made: tuple[tuple[int, bool], list[Line]] = ((0, False), [])
+        self._made: tuple[tuple[int, bool], list[list[Line]]] = ((0, False), [])
 
-    def rows(self, width: int, *, with_trace: bool = False) -> list[Line]:
-        """Everything, for a width; with `with_trace` also every rule that was looked at."""
+    def rows(self, width: int, *, with_trace: bool = False, spaced: bool = True) -> list[Line]:
+        """Everything, for a width.
+
+        Args:
+            width: Cells of a row.
+            with_trace: Also every rule that was looked at.
+            spaced: An empty row between the parts.
+        """
         if self._made[0] != (width, with_trace):
-            self._made = ((width, with_trace), self._make(width, with_trace))
-        return self._made[1]
-
-    def trace_start(self, width: int) -> int:
-        """The row at which the trace begins."""
-        return len(self.rows(width, with_trace=True)) - len(self._trace_rows(width))
-
-    def _make(self, width: int, with_trace: bool) -> list[Line]:
-        blocks = [
-            self._preview_rows(width),
-            [row for name, value in self._input for row in argument_rows(name, value, width)],
-            self._target_rows(width),
-            self._diff_rows(width),
-            self._part_rows(width),
-            self._trace_rows(width) if with_trace else [],
-        ]
+            self._made = ((width, with_trace), list(filter(None, self._make(width, with_trace))))
         rows: list[Line] = []
-        for block in filter(None, blocks):
-            rows.extend([Line(), *block] if rows else block)
+        for block in self._made[1]:
+            rows.extend([Line(), *block] if rows and spaced else block)
         return rows
+
+    def trace_start(self, width: int, *, spaced: bool = True) -> int:
+        """The row at which the trace begins."""
+        return len(self.rows(width, with_trace=True, spaced=spaced)) - len(self._trace_rows(width))
+
+    def _make(self, width: int, with_trace: bool) -> Iterable[list[Line]]:
+        yield self._preview_rows(width)
+        arguments = [
+            row for name, value in self._input if value is not None for row in argument_rows(name, value, width)
+        ]
+        yield _joined(arguments, self._target_rows(width), width)
+        yield self._diff_rows(width)
+        yield self._part_rows(width)
+        if with_trace:
+            yield self._trace_rows(width)
 
     def _preview_rows(self, width: int) -> list[Line]:
         if self._preview is None or self._preview.kind == "diff" or not self._preview.text:
@@ -68,14 +75,19 @@ class ApprovalRows:
         targets = list(self._request.targets)
         if self._preview is not None and self._preview.path and self._preview.path not in targets:
             targets.insert(0, self._preview.path)
-        return labelled_rows("touches", targets, width)
+        given = [value for _, value in self._input]
+        return labelled_rows(_TOUCHES, [target for target in targets if target not in given], width)
 
     def _diff_rows(self, width: int) -> list[Line]:
         if not self._diff:
             return []
         added, removed = diff_counts(self._diff)
         counts: list[Run] = [("change  ", "muted"), (f"+{added}", "success"), (f" −{removed}", "error")]
-        return [Line(tuple(counts)), *layout_diff(self._diff, width)]
+        names = ", ".join(visible(name) for name, value in self._input if value is None)
+        return [
+            *wrapped([*counts, (f"  all of {names}" if names else "", "muted")], width),
+            *layout_diff(self._diff, width),
+        ]
 
     def _part_rows(self, width: int) -> list[Line]:
         """The parts of a command with a verdict each."""
@@ -87,10 +99,20 @@ class ApprovalRows:
 
     def _trace_rows(self, width: int) -> list[Line]:
         lines = self._request.trace or (self._request.reason or "no rule was looked at",)
-        rows = [Line((("every rule and check, in order", "muted"),))]
+        rows = wrapped([("why  ", "muted"), (visible(self._request.reason), "")], width) if self._request.reason else []
+        rows.append(Line((("every rule and check, in order", "muted"),)))
         for line in lines:
             rows.extend(prefixed_lines(wrapped([(visible(line), "")], width - 2), (("· ", "muted"),), (("  ", ""),)))
         return rows
+
+
+def _joined(arguments: list[Line], targets: list[Line], width: int) -> list[Line]:
+    """The input and what it touches; on one row where each has but one, and it can be told where the second begins."""
+    if len(arguments) == len(targets) == 1 and _TOUCHES not in arguments[0].plain:
+        runs = (*arguments[0].runs, ("   ", ""), *targets[0].runs)
+        if width_of_runs(runs) <= width:
+            return [Line(runs)]
+    return [*arguments, *targets]
 
 
 def _other_input(args: JsonObject, preview: Preview | None, diff: Sequence[DiffLine]) -> Iterable[_Argument]:

@@ -15,11 +15,9 @@ from .text import foreign_scripts, one_line, visible
 _VERDICTS: dict[Verdict, tuple[str, str]] = {"allow": ("✔", "success"), "ask": ("▲", "warning"), "deny": ("✖", "error")}
 
 
-def argument_rows(name: str, value: str | None, width: int) -> list[Line]:
-    """One argument (None: it is shown elsewhere): on one row where it fits, else under its name."""
+def argument_rows(name: str, value: str, width: int) -> list[Line]:
+    """One argument: on one row where it fits, else under its name."""
     label: Run = (f"{one_line(visible(name), width // 2)}  ", "muted")
-    if value is None:
-        return [Line((label, ("as in the change below", "muted")))]
     if not value:
         return [Line((label, ("(empty)", "muted")))]
     text = visible(value)

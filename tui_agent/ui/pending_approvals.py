@@ -29,6 +29,11 @@ class PendingApprovals:
         return next(iter(self._requests.values()), None)
 
     @property
+    def all(self) -> tuple[ApprovalRequest, ...]:
+        """Every open question, oldest first."""
+        return tuple(self._requests.values())
+
+    @property
     def to_open(self) -> ApprovalRequest | None:
         """The question that may open by itself: the first one nobody put off."""
         return next((request for key, request in self._requests.items() if key not in self._postponed), None)

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import ClassVar
 
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 from textual.widgets import OptionList, Static
@@ -13,13 +13,14 @@ from textual.widgets.option_list import Option
 from tui_agent.session.store import SessionStore, SessionSummary
 
 from .commands import bindings_for
+from .plain_app import PlainApp
 from .text import one_line
 from .themes import DEFAULT_THEME, ThemeShelf, shipped_themes
 
 TITLE_WIDTH = 60
 
 
-class SessionPicker(App[str | None]):
+class SessionPicker(PlainApp[str | None]):
     """Returns the id of the session a person chose, or None if they left."""
 
     CSS = """

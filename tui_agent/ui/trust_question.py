@@ -3,13 +3,12 @@
 import time
 from collections.abc import Callable
 
-from textual.app import App
-
+from .plain_app import PlainApp
 from .screens.trust import TrustChoice, TrustMatter, TrustScreen
 from .themes import DEFAULT_THEME, ThemeShelf, shipped_themes
 
 
-class TrustQuestion(App[TrustChoice | None]):
+class TrustQuestion(PlainApp[TrustChoice | None]):
     """Returns the answer, or None if the person left instead."""
 
     ENABLE_COMMAND_PALETTE = False

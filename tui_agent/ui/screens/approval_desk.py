@@ -7,19 +7,21 @@ never replaced; whatever settles it elsewhere closes it. The answer carries the 
 from collections.abc import Callable
 from typing import ClassVar
 
-from textual.content import Content
 from textual.screen import SystemModalScreen
 from textual.timer import Timer
 
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.messages import Word
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.ui.grant_offer import GrantFacts
 from tui_agent.ui.pending_approvals import HEARS, PendingApprovals
 from tui_agent.ui.surroundings import Clock
 from tui_agent.ui.widgets.notice_lines import AttentionLine
 
 from .approval import ApprovalScreen
+from .approval_frame import ListWanted
 from .chat_layout import ChatLayout
+from .questions import Answer, QuestionsScreen
 
 QUIET_SECONDS = 0.5
 """How long nothing must have been typed before a dialog opens by itself."""
@@ -32,14 +34,18 @@ class ApprovalDesk:
 
     HEARS: ClassVar[frozenset[type[Word]]] = HEARS
 
-    def __init__(self, chat: ChatLayout, line: AttentionLine, decide: Decide, clock: Clock) -> None:
+    def __init__(
+        self, chat: ChatLayout, line: AttentionLine, decide: Decide, clock: Clock, facts: GrantFacts | None = None
+    ) -> None:
         self._chat = chat
         self._line = line
         self._decide = decide
         self._clock = clock
+        self._facts = facts
         self._pending = PendingApprovals()
         self._dialog: ApprovalScreen | None = None
         self._drawn: ApprovalRequest | None = None
+        self._list: QuestionsScreen | None = None
         self._typed_at = float("-inf")
         self._timer: Timer | None = None
 
@@ -50,12 +56,16 @@ class ApprovalDesk:
 
     def note_key(self) -> None:
         """A key was pressed or something was pasted; in a dialog that is an answer and holds up no other one."""
-        if self._dialog is None:
+        if self._dialog is None and self._list is None:
             self._typed_at = self._clock()
 
     def apply(self, envelope: Envelope) -> None:
         """Takes one event; a dialog whose question is settled closes, and one that stays counts those behind it."""
-        if not self._pending.apply(envelope) or self._dialog is None or self._drawn is None:
+        if not self._pending.apply(envelope):
+            return
+        if self._list is not None:
+            self._list.keep_only({request.request_id for request in self._pending.all})
+        if self._dialog is None or self._drawn is None:
             return
         if self._drawn.request_id in self._pending:
             self._dialog.call_after_refresh(self._count)
@@ -65,7 +75,7 @@ class ApprovalDesk:
     def look(self) -> None:
         """Opens the next question if it may open now; else announces what waits."""
         request = self._pending.to_open
-        if request is not None and self._dialog is None:
+        if request is not None and self._dialog is None and self._list is None:
             rest = self._typed_at + QUIET_SECONDS - self._clock()
             if rest > 0:
                 self._look_again(rest)
@@ -75,17 +85,22 @@ class ApprovalDesk:
 
     def open_next(self) -> None:
         """Opens the question that has waited longest, because a person asked for it."""
-        if self._dialog is None and (request := self._pending.first) is not None:
+        if self._dialog is None and self._list is None and (request := self._pending.first) is not None:
             self._open(request)
             self._announce()
 
     def _open(self, request: ApprovalRequest) -> None:
         position, total = self._pending.place_of(request)
-        self._dialog, self._drawn = ApprovalScreen(request, position, total, clock=self._clock), request
+        self._dialog = ApprovalScreen(request, position, total, facts=self._facts, clock=self._clock)
+        self._drawn = request
         self._chat.app.push_screen(self._dialog, self._answered)
 
-    def _answered(self, decision: ApprovalDecision | None) -> None:
+    def _answered(self, decision: ApprovalDecision | ListWanted | None) -> None:
         request, self._dialog, self._drawn = self._drawn, None, None
+        if decision == "list":
+            self._list = QuestionsScreen(self._pending.all, clock=self._clock)
+            self._chat.app.push_screen(self._list, self._several_answered)
+            return
         if request is not None and request.request_id in self._pending:
             if decision is None:
                 self._pending.postpone()
@@ -93,12 +108,18 @@ class ApprovalDesk:
                 self._settle(request.request_id, decision)
         self._chat.call_after_refresh(self.look)
 
+    def _several_answered(self, answer: Answer | None) -> None:
+        self._list = None
+        verdict, ids = answer or ("deny", ())
+        for request_id in ids:
+            if request_id in self._pending:
+                self._settle(request_id, ApprovalDecision(decision=verdict))
+        self._chat.call_after_refresh(self.look)
+
     def _count(self) -> None:
         """Says which of how many questions is on the screen."""
         if self._dialog is not None and self._drawn is not None:
-            position, total = self._pending.place_of(self._drawn)
-            for frame in self._dialog.query("#approval-dialog"):
-                frame.border_subtitle = Content(f" {position} of {total} ") if total > 1 else None
+            self._dialog.count(*self._pending.place_of(self._drawn))
 
     def _settle(self, request_id: str, decision: ApprovalDecision) -> None:
         # Settled here at once: until the agent tells of it, the next look must not open it again.

@@ -18,6 +18,7 @@ from tui_agent.ui.commands import bindings_for, hint
 from tui_agent.ui.hosting import any_app
 from tui_agent.ui.styled_lines import Line, Run, clipped, copied_text
 from tui_agent.ui.text import one_line
+from tui_agent.ui.widgets.paging import Paging
 from tui_agent.ui.widgets.rows_view import RowsView
 
 LOOK_SECONDS = 0.25
@@ -26,7 +27,7 @@ WHOLE_LIMIT = 1_000_000
 """Bytes read of a file that holds a whole output; of a longer one the head and the tail are shown."""
 
 
-class CallDetailScreen(ModalScreen[None]):
+class CallDetailScreen(Paging, ModalScreen[None]):
     """The page about one call. The call goes on changing underneath; the page follows."""
 
     app = getters.app(any_app)
@@ -102,29 +103,10 @@ class CallDetailScreen(ModalScreen[None]):
             self.app.copy_to_clipboard(copied_text([(row, 0, None) for row in rows]))
             self.notify(f"{self._sections[self._current].title} copied", markup=False)
 
-    def action_line_up(self) -> None:
-        """One row up."""
-        self._page.scroll_relative(y=-1, animate=False)
-
-    def action_line_down(self) -> None:
-        """One row down."""
-        self._page.scroll_relative(y=1, animate=False)
-
-    def action_page_up(self) -> None:
-        """One page up."""
-        self._page.scroll_relative(y=1 - self._page.row_count, animate=False)
-
-    def action_page_down(self) -> None:
-        """One page down."""
-        self._page.scroll_relative(y=max(1, self._page.row_count - 1), animate=False)
-
-    def action_scroll_top(self) -> None:
-        """To the top."""
-        self._page.scroll_home(animate=False)
-
-    def action_scroll_end(self) -> None:
-        """To the end."""
-        self._page.scroll_end(animate=False)
+    @property
+    def paged(self) -> RowsView:
+        """What the paging keys move."""
+        return self._page
 
     # --- what is shown ------------------------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ class ChatScreen(ChatKeys):
     def __init__(self, bridge: AgentBridge, options: ChatOptions) -> None:
         super().__init__(bridge, options)
         self._running_workers: dict[str, Worker[None]] = {}
-        self._desk = ApprovalDesk(self, self.attention, bridge.decide, options.surroundings.clock)
+        self._desk = ApprovalDesk(self, self.attention, bridge.decide, options.surroundings.clock, options.grants)
         self._parts: tuple[ShowsEvents, ...] = (
             *(self.view, self.conversation, self.panel, self.timeline, self.strip),
             *(self.queue, self.title_bar, self.status_line, self._desk),

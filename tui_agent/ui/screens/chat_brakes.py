@@ -11,6 +11,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.ui.bridge import AgentBridge
 from tui_agent.ui.commands import bindings_for, commands_for
 from tui_agent.ui.drawing_faults import DrawingFaults
+from tui_agent.ui.grant_offer import GrantFacts
 from tui_agent.ui.surroundings import Place, Surroundings
 from tui_agent.ui.widgets.notice_lines import InterruptMenu
 
@@ -33,6 +34,8 @@ class ChatOptions:
     """Events of an earlier life of the session."""
     prompt: str | None = None
     """Sent at once."""
+    grants: GrantFacts | None = None
+    """Where rules that a person gives are kept; not given: for the session only."""
     theme_names: Callable[[], Sequence[str]] = tuple
     """The themes there are."""
     faults: DrawingFaults = field(default_factory=lambda: DrawingFaults(tell=str, log_file=None))

@@ -40,19 +40,20 @@ class ChatCommands:
         self._bridge = bridge
         self._view = view
 
-    def perform(self, command: Command, argument: str = "") -> None:
-        """Runs one command."""
+    def perform(self, command: Command, argument: str = "") -> bool:
+        """Runs one command; False where its argument names nothing there is."""
         match command.id:
             case "chat.mode":
-                self._mode(argument)
+                return self._mode(argument)
             case "chat.theme":
-                self._theme(argument)
+                return self._theme(argument)
             case "chat.cost":
                 self._host.say(self._cost())
             case "chat.stop":
                 self._stop()
             case _:
                 self._host.run_command(command)
+        return True
 
     def explain(self, unknown: UnknownSlash) -> None:
         """Says that a command does not exist, and which one was perhaps meant."""
@@ -63,23 +64,23 @@ class ChatCommands:
         """Sets the permission mode."""
         self._bridge.set_mode(mode)
 
-    def _mode(self, name: str) -> None:
+    def _mode(self, name: str) -> bool:
         wanted = name.replace("-", "_").replace(" ", "_").casefold()
         modes = {mode.value: mode for mode in PermissionMode}
         if wanted in modes:
             self._bridge.set_mode(modes[wanted])
-        else:
-            asked = f"There is no mode {name}. " if name else ""
-            self._host.say(
-                f"{asked}The mode is {self._bridge.mode.value}; there are {', '.join(modes)}.", wrong=bool(name)
-            )
+            return True
+        asked = f"There is no mode {name}. " if name else ""
+        self._host.say(f"{asked}The mode is {self._bridge.mode.value}; there are {', '.join(modes)}.", wrong=bool(name))
+        return not name
 
-    def _theme(self, name: str) -> None:
+    def _theme(self, name: str) -> bool:
         if name in self._host.theme_names:
             self._host.choose_theme(name)
-        else:
-            asked = f"There is no theme {name}. " if name else ""
-            self._host.say(f"{asked}Themes: {', '.join(self._host.theme_names)}.", wrong=bool(name))
+            return True
+        asked = f"There is no theme {name}. " if name else ""
+        self._host.say(f"{asked}Themes: {', '.join(self._host.theme_names)}.", wrong=bool(name))
+        return not name
 
     def _stop(self) -> None:
         if self._bridge.running:

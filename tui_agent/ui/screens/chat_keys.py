@@ -38,7 +38,8 @@ class ChatKeys(ChatBrakes):
     def _submitted(self, event: Composer.Submitted) -> None:
         match read_slash(event.text):
             case SlashCall(command, argument):
-                self.commands.perform(command, argument)
+                if not self.commands.perform(command, argument):
+                    self.entry.composer.put_back(event.text)
             case UnknownSlash() as unknown:
                 self.entry.composer.put_back(event.text)
                 self.commands.explain(unknown)

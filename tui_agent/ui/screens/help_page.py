@@ -22,6 +22,7 @@ _TITLES: dict[Where, str] = {
     "conversation": "In the conversation",
     "search": "While searching",
     "approval": "When a call needs you",
+    "questions": "When several calls need you",
     "detail": "On a page about a call",
     "everywhere": "Everywhere",
 }

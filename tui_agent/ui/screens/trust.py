@@ -20,6 +20,7 @@ from tui_agent.ui.commands import bindings_for, command, hint
 from tui_agent.ui.styled_lines import Line, Run, clipped, plain_line, wrapped
 from tui_agent.ui.text import visible
 from tui_agent.ui.widgets.answer_keys import AnswerKeys
+from tui_agent.ui.widgets.paging import Paging
 from tui_agent.ui.widgets.rows_view import RowsView
 
 TrustChoice: TypeAlias = Literal["no", "tightening", "all"]
@@ -36,7 +37,7 @@ class TrustMatter:
     has_allow_rules: bool
 
 
-class TrustScreen(Screen[TrustChoice | None]):
+class TrustScreen(Paging, Screen[TrustChoice | None]):
     """The question. Gives the answer, or None if the person left instead."""
 
     CSS = """
@@ -96,21 +97,10 @@ class TrustScreen(Screen[TrustChoice | None]):
         """Leaves; nothing is kept and nothing starts."""
         self.dismiss(None)
 
-    def action_line_up(self) -> None:
-        """One row up."""
-        self._body.scroll_relative(y=-1, animate=False)
-
-    def action_line_down(self) -> None:
-        """One row down."""
-        self._body.read_on(1)
-
-    def action_page_up(self) -> None:
-        """One page up."""
-        self._body.scroll_relative(y=1 - self._body.row_count, animate=False)
-
-    def action_page_down(self) -> None:
-        """One page down, one row of it twice."""
-        self._body.read_on(max(1, self._body.row_count - 1))
+    @property
+    def paged(self) -> RowsView:
+        """What the paging keys move."""
+        return self._body
 
     @on(RowsView.Moved, "#trust-body")
     def _moved(self) -> None:

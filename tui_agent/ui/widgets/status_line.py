@@ -124,6 +124,8 @@ class StatusLine(Settling):
             clock = seconds_text(now - oldest.since, tenths=False)
             names = one_line(oldest.name, 24) if len(view.running) == 1 else count_text(len(view.running), "tool")
             return f"{names} {clock}"
+        if view.status == "stopping" and view.detail:
+            return f"stopping {view.detail}"
         words = {"running_tools": "tools", "waiting_user": "waiting for you"}.get(view.status, view.status)
         return f"{words} {clock}"
 

@@ -1,0 +1,134 @@
+"""Several questions on one page: what is selected is answered, and a yes needs everything to be read."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from textual.events import Paste
+from textual.pilot import Pilot
+
+from tests.ui.row_kit import HostApp
+from tests.ui.stage import Clock
+from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.protocol.tool import Preview
+from tui_agent.ui.answer_guard import QUIET_SECONDS
+from tui_agent.ui.screens.questions import Answer, QuestionsScreen
+
+
+def request(number: int, rule: str | None = None, command: str = "") -> ApprovalRequest:
+    text = command or f"make {number}"
+    preview = Preview(kind="command", text=text)
+    return ApprovalRequest(
+        request_id=f"q{number}", call_id=f"c{number}", digest="d", tool="bash", args={"command": text},
+        preview=preview, session_rule=rule, agent="explorer" if number == 2 else "main",
+    )  # fmt: skip
+
+
+THREE = (request(1, "bash(make:*)"), request(2), request(3, "bash(make:*)"))
+
+
+class Page:
+    """The page on a screen, and what came of it."""
+
+    def __init__(self, pilot: Pilot[None], screen: QuestionsScreen, clock: Clock) -> None:
+        self.pilot, self.screen, self.clock = pilot, screen, clock
+        self.answers: list[Answer | None] = []
+
+    async def press(self, *keys: str) -> None:
+        await self.pilot.press(*keys)
+        await self.pilot.pause()
+
+    def text(self) -> str:
+        rows = self.pilot.app.screen._compositor.render_strips(self.pilot.app.size)
+        return "\n".join("".join(segment.text for segment in row) for row in rows)
+
+
+@asynccontextmanager
+async def page(*requests: ApprovalRequest, size: tuple[int, int] = (80, 24)) -> AsyncIterator[Page]:
+    clock = Clock()
+    async with HostApp().run_test(size=size) as pilot:
+        screen = QuestionsScreen(requests, clock=clock)
+        found = Page(pilot, screen, clock)
+        await pilot.app.push_screen(screen, found.answers.append)
+        while not screen._guard.was_drawn:
+            await pilot.pause()
+        clock.now += QUIET_SECONDS
+        yield found
+
+
+async def test_questions_stand_by_the_rule_that_would_answer_them_with_their_input() -> None:
+    async with page(*THREE) as shown:
+        text = shown.text()
+
+    places = [text.index(words) for words in ("bash(make:*) would", "make 1", "make 3", "no rule would", "make 2")]
+    assert places == sorted(places)
+    assert "sub-agent explorer" in text
+
+
+async def test_what_is_selected_is_allowed() -> None:
+    async with page(*THREE) as shown:
+        await shown.press("y")
+        assert shown.answers == [], "nothing was selected"
+
+        await shown.press("space", "down", "down", "space")
+        assert "2 selected" in shown.text()
+        await shown.press("y")
+        assert shown.answers == [("approve", ("q1", "q2"))]
+
+
+async def test_all_are_selected_and_denied() -> None:
+    async with page(*THREE) as shown:
+        await shown.press("a", "n")
+
+        assert shown.answers == [("deny", ("q1", "q3", "q2"))]
+
+
+async def test_yes_counts_only_once_everything_was_seen() -> None:
+    long = request(4, command="\n".join(f"line {number}" for number in range(90)))
+    async with page(*THREE, long) as shown:
+        await shown.press("a", "y")
+        assert shown.answers == []
+
+        while "more row" in shown.text():
+            await shown.press("pagedown")
+        await shown.press("y")
+        assert shown.answers == [("approve", ("q1", "q3", "q2", "q4"))]
+
+
+async def test_the_cursor_reaches_every_question() -> None:
+    async with page(*(request(number) for number in range(1, 40))) as shown:
+        for _ in range(200):
+            await shown.press("down")
+        assert "make 39" in shown.text()
+        await shown.press("space")
+        await shown.press("n")
+
+        assert shown.answers == [("deny", ("q39",))]
+
+
+async def test_keys_that_come_too_early_and_pastes_answer_nothing() -> None:
+    async with page(*THREE) as shown:
+        await shown.press("a", "x", "y", "n")
+        shown.pilot.app.post_message(Paste("y"))
+        await shown.press("y")
+
+        assert shown.answers == []
+
+
+async def test_what_is_settled_elsewhere_goes_and_the_last_one_closes_it() -> None:
+    async with page(*THREE) as shown:
+        await shown.press("a")
+        shown.screen.keep_only({"q2", "q3"})
+        await shown.pilot.pause()
+        assert "make 1" not in shown.text()
+
+        shown.clock.now += QUIET_SECONDS
+        shown.screen.keep_only(set())
+        await shown.pilot.pause()
+        assert shown.answers == [None]
+
+
+async def test_one_can_go_back() -> None:
+    async with page(*THREE) as shown:
+        await shown.press("escape")
+
+        assert shown.answers == [None]
