@@ -141,3 +141,18 @@ def test_a_call_that_reads_the_archive_is_known(tmp_path: Path) -> None:
     assert not reads_archive(outside, {}, tmp_path)
     assert not reads_archive(inside, {}, None)
     assert not reads_archive(ScriptedTool(), {}, tmp_path)
+
+
+async def test_a_link_that_stands_where_the_whole_text_is_to_be_kept_is_not_followed(tmp_path: Path) -> None:
+    result = ToolResult.of_text("x" * 1000)
+    first, _ = await fitted(result, tmp_path / "archive")
+    kept, target = Path(first.persisted_path or ""), tmp_path / "mine"
+    target.write_text("untouched")
+    kept.unlink()
+    kept.symlink_to(target)
+
+    again, events = await fitted(result, tmp_path / "archive")
+
+    assert again.persisted_path is None
+    assert [event.code for event in events if isinstance(event, Warned)] == ["archive_failed"]
+    assert target.read_text() == "untouched"
