@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -88,6 +89,26 @@ def test_a_process_that_tidies_up_on_term_is_given_the_time(root: Path) -> None:
 
     assert leader.wait(5) == 0
     assert (root / "tidy").read_text() == "tidy\n"
+
+
+def test_a_process_that_keeps_starting_its_successor_is_stopped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_tree, "_KILL_TIME", 30.0)
+    monkeypatch.setattr(process_tree, "_LOOKS_AT_FIRST", 1_000)
+    mark = TreeMark.new()
+    hop = root / "hop.sh"
+    hop.write_text("echo $$ >> hops\n[ -e stop ] || setsid bash hop.sh >/dev/null 2>&1 &\n", "utf-8")
+    leader = start(f"cd {root}; bash hop.sh", mark)
+    leader.wait(30)
+    assert eventually(lambda: (root / "hops").read_text("utf-8").count("\n") > 3, 30)
+
+    end_tree(leader.pid, mark, grace=0.1)
+
+    hops = (root / "hops").read_text("utf-8")
+    time.sleep(0.3)
+    try:
+        assert (root / "hops").read_text("utf-8") == hops
+    finally:
+        (root / "stop").touch()
 
 
 def test_a_leader_that_only_waits_is_not_told_and_ends_with_what_it_waits_for(root: Path) -> None:

@@ -20,6 +20,10 @@ import psutil
 _MARK_NAME = "PROCESS_TREE"
 _LOOK_AGAIN = 0.01
 _KILL_TIME = 0.5
+_LOOKS_AT_FIRST = 10
+"""Most looks before anything was found."""
+_LOOKS_IN_VAIN = 2
+"""Looks that find nothing before nothing counts as left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,29 +55,63 @@ def end_tree(leader: int | None, mark: TreeMark, *, grace: float, spares_leader:
     Returns:
         Name and id of each process that was ended, the leader left out.
     """
-    found = _members(leader, mark)
-    if not found:
+    if not _is_there(leader, mark):
         return ()
+    found = _members(leader, mark)
     ended = tuple(_name(process) for process in found if process.pid != leader)
-    for process in found:
-        if process.pid != leader or not spares_leader:
-            _send(process, signal.SIGTERM)
-        _send(process, signal.SIGCONT)
+    told: set[psutil.Process] = set()
     deadline = time.monotonic() + grace
-    while _members(leader, mark) and time.monotonic() < deadline:
+    while found:
+        for process in found:
+            if process not in told and (process.pid != leader or not spares_leader):
+                _send(process, signal.SIGTERM)
+            _send(process, signal.SIGCONT)
+        told.update(found)
+        if time.monotonic() >= deadline:
+            break
         time.sleep(_LOOK_AGAIN)
-    deadline = time.monotonic() + _KILL_TIME
-    while (left := _members(leader, mark)) and time.monotonic() < deadline:
-        for process in left:
-            _send(process, signal.SIGKILL)
-        time.sleep(_LOOK_AGAIN)
+        found = _members(leader, mark)
+    _kill(leader, mark)
     return ended
+
+
+def _is_there(leader: int | None, mark: TreeMark) -> bool:
+    """Whether anything of the tree runs, as far as several looks can tell."""
+    for _ in range(_LOOKS_AT_FIRST):
+        tied, is_certain = _look(leader, mark)
+        if tied or is_certain:
+            return tied
+    return False
+
+
+def _kill(leader: int | None, mark: TreeMark) -> None:
+    """Kills what is left, each the moment it is seen, until it is certain that nothing is left."""
+    deadline = time.monotonic() + _KILL_TIME
+    in_vain = 0
+    while in_vain < _LOOKS_IN_VAIN and time.monotonic() < deadline:
+        tied, is_certain = _look(leader, mark, kills=True)
+        for process in _members(leader, mark) if tied else ():
+            _send(process, signal.SIGKILL)
+        in_vain = in_vain + 1 if is_certain and not tied else 0
+
+
+def _look(leader: int | None, mark: TreeMark, *, kills: bool = False) -> tuple[bool, bool]:
+    """Whether anything tied to the tree was seen, and whether nothing can have slipped through: a process that starts
+    its successor and ends, again and again, is gone by the time one looks at it."""
+    listed = psutil.pids()
+    tied = False
+    for pid in reversed(listed):
+        if _is_tied(pid, leader, mark) and not _is_zombie(pid):
+            tied = True
+            if kills:
+                with suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+    return tied, all(psutil.pid_exists(pid) for pid in listed)
 
 
 def _members(leader: int | None, mark: TreeMark) -> list[psutil.Process]:
     """The live processes of the tree, the leader first if it lives."""
-    token = mark.token.encode()
-    tied = {pid for pid in psutil.pids() if _session(pid) == leader or token in _environment(pid)}
+    tied = {pid for pid in psutil.pids() if _is_tied(pid, leader, mark)}
     processes: dict[int, psutil.Process] = {}
     for pid in sorted(tied, key=lambda pid: pid != leader):
         if pid in processes:
@@ -82,6 +120,17 @@ def _members(leader: int | None, mark: TreeMark) -> list[psutil.Process]:
             processes[pid] = psutil.Process(pid)
             processes |= {child.pid: child for child in processes[pid].children(recursive=True)}
     return [process for process in processes.values() if _lives(process)]
+
+
+def _is_tied(pid: int, leader: int | None, mark: TreeMark) -> bool:
+    return _session(pid) == leader or mark.token.encode() in _environment(pid)
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False
 
 
 def _session(pid: int) -> int:
