@@ -160,7 +160,7 @@ async def test_for_ever_the_rule_and_the_file_are_shown_first(key: str, scope: G
         await asked.press("p")
         text = asked.text()
         for words in (
-            "from now on",
+            "From now on also allowed",
             "bash(git commit:*)",
             "/w/.tui-agent/config.toml",
             "/home/a/config.toml",
@@ -523,13 +523,13 @@ async def test_it_says_who_asks_for_what_and_why() -> None:
     async with asking(REQUEST, 2, 5) as asked:
         text = asked.text()
 
-    for words in ("bash needs you", "the agent asks", "why  no rule allows it", COMMAND, "2 of 5"):
+    for words in ("The agent wants to run bash", "why  no rule allows it", COMMAND, "2 of 5"):
         assert words in text
 
 
 async def test_a_sub_agent_is_named() -> None:
     async with asking(REQUEST.model_copy(update={"agent": "explorer"})) as asked:
-        assert "bash needs you · sub-agent explorer asks" in asked.text()
+        assert "Sub-agent explorer wants to run bash" in asked.text()
 
 
 async def test_why_shows_every_rule_and_hides_them_again() -> None:

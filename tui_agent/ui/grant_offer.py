@@ -84,8 +84,7 @@ class GrantOffer:
 
     def rows(self, width: int) -> list[Line]:
         """The rule, how long it holds and where, how to take it back, and what it would have answered."""
-        until = "from now on" if self.lasting else "until the program ends"
-        rows = wrapped([(f"Allowed without a question {until}:", "warning")], width)
+        rows = wrapped([(f"{'From now on' if self.lasting else 'For this session'} also allowed:", "warning")], width)
         for rule in self.rule.splitlines():
             rows.extend(exact_rows(rule, width))
         rows.extend(self._choice_rows(width))

@@ -98,8 +98,8 @@ class ApprovalFrame(Paging, ModalScreen[ApprovalDecision | ListWanted | None]):
         fit_from_the_start(self, self.app.size)
         with Vertical(id="approval-dialog") as dialog:
             tool, agent = one_line(visible(self.request.tool), 40), one_line(visible(self.request.agent), 40)
-            who = "the agent asks" if self.request.agent == "main" else f"sub-agent {agent} asks"
-            dialog.border_title = Content(f" ▲ {tool} needs you · {who} ")
+            who = "The agent" if self.request.agent == "main" else f"Sub-agent {agent}"
+            dialog.border_title = Content(f" ▲ {who} wants to run {tool} ")
             for view in (self._head, self.body, self.rule_view, self._state, self._keys):
                 view.can_focus = False
             self.reason.display = self.editor.display = self.rule_view.display = False
