@@ -276,3 +276,23 @@ async def test_a_first_call_that_never_ran_is_a_boundary_like_any_other(options:
     )
 
     assert ran.statuses[1] == "skipped_steering"
+
+
+@pytest.mark.parametrize("mode", ["before_effects", "between_calls"])
+async def test_only_the_mode_that_interrupts_breaks_off_a_call_that_runs(mode: Any) -> None:
+    doors, steering = Doors(), Steering(at_poll=1)
+    tools = [ScriptedTool("wait", doors, read_only=True, interruptible=True), ScriptedTool()]
+    async with bench_of(tools, ExecutionOptions(steering_mode=mode), get_steering=steering) as bench:
+        bench.scheduler.submit_all(calls("wait", "wait", "act"))
+        async with asyncio.TaskGroup() as group:
+            finishing = group.create_task(bench.scheduler.finish())
+            await doors.until("c0", "c1")
+            if mode == "between_calls":
+                doors.open("c0")
+            else:
+                bench.scheduler.notice_steering()
+            await settled()
+            assert steering.polls == 1
+            doors.open("c0", "c1")
+
+    assert [report.status for report in finishing.result().reports] == ["ok", "ok", "skipped_steering"]

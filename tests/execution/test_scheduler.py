@@ -560,17 +560,22 @@ async def test_a_failure_that_ends_the_run_lets_running_calls_finish_and_starts_
     async def fail(arguments: JsonObject, context: ToolContext) -> ToolResult:
         raise ValueError("broken")
 
+    async def take_its_time(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        await settled()
+        return ToolResult.of_text("cancelled" if context.cancellation.is_set() else "done")
+
     hooks = HookBus()
     hooks.on_tool_error(lambda question: FailureAnswer(continue_on_error=False))
 
     ran = await run(
-        [ScriptedTool("fail", fail), ScriptedTool()],
-        calls("fail", "act"),
-        ExecutionOptions(strategy=Sequential()),
+        [ScriptedTool("fail", fail), ScriptedTool(behaviour=take_its_time)],
+        calls("act", "fail", "act"),
+        ExecutionOptions(strategy=Batched(2)),
         hooks=hooks,
     )
 
-    assert ran.statuses == ["error", "cancelled"]
+    assert ran.statuses == ["ok", "error", "cancelled"]
+    assert ran.texts[0] == "done"
     assert ran.result.halted == "error"
 
 
