@@ -21,6 +21,8 @@ from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.sandbox import Sandbox, sandbox_problem
 from tui_agent.tools.workspace import Workspace
 
+LASTING = f"sleep 1000.{os.getpid()}"
+"""A command line that no other test has."""
 PROBLEM = sandbox_problem(Path.cwd())
 real = pytest.mark.skipif(PROBLEM is not None, reason=f"no sandbox here: {PROBLEM}")
 
@@ -251,7 +253,7 @@ async def test_a_command_that_is_ended_is_given_time_to_tidy_up(
 ) -> None:
     monkeypatch.setattr(process, "GRACE", 30.0)
 
-    result = await call_until(root / "up", bash, "trap 'echo tidy > tidy; exit 0' TERM; touch up; sleep 1000 & wait")
+    result = await call_until(root / "up", bash, f"trap 'echo tidy > tidy; exit 0' TERM; touch up; {LASTING} & wait")
 
     assert details_of(result)["cancelled"] is True
     assert (root / "tidy").exists()
@@ -267,8 +269,8 @@ async def test_a_command_that_takes_too_long_is_stopped(bash: BashTool) -> None:
 
 @real
 async def test_a_cancelled_call_leaves_no_process_and_no_stand_in(bash: BashTool, root: Path) -> None:
-    away = "(setsid env -i bash -c 'touch inner; exec sleep 1000' &)"
-    command = f"{away}; while [ ! -e inner ]; do :; done; touch up; sleep 1000"
+    away = f"(setsid env -i bash -c 'touch inner; exec {LASTING}' &)"
+    command = f"{away}; while [ ! -e inner ]; do :; done; touch up; {LASTING}"
 
     result = await call_until(root / "up", bash, command)
 
@@ -308,6 +310,6 @@ def _sleepers() -> list[int]:
                 line = (entry / "cmdline").read_bytes()
             except OSError:
                 continue
-            if line == b"sleep\x001000\x00" and lives(int(entry.name)):
+            if line.split(b"\x00")[:2] == LASTING.encode().split() and lives(int(entry.name)):
                 found.append(int(entry.name))
     return found
