@@ -106,7 +106,9 @@ async def _search_batch(
         return await _search_batch(place, batch, request, engines, cancellation, seconds)
     hits = _hits(bytes(output.data), request.mode)
     places = {name: place for place, name in enumerate(batch)}
-    found = sorted(hits.values(), key=lambda hit: places[hit.name])
+    # A file that became a directory meanwhile is searched with all that is in it: nobody asked for that.
+    asked_for = (hit for hit in hits.values() if hit.name in places)
+    found = sorted(asked_for, key=lambda hit: places[hit.name])
     text_only = await asyncio.to_thread(lambda: [hit for hit in found if _is_text_file(place, hit.name)])
     return text_only, outcome.ending == "exited"
 

@@ -81,8 +81,10 @@ def target_of(
     place = workspace.place(path, targets)
     resolved = place.path
     shown = workspace.display(resolved)
-    if path.endswith(os.sep) or os.path.isdir(resolved):
+    if os.path.isdir(resolved):
         raise ToolError(f"{shown} is a directory; name a file")
+    if path.endswith(os.sep):
+        raise ToolError(f"{printable(path)} ends in a slash, as names of directories do; name a file")
     named = Path(os.path.normpath(os.path.join(workspace.root, workspace.given(path))))
     linked = f"{printable(path)} leads through a symbolic link: the file changed is {shown}"
     return place, shown, (linked,) if named != resolved else ()

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pydantic import Field
@@ -86,6 +86,7 @@ class GrepTool(TypedTool[GrepArguments]):
         return ToolResult.of_text("\n".join([*lines, *_notes(args, found)]), details=details)
 
     async def _search(self, args: GrepArguments, context: ToolContext) -> _Found:
+        kept = _filter(args.glob)
         place, cancellation = self._workspace.place(args.path, context.targets), context.cancellation
         start = place.path
         if not os.path.lexists(start):
@@ -97,7 +98,7 @@ class GrepTool(TypedTool[GrepArguments]):
             with opened_file(start, self._workspace.display(start), place=place):
                 pass
             place, listing = Place(start.parent, place.known), FileListing((start.name,), True)
-        names = await asyncio.to_thread(_filtered, listing.names, args.glob)
+        names = await asyncio.to_thread(kept, listing.names)
         request = SearchRequest(args.pattern, args.output_mode, args.ignore_case, args.limit)
         return _Found(place, listing, await search_contents(place, names, request, ripgrep, cancellation))
 
@@ -109,13 +110,17 @@ class GrepTool(TypedTool[GrepArguments]):
         return [f"{name}:{count}" if args.output_mode == "count" else name for name, count in shown]
 
 
-def _filtered(names: Sequence[str], pattern: str) -> Sequence[str]:
-    """The names a `glob` argument keeps."""
+def _filter(pattern: str) -> Callable[[Sequence[str]], Sequence[str]]:
+    """What a `glob` argument keeps of names.
+
+    Raises:
+        ToolError: the pattern cannot be used.
+    """
     if not pattern:
-        return names
+        return lambda names: names
     wanted = GlobPattern.parse_filter(pattern.removeprefix("!"))
     without = pattern.startswith("!")
-    return [name for name in names if wanted.matches(name) != without]
+    return lambda names: [name for name in names if wanted.matches(name) != without]
 
 
 def _notes(args: GrepArguments, found: _Found) -> list[str]:

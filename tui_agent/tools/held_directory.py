@@ -27,7 +27,7 @@ _KINDS = (
     (stat.S_ISSOCK, "a socket"),
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
-    (stat.S_ISLNK, "a symbolic link that was put there just now"),
+    (stat.S_ISLNK, "a symbolic link that leads round in a circle, or was put there just now"),
 )
 
 
@@ -105,7 +105,7 @@ def names_in(path: Path, most: int) -> list[str]:
         listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=held)
         opened.callback(os.close, listed)
         entries = opened.enter_context(os.scandir(listed))
-        names += (entry.name + ("/" if entry.is_dir() else "") for entry in islice(entries, most))
+        names += (entry.name + ("/" if _is_directory(entry) else "") for entry in islice(entries, most))
     return sorted(names)
 
 
@@ -162,3 +162,11 @@ def refuse_special(status: os.stat_result, shown: str) -> None:
         return
     kind = next((words for is_kind, words in _KINDS if is_kind(status.st_mode)), "a special file")
     raise ToolError(f"{shown} is {kind}, not a regular file; it was not opened")
+
+
+def _is_directory(entry: "os.DirEntry[str]") -> bool:
+    """Whether it is, or leads to, a directory; a link that leads round in a circle does not."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False

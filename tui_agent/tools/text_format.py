@@ -16,6 +16,7 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _UNPRINTABLE = re.compile("[\x00\ud800-\udfff]")
+_MISLEADING = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,11 @@ def printable(text: str) -> str:
     return _UNPRINTABLE.sub(_escaped, text) if not text.isascii() or "\0" in text else text
 
 
+def printable_name(name: str) -> str:
+    """A file name on one line, in the order it is stored in: what would break or reorder the line is an escape."""
+    return _MISLEADING.sub(_escaped, name)
+
+
 def uses_crlf(text: str) -> bool:
     """Whether most lines of `text` end in CR LF."""
     crlf = text.count("\r\n")
@@ -98,6 +104,6 @@ def uses_crlf(text: str) -> bool:
 
 def _escaped(match: re.Match[str]) -> str:
     code = ord(match.group())
-    if code == 0:
-        return "\\x00"
+    if code < 0x100:
+        return f"\\x{code:02x}"
     return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\u{code:04x}"

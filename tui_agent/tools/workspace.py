@@ -12,7 +12,7 @@ from tui_agent.protocol.tool import JudgedTarget
 
 from .file_versions import FileVersions
 from .held_directory import Place
-from .text_format import printable
+from .text_format import printable_name
 
 
 class Workspace:
@@ -49,7 +49,7 @@ class Workspace:
     def display(self, path: Path) -> str:
         """A resolved path for texts: relative to the root where it is below, else absolute."""
         shown = path.relative_to(self.root) if self.contains(path) else path
-        return printable(str(shown))
+        return printable_name(str(shown))
 
     def alone_with(self, path: Path) -> asyncio.Lock:
         """A lock that calls changing `path` hold, so that two of them never work from the same old content."""

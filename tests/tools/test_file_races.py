@@ -1,0 +1,14 @@
+"""Nothing outside and nothing protected is touched or shown, however the workspace changes under the tools."""
+
+from pathlib import Path
+
+import pytest
+
+from .file_races import RaceGround
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_what_is_outside_or_protected_stays_untouched_and_unseen(tmp_path: Path, seed: int) -> None:
+    ground = RaceGround(tmp_path, seed)
+
+    assert await ground.play(messages=6) == []

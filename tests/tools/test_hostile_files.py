@@ -1,0 +1,116 @@
+"""Files as somebody hostile would leave them: no call hangs, none follows, and each says what is the matter."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.tool import JudgedTarget, ToolContext
+from tui_agent.tools.edit_tool import EditTool
+from tui_agent.tools.glob_tool import GlobTool
+from tui_agent.tools.grep_tool import GrepTool
+from tui_agent.tools.read_tool import ReadTool
+from tui_agent.tools.workspace import Workspace
+from tui_agent.tools.write_tool import WriteTool
+
+from .calls import call
+
+TOOLS = (
+    (ReadTool, {}),
+    (WriteTool, {"content": "new"}),
+    (EditTool, {"old_string": "old", "new_string": "new"}),
+)
+
+
+async def error_of(tool: Any, path: str, arguments: dict[str, str]) -> str:
+    with pytest.raises(ToolError) as caught:
+        await call(tool, path=path, **arguments)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("kind", "arguments"), TOOLS)
+async def test_links_in_a_circle_are_named(
+    workspace: Workspace, root: Path, kind: Any, arguments: dict[str, str]
+) -> None:
+    (root / "one").symlink_to("two")
+    (root / "two").symlink_to("one")
+
+    assert "leads round in a circle" in await error_of(kind(workspace), "one", arguments)
+
+
+async def test_a_directory_with_links_in_a_circle_can_still_be_listed(workspace: Workspace, root: Path) -> None:
+    (root / "self").symlink_to("self")
+    (root / "a").touch()
+
+    assert "it holds: a, self " in await error_of(ReadTool(workspace), ".", {})
+
+
+@pytest.mark.parametrize(("kind", "arguments"), TOOLS[1:])
+async def test_a_file_named_like_a_directory_is_not_said_to_be_one(
+    workspace: Workspace, root: Path, kind: Any, arguments: dict[str, str]
+) -> None:
+    (root / "a").write_text("old")
+
+    assert "a/ ends in a slash" in await error_of(kind(workspace), "a/", arguments)
+
+
+async def test_a_name_cannot_look_like_two_lines_or_read_backwards(workspace: Workspace, root: Path) -> None:
+    for name in ("x\nfake.py:1:old", "\u202egnp.exe", "\x1b[31m"):
+        (root / name).write_text("old")
+
+    found, listed = await call(GrepTool(workspace), pattern="old"), await call(GlobTool(workspace), pattern="*")
+
+    assert found.text.splitlines() == ["\\x1b[31m:1:old", "x\\x0afake.py:1:old:1:old", "\\u202egnp.exe:1:old"]
+    assert listed.text.splitlines() == ["\\x1b[31m", "x\\x0afake.py:1:old", "\\u202egnp.exe"]
+
+
+async def test_a_pattern_that_cannot_be_used_costs_no_search(workspace: Workspace, root: Path) -> None:
+    with pytest.raises(ToolError, match="cannot climb"):
+        await call(GrepTool(workspace), pattern="x", path="gone", glob="../**")
+
+
+@pytest.mark.parametrize(("kind", "arguments"), TOOLS)
+async def test_what_was_judged_is_opened_and_no_link_put_there_since(
+    workspace: Workspace, root: Path, tmp_path: Path, kind: Any, arguments: dict[str, str]
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "a").write_text("old secret")
+    (root / "d").symlink_to(tmp_path / "outside")
+    judged = ToolContext("1", "tool", targets=(JudgedTarget(str(root / "d" / "a")),))
+
+    with pytest.raises(ToolError, match="a part of the path is a file or a link"):
+        await kind(workspace).execute({"path": "d/a", **arguments}, judged)
+
+    assert (tmp_path / "outside" / "a").read_text() == "old secret"
+
+
+@pytest.mark.parametrize("kind", [GlobTool, GrepTool])
+async def test_a_search_does_not_begin_behind_a_link_put_there_since(
+    workspace: Workspace, root: Path, tmp_path: Path, kind: Any
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "a").write_text("secret")
+    (root / "d").symlink_to(tmp_path / "outside")
+    judged = ToolContext("1", "tool", targets=(JudgedTarget(str(root / "d")),))
+
+    with pytest.raises(ToolError, match="a part of the path is a file or a link"):
+        await kind(workspace).execute({"path": "d", "pattern": "*" if kind is GlobTool else "secret"}, judged)
+
+
+@pytest.mark.parametrize(("kind", "arguments"), TOOLS)
+@pytest.mark.parametrize("replaced", ["file", "directory"])
+async def test_what_was_shown_is_opened_or_nothing(
+    workspace: Workspace, root: Path, kind: Any, arguments: dict[str, str], replaced: str
+) -> None:
+    (root / "d").mkdir()
+    path = root / "d" / "a"
+    path.write_text("old")
+    shown = path if replaced == "file" else path.parent
+    judged = JudgedTarget(str(path), ((str(shown), os.stat(shown).st_dev, os.stat(shown).st_ino + 1),))
+
+    with pytest.raises(ToolError, match="was replaced since this call was allowed; nothing was done"):
+        await kind(workspace).execute({"path": "d/a", **arguments}, ToolContext("1", "tool", targets=(judged,)))
+
+    assert path.read_text() == "old"
