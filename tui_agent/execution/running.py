@@ -142,7 +142,8 @@ def _context(engine: Engine, state: CallState, execution: ToolExecution) -> Tool
 
 def _note_own_files(engine: Engine, state: CallState) -> None:
     """Notes which files this call put where it wrote, so that nobody is asked again because of them."""
-    accesses = state.accesses()
+    # Paths are looked up on the disk: only for calls that may have changed something, and where somebody asks.
+    accesses = None if state.read_only or engine.policy is None else state.accesses()
     for path in accesses.writes if accesses else ():
         found = identity_of(str(path))
         if found is not None:
