@@ -1,0 +1,23 @@
+"""`docs/settings.md` names every setting, and says truly when a change of it holds."""
+
+from pathlib import Path
+
+from tui_agent.cli.assembly import ONLY_AT_START
+from tui_agent.settings import NEVER_FROM_PROJECT, key_names
+
+PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
+
+
+def rows() -> dict[str, str]:
+    """The rows of the page's table by the settings they are about."""
+    lines = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| `")]
+    return {name.strip(" `"): line for line in lines for name in line.split("|")[1].split(",")}
+
+
+def test_every_setting_is_there() -> None:
+    assert set(rows()) == set(key_names())
+
+
+def test_what_waits_for_the_next_start_and_what_no_project_sets_is_said() -> None:
+    assert {name for name, row in rows().items() if "from the next start" in row} == set(ONLY_AT_START)
+    assert {name for name, row in rows().items() if "Never from a project" in row} == set(NEVER_FROM_PROJECT)
