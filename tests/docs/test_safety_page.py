@@ -14,6 +14,28 @@ PAGE = ROOT / "docs" / "safety.md"
 
 ROW = re.compile(r"^\| (\w+) \| `(\w+) (.+)` \| (\w+) \| (\w+) \|$", re.MULTILINE)
 
+PROMISE = re.compile(r"^\| (\d+) \| [^|]+ \| [^|]+ \| ([^|]+) \|$", re.MULTILINE)
+
+
+def named_by_promise() -> dict[int, list[str]]:
+    """The tests that the page names for each promise."""
+    found = PROMISE.findall(PAGE.read_text("utf-8"))
+    return {int(number): re.findall(r"`([^`]+)`", tests) for number, tests in found}
+
+
+def test_each_promise_names_the_tests_that_hold_it() -> None:
+    named = named_by_promise()
+
+    assert list(named) == list(range(1, 18))
+    assert [number for number, tests in named.items() if not tests] == []
+
+
+@pytest.mark.parametrize("test", sorted({test for tests in named_by_promise().values() for test in tests}))
+def test_a_test_that_the_page_names_is_there(test: str) -> None:
+    path, name = test.split("::")
+
+    assert re.search(rf"^(?:async )?def {name}\(", (ROOT / path).read_text("utf-8"), re.MULTILINE)
+
 
 def decisions() -> list[tuple[str, str, str, str, str]]:
     """The rows of the page's table of decisions: mode, tool, what about, decision, source."""
