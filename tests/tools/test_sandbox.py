@@ -145,7 +145,7 @@ async def test_a_call_says_that_it_runs_in_the_sandbox(bash: BashTool) -> None:
     assert preview is not None
     assert preview.text == "make"
     assert preview.note == "runs in the sandbox: no network, and only the working directory can be written"
-    assert bash.summarise({"command": "make"}) == "sandbox: make"
+    assert bash.summarise({"command": "make"}) == "box: make"
     assert "no network" in bash.spec.description
 
 

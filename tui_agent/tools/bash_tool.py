@@ -77,7 +77,7 @@ class BashTool(TypedTool[BashArguments]):
         return args.timeout
 
     def call_summary(self, args: BashArguments) -> str:
-        return args.command if self._sandbox is None else f"sandbox: {args.command}"
+        return args.command if self._sandbox is None else f"box: {args.command}"
 
     async def call_preview(self, args: BashArguments) -> Preview:
         return Preview(kind="command", text=args.command, note=self._sandbox.words if self._sandbox else "")

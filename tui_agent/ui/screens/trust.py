@@ -121,6 +121,7 @@ class TrustScreen(Paging, Screen[TrustChoice | None]):
         for answer in (command(name) for name in offered):
             # Dim as long as it does not count; the answer no counts before everything was read.
             counts = self._guard.armed and (answer.id == "trust.refuse" or self._body.read_to_end)
-            keys += [(answer.key_text, "key" if counts else "muted"), (f" {answer.text}   ", "" if counts else "muted")]
+            text = answer.text if self._matter.has_allow_rules or answer.id == "trust.refuse" else "yes"
+            keys += [(answer.key_text, "key" if counts else "muted"), (f" {text}   ", "" if counts else "muted")]
         more = "" if self._body.read_to_end else f"{self._body.rows_below} lines more: {hint('trust.page_down')}"
         return [Line(clipped(keys, width)), plain_line(more, "warning")]
