@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import is_web_address
@@ -13,8 +14,8 @@ class Credentials:
 
     api_key: str | None = field(default=None, repr=False)
     auth_token: str | None = field(default=None, repr=False)
-    base_url: str | None = None
-    """Endpoint; None is the API's own."""
+    base_url: str | None = field(default=None, repr=False)
+    """Endpoint; None is the API's own. It may hold a secret, too."""
 
     @classmethod
     def of_environment(cls, environment: Mapping[str, str], base_url: str | None) -> "Credentials":
@@ -27,7 +28,8 @@ class Credentials:
         token = None if key else environment.get("ANTHROPIC_AUTH_TOKEN") or None
         endpoint = base_url or environment.get("ANTHROPIC_BASE_URL") or None
         if endpoint is not None and not is_web_address(endpoint):
-            raise ConfigurationError(f"ANTHROPIC_BASE_URL: {endpoint!r} is no address such as https://host/path")
+            # Not shown: it may be the key, put into the wrong variable.
+            raise ConfigurationError("ANTHROPIC_BASE_URL holds no address such as https://host/path")
         return cls(key, token, endpoint)
 
     @property
@@ -36,8 +38,16 @@ class Credentials:
         return bool(self.api_key or self.auth_token or self.base_url)
 
     @property
+    def host(self) -> str:
+        """The endpoint without what may be a secret in it: user name, password, path, query."""
+        if self.base_url is None:
+            return "the API's own"
+        parts = urlsplit(self.base_url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+
+    @property
     def words(self) -> str:
         """Where the key comes from, without the key."""
         if self.api_key:
             return "ANTHROPIC_API_KEY is set"
-        return "ANTHROPIC_AUTH_TOKEN is set" if self.auth_token else f"none, and {self.base_url} may need none"
+        return "ANTHROPIC_AUTH_TOKEN is set" if self.auth_token else f"none, and {self.host} may need none"

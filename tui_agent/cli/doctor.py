@@ -17,7 +17,7 @@ from tui_agent.settings import LoadedSettings, Locations, Settings, load_setting
 from tui_agent.tools import sandbox_problem
 
 from .credentials import Credentials
-from .project_trust import trust_for
+from .project_trust import state_of, trust_for
 
 _SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
 
@@ -57,6 +57,8 @@ def examine(directory: Path) -> Iterator[Finding]:
     else:
         yield Finding("settings", "ok", ", ".join(str(file) for file in loaded.files) or "defaults, no file")
         yield from (Finding("settings", "note", words) for words in (*loaded.unknown_variables, *loaded.ignored))
+    left_out = state_of(directory, locations).left_out
+    yield from (Finding("trust", "note", words) for words in left_out)
     yield _terminal()
     yield from _model(loaded)
     yield _program("bash", "bad", "commands cannot run without it")
@@ -84,7 +86,7 @@ def _model(loaded: LoadedSettings) -> Iterator[Finding]:
         yield Finding("key", "ok", credentials.words)
     else:
         yield Finding("key", "bad", "ANTHROPIC_API_KEY is not set, and no other endpoint is configured")
-    yield Finding("endpoint", "ok", credentials.base_url or "the API's own")
+    yield Finding("endpoint", "ok", credentials.host)
     yield Finding("model", "ok", loaded.settings.model)
 
 
