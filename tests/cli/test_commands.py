@@ -116,6 +116,16 @@ def test_the_doctor_finds_a_broken_setting(user_file: Path, tmp_path: Path) -> N
     assert "did you mean" in findings["settings"].words
 
 
+def test_the_doctor_names_what_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TUI_AGENT_MODLE", "x")
+    (tmp_path / "AGENTS.md").write_text("be kind", "utf-8")
+
+    notes = {finding.what: finding.words for finding in examine(tmp_path) if finding.state == "note"}
+
+    assert "did you mean TUI_AGENT_MODEL?" in notes["settings"]
+    assert "AGENTS.md not read" in notes["trust"]
+
+
 def test_the_doctor_accepts_an_endpoint_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:11434")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-secret")

@@ -202,12 +202,13 @@ async def test_our_own_files_are_hidden_but_kept_output_is_not(bash: BashTool, o
 @real
 async def test_there_is_no_network_and_no_socket_of_others(bash: BashTool, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as local:
-        local.bind("\0tui-agent-test-socket")
+        name = f"tui-agent-test-{os.getpid()}"
+        local.bind(f"\0{name}")
         local.listen()
         port = server.getsockname()[1]
         command = f"""python3 - <<'END'
 import socket
-for family, place in ((socket.AF_INET, ("127.0.0.1", {port})), (socket.AF_UNIX, "\\0tui-agent-test-socket")):
+for family, place in ((socket.AF_INET, ("127.0.0.1", {port})), (socket.AF_UNIX, "\\0{name}")):
     try:
         socket.socket(family).connect(place)
     except OSError as error:
