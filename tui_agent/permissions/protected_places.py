@@ -9,6 +9,7 @@ import unicodedata
 from functools import lru_cache
 
 from .path_resolution import is_within, resolve
+from .plain_file import plain_content
 
 PROTECTED_NAMES = {
     ".git": "version control data",
@@ -117,8 +118,8 @@ def _pointed_at(directory: str) -> list[str]:
 
 def _first_line(path: str) -> str:
     try:
-        with open(path, "rb") as file:
-            return file.readline(_POINTER_BYTES).decode("utf-8", "surrogateescape").strip()
+        first, _, _ = plain_content(path).partition(b"\n")
+        return first[:_POINTER_BYTES].decode("utf-8", "surrogateescape").strip()
     except OSError:
         return ""
 

@@ -9,6 +9,7 @@ import os
 import re
 from functools import lru_cache
 
+from .plain_file import plain_content
 from .protected_places import git_directories
 
 MAX_NESTED = 100
@@ -86,8 +87,7 @@ def _in_file(path: str, *, is_linked: bool, is_protected: bool) -> str | None:
 @lru_cache(maxsize=256)
 def _in_version(path: str, changed: int, size: int, inode: int, is_linked: bool, is_protected: bool) -> str | None:
     """The first setting of a file that starts a program; the file as it was at one time."""
-    with open(path, encoding="utf-8", errors="surrogateescape") as file:
-        text = file.read()
+    text = plain_content(path).decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
     section, name = "", ""
     for line in text.replace("\\\n", "").split("\n"):
         rest = line
@@ -133,16 +133,17 @@ def _nested(place: str) -> tuple[str, ...] | None:
         if any(name.startswith("sharedindex.") for name in os.listdir(place)):
             return None
         return _nested_in_version(index, status.st_mtime_ns, status.st_size, status.st_ino)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return ()
+    except OSError:
+        return None
 
 
 @lru_cache(maxsize=64)
 def _nested_in_version(index: str, changed: int, size: int, inode: int) -> tuple[str, ...] | None:
     if size > MAX_INDEX_BYTES:
         return None
-    with open(index, "rb") as file:
-        data = file.read()
+    data = plain_content(index, MAX_INDEX_BYTES)
     places = [match.start() for match in re.finditer(re.escape(_NESTED_MODE), data)]
     if not places:
         return ()
