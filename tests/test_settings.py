@@ -69,6 +69,8 @@ def test_rules_of_all_layers_are_kept_with_their_lines(locations: Locations) -> 
         ('[permissions]\nmode = "aks"', ":2: `permissions.mode`"),
         ("max_steps = 0", ":1: `max_steps`"),
         ('strategy = "batched:0"', ":1: `strategy`"),
+        ('[[hooks]]\non = "before_tol"\ncommand = "true"', ":1: `hooks.0.on`"),
+        ('[[hooks]]\non = "before_tool"\ncommand = "true"\ntimeout = 0', ":1: `hooks.0.timeout`"),
         ("model = ", "not valid TOML"),
     ],
 )

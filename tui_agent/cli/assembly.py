@@ -12,7 +12,17 @@ from tui_agent import __version__
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentTool, Budget
 from tui_agent.agent.system_prompt import DEFAULT_SYSTEM
 from tui_agent.context import ContextLayer
-from tui_agent.execution import ApprovalGate, Auto, Batched, ExecutionOptions, Parallel, Sequential, Strategy
+from tui_agent.execution import (
+    ApprovalGate,
+    Auto,
+    Batched,
+    ExecutionOptions,
+    HookBus,
+    Parallel,
+    ProcessHook,
+    Sequential,
+    Strategy,
+)
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import ConfigurationError
@@ -21,6 +31,7 @@ from tui_agent.protocol.messages import Usage
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
 from tui_agent.session import Recorder, SessionStore, StoredSession
 from tui_agent.settings import LoadedSettings, Locations, RuleSetting, Settings, load_settings
+from tui_agent.tools.child_environment import child_environment
 
 from .credentials import Credentials
 from .launch_options import LaunchOptions
@@ -30,7 +41,7 @@ from .rules_and_tools import built_in_tools, parse_rules, policy_of, sandbox_of
 DEMO_LABEL = "scripted demo, not a language model"
 HEADLESS_MAX_STEPS = 16
 """Steps of a run without a screen, where nothing else is set (C35)."""
-ONLY_AT_START = ("base_url", "sandbox", "sandbox_network", "permissions.rule_resolution", "ui.reduced_motion")
+ONLY_AT_START = ("base_url", "hooks", "sandbox", "sandbox_network", "permissions.rule_resolution", "ui.reduced_motion")
 """Settings that are not changed while the agent works."""
 APPENDED_LAYER = "user.append"
 APPENDED_PRIORITY = 20
@@ -130,6 +141,7 @@ async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = F
                 bus=bus,
                 policy=policy,
                 gate=gate,
+                hooks=_hooks(loaded.settings, options.cwd),
                 options=_execution(loaded.settings, archive),
                 history=session.messages if left is None else left.messages,
                 open_calls=() if left is None else left.calls,
@@ -184,6 +196,16 @@ def strategy_of(name: str) -> Strategy:
             return Batched(int(size))
         case _:
             return Auto()
+
+
+def _hooks(settings: Settings, working_dir: Path) -> HookBus:
+    """The commands that are asked about calls; they are told no secrets."""
+    hooks = HookBus()
+    environment = child_environment(os.environ)
+    for hook in settings.hooks:
+        command = ProcessHook(hook.command, working_dir, environment, hook.timeout, hook.strict)
+        command.add_to(hooks, hook.on)
+    return hooks
 
 
 async def _provider(

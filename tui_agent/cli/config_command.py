@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import click
+from pydantic_core import to_jsonable_python
 
 from tui_agent.settings import LoadedSettings, Locations, key_names, load_settings, value_of
 
@@ -23,7 +24,9 @@ def config() -> None:
 def show(as_json: bool) -> None:
     """Shows the merged settings with the layer each value came from."""
     loaded = _load()
-    rows = {key: _plain(value_of(loaded.settings, key)) for key in key_names() if key != "permissions.rules"}
+    rows = {
+        key: to_jsonable_python(value_of(loaded.settings, key)) for key in key_names() if key != "permissions.rules"
+    }
     rules = [{"rule": [rule.verdict, rule.text], "origin": rule.origin} for rule in loaded.rules]
     if as_json:
         origins = {key: loaded.origins.get(key, "default") for key in rows}
@@ -67,7 +70,3 @@ def _load() -> LoadedSettings:
     parse_rules(loaded.rules)
     left_out = state_of(Path.cwd(), locations).left_out
     return replace(loaded, ignored=(*loaded.unknown_variables, *loaded.ignored, *left_out))
-
-
-def _plain(value: object) -> object:
-    return value if isinstance(value, str | int | float | bool | None) else str(value)
