@@ -65,7 +65,7 @@ def test_an_endpoint_of_the_environment_that_is_no_address_is_named(
     code, _, error = run(capsys, "-p", "hello")
 
     assert code == 2
-    assert "ANTHROPIC_BASE_URL: 'localhost:8080'" in error
+    assert "ANTHROPIC_BASE_URL holds no address such as https://host/path" in error
 
 
 def test_in_a_directory_that_is_gone_it_says_so(

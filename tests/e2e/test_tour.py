@@ -51,11 +51,8 @@ def test_the_tour_fits_into_a_small_window(desk: Desk) -> None:
     with desk.app("--demo", size=NARROW, variables={"SAMPLE_TEST_SECONDS": "0.01"}) as app:
         app.ready()
         app.say("fix the failing test")
-        app.wait_for_question("edit")
-        app.wait_for("space reads on; yes counts once you saw the end")
-        app.press(" ")
-        app.wait_for(RIGHT)
-        app.wait_until_gone("space reads on")
+        assert RIGHT in app.wait_for_question("edit")
+        assert "more row" not in app.screen.text
         app.press("y")
         app.wait_for("All 8 tests pass.")
         app.wait_for("─ tools  6 done · 1 failed")

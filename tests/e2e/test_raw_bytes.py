@@ -1,0 +1,71 @@
+"""What reaches the terminal, byte by byte, while everything around the program is hostile (safety promise 17)."""
+
+import pytest
+
+from tests.e2e.desk import Desk
+from tests.e2e.script import bodies_of, call, calls, says
+from tests.support.server_process import ServerProcess
+
+EVIL = "[red]x[/] \x1b]52;c;ZXZpbA==\x07\x1b]8;;http://evil\x1b\\y\x1b]0;evil\x07\x9d2;evil\x9c\x1b[6n\x1bPevil\x1b\\\u202ez\u200b\x9b5m"
+ACTING = ("\x1b]52", "\x1b]8;", "\x1b]0;", "\x1b]2;", "\x1bP", "\x1b[6n", "\x9d", "\x9b", "\x9c", "\u202e", "\u200b")
+
+
+@pytest.fixture
+def hostile_desk(desk: Desk) -> Desk:
+    """A folder whose branch and whose files have names that give orders."""
+    git = desk.work / ".git"
+    git.mkdir()
+    (git / "HEAD").write_text(f"ref: refs/heads/{EVIL}\n", "utf-8")
+    desk.file(EVIL.replace("/", "-"), EVIL)
+    desk.file("evil.txt", f"{EVIL}\n{EVIL}\n")
+    return desk
+
+
+def acting_in(raw: bytes) -> list[str]:
+    """The orders that reached the terminal."""
+    return [order for order in ACTING if order.encode() in raw]
+
+
+def test_nothing_that_is_told_or_read_gives_the_terminal_orders(hostile_desk: Desk) -> None:
+    desk = hostile_desk
+    looks = calls(
+        call("read", path="evil.txt"), call("glob", pattern="*"), call("bash", command=f"echo '{EVIL}' | cat")
+    )
+    changes = calls(call("edit", path="evil.txt", old_string=EVIL, new_string=f"{EVIL}!", replace_all=True))
+    script = [looks, changes, says(f"{EVIL}\n\n```\n{EVIL}\n```\n\n| {EVIL} |\n|--|\nAll told.")]
+    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+        app.ready()
+        app.say("look")
+        app.wait_for_question("bash")
+        app.press("y")
+        app.wait_for_question("edit")
+        app.press("w")
+        app.wait_for("every rule and check")
+        app.press("w")
+        app.wait_until_gone("every rule and check")
+        app.wait_until_armed("n no")
+        app.press("n")
+        app.wait_for_words("All told.")
+        bodies_of(server)
+        app.press("ctrl+q")
+        assert app.wait_for_end() == 0
+
+    assert acting_in(bytes(app.raw)) == []
+
+
+def test_a_session_with_a_hostile_title_is_listed_and_chosen_safely(desk: Desk) -> None:
+    with ServerProcess([says(EVIL)], desk.root) as server:
+        assert desk.run("-p", EVIL, variables=server.environment).returncode == 0
+    listed = desk.run("sessions", "list")
+    assert acting_in(listed.stdout.encode()) == []
+
+    with ServerProcess([], desk.root) as server, desk.app_on(server, "--resume") as app:
+        app.wait_for("Go on with which session?")
+        app.press("enter")
+        app.ready()
+        app.press("up")
+        app.wait_for(lambda screen: app.draft.startswith("[red]x"))
+        app.press("ctrl+q")
+        assert app.wait_for_end() == 0
+
+    assert acting_in(bytes(app.raw)) == []
