@@ -111,6 +111,41 @@ def test_s_shows_the_rule_first_and_then_does_not_ask_again(desk: Desk) -> None:
     assert len(asked_for) == 1
 
 
+def test_p_stores_the_rule_in_the_file_that_was_shown(desk: Desk) -> None:
+    again = call("edit", path="list.txt", old_string="three", new_string="3")
+    with asked(desk, changing(calls(again), says("Both changed."))) as (app, server):
+        app.press("p")
+        app.wait_for_all("From now on also allowed:", "edit(/list.txt)", "every project")
+        app.wait_until_armed("u yes, in every project")
+        app.press("u")
+        app.wait_for_words("From now on allowed: edit(/list.txt). To take it back, delete that from")
+        app.wait_for_words("Both changed.")
+        bodies_of(server)
+        app.quit()
+
+    kept = desk.home / ".config/tui-agent/config.toml"
+    assert '["allow", "edit(/list.txt)"]' in kept.read_text("utf-8")
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert text_of(desk) == "one\n2\n3\n"
+
+
+def test_e_changes_the_call_before_it_runs(desk: Desk) -> None:
+    script = [calls(call("bash", command="touch a")), says("Touched.")]
+    with asked(desk, script, tool="bash") as (app, server):
+        app.press("e")
+        app.wait_for("ctrl+s allow this")
+        app.type("b")
+        app.wait_for("touch ab")
+        app.press("ctrl+s")
+        app.wait_for_words("Touched.")
+        (*_, (text, _)) = results_in(bodies_of(server)[1])
+        app.quit()
+
+    assert "The user changed the arguments before approving: command" in text
+    assert (desk.work / "ab").exists()
+    assert not (desk.work / "a").exists()
+
+
 def test_the_way_back_from_s_stores_no_rule(desk: Desk) -> None:
     again = call("edit", path="list.txt", old_string="three", new_string="3")
     with asked(desk, changing(calls(again), says("One changed."))) as (app, server):

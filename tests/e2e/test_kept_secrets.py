@@ -1,0 +1,53 @@
+"""The key is nowhere but in memory and in the requests: not on the screen, in files, in children (safety promise 9)."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.desk import Desk
+from tests.e2e.script import call, calls, fails, says
+from tests.support.server_process import ServerProcess
+
+
+def secrets_in(home: Path, canary: str) -> list[str]:
+    """Files of ours that hold the key, or that others may read."""
+    found: list[str] = []
+    for path in home.rglob("*"):
+        ours = "tui-agent" in path.relative_to(home).parts
+        if path.is_file() and canary.encode() in path.read_bytes():
+            found.append(f"{path} holds the key")
+        if ours and path.stat().st_mode & 0o077:
+            found.append(f"{path} is open to others")
+    return found
+
+
+@pytest.fixture
+def open_umask() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("open_umask")
+def test_the_key_is_nowhere_on_the_screen_in_files_and_in_children(desk: Desk) -> None:
+    script = [calls(call("bash", command="env")), says("Seen."), fails(401, "authentication_error")]
+    with ServerProcess(script, desk.root) as server:
+        canary = server.environment["ANTHROPIC_AUTH_TOKEN"]
+        variables = {**server.environment, "MY_SECRET": canary, "OTHER_TOKEN": canary}
+        with desk.app("--verbose", "--permission-mode", "allow", variables=variables) as app:
+            app.ready()
+            app.say("show")
+            app.wait_for_words("Seen.")
+            app.say("again")
+            app.wait_for_words("did not accept the key")
+            bodies = str([request["body"] for request in server.requests])
+            app.press("ctrl+q")
+            assert app.wait_for_end() == 0
+
+    assert "PATH=" in bodies, "the command did show its environment to the model"
+    assert canary not in bodies
+    assert canary.encode() not in bytes(app.raw)
+    assert any(desk.home.rglob("*.jsonl"))
+    assert secrets_in(desk.home, canary) == []
