@@ -56,6 +56,8 @@ class EarlyExecutions:
 
     def claim(self, name: str, arguments: JsonObject) -> ToolExecution | None:
         """Hands over what was begun for a call of this name with the same canonical arguments, oldest first."""
+        if not self._unowned:
+            return None
         wanted = call_digest(name, arguments)
         for execution in self._unowned:
             if call_digest(execution.tool.name, execution.asked) == wanted:
