@@ -1,4 +1,5 @@
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -269,6 +270,26 @@ def test_a_second_barrier_by_change_keeps_what_still_waits_in_order() -> None:
     assert free(places) == [2]
     order.leave(places[2])
     assert free(places) == [3]
+
+
+@pytest.mark.parametrize(("first", "later"), [(read, write), (write, write), (write, read)])
+def test_what_outlives_a_barrier_made_by_a_change_still_goes_before_what_conflicts_with_it(
+    first: Callable[[str], FakeCall], later: Callable[[str], FakeCall]
+) -> None:
+    changed = write("/x")
+    order, places = ordered(first("/a"), changed, later("/a"), read("/b"), settle=False)
+    order.settle(places[0])
+    order.settle(places[1])
+    assert free(places) == [0, 1]
+
+    changed.paths = None
+    order.change(places[1])
+    order.settle(places[2])
+    order.settle(places[3])
+    order.leave(places[1])
+
+    assert order.blockers(places[2]) == (0,)
+    assert free(places) == [0, 3]
 
 
 some_calls = st.builds(

@@ -1,6 +1,9 @@
 import asyncio
 
-from tests.execution.kit import Steering
+import pytest
+
+from tests.execution.bench import bench_of
+from tests.execution.kit import Doors, FakePolicy, ScriptedTool, Steering, calls
 from tests.execution.stage_kit import Stand
 from tui_agent.execution import ExecutionOptions
 from tui_agent.execution.boundaries import Boundaries
@@ -88,3 +91,23 @@ async def test_a_call_that_cannot_run_stands_in_nobodys_way() -> None:
     keeper_of([stand])
 
     assert stand.state.place is None
+
+
+@pytest.mark.parametrize("what", ["group", "slot"])
+async def test_a_call_that_waited_is_judged_by_the_rules_of_the_moment_it_would_begin(what: str) -> None:
+    doors, policy = Doors(), FakePolicy()
+    first = ScriptedTool("first", doors, read_only=what == "slot")
+    second = ScriptedTool("second", read_only=True)
+    options = ExecutionOptions(max_concurrency=1 if what == "slot" else 2)
+    async with bench_of([first, second], options, policy=policy) as bench:
+        bench.scheduler.submit_all(calls("first", "second"))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(bench.scheduler.finish())
+            await bench.until(ToolBlockedOn)
+            await doors.until("c0")
+            policy.verdicts["second"] = "deny"
+            doors.open("c0")
+
+        assert [event.what for event in bench.events(ToolBlockedOn)] == [what]
+        assert bench.ended() == {"c0": "ok", "c1": "denied_policy"}
+    assert second.calls == []
