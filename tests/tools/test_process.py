@@ -196,8 +196,8 @@ async def test_a_task_cancelled_while_it_starts_leaves_nothing(root: Path) -> No
                 continue
         return found
 
-    assert await asyncio.to_thread(eventually, lambda: not left(), 3)
-    assert await asyncio.to_thread(eventually, lambda: len(os.listdir("/proc/self/fd")) <= before, 3)
+    assert await asyncio.to_thread(eventually, lambda: not left(), 30)
+    assert await asyncio.to_thread(eventually, lambda: len(os.listdir("/proc/self/fd")) <= before, 30)
 
 
 async def test_a_sink_that_has_enough_ends_the_program(root: Path) -> None:

@@ -161,3 +161,15 @@ def test_other_systems_are_asked_through_psutil(monkeypatch: pytest.MonkeyPatch)
     assert eventually(lambda: mark.token.encode() in process_tree._environment(leader.pid))  # pyright: ignore[reportPrivateUsage]
     end_tree(leader.pid, mark, grace=0.3)
     leader.wait(5)
+
+
+def test_a_process_that_changes_its_program_again_and_again_always_shows_its_mark() -> None:
+    mark = TreeMark.new()
+    hop = 'exec "$0" -c "$1" "$0" "$1"'
+    leader = subprocess.Popen(["/bin/sh", "-c", hop, "/bin/sh", hop], env=mark.put_into({}), start_new_session=True)
+    try:
+        for _ in range(3000):
+            assert mark.token.encode() in process_tree._environment(leader.pid)  # pyright: ignore[reportPrivateUsage]
+    finally:
+        leader.kill()
+        leader.wait()

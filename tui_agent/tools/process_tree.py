@@ -24,6 +24,10 @@ _LOOKS_AT_FIRST = 10
 """Most looks before anything was found."""
 _LOOKS_IN_VAIN = 2
 """Looks that find nothing before nothing counts as left."""
+_EXEC_TIME = 0.2
+"""Most seconds to wait for a process that is just changing its program."""
+_CHANGING = (True, "0")
+"""What `_memory` says of such a process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +148,29 @@ def _environment(pid: int) -> bytes:
     """The environment a process began with; empty where we may not look."""
     try:
         if sys.platform == "linux":
-            return Path(f"/proc/{pid}/environ").read_bytes()
+            return _environment_in_proc(Path(f"/proc/{pid}"))
         return "\0".join(psutil.Process(pid).environ().values()).encode("utf-8", "replace")
     except (OSError, psutil.Error):
         return b""
+
+
+def _environment_in_proc(process: Path) -> bytes:
+    """While a process changes its program it has no environment for a moment, and would pass for a stranger."""
+    content = (process / "environ").read_bytes()
+    deadline = time.monotonic() + _EXEC_TIME
+    while not content and time.monotonic() < deadline:
+        before = _memory(process)
+        content = (process / "environ").read_bytes()
+        if not content and before == _memory(process) and before != _CHANGING:
+            break
+    return content
+
+
+def _memory(process: Path) -> tuple[bool, str]:
+    """Whether a process has memory (a zombie has none), and where its environment lies in it: each program puts it
+    somewhere else."""
+    fields = (process / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    return fields[20] != "0", fields[48]
 
 
 def _lives(process: psutil.Process) -> bool:
