@@ -379,3 +379,36 @@ def test_a_hook_that_swallows_its_end_does_not_let_a_cancelled_call_go_on() -> N
 
     assert ran.statuses == ["cancelled"]
     assert ran.of(ApprovalRequested) == []
+
+
+@pytest.mark.parametrize("asks", ["approver", "hook"])
+def test_who_swallows_every_cancellation_does_not_hold_up_an_abort(asks: str) -> None:
+    async def work() -> tuple[list[str], float]:
+        token, began, asked, hooks = CancellationToken(), now(), asyncio.Event(), HookBus(timeout=None)
+
+        async def swallow(question: object) -> Any:
+            asked.set()
+            while True:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.sleep(10_000)
+
+        if asks == "hook":
+            hooks.add("before_tool", swallow)
+        settings: Any = {"policy": FakePolicy({"act": "ask"}), "gate": ApprovalGate(approver=swallow), "hooks": hooks}
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(run([ScriptedTool()], [call()], cancellation=token, **settings))
+            await asked.wait()
+            token.cancel("enough")
+        return running.result().statuses, now() - began
+
+    assert run_virtual(work()) == (["cancelled"], ExecutionOptions().grace)
+
+
+@pytest.mark.parametrize("error", [SystemExit(1), GeneratorExit(), BaseExceptionGroup("both", [GeneratorExit()])])
+async def test_a_tool_that_wants_to_end_more_than_itself_fails_alone(error: BaseException) -> None:
+    async def leave(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        raise error
+
+    ran = await run([ScriptedTool("leave", leave), ScriptedTool()], [call("leave", "a"), call("act", "b")])
+
+    assert ran.statuses == ["error", "ok"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.virtual_clock import run_virtual
-from tui_agent.execution.foreign_code import LAST_WORDS, Crash, Killable, asked, careful, contained, copy_of
+from tui_agent.execution.foreign_code import LAST_WORDS, Crash, Killable, asked, attempted, careful, contained, copy_of
 from tui_agent.execution.loop_clock import now
 
 
@@ -201,6 +201,53 @@ async def test_code_that_wants_to_end_the_process_only_fails() -> None:
     assert isinstance(await asked(lambda question: sys.exit(3), None, 1.0), Crash)
 
 
+class OfNoKind(BaseException):
+    """Neither an `Exception` nor anything asyncio knows."""
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (GeneratorExit(), "GeneratorExit"),
+        (BaseExceptionGroup("several", [GeneratorExit(), ValueError("broken")]), "broken"),
+        (OfNoKind("odd"), "odd"),
+    ],
+)
+async def test_what_no_code_should_raise_only_fails_whoever_raised_it(error: BaseException, words: str) -> None:
+    def raising(question: object) -> None:
+        raise error
+
+    async def raising_later(question: object) -> None:
+        await asyncio.sleep(0)
+        raise error
+
+    for crash in (
+        await contained(raising_later(None)),
+        await asked(raising, None, 1.0),
+        await asked(raising_later, None, 1.0),
+        attempted(raising, None),
+    ):
+        assert isinstance(crash, Crash)
+        assert words in crash.text
+
+
+@pytest.mark.parametrize("ask", [lambda work: contained(work()), lambda work: asked(lambda _: work(), None, None)])
+async def test_whoever_is_closed_while_foreign_code_works_closes_it_and_ends(ask: Any) -> None:
+    closed: list[bool] = []
+
+    async def working() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            closed.append(True)
+
+    asking = ask(working)
+    asking.send(None)
+    asking.close()
+
+    assert closed == [True]
+
+
 async def test_errors_that_come_together_each_say_what_went_wrong() -> None:
     async def several() -> None:
         async with asyncio.TaskGroup() as group:
@@ -211,6 +258,24 @@ async def test_errors_that_come_together_each_say_what_went_wrong() -> None:
 
     assert isinstance(crash, Crash)
     assert crash.text == "broken"
+
+
+@pytest.mark.parametrize("timeout", [None, 1000.0])
+def test_a_function_that_swallows_a_cancellation_from_outside_is_closed_a_little_later(timeout: float | None) -> None:
+    stubborn = Stubborn()
+
+    async def ask() -> float:
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(asked(lambda _: stubborn.run(), None, timeout))
+            await asyncio.sleep(1)
+            task.cancel()
+            began = now()
+        assert task.cancelled()
+        return now() - began
+
+    assert run_virtual(ask()) == LAST_WORDS
+    assert stubborn.swallowed == 1
+    assert stubborn.closed
 
 
 def test_a_function_that_swallows_its_end_is_closed_a_little_later() -> None:

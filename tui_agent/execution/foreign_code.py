@@ -1,7 +1,8 @@
 """Calls into code that is not ours: tools, hooks, guardrails, predicates. What they do wrong becomes a value here.
 
 The only place that catches `Exception`. A callee that raises `CancelledError` by itself hurts nobody (C25, P41), nor
-does one that wants to end the process (`sys.exit`); a real cancellation always passes through.
+does one that wants to end the process (`sys.exit`) or raises what is no `Exception` at all; a real cancellation always
+passes through.
 """
 
 import asyncio
@@ -16,11 +17,13 @@ from typing import Any, Generic, TypeVar, cast
 
 from tui_agent.protocol.messages import is_array, is_object
 
+from .loop_clock import now
+
 T = TypeVar("T")
 V = TypeVar("V")
 
 LAST_WORDS = 2.0
-"""Seconds a hook has to tidy up after its time; then it is closed, also against its will."""
+"""Seconds to tidy up after the time is over or the question is withdrawn; then it is closed, also against its will."""
 
 _ENGINE = os.path.dirname(__file__) + os.sep
 
@@ -49,7 +52,7 @@ class Crash:
 async def contained(work: Awaitable[T]) -> T | Crash:
     """What `work` gives, or how it failed."""
     try:
-        return await work
+        return await (work if isinstance(work, Killable) else Killable(_awaited(work), _never))
     except asyncio.CancelledError as error:
         if is_being_cancelled():
             raise
@@ -65,13 +68,19 @@ async def asked(function: Callable[[T], object], question: T, timeout: float | N
         function: may answer at once or with an awaitable.
         question: its only argument.
         timeout: seconds until it counts as failed; None: no limit.
+
+    Raises:
+        CancelledError: the caller was cancelled; at the latest `LAST_WORDS` later.
     """
-    limit = asyncio.timeout(timeout)
-    kill = asyncio.timeout(None if timeout is None else timeout + LAST_WORDS)
+    limit, kill = asyncio.timeout(timeout), asyncio.timeout(None)
+
+    def begin_to_end() -> None:
+        if kill.when() is None:
+            kill.reschedule(now() + LAST_WORDS)
+
     try:
         async with limit, kill:
-            answer = function(question)
-            return await Killable(_awaited(answer), kill.expired) if inspect.isawaitable(answer) else answer
+            return await Killable(_answer(function, question), kill.expired, begin_to_end)
     except asyncio.CancelledError as error:
         if is_being_cancelled():
             raise
@@ -84,7 +93,9 @@ def attempted(function: Callable[..., V], *arguments: Any) -> V | Crash:
     """What a plain function gives, or how it failed."""
     try:
         return function(*arguments)
-    except Exception as error:
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
         return Crash(error)
 
 
@@ -123,9 +134,12 @@ class Killable(Generic[T]):
     run up to their first await, and nobody drives it any more. No task is left behind.
     """
 
-    def __init__(self, work: Coroutine[Any, Any, T], is_killed: Callable[[], bool]) -> None:
+    def __init__(
+        self, work: Coroutine[Any, Any, T], is_killed: Callable[[], bool], on_cancel: Callable[[], None] | None = None
+    ) -> None:
         self._work = work
         self._is_killed = is_killed
+        self._on_cancel = on_cancel
 
     def __await__(self) -> Generator[Any, None, T]:
         work = self._work
@@ -135,12 +149,19 @@ class Killable(Generic[T]):
                 awaited = go_on()
             except StopIteration as end:
                 return end.value
+            except (Exception, asyncio.CancelledError, SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:
+                # Like `GeneratorExit`: here it would look as if somebody closed whoever awaits this.
+                raise RuntimeError(f"it raised {_words_of(error)}") from error
             try:
                 yield awaited
             except asyncio.CancelledError as error:
                 if self._is_killed():
                     _close(work)
                     raise
+                if self._on_cancel is not None:
+                    self._on_cancel()
                 go_on = partial(work.throw, error)
             except Exception as error:
                 # What was awaited failed: it is for the coroutine to handle.
@@ -164,8 +185,17 @@ def _words_of(error: BaseException) -> str:
     return type(error).__name__
 
 
-async def _awaited(answer: Awaitable[object]) -> object:
-    return await answer
+async def _awaited(work: Awaitable[T]) -> T:
+    return await work
+
+
+async def _answer(function: Callable[[T], object], question: T) -> object:
+    answer = function(question)
+    return await answer if inspect.isawaitable(answer) else answer
+
+
+def _never() -> bool:
+    return False
 
 
 def _close(work: Coroutine[Any, Any, Any]) -> None:
