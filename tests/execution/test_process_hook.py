@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,25 @@ async def asked(command: str, directory: Path, event: Any = "before_tool", **set
     hooks = HookBus()
     hook(command, directory, **settings).add_to(hooks, event)
     return await run([ScriptedTool()], [call(n=1)], hooks=hooks)
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process is over, or only waits to be collected."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+async def eventually_gone(pid: int) -> None:
+    async with asyncio.timeout(30):
+        while not is_gone(pid):
+            await asyncio.sleep(0.01)
+
+
+def let_programs_run() -> None:
+    """Gives time to what was started, and none to the loop that starts it."""
+    time.sleep(0.02)
 
 
 async def test_exit_zero_lets_the_call_go_on_whatever_was_printed(tmp_path: Path) -> None:
@@ -117,28 +137,14 @@ async def test_it_may_watch(tmp_path: Path) -> None:
 
 
 async def test_a_question_nobody_reads_and_a_child_that_holds_the_output_delay_nothing(tmp_path: Path) -> None:
-    hooks = HookBus(timeout=20)
-    hook("sleep 30 & echo $! > child; exec 0<&-; exit 2", tmp_path).add_to(hooks, "before_tool")
+    hooks = HookBus(timeout=None)
+    hook("sleep 1000 & echo $! > child; exec 0<&-; exit 2", tmp_path).add_to(hooks, "before_tool")
 
     ran = await run([ScriptedTool()], [call(text="x" * 1_000_000)], hooks=hooks)
 
     assert ran.statuses == ["denied_hook"]
     assert not ran.of(HookFailed)
-    os.kill(int((tmp_path / "child").read_text()), 9)
-
-
-def is_gone(pid: int) -> bool:
-    """Whether a process is over, or only waits to be collected."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    except OSError:
-        return True
-
-
-async def eventually_gone(pid: int) -> None:
-    async with asyncio.timeout(30):
-        while not is_gone(pid):
-            await asyncio.sleep(0.01)
+    await eventually_gone(int((tmp_path / "child").read_text()))
 
 
 @pytest.mark.parametrize("strict", [False, True])
@@ -160,6 +166,23 @@ async def test_one_that_is_not_waited_for_is_killed_with_its_group(tmp_path: Pat
         running = group.create_task(run([ScriptedTool()], [call()], hooks=hooks, cancellation=token))
         while not (tmp_path / "pids").exists():
             await asyncio.sleep(0.01)
+        token.cancel("enough")
+
+    assert running.result().statuses == ["cancelled"]
+    for pid in (tmp_path / "pids").read_text().split():
+        await eventually_gone(int(pid))
+
+
+async def test_one_that_is_not_waited_for_any_more_while_it_starts_is_killed_with_its_group(tmp_path: Path) -> None:
+    command = "sleep 1000 & echo $! > part; echo $$ >> part; mv part pids; wait"
+    hooks, token = HookBus(), CancellationToken()
+    hook(command, tmp_path).add_to(hooks, "before_tool")
+
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(run([ScriptedTool()], [call()], hooks=hooks, cancellation=token))
+        while not (tmp_path / "pids").exists():
+            await asyncio.sleep(0)
+            let_programs_run()
         token.cancel("enough")
 
     assert running.result().statuses == ["cancelled"]

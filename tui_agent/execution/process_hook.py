@@ -15,12 +15,13 @@ import asyncio
 import json
 import os
 import signal
-from asyncio.subprocess import Process
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import Popen
 from tempfile import TemporaryFile
+from threading import Thread
 from typing import IO, Literal, TypeAlias
 
 from tui_agent.protocol.errors import ConfigurationError
@@ -61,7 +62,7 @@ class ProcessHook:
     """A command that is asked."""
 
     command: str
-    """Run by `bash --noprofile --norc -c`, in a process group of its own."""
+    """Run by `bash --noprofile --norc -c`, in a process group of its own; what it leaves running there is killed."""
     working_dir: Path
     environment: Mapping[str, str]
     """All it gets; the caller leaves out what no child may know."""
@@ -157,20 +158,20 @@ class ProcessHook:
         # output open, delays nothing and breaks nothing (P37, P44).
         with TemporaryFile() as asked, TemporaryFile() as out, TemporaryFile() as err:
             await asyncio.to_thread(_write, asked, question)
-            process = await asyncio.create_subprocess_exec(
-                *("bash", "--noprofile", "--norc", "-c", self.command),
-                stdin=asked,
-                stdout=out,
-                stderr=err,
-                cwd=self.working_dir,
-                env=dict(self.environment),
-                start_new_session=True,
-            )
-            try:
-                code = await process.wait()
-            finally:
-                await _end(process)
+            code = await _end_of(self._start(asked, out, err))
             return code, *await asyncio.to_thread(_read, out, err)
+
+    def _start(self, asked: IO[bytes], out: IO[bytes], err: IO[bytes]) -> "Popen[bytes]":
+        # Not asyncio's: cancelled while it starts a process, that kills it without its group.
+        return Popen(
+            ("bash", "--noprofile", "--norc", "-c", self.command),
+            stdin=asked,
+            stdout=out,
+            stderr=err,
+            cwd=self.working_dir,
+            env=dict(self.environment),
+            start_new_session=True,
+        )
 
 
 def _question(event: str, call_id: str, tool: str, arguments: JsonObject) -> JsonObject:
@@ -190,9 +191,21 @@ def _read(out: IO[bytes], err: IO[bytes]) -> tuple[str, str]:
     return texts[0], texts[1]
 
 
-async def _end(process: Process) -> None:
-    """Kills a command that was not waited for, with its whole group."""
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
+async def _end_of(process: "Popen[bytes]") -> int:
+    """The exit code of a command, once it is over; however this ends, nothing of its group runs any more."""
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
+
+    def watch() -> None:
+        process.wait()
+        with suppress(RuntimeError):
+            # The loop may be closed by now.
+            loop.call_soon_threadsafe(over.set)
+
+    try:
+        # A thread of its own: the shared ones may be needed by what the command is waited for.
+        Thread(target=watch, name="hook", daemon=True).start()
+        await over.wait()
+    finally:
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+    return process.wait()
