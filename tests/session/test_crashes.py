@@ -12,12 +12,13 @@ def test_killed_anywhere_a_session_loses_nothing_and_does_nothing_twice(tmp_path
     """Every message that was acknowledged is there, no effect is repeated, and the next request is valid."""
     operations, seconds = whole_session(tmp_path, TURNS)
     chance = random.Random(5)
-    points = chance.sample(points_of(operations), 24)
+    first, others = points_of(operations)[:10], points_of(operations)[10:]
+    points = first + chance.sample(others, 14)
     points += [-chance.randrange(1_000, int(seconds * 1e6)) for _ in range(6)]
 
     found = sweep(tmp_path, points, TURNS)
 
     assert found.faults == []
-    # A busy machine writes in larger batches, so that the last operations of a quiet one may never come.
-    assert found.killed >= 10
+    # A busy machine writes in larger batches, so that the last operations of a quiet one may never come; the first do.
+    assert found.killed >= len(first)
     assert found.taken_up_twice > 0
