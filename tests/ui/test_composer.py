@@ -3,7 +3,7 @@
 import pytest
 from textual import on
 from textual.app import App, ComposeResult
-from textual.events import Paste
+from textual.events import Paste, Resize
 
 from tui_agent.ui.widgets.composer import Composer
 from tui_agent.ui.widgets.entry import PLACEHOLDER, PLACEHOLDER_BUSY, Entry
@@ -26,6 +26,9 @@ class Desk(App[None]):
 
     def on_mount(self) -> None:
         self.composer.focus()
+
+    def on_resize(self, event: Resize) -> None:
+        self.entry.fit(event.size)
 
     @property
     def composer(self) -> Composer:
@@ -88,7 +91,7 @@ async def test_a_backslash_inside_a_line_is_a_backslash() -> None:
         assert pilot.app.sent == [("submit", "\\n")]
 
 
-async def test_it_grows_to_a_third_of_the_screen() -> None:
+async def test_it_grows_to_a_third_of_the_window() -> None:
     async with Desk().run_test(size=(80, 24)) as pilot:
         pilot.app.composer.show("\n".join("abcdef"))
         await pilot.pause()
@@ -97,6 +100,11 @@ async def test_it_grows_to_a_third_of_the_screen() -> None:
         pilot.app.composer.load_text("\n".join(map(str, range(30))))
         await pilot.pause()
         assert pilot.app.composer.size.height == 7
+
+        for height, rows in ((40, 12), (12, 3), (1, 0), (24, 7)):
+            await pilot.resize_terminal(80, height)
+            await pilot.pause()
+            assert pilot.app.composer.size.height == rows
 
 
 async def test_a_paste_of_any_length_moves_nothing_off_the_screen() -> None:

@@ -1,9 +1,13 @@
 """The window as it is, not as it was when its change was noticed."""
 
+import re
+from pathlib import Path
+
 import pytest
 from textual.events import Resize
 from textual.geometry import Size
 
+import tui_agent.ui
 from tui_agent.ui.window_size import with_present_size
 
 
@@ -21,3 +25,11 @@ def test_what_the_terminal_itself_tells_comes_in_order(monkeypatch: pytest.Monke
     event = Resize.from_dimensions((80, 24), (800, 480))
 
     assert with_present_size(event) is event
+
+
+def test_no_style_measures_by_the_window() -> None:
+    """Textual keeps such a measure, also of a window that was tiny for a moment only."""
+    sources = [path for path in Path(tui_agent.ui.__file__).parent.rglob("*") if path.suffix in (".py", ".tcss")]
+
+    assert len(sources) > 50
+    assert [path.name for path in sources if re.search(r"\d(vh|vw)\b", path.read_text())] == []

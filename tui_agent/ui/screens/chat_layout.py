@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
-from textual.events import Key
+from textual.events import Key, Resize
 from textual.screen import Screen
 
 from tui_agent.ui.hosting import any_app
@@ -58,6 +58,7 @@ class ChatLayout(Screen[None]):
     def compose(self) -> ComposeResult:
         """All parts, from the top."""
         fit_from_the_start(self, self.app.size)
+        self.entry.fit(self.app.size)
         yield self.title_bar
         with Horizontal(id="body"):
             yield self.welcome
@@ -81,6 +82,10 @@ class ChatLayout(Screen[None]):
     def leave_welcome(self) -> None:
         """Something was said: the conversation takes its place."""
         self.add_class("-begun")
+
+    def on_resize(self, event: Resize) -> None:
+        """The composer may be as high as the window allows."""
+        self.entry.fit(event.size)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """The paging keys scroll the conversation unless the keyboard is in the panel."""

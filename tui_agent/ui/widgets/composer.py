@@ -26,7 +26,6 @@ class Composer(FoldingArea):
     Composer {
         height: auto;
         min-height: 1;
-        max-height: 34vh;
         border: none;
         padding: 0;
         background: transparent;

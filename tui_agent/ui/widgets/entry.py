@@ -4,6 +4,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.geometry import Size
 from textual.widget import Widget
 
 from .composer import Composer
@@ -36,10 +37,8 @@ class Entry(Vertical):
     DEFAULT_CSS = """
     Entry {
         height: auto;
-        /* Both say their limit: what a row measures by itself knows nothing of the limit of what stands in it. */
         & > Horizontal {
             height: auto;
-            max-height: 34vh;
             & > * { border-top: solid $border-blurred; }
         }
         &:focus-within > Horizontal > * {
@@ -53,13 +52,24 @@ class Entry(Vertical):
         self.composer = Composer(PLACEHOLDER, id="composer")
         """The text area."""
         self._menu = SlashMenu()
+        self._row = Horizontal()
 
     def compose(self) -> ComposeResult:
         """Menu, sign, text area."""
         yield self._menu
-        with Horizontal():
+        with self._row:
             yield PromptSign()
             yield self.composer
+
+    def fit(self, window: Size) -> None:
+        """Grows to a third of such a window, and no further.
+
+        `vh` would do, but what Textual measures while the window changes it keeps, and the composer could be gone.
+        """
+        rows = max(1, window.height // 3)
+        # Both need the limit: what a row measures by itself knows nothing of the limit of what stands in it.
+        for part in (self._row, self.composer):
+            part.styles.max_height = rows
 
     def set_busy(self, busy: bool) -> None:
         """Says what typing means now."""
