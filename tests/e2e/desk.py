@@ -86,8 +86,8 @@ class App(Terminal):
 
     def wait_until_armed(self, hint: str) -> None:
         """Waits until the key of a hint, such as `y yes`, is drawn unlike its words."""
-        words = hint.partition(" ")[2]
-        self.wait_for(lambda screen: screen.look_of(hint) != screen.look_of(f" {words}"))
+        words = hint.index(" ") + 1
+        self.wait_for(lambda screen: hint in screen.text and screen.look_of(hint) != screen.look_of(hint, words))
 
     def quit(self) -> None:
         """Leaves, and checks that the terminal is as it was."""

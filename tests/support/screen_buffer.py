@@ -77,12 +77,12 @@ class ScreenBuffer:
         found += ["the keyboard protocol"] if self.keyboard_protocols > 0 else []
         return found + (["a hidden cursor"] if SHOWN_CURSOR not in self.modes else [])
 
-    def look_of(self, text: str) -> str | None:
-        """How the first character of a text is drawn, to be compared only; None where the text is not there."""
+    def look_of(self, text: str, at: int = 0) -> str | None:
+        """How one character of a text is drawn, to be compared only; None where the text is not there."""
         for row in self._cells:
             place = "".join(character or "\0" for character, _ in row).find(text)
             if place >= 0:
-                return row[place][1]
+                return row[place + at][1]
         return None
 
     def resize(self, columns: int, rows: int) -> None:

@@ -53,6 +53,7 @@ def test_cells_drawn_alike_look_alike() -> None:
 
     assert screen.look_of("key") == screen.look_of("other")
     assert screen.look_of("key") != screen.look_of("words")
+    assert screen.look_of("key words", 4) == screen.look_of("words")
     assert screen.look_of("nothing") is None
 
 

@@ -81,6 +81,23 @@ def test_another_question_in_its_place_begins_anew() -> None:
     assert not guard.accepts()
 
 
+def test_nothing_counts_until_another_question_is_drawn() -> None:
+    clock, told = FakeClock(), list[float]()
+    guard = AnswerGuard(clock, lambda: told.append(clock.now))
+    guard.drawn()
+    clock.now = 1.0
+
+    guard.withdrawn()
+    clock.now = 9.0
+    assert not guard.armed
+    assert not guard.accepts()
+    guard.drawn()
+    clock.now += QUIET_SECONDS
+
+    assert guard.accepts()
+    assert told == [0.0, 1.0, 9.0]
+
+
 def test_a_paste_begins_the_quiet_moment_anew() -> None:
     clock = FakeClock()
     guard = AnswerGuard(clock)

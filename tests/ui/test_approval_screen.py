@@ -68,8 +68,11 @@ class Asked:
         self.answers: list[ApprovalDecision | ListWanted | None] = []
 
     async def press(self, *keys: str) -> None:
+        """Presses keys and waits until what they lead to is drawn."""
         await self.pilot.press(*keys)
         await self.pilot.pause()
+        while self.screen.is_attached and not self.screen.was_drawn:
+            await self.pilot.pause()
 
     def keys_are_dim(self) -> bool:
         """Whether the answers are drawn as long as they do not count."""
@@ -354,6 +357,9 @@ async def test_a_reason_may_be_pasted_and_given_up() -> None:
         await asked.press("escape")
         assert asked.answers == []
         assert not asked.screen.query_one(Input).display
+        await asked.press("n")
+        assert asked.answers == []
+        asked.clock.now += QUIET_SECONDS
         await asked.press("n")
 
         assert asked.answers == [ApprovalDecision(decision="deny")]

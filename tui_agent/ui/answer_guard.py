@@ -37,6 +37,11 @@ class AnswerGuard:
         """The question, or another one in its place, is on the screen from now on."""
         self._begin()
 
+    def withdrawn(self) -> None:
+        """Something else is asked from now on: nothing counts until that is on the screen."""
+        self._quiet_since = None
+        self._begun()
+
     def accepts(self) -> bool:
         """Whether an answer that is given now counts; one that does not disturbs."""
         armed = self.armed

@@ -184,12 +184,10 @@ class ApprovalScreen(ApprovalFrame):
         return self.guard.accepts() and self.was_read()
 
     def _confirm(self, *, lasting: bool) -> None:
-        """Shows the rule; what is pressed too fast after that does not answer it."""
+        """Shows the rule."""
         if self._may_approve():
-            self.guard.disturbed()
             self.offer.lasting = lasting
             self.go_to("confirming")
-            self.call_after_refresh(self.guard.drawn)
 
     def _store(self, scope: GrantScope) -> None:
         is_possible = scope == "session" or scope in self.offer.scopes
@@ -200,9 +198,9 @@ class ApprovalScreen(ApprovalFrame):
     def _change_rule(self, by: int) -> None:
         """Another rule is another question: it has to be read, too."""
         if self.offer.change(by):
-            self.guard.disturbed()
             self.rule_view.show(self.offer.rows, anew=True)
             self.lay_out()
+            self.ask_anew()
 
     # --- reading ------------------------------------------------------------------------------------------------------
 

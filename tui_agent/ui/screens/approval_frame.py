@@ -154,6 +154,12 @@ class ApprovalFrame(Paging, ModalScreen[ApprovalDecision | ListWanted | None]):
         if step == "confirming":
             self.rule_view.show(self.offer.rows, anew=True)
         self.lay_out()
+        self.ask_anew()
+
+    def ask_anew(self) -> None:
+        """Something else is asked: what is pressed before it can have been seen does not answer it."""
+        self.guard.withdrawn()
+        self.call_after_refresh(self.guard.drawn)
 
     def look_again(self) -> None:
         """Other rows are in sight."""
