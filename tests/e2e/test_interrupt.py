@@ -84,7 +84,7 @@ def test_a_flood_of_output_holds_up_nobody(desk: Desk) -> None:
         for word in ("I ", "can ", "still ", "write"):
             app.type(word)
             app.wait_for(word.strip())
-        assert app.draft == "I can still write"
+        app.wait_for_draft("I can still write")
         memory = psutil.Process(app.process.pid).memory_info().rss
         interrupt(app)
         assert memory < MOST_MEMORY
@@ -116,7 +116,7 @@ def test_what_is_typed_while_a_command_is_ended_is_kept(desk: Desk) -> None:
         app.type("next I want")
         app.wait_for_draft("next I want")
         app.wait_for_status("interrupted · ready")
-        assert app.draft == "next I want"
+        app.wait_for_draft("next I want")
         bodies_of(server)
         app.press("ctrl+q")
         assert app.wait_for_end() == 0
@@ -171,7 +171,7 @@ def test_stop_lets_the_step_end_and_no_other_begin(desk: Desk) -> None:
         app.wait_for_row(r"✔ #1 bash")
         app.wait_for_status("stopped · ready")
         assert len(bodies_of(server)) == 1
-        assert app.draft == ""
+        app.wait_for_draft("")
         app.say("go on")
         app.wait_for_words("Next step.")
         assert len(bodies_of(server)) == 2

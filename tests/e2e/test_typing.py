@@ -19,7 +19,7 @@ def test_a_line_and_its_enter_in_one_piece_are_sent(desk: Desk) -> None:
         app.write("hello\r")
         app.wait_for_words("Hello to you.")
         (request,) = bodies_of(server)
-        assert app.draft == ""
+        app.wait_for_draft("")
         app.quit()
 
     assert words_in(request) == ["hello"]
@@ -71,7 +71,7 @@ def test_a_follow_up_waits_for_its_own_turn(desk: Desk, keys: str) -> None:
         app.wait_for_draft("the second")
         app.write(keys)
         app.wait_for_row(r"1 follow-up  “the second” +a turn of its own")
-        assert app.draft == ""
+        app.wait_for_draft("")
         (desk.work / "gate").touch()
         app.wait_for_words("The second is done.")
         app.wait_for_words("You ↳ follow-up the second")

@@ -48,8 +48,10 @@ class Process:
 
     def finish(self) -> tuple[int, str, str]:
         """Closes its input; its code, the rest of its output and its complaints."""
-        output, errors = self.process.communicate(timeout=PATIENCE)
-        return self.process.returncode, output, errors
+        self.stdin.close()
+        # Not `communicate`: that would miss what was read ahead with the lines before.
+        output, errors = self.stdout.read(), self.stderr.read()
+        return self.process.wait(PATIENCE), output, errors
 
 
 @contextmanager
@@ -234,7 +236,8 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
 def test_a_reader_that_reads_nothing_does_not_keep_a_signal_waiting(tmp_path: Path) -> None:
     with program(tmp_path, scene="chatty", prompt="hi", output="stream-json", deltas=True) as running:
         assert json.loads(running.stdout.readline())["type"] == "session.created"
-        while SessionStore(tmp_path / "sessions").load("one").unfinished.closing or not kept(tmp_path).messages:
+        store = SessionStore(tmp_path / "sessions")
+        while not (found := store.load("one")).messages or found.unfinished.closing:
             pass
         running.process.send_signal(signal.SIGINT)
         assert running.process.wait(PATIENCE) == 130

@@ -24,6 +24,10 @@ from .screen_buffer import ScreenBuffer
 PATIENCE = 60.0
 """Seconds until a wait is a failure."""
 
+FRAME_BEGINS, FRAME_ENDS = "\x1b[?2026h", "\x1b[?2026l"
+FRAMES_QUESTION, FRAMES_ANSWER = b"\x1b[?2026$p", b"\x1b[?2026;2$y"
+"""Whether frames can be shown whole, and that they can: a test never sees half of one."""
+
 KEYS = {
     "enter": "\r",
     "escape": "\x1b",
@@ -63,6 +67,8 @@ class Terminal:
         self.screen = ScreenBuffer(columns, rows)
         self.raw = bytearray()
         """Everything the program wrote."""
+        self._unseen = ""
+        self._asked_for_whole_frames = False
         self._master, self._slave = os.openpty()
         fcntl.ioctl(self._slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.modes_before = termios.tcgetattr(self._slave)
@@ -200,10 +206,26 @@ class Terminal:
     def _show(self, data: bytes, decoder: codecs.IncrementalDecoder) -> None:
         with self._changed:
             self.raw += data
-            self.screen.feed(decoder.decode(data))
+            shown, self._unseen = whole_frames(self._unseen + decoder.decode(data))
+            self.screen.feed(shown)
             self._changed.notify_all()
+        if not self._asked_for_whole_frames and FRAMES_QUESTION in self.raw:
+            self._asked_for_whole_frames = True
+            os.write(self._master, FRAMES_ANSWER)
 
     def _finish_reading(self) -> None:
         if self._reader.is_alive():
             os.write(self._enough_sign, b"x")
             self._reader.join()
+            self.screen.feed(self._unseen)
+            self._unseen = ""
+
+
+def whole_frames(data: str) -> tuple[str, str]:
+    """What can be shown of what a program wrote, and the beginning of a frame that has not come to its end."""
+    begun = data.rfind(FRAME_BEGINS)
+    if begun <= data.rfind(FRAME_ENDS):
+        begun = data.rfind("\x1b")
+        if begun < 0 or not FRAME_BEGINS.startswith(data[begun:]):
+            begun = len(data)
+    return data[:begun], data[begun:]

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from .screen_buffer import ScreenBuffer
-from .terminal import Terminal
+from .terminal import FRAME_BEGINS, FRAME_ENDS, Terminal, whole_frames
 
 
 def shown(*pieces: str, columns: int = 10, rows: int = 3) -> list[str]:
@@ -55,6 +55,16 @@ def test_cells_drawn_alike_look_alike() -> None:
     assert screen.look_of("key") != screen.look_of("words")
     assert screen.look_of("key words", 4) == screen.look_of("words")
     assert screen.look_of("nothing") is None
+
+
+def test_half_a_frame_is_not_shown() -> None:
+    begins, ends = FRAME_BEGINS, FRAME_ENDS
+
+    assert whole_frames("plain \x1b[0m") == ("plain \x1b[0m", "")
+    assert whole_frames(f"a{begins}b{ends}c") == (f"a{begins}b{ends}c", "")
+    assert whole_frames(f"a{begins}b{ends}{begins}c") == (f"a{begins}b{ends}", f"{begins}c")
+    for cut in range(1, len(begins)):
+        assert whole_frames(f"a{begins[:cut]}") == ("a", begins[:cut])
 
 
 def test_a_program_hears_what_is_typed_and_its_last_words_are_seen(tmp_path: Path) -> None:
