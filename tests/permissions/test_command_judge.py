@@ -164,3 +164,20 @@ def test_too_many_paths_are_left_to_a_person(desk: Desk) -> None:
     decision = desk.bash(many, "allow bash(frobnicate:*)")
     assert (decision.decision, decision.source) == ("ask", "floor")
     assert desk.bash(f"{many}; frobnicate > .git/y", "allow bash(frobnicate:*)").decision == "deny"
+
+
+def test_a_file_that_is_named_like_an_option_makes_nothing_run(desk: Desk) -> None:
+    commands = ["find . -e* touch x ';'", "find . -exe? rm {} ';'", "find . -[e]xec touch x ';'", "cat *"]
+    assert desk.bash("cat *").decision == "allow"
+
+    (desk.root / "-exec").touch()
+
+    for command in commands:
+        assert desk.bash(command).decision == "ask", command
+
+
+def test_what_find_runs_elsewhere_stays_out_of_protected_places(desk: Desk) -> None:
+    assert desk.bash("find .git -name HEAD -execdir rm config ';'", mode="allow").decision == "deny"
+    assert desk.bash("find . -name README.md -execdir touch x ';'", mode="allow").decision == "allow"
+    assert desk.bash("find . -name README.md -exec cat {} ';'").decision == "ask"
+    assert desk.bash("find . -type f -name README.md -exec cat {} ';'").decision == "allow"

@@ -43,6 +43,9 @@ def configure(repository: Path, text: str) -> None:
         ('[filter "evil"]\n\tclean = evil\n', "filter.evil.clean"),
         ('[filter "evil"]\n\tprocess = evil\n', "filter.evil.process"),
         ('[filter "lfs"]\n\tclean = evil\n', "filter.lfs.clean"),
+        ('[merge "evil"]\n\tdriver = evil\n', "merge.evil.driver"),
+        ('[lfs "extension.evil"]\n\tclean = evil\n', "lfs.extension.evil.clean"),
+        ("[lfs]\n\tstandalonetransferagent = evil\n", "lfs.standalonetransferagent"),
         ("[include]\n\tpath = ../evil\n", "include.path"),
         ('[includeIf "gitdir:/"]\n\tpath = ../evil\n', "includeif.gitdir:/.path"),
         ("[core]\n\tworktree = /\n", "core.worktree"),
@@ -90,6 +93,15 @@ def test_the_repository_is_the_one_that_the_command_goes_to(repository: Path) ->
     assert not is_read_only_command("cd inner && git diff", repository)
     assert not is_read_only_command("git -C inner diff", repository)
     assert starts_programs("/nowhere/at/all") is None
+
+
+def test_a_git_directory_that_git_passes_by_hides_nothing(repository: Path) -> None:
+    configure(repository, "[diff]\n\texternal = evil\n")
+    (repository / "sub" / ".git").mkdir(parents=True)
+
+    assert starts_programs(str(repository / "sub")) == "diff.external"
+    assert not is_read_only_command("cd sub && git diff", repository)
+    assert not is_read_only_command("git -C sub diff", repository)
 
 
 def test_repositories_inside_count_because_git_looks_into_them(repository: Path) -> None:

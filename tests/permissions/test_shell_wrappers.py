@@ -56,8 +56,10 @@ def test_find_gives_paths_below_where_it_looks() -> None:
     assert inner("find . -exec rm {} +") == [["rm", f"./{UNKNOWN}"]]
     assert inner("find a b -exec rm {} \\; -o -execdir mv x{} y ';'") == [
         ["rm", f"a/{UNKNOWN}", f"b/{UNKNOWN}"],
-        ["mv", f"x{UNKNOWN}", "y"],
+        *[["mv", f"x{UNKNOWN}", "y"]] * 3,
     ]
+    directories = [found.directory for found in wrapping("find a b -execdir rm x ';'").inners]
+    assert [directory.value for directory in directories if directory] == ["a", "b", UNKNOWN]
     assert wrapping("find . -type f -exec cat {} +").inners[0].takes == "files"
     assert wrapping("find . -exec cat {} +").inners[0].takes == "nothing"
     assert unwrap(command_of("find . -name x")) is None

@@ -20,7 +20,7 @@ from .read_only_options import Use
 from .repository_settings import starts_programs
 from .rule_book import CommandView, Ruling
 from .shell_effects import Effects, effects_of
-from .shell_expansion import Expander
+from .shell_expansion import Expander, has_glob
 from .shell_flow import Places, Step, steps_of
 from .shell_reader import read_script
 from .shell_syntax import Definition, ForEach, Oddity, SimpleCommand
@@ -33,6 +33,10 @@ MAX_PARTS = 2_000
 """Most parts that are judged one by one."""
 MAX_WORDS = 5_000
 """Most words of one command after expansion."""
+_BRACKETS = ("[", "[[")
+"""Names of commands that look like the beginning of a pattern."""
+_OPTION_SIGNS = ("-", "(", ")", "!", ",")
+"""What begins an option, or an operator of `find`."""
 MAX_SHOWN = 4_000
 """Longest text of a part that is shown, in letters."""
 
@@ -90,6 +94,8 @@ class _Task:
     """What stands for its unknown words, if a wrapper gives it some."""
     outer: SimpleCommand | None = None
     """The command that runs it."""
+    is_written: bool = True
+    """Its name stands in the script, and is not what the shell makes of braces."""
 
 
 class _Case:
@@ -256,9 +262,24 @@ class _Case:
         use = Use() if not command.words else read_only_use(known, command) if known else None
         if use is not None and use.repository is not None and self._starts_programs(use.repository, place):
             use = None
+        if use is not None and (not task.is_written or self._becomes_another(task.command, command, place, task.step)):
+            use = None
         # What a wrapper's words name is the business of the command inside; `find` has business of its own.
         has_inner = wrapping is not None and bool(wrapping.inners) and own_name(words[0]) != "find"
         return InPlace(place, words, use, Effects() if has_inner else effects_of(words, command))
+
+    def _becomes_another(self, written: SimpleCommand, command: SimpleCommand, place: str | None, step: Step) -> bool:
+        """Whether the command's name, or one of its options, is not written as the shell passes it on: what follows it
+        in the script, and what an option runs, was read from what is written."""
+        name = written.words[0] if written.words else None
+        if name and (name != command.words[0] or (has_glob(name) and name.value not in _BRACKETS)):
+            return True
+        patterns = (word for word in command.words if has_glob(word))
+        return any(
+            value[:1] in _OPTION_SIGNS
+            for word in patterns
+            for value in self.expander.expand(word, place, step.bindings)
+        )
 
     def _starts_programs(self, repository: str, place: str | None) -> bool:
         """Whether a repository's own settings may make git start programs while it looks: in a folder that is not
@@ -267,7 +288,8 @@ class _Case:
             self._trace.append("git: this folder is not trusted, and git would apply its repository's settings")
             return True
         if place is None and not repository.startswith("/"):
-            return False
+            self._trace.append("git: it is not certain in which repository it looks")
+            return True
         setting = starts_programs(self._paths.book.look(repository, place).resolved)
         if setting is not None:
             self._trace.append(f"git: the repository's own settings may start a program: {setting}")
@@ -315,7 +337,8 @@ class _Case:
             speaks = permit is not None and self._speaks_for(permit, ruling, wrapping, inner)
             vouch = replace(permit, spells_assignments=True) if permit and speaks else None
             moved = Step(inner.command, _moved(inner, step.places), step.fed_by, step.bindings)
-            self._command(_Task(moved, inner.command, task.depth + 1, vouch, inner.takes, command))
+            is_written = task.is_written and all(word in task.command.words for word in inner.command.words[:1])
+            self._command(_Task(moved, inner.command, task.depth + 1, vouch, inner.takes, command, is_written))
         for script in wrapping.scripts:
             steps = steps_of(read_script(script), step.places, self.expander)
             self.run(steps, task.depth + 1, permit if permit and permit.covers_words else None)

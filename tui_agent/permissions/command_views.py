@@ -9,7 +9,7 @@ from .shell_syntax import UNKNOWN, Assignment, SimpleCommand, Word, names
 
 _HARMLESS = names(
     "LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE CI TERM COLUMNS LINES RUST_BACKTRACE "
-    "PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE NODE_ENV GIT_OPTIONAL_LOCKS"
+    "PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE NODE_ENV"
 )
 """Variables that change how a command shows things, never what it runs or reads."""
 _LOCALE = re.compile(r"LC_[A-Z]+\Z")

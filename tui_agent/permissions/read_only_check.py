@@ -108,6 +108,9 @@ def _is_reading(name: str, options: Options) -> bool:
             formats = (*options.given.get("-o", ()), *options.given.get("--format", ()))
             shows_environment = any("env" in value.lower() for value in formats)
             return not shows_environment and all(_PS_STYLES.match(operand) for operand in options.operands)
+        case "strings":
+            # It would read the names of more files from a file that is named like this.
+            return not any(operand.startswith("@") for operand in options.operands)
         case "jq":
             return all(is_plain_jq(operand) for operand in options.operands[:1])
         case "tar":

@@ -159,7 +159,7 @@ COMMANDS: dict[str, str] = {
     "cal": "TEXT: -13jmsyY --three --monday --sunday --julian --year",
     "uname": "NONE: -asnrvmpio --all --kernel-name --nodename --kernel-release --kernel-version --machine --processor "
     "--hardware-platform --operating-system --version --help",
-    "hostname": "NONE: -afidsI --all-fqdns --fqdn --ip-address --short --domain",
+    "hostname": "NONE: -s --short",
     "whoami": "NONE: --version --help",
     "id": "TEXT: -agGnruzZ --group --groups --name --real --user --version --help",
     "groups": "TEXT:",

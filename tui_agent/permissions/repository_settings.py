@@ -8,6 +8,7 @@ transports) is not looked for here.
 import os
 import re
 from functools import lru_cache
+from pathlib import PurePath
 
 from .plain_file import plain_content
 from .protected_places import git_directories
@@ -38,7 +39,7 @@ def starts_programs(directory: str, *, is_protected: bool = True) -> str | None:
     Returns:
         None: there is none, or no repository.
     """
-    waiting = [found for found in (_top_of(directory),) if found]
+    waiting = _tops_of(directory)
     seen: set[str] = set()
     while waiting:
         top = waiting.pop()
@@ -65,13 +66,10 @@ def starts_programs(directory: str, *, is_protected: bool = True) -> str | None:
     return None
 
 
-def _top_of(directory: str) -> str | None:
-    while not os.path.lexists(os.path.join(directory, ".git")):
-        parent = os.path.dirname(directory)
-        if parent == directory:
-            return None
-        directory = parent
-    return directory
+def _tops_of(directory: str) -> list[str]:
+    """Every directory from here upwards with a `.git`: git passes one by that it finds not to be valid."""
+    upwards = (directory, *map(str, PurePath(directory).parents))
+    return [place for place in upwards if os.path.lexists(os.path.join(place, ".git"))]
 
 
 def _in_file(path: str, *, is_linked: bool, is_protected: bool) -> str | None:
@@ -111,6 +109,10 @@ def _is_harmless(section: str, name: str, key: str, value: str, is_linked: bool)
         return False
     if head == "filter":
         return key == "required" or (name == "lfs" and _LFS.get(key) == value.strip('"'))
+    if head == "merge":
+        return key != "driver"
+    if head == "lfs":
+        return key != "standalonetransferagent" and not (name or old_name).startswith(("extension.", "customtransfer."))
     if head == "diff":
         return key in _HARMLESS_DIFF if name or old_name else key != "external"
     # A work tree elsewhere would make files outside look like the repository's; a linked one names its own.

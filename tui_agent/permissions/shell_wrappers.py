@@ -22,6 +22,8 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=", re.DOTALL)
 _CLEARING = re.compile(r"-\Z|-[0v]*[iu]|--(?:ignore-environment|unset)")
 """Options of `env` that take variables away."""
 _EXEC_ACTIONS = ("-exec", "-execdir", "-ok", "-okdir")
+_EXEC_ELSEWHERE = ("-execdir", "-okdir")
+"""These run a command in the directory of what was found."""
 _SCRIPT_OPTIONS = {"su": "c", "script": "c", "runuser": "c", "flock": "c", "nix-shell": "run", "npm": "c", "npx": "c"}
 
 
@@ -254,19 +256,24 @@ def _find(command: SimpleCommand) -> Wrapping | None:
     inners: list[Inner] = []
     words = command.words
     values = [word.value for word in words]
-    found = tuple(Word(f"{root}/{UNKNOWN}", text="{}") for root in find_roots(values)[:MAX_ROOTS])
+    roots = find_roots(values)[:MAX_ROOTS]
+    found = tuple(Word(f"{root}/{UNKNOWN}", text="{}") for root in roots)
+    # In a root itself, which may be protected, or anywhere below it.
+    elsewhere = (*(Word(root) for root in roots), Word(UNKNOWN))
     takes = "files" if finds_only_files(values) else "nothing"
     at = 1
     while at < len(words):
         if values[at] not in _EXEC_ACTIONS:
             at += 1
             continue
+        directories = elsewhere if values[at] in _EXEC_ELSEWHERE else (None,)
         start = at = at + 1
         while at < len(words) and values[at] != ";" and not (values[at] == "+" and values[at - 1] == "{}"):
             at += 1
         if inner_words := words[start:at]:
             filled = tuple(part for word in inner_words for part in _filled(word, found))
-            inners.append(Inner(SimpleCommand(_text_of(inner_words), filled), start, takes=takes))
+            inner = SimpleCommand(_text_of(inner_words), filled)
+            inners.extend(Inner(inner, start, directory, takes) for directory in directories)
     return Wrapping(is_transparent=False, inners=tuple(inners)) if inners else None
 
 
