@@ -48,11 +48,14 @@ def test_what_is_too_deep_to_be_told_ends_where_it_is() -> None:
 
 def test_metrics_may_be_bare_values() -> None:
     metrics: dict[str, Any] = {"rows": 5, "kept": Metric(value=1, type="count"), "where": Path("/a")}
+    metrics |= {"rate": float("nan"), "most": Metric(value=float("inf"), type="rows")}
 
     assert plain_metrics(metrics) == {
         "rows": Metric(value=5),
         "kept": Metric(value=1, type="count"),
         "where": Metric(value="/a"),
+        "rate": Metric(value="nan"),
+        "most": Metric(value="inf", type="rows"),
     }
 
 
@@ -60,6 +63,7 @@ async def test_whatever_a_tool_tells_can_be_kept_and_its_result_is_not_lost() ->
     async def odd(arguments: JsonObject, context: ToolContext) -> ToolResult:
         notes: dict[str, Any] = context.metrics
         notes["rows"] = 5
+        context.measure("rate", float("nan"))
         context.emit("odd", {"seen": {object}})
         context.update(ToolResult(details={"at": Path("/a")}))
         return ToolResult.of_text("done", details={"at": Path("/a"), "deep": deep(5000)})
@@ -67,7 +71,7 @@ async def test_whatever_a_tool_tells_can_be_kept_and_its_result_is_not_lost() ->
     ran = await run([ScriptedTool(behaviour=odd)], [call()])
 
     assert ran.texts == ["done"]
-    assert ran.ended("c").metrics == {"rows": Metric(value=5)}
+    assert ran.ended("c").metrics == {"rows": Metric(value=5), "rate": Metric(value="nan")}
     assert ran.of(ToolUpdated)[0].partial.details == {"at": "/a"}
     assert isinstance(ran.of(ToolData)[0].data["seen"], list)
     for envelope in ran.envelopes:

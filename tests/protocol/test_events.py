@@ -10,7 +10,9 @@ from pydantic import ValidationError
 
 from tests.support.words import of_model
 from tui_agent.protocol.envelope import Envelope, Origin, event_classes, read_envelope
-from tui_agent.protocol.events import MessageDelta, Noticed
+from tui_agent.protocol.events import MessageDelta, Noticed, StepEnded, ToolEnded
+from tui_agent.protocol.messages import Usage
+from tui_agent.protocol.reports import Metric
 
 FROZEN = Path(__file__).with_name("frozen_events.txt")
 
@@ -104,6 +106,24 @@ def test_a_lone_surrogate_becomes_valid_utf8() -> None:
 
     assert line.encode("utf-8")
     assert read_envelope(line) is not None
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_a_number_that_json_has_no_word_for_becomes_text_and_reads_back(number: float) -> None:
+    """No float of any event makes a line that another reader of JSON refuses; the publisher never hears of it."""
+    ended = StepEnded(index=0, kind="initial", llm_ms=number, finish_reason="end_turn", usage=Usage())
+    measured = ToolEnded(
+        call_id="c", name="act", index=0, status="ok", is_error=False, content=(), metrics={"x": Metric(value=number)}
+    )
+
+    for event in (ended, measured):
+        line = envelope_of(event).to_json()
+
+        assert json.loads(line, parse_constant=pytest.fail)["type"] == event.type
+        assert read_envelope(line) is not None
+    back = read_envelope(envelope_of(ended).to_json())
+    assert back is not None
+    assert str(back.event.llm_ms) == str(number)
 
 
 def test_line_separators_inside_text_stay_inside_their_line() -> None:

@@ -64,6 +64,8 @@ def _is_collection(value: object) -> TypeGuard[Collection[Any]]:
 
 
 def _metric(value: object) -> Metric:
-    if isinstance(value, Metric):
-        return value
-    return Metric(value=value if isinstance(value, str | bool | int | float) else str(value))
+    if not isinstance(value, Metric):
+        value = Metric(value=value if isinstance(value, str | bool | int | float) else str(value))
+    if isinstance(value.value, float) and not math.isfinite(value.value):
+        return value.model_copy(update={"value": str(value.value)})
+    return value

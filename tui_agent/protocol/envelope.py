@@ -1,6 +1,7 @@
 """Where and when an event happened, and its form on disk and on the wire: one JSON object a line (engine §5.1)."""
 
 import json
+import math
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import get_args
@@ -8,7 +9,9 @@ from typing import get_args
 from pydantic import ValidationError
 
 from .events import EVENT_ADAPTER, SCHEMA_VERSION, AgentEvent
-from .messages import Word, is_object
+from .messages import Word, is_array, is_object
+
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,8 @@ class Envelope:
         return replace(self, event=event)
 
     def to_json(self) -> str:
-        """One compact line without its line feed. Lone surrogates are replaced: the result is always valid UTF-8."""
+        """One compact line without its line feed, which every reader of JSON reads: lone surrogates are replaced, and
+        what is no finite number becomes text."""
         origin = self.origin
         head = {
             "v": self.v,
@@ -67,7 +71,10 @@ class Envelope:
             "type": self.event.type,
             "data": self.event.model_dump(mode="json", exclude={"type"}),
         }
-        line = json.dumps(head, ensure_ascii=False, separators=(",", ":"))
+        try:
+            line = _JSON.encode(head)
+        except ValueError:
+            line = _JSON.encode(_finite(head))
         return line.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -91,6 +98,15 @@ def read_envelope(line: str | bytes) -> Envelope | None:
         raise ValueError(f"event {record['type']} cannot be read: {error}") from error
     origin = Origin(**place.model_dump(exclude={"v", "seq", "ts", "mono"}))
     return Envelope(event, place.seq, place.ts, place.mono, origin, place.v)
+
+
+def _finite(value: object) -> object:
+    """The same JSON value with text for infinities and NaN, which JSON has no word for."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if is_object(value):
+        return {name: _finite(inner) for name, inner in value.items()}
+    return [_finite(inner) for inner in value] if is_array(value) else value
 
 
 class _Place(Word):
