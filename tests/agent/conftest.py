@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.support.judged_bus import judged as judged
+
 from .harness import BenchMaker
 
 

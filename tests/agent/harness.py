@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.support.judged_bus import JudgedBus
 from tests.support.transcripts import validate_events, validate_history
 from tui_agent.agent import AgentLoop, AgentLoopConfig, RetryPolicy
 from tui_agent.protocol.bus import EventBus
@@ -163,7 +164,7 @@ class BenchMaker:
     def __call__(self, steps: Iterable[Step] = (), *tools: Tool, **config: Any) -> Bench:
         provider = ScriptedProvider(steps)
         config.setdefault("retry", AT_ONCE)
-        bus = EventBus()
+        bus = JudgedBus(whole=False)
         return self.add(AgentLoop(AgentLoopConfig(provider=provider, tools=tools, bus=bus, **config)), provider, bus)
 
     def add(self, loop: AgentLoop, provider: ScriptedProvider, bus: EventBus) -> Bench:

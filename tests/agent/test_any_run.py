@@ -2,15 +2,17 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.execution.stage_kit import FakeGuardrails
+from tests.support.judged_bus import JudgedBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.execution import ApprovalGate, Batched, ExecutionOptions, Parallel, Sequential, Strategy
-from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.events import AgentEvent, SteeringDropped, SteeringQueued, ToolStarted, Warned
 from tui_agent.protocol.messages import UserMessage
@@ -21,11 +23,15 @@ from tui_agent.providers.scripted_provider import Part
 from .fakes import FakePolicy
 from .harness import AT_ONCE, Bench, ScriptedTool
 
+TEXTS = ["x" * 900, "bad word", "worst"]
+"""What a call says and its tool says after it: more than a result may hold, and what guardrails do not let pass."""
+
 parts: st.SearchStrategy[Part] = st.one_of(
     st.builds(Say, st.sampled_from(["", " ", "words", "more words"])),
     st.just(Think("hm")),
     st.builds(Call, st.sampled_from(["look", "bash", "broken", "unknown"]), st.just({})),
     st.just(Call("look", {}, raw="{not json")),
+    st.builds(Call, st.sampled_from(["look", "bash"]), st.builds(lambda n: {"n": n}, st.sampled_from(TEXTS))),
     st.just(Call("bash", {}, call_id="same")),
     st.builds(fail, st.sampled_from(["overloaded", "stream_cut", "authentication"])),
 )
@@ -39,11 +45,11 @@ plans = st.dictionaries(st.integers(2, 60), deeds, max_size=5)
 """What a person does, by the number of the event after which it is done."""
 
 
-class PlannedBus(EventBus):
+class PlannedBus(JudgedBus):
     """Does what was planned as soon as so many events were told."""
 
     def __init__(self, plan: dict[int, str]) -> None:
-        super().__init__()
+        super().__init__(whole=False)
         self.plan = dict(plan)
         self.do: Callable[[str], object] = lambda _: None
 
@@ -75,7 +81,9 @@ def _answer(request: ApprovalRequest) -> ApprovalDecision:
     return ApprovalDecision(decision="approve" if request.call_id[-1] in "02468" else "deny")
 
 
-async def _run(script: list[Reply], plan: dict[int, str], options: ExecutionOptions) -> Bench:
+async def _run(
+    script: list[Reply], plan: dict[int, str], options: ExecutionOptions, guardrails: FakeGuardrails | None = None
+) -> Bench:
     """One run by the plan."""
     bus, provider = PlannedBus(plan), ScriptedProvider(script)
     tools = (
@@ -90,6 +98,7 @@ async def _run(script: list[Reply], plan: dict[int, str], options: ExecutionOpti
         policy=FakePolicy(),
         gate=ApprovalGate(approver=_answer),
         options=options,
+        tool_guardrails=guardrails,
         retry=AT_ONCE,
         max_steps=6,
     )
@@ -124,12 +133,23 @@ def test_any_script_with_any_interruption_leaves_everything_whole(script: list[R
 STRATEGIES: list[Strategy] = [Sequential(), Parallel(), Batched(2)]
 
 
-@given(st.lists(replies, max_size=4), plans, st.sampled_from(STRATEGIES), st.sampled_from(["safe_only", "off"]))
-@settings(max_examples=100)
-def test_it_does_so_under_every_strategy(
-    script: list[Reply], plan: dict[int, str], strategy: Strategy, early: Literal["safe_only", "off"]
+guards = st.none() | st.builds(lambda halts: FakeGuardrails(halts=halts), st.booleans())
+
+
+@given(st.lists(replies, max_size=4), plans, st.sampled_from(STRATEGIES), st.sampled_from(["safe_only", "off"]), guards)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_it_does_so_under_every_strategy_with_guardrails_and_results_that_are_too_long(
+    tmp_path: Path,
+    script: list[Reply],
+    plan: dict[int, str],
+    strategy: Strategy,
+    early: Literal["safe_only", "off"],
+    guardrails: FakeGuardrails | None,
 ) -> None:
-    _judge(asyncio.run(_run(script, plan, ExecutionOptions(grace=0, strategy=strategy, stream_tools=early))))
+    options = ExecutionOptions(
+        grace=0, strategy=strategy, stream_tools=early, result_limit=500, archive_dir=tmp_path / "kept"
+    )
+    _judge(asyncio.run(_run(script, plan, options, guardrails)))
 
 
 PRESETS = ["rust_loop", "permissioned", "ordered_parallel", "streaming", "sdk_loop"]

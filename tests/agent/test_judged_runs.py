@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
+from tests.support.judged_bus import JudgedBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentLoopSnapshot, GuardrailDecision
 from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
-from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
 from tui_agent.protocol.events import (
     ApprovalResolved,
@@ -290,7 +290,7 @@ async def test_tools_that_came_or_went_are_told(bench: BenchMaker) -> None:
 
 async def test_a_system_function_stays_a_function(bench: BenchMaker) -> None:
     snapshot = bench([], system="old").loop.dump()
-    provider, bus = ScriptedProvider(["One."]), EventBus()
+    provider, bus = ScriptedProvider(["One."]), JudgedBus(whole=False)
     config = AgentLoopConfig(provider=provider, bus=bus, system=lambda: "new")
     again = bench.add(AgentLoop.restore(snapshot, config), provider, bus)
 
@@ -414,7 +414,7 @@ async def _question(loop: AgentLoop, *, after: str = "") -> str:
 
 def _restored(bench: BenchMaker, snapshot: AgentLoopSnapshot, steps: list[str], *tools: ScriptedTool):
     """An agent taken up again from a snapshot, on a bench."""
-    provider, bus = ScriptedProvider(steps), EventBus()
+    provider, bus = ScriptedProvider(steps), JudgedBus(whole=False)
     gate = ApprovalGate(interactive=True)
     config = AgentLoopConfig(provider=provider, tools=tools, bus=bus, policy=FakePolicy(), gate=gate, retry=AT_ONCE)
     return bench.add(AgentLoop.restore(snapshot, config), provider, bus)

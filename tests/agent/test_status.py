@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.judged_bus import JudgedBus
 from tests.support.words import of_model
 from tui_agent.agent.status import ABORT_REQUESTED, AFTER_STEP, STOP_REQUESTED, StatusState, fold_status, status_of
 from tui_agent.agent.teller import Teller
-from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Origin, event_classes
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -140,7 +140,7 @@ def test_any_sequence_of_events_has_a_status_and_is_idle_after_its_end(events: l
 
 
 def test_a_status_is_told_once_and_run_ended_stays_the_last_of_its_run() -> None:
-    bus = EventBus()
+    bus = JudgedBus(whole=False)
     teller = Teller(bus, Origin(session_id="s", run_id="r"))
     told = bus.subscribe(merge=False)
 
@@ -160,7 +160,7 @@ def test_a_status_is_told_once_and_run_ended_stays_the_last_of_its_run() -> None
 
 
 def test_events_carry_where_the_agent_is() -> None:
-    bus = EventBus()
+    bus = JudgedBus(whole=False)
     teller = Teller(bus, Origin(session_id="s", agent_id="explorer"))
     told = bus.subscribe(merge=False)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.agent.harness import BenchMaker
-from tests.execution.conftest import judged as judged
+from tests.support.judged_bus import judged as judged
 from tui_agent.permissions.shell import is_read_only_command
 from tui_agent.protocol.tool import Tool
 from tui_agent.tools import Workspace, default_tools

@@ -3,12 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, ClassVar
+from typing import Any
 
 from tests.execution.kit import ScriptedTool
-from tests.support.transcripts import validate_events
+from tests.support.judged_bus import JudgedBus
 from tui_agent.execution import ExecutionOptions, ToolExecutor, ToolScheduler
-from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import ToolEnded, ToolQueued, ToolStarted
@@ -18,11 +17,9 @@ from tui_agent.protocol.messages import ToolResultMessage
 class Bench:
     """A scheduler over scripted tools, with everything it told; judged when its test is over."""
 
-    made: ClassVar[list["Bench"]] = []
-    """Those of the test that runs now."""
-
     def __init__(self, tools: list[ScriptedTool], options: ExecutionOptions | None = None, **settings: Any) -> None:
-        self.bus = EventBus()
+        self.bus = JudgedBus(options)
+        self.bus.unanswered = self._without_result
         self._subscription = self.bus.subscribe(merge=False)
         self.options = options or ExecutionOptions()
         self.token = CancellationToken()
@@ -33,7 +30,6 @@ class Bench:
         self.scheduler = ToolScheduler(
             self.executor, cancellation=self.token, step=1, on_result=self.committed.append, **scheduling
         )
-        self.made.append(self)
 
     def events(self, kind: type[Any] = object) -> list[Any]:
         self.envelopes += self._subscription.drain()
@@ -45,25 +41,16 @@ class Bench:
     def ended(self) -> dict[str, str]:
         return {event.call_id: event.status for event in self.events(ToolEnded)}
 
-    def judge(self) -> None:
-        """Holds everything told against every invariant, and the results against the calls.
-
-        Either every call has its one result message, or, where the message was thrown away, none has.
-        """
-        queued = [event.call_id for event in self.events(ToolQueued)]
-        options = self.options
-        answered = [message.call_id for message in self.committed]
-        validate_events(
-            self.envelopes,
-            ordered=options.message_events == "ordered",
-            balanced=options.balanced_start or options.start_unknown or options.start_events == "upfront",
-            unanswered=() if answered else queued,
-        )
-        assert answered in ([], queued)
-
     async def until(self, kind: type[Any], count: int = 1) -> None:
         while len(self.events(kind)) < count:
             await asyncio.sleep(0)
+
+    def _without_result(self) -> list[str]:
+        """Either every call has its one result message, or, where the message was thrown away, none has."""
+        queued = [event.call_id for event in self.events(ToolQueued)]
+        answered = [message.call_id for message in self.committed]
+        assert answered in ([], queued)
+        return [] if answered else queued
 
 
 @asynccontextmanager

@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.transcripts import validate_events, validate_history
+from tests.support.judged_bus import JudgedBus
+from tests.support.transcripts import validate_history
 from tui_agent.execution import ExecutionOptions, HookBus, ToolExecutionResult, execute_tool_calls
 from tui_agent.execution.approvals import ApprovalGate
-from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import AgentEvent, ToolEnded
@@ -169,15 +169,8 @@ def calls(*names: str) -> list[ToolCall]:
     return [call(name, f"c{index}") for index, name in enumerate(names)]
 
 
-def judge(
-    envelopes: list[Envelope], asked: Sequence[ToolCall], ran: ToolExecutionResult, options: ExecutionOptions
-) -> None:
-    """Holds what a run told and gave against every invariant."""
-    validate_events(
-        envelopes,
-        ordered=options.message_events == "ordered",
-        balanced=options.balanced_start or options.start_unknown or options.start_events == "upfront",
-    )
+def judge(asked: Sequence[ToolCall], ran: ToolExecutionResult) -> None:
+    """Holds what a run gave against the calls of its message."""
     assert len(ran.reports) == len(asked)
     if asked:
         message = AssistantMessage(content=tuple(asked), stop_reason="tool_use")
@@ -196,7 +189,7 @@ async def run(
     cancellation: CancellationToken | None = None,
 ) -> Ran:
     """`execute_tool_calls` on a bus of its own, judged."""
-    bus = EventBus()
+    bus = JudgedBus(options)
     with bus.subscribe(merge=False) as subscription:
         result = await execute_tool_calls(
             tools,
@@ -210,7 +203,8 @@ async def run(
             gate=gate,
         )
         envelopes = subscription.drain()
-    judge(envelopes, asked, result, options or ExecutionOptions())
+    bus.judge()
+    judge(asked, result)
     return Ran(result, envelopes)
 
 

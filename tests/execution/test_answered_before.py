@@ -17,4 +17,4 @@ async def test_a_call_that_ran_in_an_earlier_process_is_answered_with_what_it_ga
     assert [report.status for report in result.reports] == ["overridden", "ok"]
     assert (result.tool_results[0].text, result.tool_results[0].is_error) == ("done before", False)
     assert tool.calls == ["c1"]
-    bench.judge()
+    bench.bus.judge()

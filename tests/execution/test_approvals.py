@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.judged_bus import JudgedBus
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution.approvals import ApprovalAnswer, ApprovalGate
-from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, Warned
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
 
@@ -23,7 +23,7 @@ class Asking:
 
     def __init__(self, gate: ApprovalGate) -> None:
         self.gate = gate
-        self.bus = EventBus()
+        self.bus = JudgedBus(whole=False)
         self._subscription = self.bus.subscribe(merge=False)
         self._events: list[Any] = []
 

@@ -3,9 +3,9 @@ from typing import get_args
 import pytest
 
 from tests.execution.kit import ScriptedTool, call, run
-from tests.support.transcripts import validate_events
+from tests.support.judged_bus import JudgedBus
 from tui_agent.execution import SkipReason, ToolRegistry, execute_tool_calls, skip_tool_call
-from tui_agent.protocol.bus import EventBus, EventScope
+from tui_agent.protocol.bus import EventScope
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import AssistantMessage, TextBlock, ThinkingBlock
@@ -16,7 +16,7 @@ async def test_the_calls_of_a_message_are_found_in_it_in_order() -> None:
         content=(TextBlock(text="so"), call("act", "1"), ThinkingBlock(thinking="hm"), call("act", "2"))
     )
 
-    result = await execute_tool_calls([ScriptedTool()], message, bus=EventBus())
+    result = await execute_tool_calls([ScriptedTool()], message, bus=JudgedBus())
 
     assert [answer.call_id for answer in result.tool_results] == ["1", "2"]
 
@@ -31,17 +31,17 @@ async def test_a_registry_may_be_shared_between_messages() -> None:
     registry = ToolRegistry([ScriptedTool()])
 
     for _ in range(2):
-        result = await execute_tool_calls(registry, [call()], bus=EventBus())
+        result = await execute_tool_calls(registry, [call()], bus=JudgedBus())
         assert result.reports[0].status == "ok"
 
 
 async def test_two_tools_of_one_name_are_refused_before_anything_happens() -> None:
     with pytest.raises(ConfigurationError):
-        await execute_tool_calls([ScriptedTool(), ScriptedTool()], [call()], bus=EventBus())
+        await execute_tool_calls([ScriptedTool(), ScriptedTool()], [call()], bus=JudgedBus())
 
 
 async def test_events_carry_the_place_they_come_from() -> None:
-    bus = EventBus()
+    bus = JudgedBus()
     scope = EventScope(bus, Origin(run_id="r", step=4))
     with bus.subscribe() as subscription:
         await execute_tool_calls([ScriptedTool()], [call()], bus=scope)
@@ -50,12 +50,11 @@ async def test_events_carry_the_place_they_come_from() -> None:
 
 @pytest.mark.parametrize("reason", get_args(SkipReason))
 def test_a_skipped_call_has_its_events_and_an_error_result(reason: SkipReason) -> None:
-    bus = EventBus()
+    bus = JudgedBus()
     with bus.subscribe() as subscription:
         message = skip_tool_call(call(a=1), bus, reason=reason)
         envelopes = subscription.drain()
 
-    validate_events(envelopes)
     assert [envelope.type for envelope in envelopes] == [
         "tool.queued",
         "tool.ended",
@@ -67,4 +66,4 @@ def test_a_skipped_call_has_its_events_and_an_error_result(reason: SkipReason) -
 
 
 def test_a_call_is_skipped_for_steering_where_nothing_else_is_said() -> None:
-    assert skip_tool_call(call(), EventBus()).text.startswith("Skipped due to queued user message.")
+    assert skip_tool_call(call(), JudgedBus()).text.startswith("Skipped due to queued user message.")

@@ -6,13 +6,13 @@ import pytest
 
 from tests.execution.kit import FakePolicy, ScriptedTool, call, run, sleeping
 from tests.execution.stage_kit import FreeTurns, Stand
+from tests.support.judged_bus import JudgedBus
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, execute_tool_calls
 from tui_agent.execution.call_state import CallState
 from tui_agent.execution.executor import ADMISSION, cut_off, take_slot
 from tui_agent.execution.loop_clock import now
 from tui_agent.execution.outcomes import Outcome
-from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ApprovalRequested, ToolEnded
 from tui_agent.protocol.hooks import DenyCall, ModifyArguments, OverrideResult
@@ -288,7 +288,7 @@ async def test_a_tool_that_shortened_its_own_output_says_where_the_whole_is() ->
         async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
             return ToolResult.of_text("head … tail", details={"truncated": True, "persisted_path": "/kept/output.txt"})
 
-    bus = EventBus()
+    bus = JudgedBus()
     with bus.subscribe(merge=False) as heard:
         await execute_tool_calls([Shortening()], [ToolCall(id="1", name="long")], bus=bus)
         [ended] = [envelope.event for envelope in heard.drain() if isinstance(envelope.event, ToolEnded)]

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.execution.kit import ScriptedTool
+from tests.support.judged_bus import JudgedBus
 from tui_agent.execution.fitting import cut_middle, fit, reads_archive
 from tui_agent.execution.outcomes import Outcome, answered
-from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import Warned
 from tui_agent.protocol.messages import ImageBlock, TextBlock
 from tui_agent.protocol.tool import Accesses, ToolResult
@@ -21,7 +21,7 @@ IMAGE = ImageBlock(media_type="image/png", data="x" * 40)
 async def fitted(
     result: ToolResult, archive: Path | None = None, limit: int | None = LIMIT
 ) -> tuple[Outcome, list[Any]]:
-    bus = EventBus()
+    bus = JudgedBus(whole=False)
     with bus.subscribe() as subscription:
         outcome = await fit(answered(result), call_id="c/1", limit=limit, archive_dir=archive, tell=bus)
         return outcome, [envelope.event for envelope in subscription.drain()]

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.judged_bus import JudgedBus
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution.hook_bus import HookBus
 from tui_agent.execution.hook_questions import (
@@ -15,7 +16,6 @@ from tui_agent.execution.hook_questions import (
     observe_end,
     observe_update,
 )
-from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import HookEnded, HookFailed, ToolEnded
 from tui_agent.protocol.hooks import (
     AfterTool,
@@ -40,7 +40,7 @@ class Heard:
     """A bus and what was told on it."""
 
     def __init__(self) -> None:
-        self.bus = EventBus()
+        self.bus = JudgedBus(whole=False)
         self._subscription = self.bus.subscribe(merge=False)
 
     def events(self) -> list[Any]:

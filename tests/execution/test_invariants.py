@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from tests.execution.kit import FakePolicy, ScriptedTool, Steering
 from tests.execution.stage_kit import FakeGuardrails
-from tests.support.transcripts import validate_events, validate_history
+from tests.support.judged_bus import JudgedBus
+from tests.support.transcripts import validate_history
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import (
     ApprovalGate,
@@ -23,7 +24,6 @@ from tui_agent.execution import (
     ToolExecutor,
     ToolScheduler,
 )
-from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ToolBatchEnded
 from tui_agent.protocol.hooks import (
@@ -111,6 +111,11 @@ some_options = st.fixed_dictionaries(
         "tool_timeout": st.sampled_from([2.0, 5.0]),
     },
     optional={
+        "preset": st.sampled_from(["rust_loop", "permissioned", "ordered_parallel", "streaming", "sdk_loop"]),
+        "validate_arguments": st.just(False),
+        "unknown_tool": st.just("plain"),
+        "skip_is_error": st.just(False),
+        "error_traceback": st.sampled_from(["model", "none"]),
         "grouping": st.sampled_from(["conflicts", "consecutive", "safe_first"]),
         "steering_mode": st.sampled_from(
             ["between_calls", "between_batches", "after_batch", "before_effects", "interrupt", "off"]
@@ -132,6 +137,14 @@ some_options = st.fixed_dictionaries(
         "terminate_policy": st.just("any"),
     },
 )
+
+
+def options_of(drawn: dict[str, Any]) -> ExecutionOptions:
+    """The options drawn, on top of a preset if one was."""
+    rest = {name: value for name, value in drawn.items() if name != "preset"}
+    return ExecutionOptions.preset(drawn["preset"], **rest) if "preset" in drawn else ExecutionOptions(**rest)
+
+
 before_answers = st.sampled_from(
     [
         None,
@@ -269,9 +282,9 @@ def gate_of(story: Story) -> ApprovalGate:
 
 
 async def play(story: Story) -> None:
-    options = ExecutionOptions(**story.options)
+    options = options_of(story.options)
     policy = None if story.verdicts is None else FakePolicy(dict(story.verdicts))
-    bus = EventBus()
+    bus = JudgedBus(options)
     token = CancellationToken()
     committed: list[Any] = []
     executor = ToolExecutor(
@@ -324,12 +337,8 @@ async def play(story: Story) -> None:
     envelopes = subscription.drain()
     answered = {message.call_id for message in committed}
     queued = {envelope.event.call_id for envelope in envelopes if envelope.type == "tool.queued"}  # pyright: ignore
-    validate_events(
-        envelopes,
-        ordered=options.message_events == "ordered",
-        balanced=options.balanced_start or options.start_unknown or options.start_events == "upfront",
-        unanswered=queued if not answered else (),
-    )
+    bus.unanswered = lambda: () if answered else queued
+    bus.judge()
     if finished.is_set():
         assert answered == queued == {one.id for one in story.calls}
         history = [user_message("go"), AssistantMessage(content=tuple(story.calls)), *committed]

@@ -13,19 +13,18 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from tests.execution.bench import settled
 from tests.execution.kit import Doors, FakePolicy, ScriptedTool, Steering, call
-from tests.execution.test_invariants import paths, some_options
+from tests.execution.test_invariants import options_of, paths, some_options
+from tests.support.judged_bus import JudgedBus
 from tests.support.transcripts import validate_events, validate_history
 from tests.support.virtual_clock import VirtualClockLoop
 from tui_agent.execution import (
     ApprovalGate,
     EarlyExecutions,
-    ExecutionOptions,
     HookBus,
     ToolExecutionResult,
     ToolExecutor,
     ToolScheduler,
 )
-from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import ToolQueued, ToolStarted
@@ -66,8 +65,13 @@ class LiveEngine(RuleBasedStateMachine):
         breaks=st.booleans(),
     )
     def begin(self, options: dict[str, Any], hooked: bool, records: str, first: list[Any], breaks: bool) -> None:
-        self.options = ExecutionOptions(**options)
-        self.doors, self.steering, self.token, self.bus = Doors(), Steering(), CancellationToken(), EventBus()
+        self.options = options_of(options)
+        self.doors, self.steering, self.token, self.bus = (
+            Doors(),
+            Steering(),
+            CancellationToken(),
+            JudgedBus(whole=False),
+        )
         self.subscription = self.bus.subscribe(merge=False)
         self.gate = ApprovalGate(interactive=True)
         self.commands: asyncio.Queue[str] = asyncio.Queue()

@@ -3,6 +3,7 @@ import contextlib
 from typing import Any
 
 from tests.execution.kit import Behaviour, ScriptedTool, call
+from tests.support.judged_bus import JudgedBus
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution.foreign_code import Crash
 from tui_agent.execution.hook_bus import HookBus
@@ -15,7 +16,7 @@ from tui_agent.protocol.tool import ToolContext, ToolResult
 
 
 def execution_of(behaviour: Behaviour, bus: EventBus | None = None) -> ToolExecution:
-    channel = UpdateChannel(call(), HookBus(), bus or EventBus())
+    channel = UpdateChannel(call(), HookBus(), bus or JudgedBus(whole=False))
     return ToolExecution("c", ScriptedTool(behaviour=behaviour), {}, {}, CancellationToken(), 2.0, {}, channel)
 
 
@@ -102,7 +103,7 @@ async def test_reports_go_to_the_owner_of_the_moment() -> None:
         context.progress("two")
         return ToolResult()
 
-    bus = EventBus()
+    bus = JudgedBus(whole=False)
     with bus.subscribe() as subscription:
         execution = execution_of(report, bus)
         async with asyncio.TaskGroup() as group:

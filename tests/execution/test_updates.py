@@ -3,9 +3,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.judged_bus import JudgedBus
 from tui_agent.execution.hook_bus import HookBus
 from tui_agent.execution.updates import DOMAIN_EVENTS, UpdateChannel
-from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import event_classes
 from tui_agent.protocol.events import FileChanged, TodoUpdated, ToolData, ToolOutput, ToolProgress, ToolUpdated, Warned
 from tui_agent.protocol.messages import ToolCall
@@ -18,7 +18,7 @@ class Kept:
     """A channel and what it told."""
 
     def __init__(self, hooks: HookBus | None = None) -> None:
-        bus = EventBus()
+        bus = JudgedBus(whole=False)
         self._subscription = bus.subscribe(merge=False)
         self.channel = UpdateChannel(CALL, hooks or HookBus(), bus)
 

@@ -4,6 +4,7 @@ To be used after every test that drives the engine: mocks accept any shape, so a
 expects never notices the ones that are missing (P01).
 """
 
+import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -66,6 +67,7 @@ def validate_events(
     ordered: bool = True,
     balanced: bool = False,
     unanswered: Collection[str] = (),
+    gaps: bool = False,
 ) -> None:
     """Checks a whole sequence of events, as an unmerged subscription delivers it.
 
@@ -76,11 +78,12 @@ def validate_events(
         balanced: whether calls that never ran may have a start, as with `balanced_start` and `start_events=upfront`.
         unanswered: ids of calls that need no result message because their assistant message was thrown away, or because
             they are taken up again after their run.
+        gaps: whether numbers may be missing, as in a stream that leaves deltas out.
 
     Raises:
         AssertionError: naming every invariant that does not hold.
     """
-    judge = _EventJudge(ordered=ordered, balanced=balanced, unanswered=frozenset(unanswered))
+    judge = _EventJudge(ordered=ordered, balanced=balanced, unanswered=frozenset(unanswered), gaps=gaps)
     for envelope in envelopes:
         judge.hear(envelope)
     if complete:
@@ -165,11 +168,12 @@ class _Agent:
 class _EventJudge:
     """Hears events one by one and notes what is wrong."""
 
-    def __init__(self, *, ordered: bool, balanced: bool, unanswered: frozenset[str]) -> None:
+    def __init__(self, *, ordered: bool, balanced: bool, unanswered: frozenset[str], gaps: bool) -> None:
         self.faults: list[str] = []
         self._ordered = ordered
         self._balanced = balanced
         self._unanswered = unanswered
+        self._gaps = gaps
         self._agents: dict[str, _Agent] = {}
         self._open: dict[tuple[Any, ...], str | None] = {}
         """Everything that has begun and not ended, with its run: (kind, agent, name)."""
@@ -227,13 +231,15 @@ class _EventJudge:
 
     def _check_envelope(self, envelope: Envelope) -> None:
         last = self._last
-        if last and envelope.seq <= last.seq:
-            self._fault(f"its number does not grow: {last.seq} came before")
+        if last and (envelope.seq <= last.seq if self._gaps else envelope.seq != last.seq + 1):
+            self._fault(f"its number is not the next: {last.seq} came before")
         if last and envelope.mono < last.mono:
             self._fault("time went backwards")
         if envelope.origin.run_id in self._over:
             self._fault(f"told after run {envelope.origin.run_id} had ended")
-        back = read_envelope(envelope.to_json())
+        line = envelope.to_json()
+        back = read_envelope(line)
+        json.loads(line, parse_constant=lambda word: self._fault(f"its line has {word}, which is no JSON"))
         if back is None or back.event != envelope.event or back.origin != envelope.origin:
             self._fault("cannot be written and read again")
 

@@ -7,11 +7,11 @@ import pytest
 
 from tests.agent.fakes import FakeCheckpoints, FakeGuardrail, FakePolicy
 from tests.agent.harness import AT_ONCE, Bench, BenchMaker, ScriptedTool
+from tests.support.judged_bus import JudgedBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentLoopSnapshot, GuardrailContext, GuardrailDecision
 from tui_agent.agent.guardrails import GuardrailKind, Severity
 from tui_agent.context import ContextLayer
 from tui_agent.execution import ApprovalGate, ExecutionOptions
-from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, GuardrailTripped, ToolEnded, Warned
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.tool import ToolResult
@@ -196,7 +196,7 @@ async def asked_and_killed(bench: BenchMaker, *calls: Any, **config: Any) -> tup
 
 def revived(bench: BenchMaker, snapshot: AgentLoopSnapshot, *tools: ScriptedTool, **config: Any) -> Bench:
     """An agent of another process, made from a snapshot."""
-    provider, bus = ScriptedProvider(["Done."]), EventBus()
+    provider, bus = ScriptedProvider(["Done."]), JudgedBus(whole=False)
     made = AgentLoopConfig(provider, tools=tools, bus=bus, policy=FakePolicy(), retry=AT_ONCE, **config)
     return bench.add(AgentLoop.restore(snapshot, made), provider, bus)
 
