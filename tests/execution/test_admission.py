@@ -393,7 +393,7 @@ async def test_arguments_too_deep_to_be_told_are_refused() -> None:
 @pytest.mark.parametrize("answer", [None, "yes", 1])
 async def test_predicates_that_answer_something_else_count_as_the_careful_answer(answer: object) -> None:
     class Odd(ScriptedTool):
-        is_read_only = is_concurrency_safe = accesses = summarise = timeout = lambda self, arguments: answer
+        is_read_only = is_concurrency_safe = accesses = summarise = lambda self, arguments: answer
 
     ran = await run([Odd()], [call("act", "a"), call("act", "b")])
 

@@ -87,6 +87,7 @@ TOOLS = [
     ScriptedTool("heed", heed, interruptible=True),
     ScriptedTool("picky", tell_and_sleep, schema={"type": "object", "required": ["needed"]}),
 ]
+TOOLS[3].aborts_siblings = True
 NAMES = [*[tool.name for tool in TOOLS], "unknown"]
 
 arguments = st.fixed_dictionaries(
@@ -105,6 +106,8 @@ one_call = st.builds(
     arguments,
     st.sampled_from([None] * 9 + ["no JSON"]),
 )
+
+
 some_options = st.fixed_dictionaries(
     {
         "strategy": st.sampled_from([Auto(), Auto(), Sequential(), Parallel(), Batched(2), Batched(3)]),
@@ -130,7 +133,7 @@ some_options = st.fixed_dictionaries(
         "pre_hook_position": st.sampled_from(["before_lookup", "after_permission"]),
         "hook_may_approve": st.booleans(),
         "on_reject": st.just("stop_turn"),
-        "sibling_abort": st.just(frozenset({"fail"})),
+        "sibling_abort": st.just(True),
         "result_limit": st.just(500),
         "grace": st.sampled_from([0, 0.5]),
         "malformed_args": st.just("empty_object"),
@@ -140,9 +143,14 @@ some_options = st.fixed_dictionaries(
 
 
 def options_of(drawn: dict[str, Any]) -> ExecutionOptions:
-    """The options drawn, on top of a preset if one was."""
-    rest = {name: value for name, value in drawn.items() if name != "preset"}
-    return ExecutionOptions.preset(drawn["preset"], **rest) if "preset" in drawn else ExecutionOptions(**rest)
+    """The options drawn, on top of a preset if one was, without what is refused because it would do nothing."""
+    base = ExecutionOptions.preset(drawn["preset"]) if "preset" in drawn else ExecutionOptions()
+    chosen = {name: drawn.get(name, getattr(base, name)) for name in ExecutionOptions.__dataclass_fields__}
+    if chosen["pre_hook_position"] == "after_permission":
+        chosen["hook_may_approve"] = False
+    if chosen["end_events"] == "source_order":
+        chosen["message_events"] = "ordered"
+    return ExecutionOptions(**chosen)
 
 
 before_answers = st.sampled_from(

@@ -113,12 +113,14 @@ class LiveEngine(RuleBasedStateMachine):
             context.progress("going on")
             return await self.doors(arguments, context)
 
+        failing = ScriptedTool("fail", fail)
+        failing.aborts_siblings = True
         return [
             ScriptedTool("look", tell, read_only=True, interruptible=True),
             ScriptedTool("act", tell, paths=paths, interruptible=True),
             ScriptedTool("lone", self.doors, alone=True),
             ScriptedTool("ask", self.doors),
-            ScriptedTool("fail", fail),
+            failing,
         ]
 
     def do(self, step: Any, *arguments: Any) -> None:

@@ -11,16 +11,31 @@ from tui_agent.protocol.errors import ConfigurationError
     ("field", "value"),
     [
         ("max_concurrency", 0),
+        ("max_concurrency", 2.5),
+        ("max_concurrency", True),
         ("tool_timeout", 0),
         ("tool_timeout", -1.0),
         ("tool_timeout", float("nan")),
         ("tool_timeout", float("inf")),
+        ("tool_timeout", "30"),
         ("grace", -0.1),
+        ("grace", False),
+        ("grace", None),
         ("interrupt_interval", 0),
+        ("interrupt_interval", "1"),
         ("result_limit", 10),
+        ("result_limit", 399),
+        ("result_limit", 1000.0),
+        ("validate_arguments", "no"),
+        ("start_unknown", 1),
+        ("balanced_start", None),
+        ("skip_is_error", 0),
+        ("hook_may_approve", "yes"),
+        ("sibling_abort", frozenset({"bash"})),
+        ("archive_dir", "/tmp/archive"),
     ],
 )
-def test_a_number_out_of_range_is_refused(field: str, value: Any) -> None:
+def test_a_value_out_of_range_or_of_the_wrong_kind_is_refused(field: str, value: Any) -> None:
     with pytest.raises(ConfigurationError, match=field):
         ExecutionOptions(**{field: value})
 
@@ -90,8 +105,56 @@ def test_what_is_no_strategy_is_refused(value: Any) -> None:
         ExecutionOptions(strategy=value)
 
 
-def test_one_name_is_no_set_of_names() -> None:
-    names: Any = "bash"
+@pytest.mark.parametrize(
+    ("chosen", "why"),
+    [
+        ({"hook_may_approve": True, "pre_hook_position": "after_permission"}, "too late to answer"),
+        ({"message_events": "completion", "end_events": "source_order"}, "ends wait for all"),
+    ],
+)
+def test_what_would_do_nothing_beside_something_else_is_refused(chosen: dict[str, Any], why: str) -> None:
+    with pytest.raises(ConfigurationError, match=why):
+        ExecutionOptions(**chosen)
+    for name, value in chosen.items():
+        ExecutionOptions(**{name: value})
 
-    with pytest.raises(ConfigurationError, match="sibling_abort"):
-        ExecutionOptions(sibling_abort=names)
+
+def test_a_preset_is_held_to_that_too() -> None:
+    with pytest.raises(ConfigurationError, match="hook_may_approve needs another pre_hook_position"):
+        ExecutionOptions.preset("streaming", hook_may_approve=True)
+    with pytest.raises(ConfigurationError, match="end_events=completion"):
+        ExecutionOptions.preset("rust_loop", end_events="source_order")
+
+
+DEFAULTS: dict[str, Any] = {
+    "strategy": Auto(),
+    "grouping": "conflicts",
+    "stream_tools": "safe_only",
+    "steering_mode": None,
+    "interrupt_interval": 0.1,
+    "max_concurrency": 10,
+    "start_events": "as_started",
+    "end_events": "completion",
+    "message_events": "ordered",
+    "tool_timeout": 30.0,
+    "grace": 2.0,
+    "validate_arguments": True,
+    "malformed_args": "error",
+    "unknown_tool": "explain",
+    "start_unknown": False,
+    "balanced_start": False,
+    "error_traceback": "details",
+    "skip_is_error": True,
+    "pre_hook_position": "before_permission",
+    "hook_may_approve": False,
+    "on_reject": "continue",
+    "terminate_policy": "all",
+    "sibling_abort": False,
+    "result_limit": 100_000,
+    "archive_dir": None,
+}
+"""The bold values of the engine's table (§1), and its last preset (§3)."""
+
+
+def test_the_defaults_are_those_of_the_table() -> None:
+    assert {name: getattr(ExecutionOptions(), name) for name in ExecutionOptions.__dataclass_fields__} == DEFAULTS

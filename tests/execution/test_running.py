@@ -9,7 +9,7 @@ from tests.execution.stage_kit import Stand
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ExecutionOptions, HookBus
 from tui_agent.execution.outcomes import Outcome
-from tui_agent.execution.running import run_tool, tell_start, time_limit
+from tui_agent.execution.running import run_tool, tell_start
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.protocol.events import ToolProgress, ToolStarted, ToolUpdated
 from tui_agent.protocol.function_tool import function_tool
@@ -164,31 +164,6 @@ async def test_plain_text_is_a_result_too() -> None:
 
 
 # --- time ---
-
-
-@pytest.mark.parametrize(
-    ("own", "default", "limit"),
-    [
-        (None, 30.0, 30.0),
-        (5, 30.0, 5),
-        (5.0, None, 5.0),
-        ("none", 30.0, None),
-        ("default", None, None),
-        (0, 30.0, 30.0),
-        (-1, 30.0, 30.0),
-        (float("inf"), 30.0, 30.0),
-    ],
-)
-def test_the_tools_own_time_comes_before_the_configured_one(own: Any, default: Any, limit: Any) -> None:
-    assert time_limit(ScriptedTool(timeout=own), {}, default) == limit
-
-
-def test_a_tool_whose_time_cannot_be_asked_gets_the_configured_one() -> None:
-    class Broken(ScriptedTool):
-        def timeout(self, arguments: JsonObject) -> Any:
-            raise KeyError
-
-    assert time_limit(Broken(), {}, 30.0) == 30.0
 
 
 def test_a_tool_that_heeds_its_token_ends_with_its_timeout() -> None:

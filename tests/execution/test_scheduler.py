@@ -162,18 +162,34 @@ async def test_a_failing_call_leaves_its_siblings_alone() -> None:
     assert ran.statuses == ["ok", "error", "ok"]
 
 
-def test_a_flagged_tool_that_fails_stops_its_siblings() -> None:
-    async def fail(arguments: JsonObject, context: ToolContext) -> ToolResult:
-        await asyncio.sleep(1)
-        raise ValueError("broken")
+@pytest.mark.parametrize(
+    ("how", "flagged", "sibling_abort", "siblings"),
+    [
+        ("error", True, True, "cancelled"),
+        ("timeout", True, True, "cancelled"),
+        ("ok", True, True, "ok"),
+        ("error", False, True, "ok"),
+        ("error", True, False, "ok"),
+    ],
+)
+def test_a_flagged_tool_that_fails_stops_its_siblings_where_that_is_chosen(
+    how: str, flagged: bool, sibling_abort: bool, siblings: str
+) -> None:
+    async def end(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        await asyncio.sleep(1000 if how == "timeout" else 1)
+        if how == "error":
+            raise ValueError("broken")
+        return ToolResult()
 
-    options = ExecutionOptions(strategy=Batched(2), sibling_abort=frozenset({"fail"}))
-    tools = [ScriptedTool(behaviour=sleeping(1000)), ScriptedTool("fail", fail)]
+    options = ExecutionOptions(strategy=Batched(2), sibling_abort=sibling_abort)
+    first = ScriptedTool("end", end, timeout=5.0)
+    first.aborts_siblings = flagged
+    tools = [ScriptedTool(behaviour=sleeping(20)), first]
 
-    ran = run_virtual(run(tools, calls("fail", "act", "act"), options))
+    ran = run_virtual(run(tools, calls("end", "act", "act"), options))
 
-    assert ran.statuses == ["error", "cancelled", "cancelled"]
-    assert "another call" in ran.texts[1]
+    assert ran.statuses == [how, siblings, siblings]
+    assert ("another call" in ran.texts[1]) is (siblings == "cancelled")
 
 
 # --- who waits for whom ---

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from tui_agent.execution.strategy import (
@@ -13,8 +15,8 @@ from tui_agent.execution.strategy import (
 from tui_agent.protocol.errors import ConfigurationError
 
 
-@pytest.mark.parametrize("size", [0, -1])
-def test_batched_refuses_a_size_below_one(size: int) -> None:
+@pytest.mark.parametrize("size", [0, -1, 2.5, True, "2", None])
+def test_batched_refuses_a_size_that_is_no_whole_number_of_at_least_one(size: Any) -> None:
     with pytest.raises(ConfigurationError, match="at least 1"):
         Batched(size)
 

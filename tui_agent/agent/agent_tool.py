@@ -55,7 +55,7 @@ class AgentTool(OwnTool):
 
     def timeout(self, arguments: JsonObject) -> Timeout:
         """None: its steps and calls have their own limits."""
-        return "none"
+        return None
 
     def summarise(self, arguments: JsonObject) -> str:
         """The task's first line."""

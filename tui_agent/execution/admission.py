@@ -26,6 +26,7 @@ from .outcomes import (
     output_limit,
     skipped_on_request,
 )
+from .time_limits import time_limit
 from .validation import checked_arguments
 
 
@@ -60,6 +61,10 @@ def prepare(engine: Engine, state: CallState) -> Outcome | None:
             state.arguments = checked_arguments(tool, state.arguments)
         except InvalidArgumentsError as error:
             return invalid(str(error))
+    try:
+        state.time_limit = time_limit(tool, state.arguments, engine.options.tool_timeout)
+    except InvalidArgumentsError as error:
+        return invalid(str(error))
     state.read_only = careful(tool.is_read_only, state.arguments, otherwise=False)
     state.safe = careful(tool.is_concurrency_safe, state.arguments, otherwise=False)
     return None

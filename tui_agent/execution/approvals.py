@@ -14,6 +14,7 @@ from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, Warne
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
 
 from .foreign_code import Crash, asked
+from .value_checks import expect_seconds
 
 AnsweredBy: TypeAlias = Literal["user", "policy", "resume", "timeout", "cancel", "nobody"]
 Approver = Callable[[ApprovalRequest], ApprovalDecision | Awaitable[ApprovalDecision]]
@@ -39,6 +40,12 @@ class ApprovalGate:
     def __init__(
         self, *, interactive: bool = False, approver: Approver | None = None, timeout: float | None = None
     ) -> None:
+        """
+        Raises:
+            ConfigurationError: the timeout is no number of seconds (P39).
+        """
+        if timeout is not None:
+            expect_seconds("an approval's timeout", timeout)
         self.interactive = interactive
         """Whether a front end answers through `resolve`."""
         self.approver = approver

@@ -77,6 +77,8 @@ class CallState:
     """What stages 1 to 3 found wrong when the call was received."""
     read_only: bool = False
     safe: bool = False
+    time_limit: float | None = None
+    """Seconds it may execute; None: no limit."""
 
     decision: PermissionDecision | None = None
     """The judgement in force."""

@@ -23,7 +23,7 @@ from tui_agent.protocol.hooks import AfterTool, BeforeTool, BeforeToolAnswer, Be
 from tui_agent.protocol.tool import ToolResult
 
 from .foreign_code import asked
-from .options import is_duration
+from .value_checks import expect_seconds
 
 HookEvent: TypeAlias = Literal[
     "before_tool", "before_update", "after_update", "on_tool_error", "after_tool", "after_tool_observer"
@@ -142,6 +142,6 @@ class HookBus:
 
 
 def _usable(timeout: float | None) -> float | None:
-    if timeout is not None and not is_duration(timeout):
-        raise ConfigurationError(f"a hook's timeout must be more than 0 seconds or None, got {timeout}")
+    if timeout is not None:
+        expect_seconds("a hook's timeout", timeout)
     return timeout

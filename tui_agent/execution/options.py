@@ -1,7 +1,6 @@
 """Every choice there is in running calls, and the presets that restore each seed's literal behaviour (§1, §3)."""
 
 import difflib
-import math
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -9,6 +8,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from tui_agent.protocol.errors import ConfigurationError
 
 from .strategy import Auto, Batched, Parallel, Sequential, Strategy
+from .value_checks import expect_choice, expect_flag, expect_seconds, expect_whole
 
 Grouping: TypeAlias = Literal["conflicts", "consecutive", "safe_first"]
 SteeringMode: TypeAlias = Literal[
@@ -25,7 +25,8 @@ class ExecutionOptions:
     """How calls run. The defaults are the engine's; `preset` restores a seed's.
 
     Raises:
-        ConfigurationError: a number is out of range (C1, P39), or a word is none of those there are.
+        ConfigurationError: a value is of the wrong kind or out of range (C1, P39), or none of the words there are, or
+            can do nothing beside another.
     """
 
     strategy: Strategy = field(default_factory=Auto)
@@ -71,8 +72,8 @@ class ExecutionOptions:
     """What a person's denial without words does to the run (C44)."""
     terminate_policy: Literal["all", "any"] = "all"
     """How many results must ask for the end of the run (C48)."""
-    sibling_abort: frozenset[str] = frozenset()
-    """Names of tools whose failure stops the other calls of the message (C26)."""
+    sibling_abort: bool = False
+    """Whether a tool that says so (`Tool.aborts_siblings`) stops the other calls of its message if it fails (C26)."""
     result_limit: int | None = 100_000
     """Characters of text a result may have before its middle is left out; None: no limit (S3-20)."""
     archive_dir: Path | None = None
@@ -84,19 +85,29 @@ class ExecutionOptions:
                 f"strategy must be Auto(), Sequential(), Parallel() or Batched(n), got {self.strategy!r}"
             )
         for name, allowed in _CHOICES.items():
-            _expect_choice(name, getattr(self, name), allowed)
-        if isinstance(self.sibling_abort, str):
-            raise ConfigurationError(f"sibling_abort must be a set of tool names, got {self.sibling_abort!r}")
-        if self.max_concurrency is not None and self.max_concurrency < 1:
-            raise ConfigurationError(f"max_concurrency must be at least 1 or None, got {self.max_concurrency}")
-        if self.tool_timeout is not None and not is_duration(self.tool_timeout):
-            raise ConfigurationError(f"tool_timeout must be more than 0 seconds or None, got {self.tool_timeout}")
-        if self.grace != 0 and not is_duration(self.grace):
-            raise ConfigurationError(f"grace must be 0 seconds or more, got {self.grace}")
-        if not is_duration(self.interrupt_interval):
-            raise ConfigurationError(f"interrupt_interval must be more than 0 seconds, got {self.interrupt_interval}")
-        if self.result_limit is not None and self.result_limit < MINIMAL_RESULT_LIMIT:
-            raise ConfigurationError(f"result_limit must be at least {MINIMAL_RESULT_LIMIT}, got {self.result_limit}")
+            expect_choice(name, getattr(self, name), allowed)
+        for name in _FLAGS:
+            expect_flag(name, getattr(self, name))
+        if self.max_concurrency is not None:
+            expect_whole("max_concurrency", self.max_concurrency, 1)
+        if self.result_limit is not None:
+            expect_whole("result_limit", self.result_limit, MINIMAL_RESULT_LIMIT)
+        if self.tool_timeout is not None:
+            expect_seconds("tool_timeout", self.tool_timeout)
+        expect_seconds("grace", self.grace, or_zero=True)
+        expect_seconds("interrupt_interval", self.interrupt_interval)
+        if not isinstance(self.archive_dir, Path | None):  # pyright: ignore[reportUnnecessaryIsInstance] — the same
+            raise ConfigurationError(f"archive_dir must be a Path or None, got {self.archive_dir!r}")
+        self._expect_sense()
+
+    def _expect_sense(self) -> None:
+        """Refuses what would do nothing beside something else, because whoever chose it counts on it."""
+        if self.hook_may_approve and self.pre_hook_position == "after_permission":
+            words = "a hook that is asked after_permission comes too late to answer the question"
+            raise ConfigurationError(f"hook_may_approve needs another pre_hook_position: {words}")
+        if self.message_events == "completion" and self.end_events == "source_order":
+            words = "a result message comes behind its call's end, and ends wait for all calls"
+            raise ConfigurationError(f"message_events=completion needs end_events=completion: {words}")
 
     @property
     def steering(self) -> SteeringMode:
@@ -130,18 +141,6 @@ class ExecutionOptions:
         return replace(cls(**_PRESETS[name]), **changes)
 
 
-def is_duration(seconds: float) -> bool:
-    """Whether a number is a usable number of seconds: finite and more than 0."""
-    return math.isfinite(seconds) and seconds > 0
-
-
-def _expect_choice(name: str, chosen: object, allowed: tuple[object, ...]) -> None:
-    if chosen in allowed:
-        return
-    near = difflib.get_close_matches(str(chosen), [str(one) for one in allowed], 1) or [str(one) for one in allowed]
-    raise ConfigurationError(f"no {name} {chosen!r}; did you mean {' or '.join(near)}?")
-
-
 _CHOICES: dict[str, tuple[object, ...]] = {
     "grouping": get_args(Grouping),
     "stream_tools": ("safe_only", "off"),
@@ -156,7 +155,16 @@ _CHOICES: dict[str, tuple[object, ...]] = {
     "on_reject": ("continue", "stop_turn"),
     "terminate_policy": ("all", "any"),
 }
-"""What may be chosen where the choice is a word; a misspelt one would silently be none of them."""
+"""What may be chosen where the choice is a word."""
+
+_FLAGS = (
+    "validate_arguments",
+    "start_unknown",
+    "balanced_start",
+    "skip_is_error",
+    "hook_may_approve",
+    "sibling_abort",
+)
 
 _LITERAL: dict[str, Any] = {
     "validate_arguments": False,

@@ -6,16 +6,14 @@ from functools import partial
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.protocol.events import ToolStarted
-from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.tool import Tool, ToolContext, ToolResult
+from tui_agent.protocol.tool import ToolContext, ToolResult
 
 from .admission import judge_other_call
 from .call_state import CallState
 from .early_executions import UNWANTED
 from .engine import BeforeEffects, Engine
-from .foreign_code import Crash, attempted, careful, contained
+from .foreign_code import Crash, careful, contained
 from .loop_clock import now
-from .options import is_duration
 from .outcomes import Outcome, answered, failure, not_recorded, timed_out, with_partial
 from .target_identity import identity_of
 from .tool_execution import ToolExecution
@@ -27,10 +25,10 @@ async def run_tool(engine: Engine, state: CallState) -> Outcome:
 
     A call that is taken back sees its token first, is cancelled after the grace, and is given up after as much again.
     """
-    limit = time_limit(state.known_tool, state.arguments, engine.options.tool_timeout)
+    limit = state.time_limit
     state.phase = "running"
     claimed = take_over(state)
-    tell_start(engine, state, limit, adopted_from=claimed.call_id if claimed else None)
+    tell_start(engine, state, adopted_from=claimed.call_id if claimed else None)
     refusal = await prepare_for_effects(engine, state)
     if refusal is not None:
         return refusal
@@ -81,17 +79,7 @@ async def prepare_for_effects(engine: Engine, state: CallState) -> Outcome | Non
     return state.stopping
 
 
-def time_limit(tool: Tool, arguments: JsonObject, default: float | None) -> float | None:
-    """Seconds a call may run: what the tool says of this call, else the configured time; None: no limit (C24)."""
-    own = attempted(tool.timeout, arguments)
-    if own == "none":
-        return None
-    return own if isinstance(own, int | float) and is_duration(own) else default
-
-
-def tell_start(
-    engine: Engine, state: CallState, limit: float | None = None, *, adopted_from: str | None = None
-) -> None:
+def tell_start(engine: Engine, state: CallState, *, adopted_from: str | None = None) -> None:
     """Tells that a call begins, once."""
     if state.start_told:
         return
@@ -104,7 +92,7 @@ def tell_start(
             name=state.call.name,
             args=state.arguments,
             read_only=state.read_only,
-            timeout_s=limit,
+            timeout_s=state.time_limit,
             tool_kind=type(tool).__name__ if tool else "",
             summary=summary,
             preview=state.preview,

@@ -276,7 +276,7 @@ class ToolScheduler:
         outcome = state.outcome
         if outcome is None:
             return
-        if outcome.status in ("error", "timeout") and state.call.name in self._options.sibling_abort:
+        if outcome.status in ("error", "timeout") and self._options.sibling_abort and _aborts_siblings(state):
             _stop_each(self._batch.states, skipped("sibling"))
         if outcome.halts is not None:
             self._batch.halted = self._batch.halted or outcome.halts
@@ -308,6 +308,10 @@ class ToolScheduler:
     def _expect_open(self) -> None:
         if self._phase != "open":
             raise RuntimeError(f"this message's calls are {self._phase}; a new message needs a new scheduler")
+
+
+def _aborts_siblings(state: CallState) -> bool:
+    return state.tool is not None and state.tool.aborts_siblings
 
 
 def _stop_each(states: Iterable[CallState], outcome: Outcome) -> None:

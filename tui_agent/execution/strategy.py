@@ -5,6 +5,8 @@ from typing import TypeAlias
 
 from tui_agent.protocol.errors import ConfigurationError
 
+from .value_checks import expect_whole
+
 
 @dataclass(frozen=True, slots=True)
 class Sequential:
@@ -21,15 +23,14 @@ class Batched:
     """Consecutive chunks of calls, one chunk after the other (S0-6).
 
     Raises:
-        ConfigurationError: the size is not at least 1.
+        ConfigurationError: the size is no whole number of at least 1.
     """
 
     size: int
     """Most calls in one chunk."""
 
     def __post_init__(self) -> None:
-        if self.size < 1:
-            raise ConfigurationError(f"batched needs a size of at least 1, got {self.size}")
+        expect_whole("the size of batched", self.size, 1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ ExecutionMode = Literal["shared", "sequential"]
 Verdict = Literal["allow", "ask", "deny"]
 """What a judgement of a call comes to (S1-18)."""
 
-Timeout: TypeAlias = float | Literal["default", "none"]
-"""Seconds, or the engine's configured time, or no engine timeout because the tool keeps its own (C24)."""
+Timeout: TypeAlias = float | Literal["default"] | None
+"""Seconds, or the engine's configured time; None: no engine timeout, because the tool keeps its own or needs none."""
 
 
 class ToolSpec(Word):
@@ -223,6 +223,9 @@ class Tool(ABC):
 
     execution_mode: ExecutionMode = "shared"
 
+    aborts_siblings: bool = False
+    """Whether a call that fails makes the other calls of its message pointless; heeded with `sibling_abort` (C26)."""
+
     @property
     def name(self) -> str:
         """The name calls use."""
@@ -263,7 +266,8 @@ class Tool(ABC):
         return False
 
     def timeout(self, arguments: JsonObject) -> Timeout:
-        """How long this call may execute; approval does not count (P40)."""
+        """How long this call may execute; approval does not count (P40). What is no finite number above 0, nor
+        `"default"`, nor None, is refused together with the call, which does not run (C24, P39)."""
         return "default"
 
     def interruptible(self, arguments: JsonObject) -> bool:

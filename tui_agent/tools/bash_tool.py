@@ -52,6 +52,8 @@ class BashArguments(Arguments):
 class BashTool(TypedTool[BashArguments]):
     """Runs shell commands. Its command is never changed: what was judged and shown is what bash gets."""
 
+    aborts_siblings = True
+
     def __init__(
         self, workspace: Workspace, *, is_read_only_command: Callable[[str], bool], sandbox: Sandbox | None = None
     ) -> None:

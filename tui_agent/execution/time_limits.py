@@ -1,0 +1,23 @@
+"""How long a call may execute: what its tool says of it, else what is configured (C24)."""
+
+from tui_agent.protocol.errors import InvalidArgumentsError
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.tool import Tool
+
+from .foreign_code import Crash, attempted, copy_of
+from .value_checks import is_duration
+
+
+def time_limit(tool: Tool, arguments: JsonObject, configured: float | None) -> float | None:
+    """Seconds a call may execute; None: no limit. A tool that fails to say gets the configured time.
+
+    Raises:
+        InvalidArgumentsError: what the tool says is no time: 0 is neither the configured time nor no limit (P39).
+    """
+    own: object = attempted(tool.timeout, copy_of(arguments))
+    if isinstance(own, Crash) or own == "default":
+        return configured
+    if own is None or is_duration(own):
+        return own
+    must = "it must be more than 0 seconds, or None for no limit"
+    raise InvalidArgumentsError(f"{tool.name} cannot run with a time limit of {own!r}: {must}")
