@@ -106,14 +106,25 @@ async def test_s1_2_each_call_is_checked_for_permission_schema_plan_mode_and_pro
     assert await refusal(policy_of(root), "write", path="c.txt", content="x") == "ok"
 
 
-async def test_s1_3_a_call_that_fails_a_check_never_runs_and_its_siblings_do_not_notice() -> None:
-    tool, denied = EngineTool(schema=SCHEMA), EngineTool("denied")
-    asked = [call("act", "c0", path="x"), call("denied", "c1"), call("act", "c2"), call("act", "c3", path="y")]
+async def test_s1_3_every_call_is_checked_before_one_runs_and_one_that_fails_leaves_its_siblings_alone() -> None:
+    tools = [EngineTool(schema=SCHEMA), EngineTool("denied"), EngineTool("ask"), EngineTool("look", read_only=True)]
+    asked = [
+        call("look", "c0"),
+        call("act", "c1", path="x"),
+        call("denied", "c2"),
+        call("act", "c3"),
+        call("ask", "c4"),
+        call("act", "c5", path="y"),
+    ]
+    gate = ApprovalGate(approver=lambda request: ApprovalDecision(decision="approve"))
 
-    ran = await run([tool, denied], asked, LITERAL, policy=FakePolicy({"denied": "deny"}))
+    ran = await run(tools, asked, LITERAL, policy=FakePolicy({"denied": "deny", "ask": "ask"}), gate=gate)
 
-    assert ran.statuses == ["ok", "denied_policy", "invalid", "ok"]
-    assert (tool.calls, denied.calls) == (["c0", "c3"], [])
+    assert ran.statuses == ["ok", "ok", "denied_policy", "invalid", "ok", "ok"]
+    assert [tool.calls for tool in tools] == [["c1", "c5"], [], ["c4"], ["c0"]]
+    checks = [place for place, line in enumerate(ran.types) if line.startswith(("permission.", "approval."))]
+    assert len(checks) == 5 + 2
+    assert max(checks) < min(place for place, line in enumerate(ran.types) if line.startswith("tool.started"))
 
 
 async def test_s1_4_hooks_after_a_tool_come_before_its_result_reaches_the_model(bench: BenchMaker) -> None:

@@ -124,6 +124,7 @@ some_options = st.fixed_dictionaries(
             ["between_calls", "between_batches", "after_batch", "before_effects", "interrupt", "off"]
         ),
         "max_concurrency": st.sampled_from([1, 2, None]),
+        "admit_first": st.booleans(),
         "start_events": st.just("upfront"),
         "end_events": st.just("source_order"),
         "message_events": st.just("completion"),

@@ -99,6 +99,10 @@ class CallState:
 
     begun: bool = False
     """Its pipeline has begun."""
+    admitted: bool = False
+    """Stages 1 to 8 have begun, or are behind it."""
+    refusal: Outcome | None = None
+    """Why it does not run, as these stages found."""
     phase: Phase = "waiting"
     start_told: bool = False
     holds_permit: bool = False

@@ -81,17 +81,32 @@ class ToolExecutor:
         finally:
             self.end(state, fitted or cut_off(state))
 
-    async def _admit(self, state: CallState) -> Outcome | None:
-        """Stages 1 to 10: why the call will not run; None: it runs now. A call that is taken back stops waiting."""
+    async def admit(self, state: CallState) -> None:
+        """Stages 1 to 8, noting in `state.refusal` why the call will not run. Part of `execute`, which leaves them out
+        where they were gone through before."""
+        state.admitted = True
         if state.stopping is not None:
-            return state.stopping
+            return
         try:
             for stage in ADMISSION[self.engine.options.pre_hook_position]:
                 refusal = await stage(self.engine, state)
                 if state.stopping is not None:
-                    return state.stopping
+                    return
                 if refusal is not None:
-                    return await state.leashed(ask_failure_hooks(self.engine, state, refusal))
+                    state.refusal = await state.leashed(ask_failure_hooks(self.engine, state, refusal))
+                    return
+        except TimeoutError:
+            # The same leash; what it ended is told by `stopping`.
+            if state.stopping is None:
+                raise
+
+    async def _admit(self, state: CallState) -> Outcome | None:
+        """Stages 1 to 10: why the call will not run; None: it runs now. A call that is taken back stops waiting."""
+        if not state.admitted:
+            await self.admit(state)
+        if state.refusal is not None or state.stopping is not None:
+            return state.refusal or state.stopping
+        try:
             return await take_slot(self.engine, state) or state.stopping
         except TimeoutError:
             # Nothing but the leash may end the wait, or a call that was never judged would go on.

@@ -40,8 +40,12 @@ class ExecutionOptions:
     """Seconds between two looks for steering while calls run, in mode `interrupt`."""
     max_concurrency: int | None = 10
     """Most calls that run at the same time; None: no limit."""
+    admit_first: bool = False
+    """Whether every call of a complete message is judged, and asked about, before one of them runs (S1-3); what runs
+    while the model still streams runs on. Otherwise a call waits only for those it conflicts with."""
     start_events: Literal["as_started", "upfront"] = "as_started"
-    """When `tool.started` is told: when a call really starts, or for all before any (C4)."""
+    """When `tool.started` is told: when a call really starts, or for all before any (C4). `upfront` implies
+    `admit_first`, so that it tells the arguments, the time limit and the preview with which each call runs."""
     end_events: Literal["completion", "source_order"] = "completion"
     """When `tool.ended` is told: when a call is over, or for all in call order after all (C5)."""
     message_events: Literal["ordered", "completion"] = "ordered"
@@ -110,6 +114,11 @@ class ExecutionOptions:
             raise ConfigurationError(f"message_events=completion needs end_events=completion: {words}")
 
     @property
+    def admits_first(self) -> bool:
+        """Whether every call is judged before one runs, chosen or implied."""
+        return self.admit_first or self.start_events == "upfront"
+
+    @property
     def steering(self) -> SteeringMode:
         """The steering mode in force: the one chosen, or the one the strategy implies (C7)."""
         if self.steering_mode is not None:
@@ -158,6 +167,7 @@ _CHOICES: dict[str, tuple[object, ...]] = {
 """What may be chosen where the choice is a word."""
 
 _FLAGS = (
+    "admit_first",
     "validate_arguments",
     "start_unknown",
     "balanced_start",
@@ -183,7 +193,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
         "pre_hook_position": "before_lookup",
         "start_unknown": True,
     },
-    "permissioned": {"grouping": "safe_first", "steering_mode": "after_batch"},
+    "permissioned": {"admit_first": True, "grouping": "safe_first", "steering_mode": "after_batch"},
     "ordered_parallel": {
         **_LITERAL,
         "strategy": Parallel(),

@@ -5,6 +5,7 @@ or skip what is left. Auto hands every call to the conflict order. Either way ea
 of the executor, and each gets exactly one result, in call order.
 """
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from types import TracebackType
@@ -21,6 +22,7 @@ from .call_state import CallState
 from .conflict_order import ConflictOrder
 from .crew import Crew
 from .early_executions import EarlyExecutions
+from .engine import Engine
 from .executor import ToolExecutor
 from .outcomes import Outcome, cancelled, interrupted, output_limit, set_aside, skipped
 from .reception import early_verdict, receive, tell_queued
@@ -150,11 +152,11 @@ class ToolScheduler:
         if states:
             if cut or any(state.call.cut for state in states):
                 _stop_each(states, output_limit())
-            if self._options.start_events == "upfront":
-                for state in states:
-                    if state.ended is None:
-                        tell_start(self._engine, state)
             self._turns.close()
+            if self._options.admits_first:
+                await self._admit_all(states)
+            if self._options.start_events == "upfront":
+                _tell_starts(self._engine, states)
             for wave in self._waves():
                 await self._run(wave)
             await self._boundaries.at_the_end()
@@ -241,6 +243,16 @@ class ToolScheduler:
         self._turns.tell_waves(waves)
         return waves
 
+    async def _admit_all(self, states: Sequence[CallState]) -> None:
+        """Has every call judged, and asked about, before the next one runs (S1-3)."""
+        async with asyncio.TaskGroup() as group:
+            for state in states:
+                if not state.begun:
+                    group.create_task(self._executor.admit(state))
+        for state in states:
+            # Rules, mode and files are those of the moment in which it runs.
+            state.stale = True
+
     async def _run(self, wave: Sequence[CallState]) -> None:
         """Runs a wave, commits its results and looks for steering; found, it leaves later waves nothing but skips."""
         for state in wave:
@@ -308,6 +320,13 @@ class ToolScheduler:
     def _expect_open(self) -> None:
         if self._phase != "open":
             raise RuntimeError(f"this message's calls are {self._phase}; a new message needs a new scheduler")
+
+
+def _tell_starts(engine: Engine, states: Iterable[CallState]) -> None:
+    """Tells all starts before any call runs (S2-4). One that may take over what began before tells it itself."""
+    for state in states:
+        if state.ended is None and state.claimed is None:
+            tell_start(engine, state)
 
 
 def _aborts_siblings(state: CallState) -> bool:
