@@ -2,13 +2,14 @@
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import get_args
+from functools import cache, lru_cache
+from typing import Annotated, Any, get_args
 
-from pydantic import ValidationError
+from pydantic import Field, TypeAdapter, ValidationError, create_model
 
-from .events import EVENT_ADAPTER, SCHEMA_VERSION, AgentEvent
+from .events import SCHEMA_VERSION, AgentEvent
 from .messages import Word, is_array, is_object
 
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -84,20 +85,42 @@ def read_envelope(line: str | bytes) -> Envelope | None:
     Raises:
         ValueError: the line is no JSON object, or a known event with wrong fields.
     """
-    record: object = json.loads(line)
-    if not is_object(record) or not isinstance(record.get("type"), str):
-        raise ValueError("not an event: an object with a `type` was expected")
-    if record["type"] not in known_types():
-        return None
-    data: object = record.get("data")
-    fields = {**(data if is_object(data) else {}), "type": record["type"]}
     try:
-        event = EVENT_ADAPTER.validate_python(fields)
-        place = _Place.model_validate({name: value for name, value in record.items() if value is not None})
+        record = _line_reader()(line)
     except ValidationError as error:
-        raise ValueError(f"event {record['type']} cannot be read: {error}") from error
-    origin = Origin(**place.model_dump(exclude={"v", "seq", "ts", "mono"}))
-    return Envelope(event, place.seq, place.ts, place.mono, origin, place.v)
+        if _is_of_later_version(error):
+            return None
+        raise ValueError(_what_is_wrong(error)) from error
+    origin = _origin(
+        record.session_id,
+        record.run_id,
+        record.agent_id or "main",
+        record.parent_call_id,
+        record.depth or 0,
+        record.turn,
+        record.step,
+    )
+    return Envelope(record.data, record.seq or 0, record.ts or 0, record.mono or 0.0, origin, record.v or 1)
+
+
+def _is_of_later_version(error: ValidationError) -> bool:
+    """Whether a line failed because its type is not known."""
+    fault = error.errors(include_url=False)[0]
+    record: object = fault["input"]
+    return fault["type"] == "union_tag_invalid" and is_object(record) and isinstance(record.get("type"), str)
+
+
+def _what_is_wrong(error: ValidationError) -> str:
+    """Why a line is no event of this version."""
+    fault = error.errors(include_url=False, include_input=False)[0]
+    match fault["type"]:
+        case "json_invalid":
+            return fault["msg"]
+        case "dict_type" | "union_tag_not_found" | "union_tag_invalid":
+            return "not an event: an object with a `type` was expected"
+        case _:
+            kind, *place = (str(part) for part in fault["loc"])
+            return f"event {kind} cannot be read: {'.'.join(place)}: {fault['msg']}"
 
 
 def _finite(value: object) -> object:
@@ -109,29 +132,42 @@ def _finite(value: object) -> object:
     return [_finite(inner) for inner in value] if is_array(value) else value
 
 
-class _Place(Word):
-    """The fields of a line beside `type` and `data`."""
+@lru_cache(maxsize=64)
+def _origin(*fields: Any) -> Origin:
+    """Neighbouring lines come from one place: it is kept once."""
+    return Origin(*fields)
 
-    v: int = SCHEMA_VERSION
-    seq: int = 0
-    ts: int = 0
-    mono: float = 0.0
-    session_id: str = ""
+
+class _Line(Word):
+    """A line as it stands in a file; an older or later version may leave fields empty."""
+
+    v: int | None = SCHEMA_VERSION
+    seq: int | None = 0
+    ts: int | None = 0
+    mono: float | None = 0.0
+    session_id: str | None = ""
     run_id: str | None = None
-    agent_id: str = "main"
+    agent_id: str | None = "main"
     parent_call_id: str | None = None
-    depth: int = 0
+    depth: int | None = 0
     turn: int | None = None
     step: int | None = None
+    data: Any
+
+
+@cache
+def _line_reader() -> Callable[[str | bytes], Any]:
+    """Reads a line and the event in it in one go: a session's journal may hold a hundred thousand of them."""
+    any_line: Any = None
+    for event in event_classes().values():
+        fields: dict[str, Any] = {"type": (event.model_fields["type"].annotation, ...), "data": (event, ...)}
+        line: Any = create_model(f"_{event.__name__}Line", __base__=_Line, **fields)
+        any_line = line if any_line is None else any_line | line
+    by_type: Any = Annotated[any_line, Field(discriminator="type")]
+    return TypeAdapter[Any](by_type).validator.validate_json
 
 
 def event_classes() -> dict[str, type[AgentEvent]]:
     """Every event class by its type name."""
     union = get_args(AgentEvent)[0]
     return {member.model_fields["type"].default: member for member in get_args(union)}
-
-
-@cache
-def known_types() -> frozenset[str]:
-    """The type names this version knows."""
-    return frozenset(event_classes())

@@ -5,9 +5,9 @@ An event is a fact that was told: frozen, complete, serialisable, and it needs n
 The sequences in which events come are drawn in `docs/events.md`.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from .messages import (
     JsonObject,
@@ -906,6 +906,3 @@ AgentEvent = Annotated[
     Field(discriminator="type"),
 ]
 """Everything that can be told, discriminated by `type`."""
-
-EVENT_ADAPTER: TypeAdapter[Any] = TypeAdapter(AgentEvent, config={"defer_build": True})
-"""Reads one event from its fields; `envelope.read_envelope` reads whole lines."""

@@ -53,6 +53,25 @@ OUTCOME_UNKNOWN = (
 )
 LOST_MESSAGE = "[A part of this conversation could not be read.]"
 
+_FOLDED = frozenset(
+    {
+        *(ToolQueued, ToolStarted, ToolEnded, ApprovalRequested, ApprovalResolved),
+        *(MessageStarted, MessageEnded, MessageDiscarded, CompactionEnded, CompactionUndone),
+    }
+)
+"""The events a conversation is made of."""
+
+
+def fold_of(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> "HistoryFold":
+    """The conversation of one agent with what is known of its last calls; all else here is read from it."""
+    events = [one.event for one in envelopes if type(one.event) in _FOLDED and one.origin.agent_id == agent_id]
+    discarded = {event.message_id for event in events if isinstance(event, MessageDiscarded)}
+    fold = HistoryFold()
+    for event in events:
+        if not (isinstance(event, MessageEnded) and event.message_id in discarded):
+            fold.apply(event)
+    return fold
+
 
 def messages_of(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> tuple[Message, ...]:
     """The conversation of one agent, in order.
@@ -61,12 +80,12 @@ def messages_of(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> tu
     result that says what is known of it (S0-3, P01). Discarded messages, results of no call and repeated messages are
     left out (P04).
     """
-    return _fold(envelopes, agent_id).messages()
+    return fold_of(envelopes, agent_id).messages()
 
 
 def unanswered_calls(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> tuple["UnansweredCall", ...]:
     """The calls at the very end whose results `messages_of` had to make up: those a resumed session still must tell."""
-    return _fold(envelopes, agent_id).unanswered()
+    return fold_of(envelopes, agent_id).unanswered()
 
 
 def waiting_messages(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> tuple[UserMessage, ...]:
@@ -91,7 +110,7 @@ def waiting_messages(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) 
 
 def open_end(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> "OpenEnd | None":
     """The conversation with its last calls open, where one of them waited for a person; None where none did."""
-    return _fold(envelopes, agent_id).open_end()
+    return fold_of(envelopes, agent_id).open_end()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +207,7 @@ class _Asked:
 
 
 @dataclass(slots=True)
-class _HistoryFold:
+class HistoryFold:
     """The conversation as far as it was folded."""
 
     done: list[Message] = field(default_factory=list[Message])
@@ -312,16 +331,6 @@ def _open_call(call_id: str, record: CallRecord, message: ToolResultMessage | No
         return OpenCall(call_id, record.fate, request=request)
     result = ToolResult(content=told.content, details=told.details, is_error=told.is_error)
     return OpenCall(call_id, "finished", result)
-
-
-def _fold(envelopes: Iterable[Envelope], agent_id: str) -> _HistoryFold:
-    events = [envelope.event for envelope in envelopes if envelope.origin.agent_id == agent_id]
-    discarded = {event.message_id for event in events if isinstance(event, MessageDiscarded)}
-    fold = _HistoryFold()
-    for event in events:
-        if not (isinstance(event, MessageEnded) and event.message_id in discarded):
-            fold.apply(event)
-    return fold
 
 
 def _was_finished(message: Message) -> bool:

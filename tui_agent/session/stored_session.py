@@ -11,7 +11,7 @@ from tui_agent.protocol.messages import Message, UserMessage, new_id
 from tui_agent.protocol.reports import AgentRunReport
 
 from .journal_reader import Problem
-from .replay import OpenEnd, messages_of, open_end, waiting_messages
+from .replay import HistoryFold, OpenEnd, fold_of, waiting_messages
 from .unfinished import Unfinished, unfinished
 
 
@@ -43,9 +43,13 @@ class StoredSession:
         return cls(session_id or new_id("session"), None, cwd)
 
     @cached_property
+    def _fold(self) -> HistoryFold:
+        return fold_of(self.envelopes)
+
+    @cached_property
     def messages(self) -> tuple[Message, ...]:
         """The conversation so far, valid whatever happened."""
-        return messages_of(self.envelopes)
+        return self._fold.messages()
 
     @cached_property
     def waiting(self) -> tuple[UserMessage, ...]:
@@ -61,12 +65,12 @@ class StoredSession:
     @cached_property
     def unfinished(self) -> Unfinished:
         """What the last run left open."""
-        return unfinished(self.envelopes)
+        return unfinished(self.envelopes, root=self._fold)
 
     @cached_property
     def open_end(self) -> OpenEnd | None:
         """The conversation with its last calls open, where one of them waited for a person; None where none did."""
-        return open_end(self.envelopes)
+        return self._fold.open_end()
 
     def origin(self) -> Origin:
         """Where its events come from."""
@@ -91,7 +95,7 @@ class StoredSession:
         )
         left = self.unfinished
         if takes_up and self.open_end is not None:
-            left = unfinished(self.envelopes, {call.call_id for call in self.open_end.calls})
+            left = unfinished(self.envelopes, {call.call_id for call in self.open_end.calls}, self._fold)
         if what := self._repairs(left):
             bus.publish(SessionRepaired(id=self.id, path=path, what=what))
         for closing in left.closing:

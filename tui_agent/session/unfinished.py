@@ -41,7 +41,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import TextBlock, Usage
 
-from .replay import ASKED_AGAIN, ROOT_AGENT, UnansweredCall, text_of, unanswered_calls
+from .replay import ASKED_AGAIN, ROOT_AGENT, HistoryFold, UnansweredCall, fold_of, text_of
 
 ENDED_EARLY = "the program ended"
 
@@ -80,20 +80,25 @@ class Unfinished:
         return f"the last run broke off ({calls})" if calls else "the last run broke off"
 
 
-def unfinished(envelopes: Sequence[Envelope], reopened: Collection[str] = ()) -> Unfinished:
+def unfinished(
+    envelopes: Sequence[Envelope], reopened: Collection[str] = (), root: HistoryFold | None = None
+) -> Unfinished:
     """Finds what a journal leaves open and how to close it; the journal with the closing events leaves nothing open.
 
     Args:
         envelopes: the journal.
         reopened: ids of the root agent's calls that are taken up again at once: their end says so, and their results
             are left to come.
+        root: the root agent's conversation, where it is known.
     """
     ledger = _Ledger(frozenset(reopened))
     for envelope in envelopes:
-        ledger.apply(envelope)
-    agents = {ROOT_AGENT} | {run.origin.agent_id for run in ledger.runs.values()}
-    unanswered = {agent_id: unanswered_calls(envelopes, agent_id) for agent_id in sorted(agents)}
-    unanswered[ROOT_AGENT] = tuple(entry for entry in unanswered[ROOT_AGENT] if entry.call.id not in ledger.reopened)
+        if type(envelope.event) in _LEDGERED:
+            ledger.apply(envelope)
+    root = root or fold_of(envelopes)
+    agents = {run.origin.agent_id for run in ledger.runs.values()} - {ROOT_AGENT}
+    unanswered = {agent_id: fold_of(envelopes, agent_id).unanswered() for agent_id in sorted(agents)}
+    unanswered[ROOT_AGENT] = tuple(entry for entry in root.unanswered() if entry.call.id not in ledger.reopened)
     closing = ledger.closing(unanswered, _session_origin(envelopes))
     return Unfinished(tuple(ledger.calls(unanswered)), tuple(closing))
 
@@ -104,6 +109,37 @@ _Unanswered = Mapping[str, Sequence[UnansweredCall]]
 
 _RANKS = ("approval", "hook", "subagent", "call", "message", "result", "compaction", "batch", "step", "turn")
 """Inner things first: the order in which the open things of one run are closed."""
+
+_OPENING: Mapping[type[AgentEvent], _Key] = {
+    ApprovalRequested: ("approval", "request_id"),
+    HookStarted: ("hook", "event", "name", "call_id"),
+    SubagentStarted: ("subagent", "child_run_id"),
+    ToolQueued: ("call", "call_id"),
+    MessageStarted: ("message", "message_id"),
+    CompactionStarted: ("compaction",),
+    ToolBatchStarted: ("batch", "batch_id"),
+    StepStarted: ("step", "index"),
+    TurnStarted: ("turn", "index"),
+}
+"""What each event opens inside a run, and the fields that tell it from others of its kind."""
+
+_CLOSING: Mapping[type[AgentEvent], _Key] = {
+    ApprovalResolved: ("approval", "request_id"),
+    HookEnded: ("hook", "event", "name", "call_id"),
+    HookFailed: ("hook", "event", "name", "call_id"),
+    SubagentEnded: ("subagent", "child_run_id"),
+    ToolEnded: ("call", "call_id"),
+    MessageEnded: ("message", "message_id"),
+    MessageDiscarded: ("message", "message_id"),
+    CompactionEnded: ("compaction",),
+    ToolBatchEnded: ("batch", "batch_id"),
+    StepEnded: ("step", "index"),
+    TurnEnded: ("turn", "index"),
+}
+"""What each event closes, told in the same way."""
+
+_LEDGERED = frozenset((*_OPENING, *_CLOSING, RunStarted, RunEnded, ToolStarted, BackgroundStarted, BackgroundEnded))
+"""The others open and close nothing."""
 
 
 @dataclass(slots=True)
@@ -281,52 +317,17 @@ def _results(unanswered: Iterable[UnansweredCall], origin: Origin) -> list[Closi
 
 def _opened_by(event: AgentEvent) -> _Key | None:
     """What an event opens inside a run; None for others."""
-    match event:
-        case ApprovalRequested():
-            return ("approval", event.request_id)
-        case HookStarted():
-            return ("hook", event.event, event.name, event.call_id)
-        case SubagentStarted():
-            return ("subagent", event.child_run_id)
-        case ToolQueued():
-            return ("call", event.call_id)
-        case MessageStarted():
-            return ("message", event.message_id)
-        case CompactionStarted():
-            return ("compaction",)
-        case ToolBatchStarted():
-            return ("batch", event.batch_id)
-        case StepStarted():
-            return ("step", event.index)
-        case TurnStarted():
-            return ("turn", event.index)
-        case _:
-            return None
+    return _key_of(event, _OPENING)
 
 
 def _closed_by(event: AgentEvent) -> _Key | None:
     """What an event closes inside a run; None for others."""
-    match event:
-        case ApprovalResolved():
-            return ("approval", event.request_id)
-        case HookEnded() | HookFailed():
-            return ("hook", event.event, event.name, event.call_id)
-        case SubagentEnded():
-            return ("subagent", event.child_run_id)
-        case ToolEnded():
-            return ("call", event.call_id)
-        case MessageEnded() | MessageDiscarded():
-            return ("message", event.message_id)
-        case CompactionEnded():
-            return ("compaction",)
-        case ToolBatchEnded():
-            return ("batch", event.batch_id)
-        case StepEnded():
-            return ("step", event.index)
-        case TurnEnded():
-            return ("turn", event.index)
-        case _:
-            return None
+    return _key_of(event, _CLOSING)
+
+
+def _key_of(event: AgentEvent, fields: Mapping[type[AgentEvent], _Key]) -> _Key | None:
+    found = fields.get(type(event))
+    return None if found is None else (found[0], *(getattr(event, str(name)) for name in found[1:]))
 
 
 def _closing_of(event: AgentEvent) -> AgentEvent:

@@ -1,0 +1,158 @@
+"""How fast a long session comes back: 1,000 turns with 10 calls each, and 50 MB of journal.
+
+Run by hand: `python -m tests.benchmarks.resume [PART …]`. Parts: `load` (the journal's bytes to its events, and those
+to the conversation and what was left open), `screen` (process start to the last words painted in a real pty, CPU until
+the whole past is there, memory then). Every figure is the median of several runs.
+"""
+
+import asyncio
+import json
+import re
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import psutil
+
+from tests.session.real_agents import agent_for, bus_for, recorded
+from tests.support.server_process import ServerProcess
+from tests.support.terminal import Terminal
+from tui_agent.providers import ScriptedProvider
+from tui_agent.providers.scripted_provider import call, reply
+from tui_agent.session import SessionStore, read_journal
+
+RUNS = 3
+TURNS, CALLS = 1_000, 10
+FULL_SIZE = 50_000_000
+LAST_WORDS = "The last words of all."
+
+_ID = re.compile(r'(?<=")((?:[a-z]+_[0-9a-f]{16})|scripted_call_\d+|call_\d+)(?=")')
+
+
+def one_turn(root: Path, width: int) -> list[str]:
+    """The lines of a real run of one prompt: an answer with calls, their results, and the answer to those."""
+
+    async def run() -> Path:
+        session = SessionStore(root).create(root, "one")
+        assert session.path is not None
+        bus = bus_for(session)
+        async with recorded(session, bus):
+            session.announce(bus, "0")
+            asked = (call("look", what=f"{number} {'x' * width}") for number in range(CALLS))
+            words = "I looked at *everything* there is, and `all` of it was there.\n\n" * 4
+            provider = ScriptedProvider((reply("Let me look.", *asked), words))
+            await agent_for(session, bus, provider, root / "effects").run("look at ten things")
+        return session.path
+
+    return asyncio.run(run()).read_text().split("\n")[:-1]
+
+
+def make_session(root: Path, size: int | None = None) -> Path:
+    """A journal of so many turns, each with ids of its own; with `size`, about so many bytes of it."""
+    width = 10
+    if size is not None:
+        with tempfile.TemporaryDirectory() as directory:
+            plain = sum(len(line) for line in one_turn(Path(directory), width)) * TURNS
+            wide = sum(len(line) for line in one_turn(Path(directory) / "wide", 1_000)) * TURNS
+        width = max(10, int((size - plain) / (wide - plain) * 990))
+    with tempfile.TemporaryDirectory() as directory:
+        lines = one_turn(Path(directory), width)
+    first = next(place for place, line in enumerate(lines) if '"type":"run.started"' in line)
+    path = root / "long.jsonl"
+    seq = 0
+    with path.open("w") as file:
+        for turn in range(TURNS + 1):
+            for line in lines if turn == 0 else lines[first:]:
+                seq += 1
+                text = re.sub(r'"seq":\d+', f'"seq":{seq}', line, count=1).replace(
+                    '"session_id":"one"', '"session_id":"long"'
+                )
+                text = _ID.sub(lambda found: f"{found[0]}t{turn}", text)
+                if turn == TURNS:
+                    text = text.replace("I looked at *everything* there is", LAST_WORDS)
+                file.write(text + "\n")
+    path.chmod(0o600)
+    return path
+
+
+def load(path: Path) -> dict[str, float]:
+    """Seconds of each part of loading."""
+    figures: dict[str, float] = {"MB": path.stat().st_size / 1e6}
+
+    def timed(name: str, do: Callable[[], object]) -> None:
+        begin = time.perf_counter()
+        do()
+        figures[f"{name} s"] = time.perf_counter() - begin
+
+    timed("read", lambda: read_journal(path))
+    store = SessionStore(path.parent)
+    session = store.load(path.stem)
+    figures["events"] = len(session.envelopes)
+    timed("conversation", lambda: session.messages)
+    timed("waiting", lambda: session.waiting)
+    timed("left open", lambda: (session.unfinished, session.open_end))
+    return figures
+
+
+def screen(path: Path) -> dict[str, float]:
+    """Resuming in a terminal."""
+    with ExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        server = stack.enter_context(ServerProcess([], home))
+        state = home / "state" / "tui-agent" / "sessions"
+        state.mkdir(parents=True, mode=0o700)
+        (state / path.name).write_bytes(path.read_bytes())
+        environment = {**server.environment, "HOME": str(home), "XDG_STATE_HOME": str(home / "state")}
+        command = [sys.executable, "-m", "tui_agent", "--resume", path.stem]
+        terminal = stack.enter_context(
+            Terminal(command, cwd=home, environment={"PATH": "/usr/bin:/bin", **environment})
+        )
+        begin = terminal.started
+        terminal.wait_for("─" * 20)
+        first = time.perf_counter() - begin
+        terminal.wait_for(LAST_WORDS, patience=120)
+        words = time.perf_counter() - begin
+        process = psutil.Process(terminal.process.pid)
+        quiet = _until_quiet(process)
+        terminal.type("Ω")
+        terminal.wait_for("Ω")
+        return {
+            "first paint s": first,
+            "last words s": words,
+            "quiet s": quiet - begin,
+            "CPU s": sum(process.cpu_times()[:2]),
+            "memory MB": process.memory_info().rss / 1e6,
+        }
+
+
+def _until_quiet(process: psutil.Process) -> float:
+    """When the process had done nothing for a second."""
+    last, since = 0.0, time.perf_counter()
+    while time.perf_counter() - since < 1.0:
+        time.sleep(0.05)
+        used = sum(process.cpu_times()[:2])
+        if used - last > 0.02:
+            last, since = used, time.perf_counter()
+    return since
+
+
+PARTS = {"load": load, "screen": screen}
+
+
+def main(names: list[str]) -> None:
+    """Runs the parts and prints one JSON line for each."""
+    with tempfile.TemporaryDirectory() as directory:
+        for size in (None, FULL_SIZE):
+            path = make_session(Path(directory), size)
+            for name in names or list(PARTS):
+                runs = [PARTS[name](path) for _ in range(RUNS)]
+                medians = {figure: round(statistics.median(run[figure] for run in runs), 3) for figure in runs[0]}
+                print(json.dumps({"part": name, **medians}), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
