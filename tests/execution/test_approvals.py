@@ -132,7 +132,7 @@ async def test_where_an_approver_fails_a_front_end_still_answers() -> None:
 
 async def test_a_decision_given_beforehand_is_used_up_by_the_first_question() -> None:
     gate = ApprovalGate()
-    gate.prefeed("c", APPROVE)
+    gate.prefeed("c", APPROVE, digest="d")
 
     assert await Asking(gate).ask() == ApprovalAnswer(APPROVE, "resume")
     assert (await Asking(gate).ask()).by == "nobody"
@@ -146,6 +146,11 @@ async def test_a_decision_given_beforehand_counts_only_for_what_it_was_made_abou
 
     gate.prefeed("c", APPROVE, digest="d")
     assert (await Asking(gate).ask()).by == "resume"
+
+
+def test_a_decision_beforehand_says_what_it_was_made_about() -> None:
+    with pytest.raises(TypeError, match="digest"):
+        ApprovalGate().prefeed("c", APPROVE)  # pyright: ignore[reportCallIssue]
 
 
 async def test_the_question_waits_and_is_told_before_the_checkpoint_and_the_answer() -> None:

@@ -57,14 +57,14 @@ class ApprovalGate:
         self.preparing = asyncio.Lock()
         """Held while a question is made ready, so that questions come in the order in which their calls came by."""
         self._waiting: dict[str, _Question] = {}
-        self._prefed: dict[str, tuple[ApprovalDecision, str | None]] = {}
+        self._prefed: dict[str, tuple[ApprovalDecision, str]] = {}
 
     @property
     def pending(self) -> tuple[ApprovalRequest, ...]:
         """The questions that wait, oldest first."""
         return tuple(question.request for question in self._waiting.values())
 
-    def prefeed(self, call_id: str, decision: ApprovalDecision, digest: str | None = None) -> None:
+    def prefeed(self, call_id: str, decision: ApprovalDecision, digest: str) -> None:
         """Decides a question before it is asked; used up by the first question about that call (S4-72).
 
         Args:
@@ -134,9 +134,9 @@ class ApprovalGate:
             tell.publish(Warned(code="checkpoint_failed", text=text, context={"request_id": request.request_id}))
 
     async def _find_answer(self, question: "_Question") -> None:
-        decision, digest = self._prefed.pop(question.request.call_id, (None, None))
-        if decision is not None and digest in (None, question.request.digest):
-            question.answer(decision, "resume")
+        prefed = self._prefed.pop(question.request.call_id, None)
+        if prefed is not None and prefed[1] == question.request.digest:
+            question.answer(prefed[0], "resume")
         elif self.approver is None and not self.interactive:
             question.answer(ApprovalDecision(decision="deny", note=NOBODY_TEXT), "nobody")
         try:

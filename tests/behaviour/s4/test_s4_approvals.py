@@ -11,7 +11,7 @@ from tests.support.judged_bus import JudgedBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentLoopSnapshot, GuardrailContext, GuardrailDecision
 from tui_agent.agent.guardrails import GuardrailKind, Severity
 from tui_agent.context import ContextLayer
-from tui_agent.execution import ApprovalGate, ExecutionOptions
+from tui_agent.execution import ApprovalGate, ExecutionOptions, call_digest
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, GuardrailTripped, ToolEnded, Warned
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.tool import ToolResult
@@ -132,7 +132,7 @@ async def test_s4_72_a_decision_given_beforehand_counts_first_and_once_then_the_
     b = bench(
         [reply(call("change")), reply(call("change")), "Done."], tool, options=literal, policy=FakePolicy(), gate=gate
     )
-    gate.prefeed("call_1", APPROVE)
+    gate.prefeed("call_1", APPROVE, call_digest("change", {}))
 
     await b.loop.run("Go")
 
