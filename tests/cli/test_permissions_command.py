@@ -45,6 +45,33 @@ def test_one_answer_a_line_in_order_whatever_the_line_is(tmp_path: Path) -> None
     assert {answer["source"] for answer in answers[1:5]} == {"invalid"}
 
 
+def test_a_line_without_anything_gets_its_answer_too(tmp_path: Path) -> None:
+    answers = decide(tmp_path, "", record("git status"), "  ", "\t", record("git status"))
+
+    assert [answer["source"] for answer in answers] == ["invalid", "read_only", "invalid", "invalid", "read_only"]
+
+
+def test_a_rule_that_names_no_tool_is_told(tmp_path: Path) -> None:
+    rules = [[["deny", "bsh(rm:*)"]], [["allow", "Bash(rm:*)"]], [["allow", "mcp__x__y"], ["deny", "b*(rm:*)"]]]
+    answers = decide(tmp_path, *(record("rm x", rules=each) for each in rules))
+
+    assert [answer["source"] for answer in answers] == ["invalid", "invalid", "rule"]
+    assert "did you mean bash?" in str(answers[0]["reason"])
+
+
+@pytest.mark.usefixtures("clean_environment")
+@pytest.mark.parametrize(
+    ("text", "why"), [("[" * 100_000, "nested too deeply"), ("nojson", "Expecting value")], ids=["deep", "nojson"]
+)
+def test_explain_says_what_is_wrong_with_its_input(capsys: pytest.CaptureFixture[str], text: str, why: str) -> None:
+    assert run_program(["permissions", "explain", "bash", text]) == 2
+
+    told = capsys.readouterr().err
+    assert why in told
+    assert "the tool's input is no JSON" in told
+    assert len(told.splitlines()) == 1
+
+
 def test_the_floor_holds_in_every_mode(tmp_path: Path) -> None:
     line = json.dumps({"tool": "write", "input": {"path": ".git/config", "content": ""}, "mode": "allow"})
 

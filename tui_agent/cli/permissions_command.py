@@ -28,13 +28,11 @@ def check() -> None:
           "rules":[["allow","bash(git status:*)"]],"cwd":"/dir"}
     Out: {"decision":"allow","source":"rule","reason":"…","parts":[…]}
 
-    Rules, mode and cwd are optional. Starts no process and never raises.
+    Rules, mode and cwd are optional. A line that is no record is answered, too. Starts no process and never raises.
     """
     defaults = _defaults()
     find_tool = tool_finder(Path.cwd())
     for line in sys.stdin.buffer:
-        if not line.strip():
-            continue
         try:
             record: object = json.loads(line)
         except (ValueError, RecursionError):
@@ -51,11 +49,15 @@ def explain(tool: str, input_json: str) -> None:
     """Says in words how a call is decided: every rule looked at, in order, and what would have changed it."""
     try:
         arguments: object = json.loads(input_json)
-    except ValueError as error:
-        raise click.UsageError(f"INPUT_JSON is no JSON: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise click.UsageError(f"the tool's input is no JSON: {_why(error)}") from error
     click.echo(
         explain_record({"tool": tool, "input": arguments}, find_tool=tool_finder(Path.cwd()), defaults=_defaults())
     )
+
+
+def _why(error: ValueError | RecursionError) -> str:
+    return "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
 def _defaults() -> PermissionDefaults:

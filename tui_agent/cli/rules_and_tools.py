@@ -1,6 +1,5 @@
 """The pieces that the app, the headless mode and the checking commands all judge calls with."""
 
-import difflib
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -8,16 +7,13 @@ from pathlib import Path
 
 from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.permissions.protected_tree import protected_tree
+from tui_agent.permissions.ruled_tools import refuse_unknown_tool
 from tui_agent.permissions.shell import is_read_only_command
-from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.tool import Tool
 from tui_agent.settings import LoadedSettings, Locations, RuleSetting, Settings
 from tui_agent.tools import Sandbox, Workspace, default_tools
 
 from .rule_store import RuleStore
-
-RULED_TOOLS = ("bash", "read", "write", "edit", "glob", "grep", "todo", "fetch", "agent")
-"""Tools a rule may name (interface §4), beside `mcp__SERVER__TOOL` and names with a `*`."""
 
 
 def built_in_tools(root: Path, spool_dir: Path | None = None, sandbox: Sandbox | None = None) -> list[Tool]:
@@ -70,7 +66,7 @@ def parse_rules(rules: Sequence[RuleSetting]) -> list[list[Rule]]:
     layers: dict[str, list[Rule]] = {}
     for rule in rules:
         parsed = Rule.parse(rule.verdict, rule.text, rule.origin)
-        _refuse_unknown_tool(parsed)
+        refuse_unknown_tool(parsed)
         layers.setdefault(rule.layer, []).append(parsed)
     return list(layers.values())
 
@@ -113,13 +109,3 @@ def policy_of(
         is_trusted=is_trusted,
         command_note=note_on_commands(sandbox),
     )
-
-
-def _refuse_unknown_tool(rule: Rule) -> None:
-    """A rule that can never apply was misspelt, and a denial that never applies is worse than none."""
-    if rule.tool in RULED_TOOLS or "*" in rule.tool or rule.tool.startswith("mcp__"):
-        return
-    near = difflib.get_close_matches(rule.tool, RULED_TOOLS, n=1)
-    known = f"did you mean {near[0]}?" if near else f"there are {', '.join(RULED_TOOLS)}"
-    where = f"{rule.origin}: " if rule.origin else ""
-    raise ConfigurationError(f"{where}the rule {rule.text!r} names no tool; {known}")

@@ -15,6 +15,7 @@ from tui_agent.protocol.tool import Subject, Tool, ToolContext, ToolResult, Tool
 from .policy import PermissionPolicy
 from .rule import Rule
 from .rule_book import RuleResolution
+from .ruled_tools import refuse_unknown_tool
 
 FindTool = Callable[[str], Tool | None]
 """Finds a tool by its name."""
@@ -122,7 +123,7 @@ def _read(record: object, find_tool: FindTool, defaults: PermissionDefaults) -> 
     cwd: object = record.get("cwd")
     policy = PermissionPolicy(
         defaults.workspace if cwd is None else _workspace(cwd),
-        layers=defaults.layers if record.get("rules") is None else (_rules(record["rules"]),),
+        layers=defaults.layers if record.get("rules") is None else (_rules(record["rules"], name),),
         mode=defaults.mode if record.get("mode") is None else _mode(record["mode"]),
         resolution=defaults.resolution,
         private_paths=defaults.private_paths,
@@ -145,14 +146,17 @@ def _mode(mode: object) -> PermissionMode:
     return PermissionMode(mode)
 
 
-def _rules(rules: object) -> list[Rule]:
+def _rules(rules: object, tool: str) -> list[Rule]:
     if not is_array(rules):
         raise ConfigurationError('`rules` is a list such as [["allow","bash(ls:*)"]]')
     found: list[Rule] = []
     for number, rule in enumerate(rules, start=1):
         if not is_array(rule) or len(rule) != 2 or not all(isinstance(part, str) for part in rule):
             raise ConfigurationError(f"rule {number} is no pair of a verdict and a rule")
-        found.append(_parsed(rule[0], rule[1]))
+        parsed = _parsed(rule[0], rule[1])
+        if parsed.tool != tool:
+            refuse_unknown_tool(parsed)
+        found.append(parsed)
     return found
 
 
