@@ -2,11 +2,13 @@
 
 import sys
 
+from tui_agent.cli.own_memory import keep_own_memory
 from tui_agent.cli.program import run_program
 
 
 def main() -> None:
     """Runs the program and exits with its code."""
+    keep_own_memory()
     sys.exit(run_program(sys.argv[1:]))
 
 
