@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tui_agent.tools.child_environment import child_environment, with_read_only_git
+from tui_agent.tools.child_environment import child_environment, read_only_environment
 
 SECRET = "nobody-may-read-this"
 """Stands in a file beside the workspace, `../secret.txt`."""
@@ -44,8 +44,8 @@ class CanaryCage:
         canary.write_text(_CANARY.format(log=self._log), "utf-8")
         canary.chmod(0o755)
         path = f"{self._programs}:/usr/local/bin:/usr/bin:/bin"
-        self._environment = with_read_only_git(
-            child_environment({"PATH": path, "HOME": str(place / "home"), "LANG": "C.UTF-8"})
+        self._environment = read_only_environment(
+            child_environment({"PATH": path, "HOME": str(place / "home"), "LANG": "C.UTF-8"}), self.work
         )
         self._account = {"user": _NOBODY, "group": _NOBODY, "extra_groups": ()} if os.geteuid() == 0 else {}
         (place / "home").mkdir()

@@ -21,7 +21,7 @@ from tui_agent.tools.workspace import Workspace
 
 
 def only_reads(command: str) -> bool:
-    return command.startswith("git status")
+    return command.startswith(("git status", "tar t"))
 
 
 @pytest.fixture
@@ -248,6 +248,21 @@ async def test_a_command_that_only_reads_runs_git_without_its_helpers(bash: Bash
     assert not (root / "proof").exists()
     await call(bash, command=" git status")
     assert (root / "proof").exists()
+
+
+async def test_a_command_that_only_reads_takes_no_program_from_the_workspace(
+    bash: BashTool, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("gzip", "git-lfs"):
+        (root / name).write_text(f"#!/bin/sh\ntouch {root}/proof-$(basename $0)\ncat\n")
+        (root / name).chmod(0o755)
+    await call(bash, command="mkdir d; touch d/f; tar czf x.tar.gz d")
+    monkeypatch.setenv("PATH", f"{root}:{os.environ['PATH']}")
+
+    assert "d/f" in (await call(bash, command="tar tzf x.tar.gz")).text
+    assert not list(root.glob("proof-*"))
+    await call(bash, command=" tar tzf x.tar.gz")
+    assert list(root.glob("proof-*")), "a command that a person allowed runs as ever"
 
 
 async def test_the_command_is_what_was_given_byte_for_byte(bash: BashTool) -> None:

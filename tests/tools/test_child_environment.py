@@ -1,11 +1,24 @@
 """What children are told: no secrets, no pagers, no prompts."""
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tui_agent.tools.child_environment import child_environment, with_read_only_git
+from tui_agent.tools.child_environment import child_environment, read_only_environment
+
+STEERING = (
+    "RIPGREP_CONFIG_PATH",
+    "LD_PRELOAD",
+    "NODE_OPTIONS",
+    "TAR_OPTIONS",
+    "GIT_DIR",
+    "GIT_EXEC_PATH",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_TRACE",
+)
 
 
 @pytest.mark.parametrize(
@@ -28,6 +41,8 @@ from tui_agent.tools.child_environment import child_environment, with_read_only_
         "ENV",
         "SHELLOPTS",
         "CDPATH",
+        "POSIXLY_CORRECT",
+        "BASH_COMPAT",
         "BASH_FUNC_ls%%",
     ],
 )
@@ -54,7 +69,7 @@ def test_a_repository_cannot_make_reading_git_start_a_program(root: Path, inheri
     proof = root / "proof"
     subprocess.run(["git", "init", "-q", "."], cwd=root, check=True)
     subprocess.run(["git", "config", "core.fsmonitor", f"touch {proof};false"], cwd=root, check=True)
-    environment = with_read_only_git(child_environment({"PATH": "/usr/local/bin:/usr/bin:/bin", **inherited}))
+    environment = read_only_environment(child_environment({"PATH": "/usr/local/bin:/usr/bin:/bin", **inherited}), root)
 
     subprocess.run(["git", "status"], cwd=root, env=environment, check=True, capture_output=True)
 
@@ -64,8 +79,36 @@ def test_a_repository_cannot_make_reading_git_start_a_program(root: Path, inheri
 
 
 def test_settings_for_git_are_added_behind_those_there_are() -> None:
-    environment = with_read_only_git({"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "a.b", "GIT_CONFIG_VALUE_0": "c"})
+    inherited = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "a.b", "GIT_CONFIG_VALUE_0": "c"}
+    environment = read_only_environment(inherited, Path("/work"))
 
     assert environment["GIT_CONFIG_KEY_0"] == "a.b"
     assert environment["GIT_CONFIG_KEY_1"] == "core.fsmonitor"
     assert int(environment["GIT_CONFIG_COUNT"]) == sum(name.startswith("GIT_CONFIG_KEY_") for name in environment)
+
+
+@pytest.mark.parametrize("name", ["PATH", "LD_LIBRARY_PATH", "PYTHONPATH"])
+def test_reading_takes_nothing_from_the_workspace(tmp_path: Path, root: Path, name: str) -> None:
+    (tmp_path / "link").symlink_to(root / "bin")
+    entries = ["/usr/bin", ".", "bin", "", str(root), str(root / "bin"), str(tmp_path / "link"), str(tmp_path / "own")]
+
+    environment = read_only_environment({name: ":".join(entries)}, root)
+
+    assert environment[name] == f"/usr/bin:{tmp_path / 'own'}"
+
+
+def test_reading_never_looks_for_programs_where_it_stands(root: Path) -> None:
+    assert read_only_environment({"PATH": ".:", "PYTHONPATH": "."}, root)["PATH"] == os.defpath
+    assert "PYTHONPATH" not in read_only_environment({"PATH": "/bin", "PYTHONPATH": "."}, root)
+    assert read_only_environment({}, root)["PATH"] == os.defpath
+
+
+@pytest.mark.parametrize("name", STEERING)
+def test_nothing_steers_reading_but_its_command(root: Path, name: str) -> None:
+    assert name in child_environment({name: "x"}), "a command that a person allowed has it"
+    assert name not in read_only_environment({name: "x"}, root)
+
+
+@pytest.mark.parametrize("name", ["HOME", "LANG", "GIT_AUTHOR_NAME", "GIT_CONFIG_GLOBAL", "VIRTUAL_ENV"])
+def test_the_rest_stays_for_reading(root: Path, name: str) -> None:
+    assert read_only_environment({name: "x"}, root)[name] == "x"

@@ -10,6 +10,7 @@ from typing import Literal
 
 from tui_agent.protocol.permissions import PermissionDecision, PermissionMode
 
+from .brought_programs import brought_program
 from .command_findings import InPlace, Looks, PathFindings, Permit
 from .command_pattern import command_patterns
 from .command_views import command_view, is_own_variable, sets_only_harmless, without_expansion
@@ -183,8 +184,9 @@ class _Case:
         permit = self._permit(ruling, view) or task.vouch
         in_places = [self._in_place(command, wrapping, place, task) for place in task.step.places]
         is_harmless = sets_only_harmless(command.assignments)
-        is_reading = is_harmless and all(found.use is not None for found in in_places)
-        by_words = self._by_words(command, wrapping, ruling, permit, is_reading=is_reading)
+        is_brought = any(self._is_brought(command, place) for place in task.step.places)
+        is_reading = is_harmless and not is_brought and all(found.use is not None for found in in_places)
+        by_words = self._by_words(command, wrapping, ruling, permit, is_reading=is_reading, is_brought=is_brought)
         if by_words.source == "read_only":
             self._repositories |= {
                 self._paths.book.look(found.use.repository, found.directory).resolved: command.text
@@ -202,6 +204,13 @@ class _Case:
         self._note(command.text, paths.findings)
         if wrapping:
             self._inside(wrapping, command, ruling, permit, task)
+
+    def _is_brought(self, command: SimpleCommand, place: str | None) -> bool:
+        """Whether its name means a program that the workspace brings, which may do anything."""
+        program = brought_program(command.name, self._paths.book.workspace, place) if command.words else None
+        if program is not None:
+            self._trace.append(f"programs: {command.name} would come from the workspace, as {program}")
+        return program is not None
 
     def _permit(self, ruling: Ruling, view: CommandView) -> Permit | None:
         """What a rule allows, and how far that reaches."""
@@ -226,9 +235,11 @@ class _Case:
         permit: Permit | None,
         *,
         is_reading: bool,
+        is_brought: bool,
     ) -> Finding:
         found = by_rule(ruling)
-        is_transparent = wrapping is not None and wrapping.is_transparent and sets_only_harmless(command.assignments)
+        is_plain = sets_only_harmless(command.assignments) and not is_brought
+        is_transparent = wrapping is not None and wrapping.is_transparent and is_plain
         if found and found.decision != "allow":
             return found
         if self._mode is PermissionMode.PLAN and not is_reading and not is_transparent:

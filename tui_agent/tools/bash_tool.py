@@ -12,7 +12,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import CommandSubject, Preview, Subject, Timeout, ToolContext, ToolResult
 
 from .captured_output import Captured, CapturedOutput
-from .child_environment import child_environment, with_read_only_git
+from .child_environment import child_environment, read_only_environment
 from .live_output import LiveOutput
 from .process import ProcessOutcome, ProcessSpec, run_process
 from .programs import find_program
@@ -115,7 +115,7 @@ class BashTool(TypedTool[BashArguments]):
             raise ToolError("bash is not installed: no program of that name is on PATH outside the workspace")
         environment = child_environment(os.environ)
         if self.call_is_read_only(args):
-            environment = with_read_only_git(environment)
+            environment = read_only_environment(environment, self._workspace.root)
         argv = (str(bash), "--noprofile", "--norc", "-c", "--", args.command)
         return ProcessSpec(argv, self._workspace.root, environment, args.timeout + _OWN_TIMER_LATER)
 

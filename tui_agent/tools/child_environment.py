@@ -1,12 +1,19 @@
 """What a child process is told by its environment: no secret of ours, no pager, no prompt (safety promise 9, P38)."""
 
+import os
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from .programs import outside_search_path
 
 _SECRET = re.compile(r"(_KEY|APIKEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD|_PAT)$", re.IGNORECASE)
 _OURS = ("ANTHROPIC_", "TUI_AGENT_")
 
-_SHELL_HOOKS = frozenset({"BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "CDPATH", "GLOBIGNORE", "PROMPT_COMMAND", "PS4"})
+_SHELL_HOOKS = frozenset(
+    {"BASH_ENV", "ENV", "SHELLOPTS", "BASHOPTS", "BASH_COMPAT", "POSIXLY_CORRECT", "CDPATH", "GLOBIGNORE", "EXECIGNORE",
+     "PROMPT_COMMAND", "PS4"}
+)  # fmt: skip
 _SHELL_FUNCTION = "BASH_FUNC_"
 
 _QUIET = {
@@ -42,6 +49,18 @@ _READ_ONLY_GIT = (
 _OFFLINE_GIT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
 """Objects that a partial clone lacks are not fetched, because that starts what the settings name for it."""
 
+_SEARCH_PATHS = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONPATH", "PERL5LIB", "RUBYLIB", "NODE_PATH")
+"""Where programs, libraries and modules are looked for."""
+_STEERING = frozenset(
+    {"LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "GCONV_PATH", "PERL5OPT", "RUBYOPT", "NODE_OPTIONS",
+     "LUA_INIT", "PYTHONHOME", "PYTHONSTARTUP", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS",
+     "RIPGREP_CONFIG_PATH", "GREP_OPTIONS", "TAR_OPTIONS", "UNZIP", "UNZIPOPT", "ZIPINFO", "ZIPINFOOPT", "PS_FORMAT",
+     "PS_PERSONALITY", "MAGIC"}
+)  # fmt: skip
+"""Variables that give a program options, settings or code besides what its command says."""
+_GIT_KEPT = re.compile(r"GIT_(?:AUTHOR_|COMMITTER_|CONFIG_(?!PARAMETERS)|TERMINAL_PROMPT|PAGER|EDITOR|ASKPASS)")
+"""Git's variables that tell neither where the repository is nor what to run."""
+
 
 def child_environment(inherited: Mapping[str, str]) -> dict[str, str]:
     """The environment for a child: what was inherited, without secrets, without what changes how a shell reads its
@@ -51,11 +70,20 @@ def child_environment(inherited: Mapping[str, str]) -> dict[str, str]:
     return _with_git_settings(kept | _QUIET, _NO_BACKGROUND_GIT)
 
 
-def with_read_only_git(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment for a command that ran without a question because it only reads: git then starts no program
-    that a repository's own settings name, as far as settings can keep it from that, fetches nothing and takes no lock.
+def read_only_environment(environment: Mapping[str, str], workspace: Path) -> dict[str, str]:
+    """The environment for a command that ran without a question because it only reads.
+
+    Programs, libraries and modules then come from outside the workspace, nothing adds options to those of the command,
+    and git looks where the command says, starts no program that a repository's own settings name, as far as settings
+    can keep it from that, fetches nothing and takes no lock.
     """
-    return _with_git_settings(environment, _READ_ONLY_GIT) | _OFFLINE_GIT
+    kept = {name: value for name, value in environment.items() if not _steers(name)}
+    for name in _SEARCH_PATHS:
+        if name in kept and (path := outside_search_path(kept.pop(name), workspace)):
+            kept[name] = path
+    # A search path without entries would mean the current directory.
+    kept.setdefault("PATH", os.defpath)
+    return _with_git_settings(kept, _READ_ONLY_GIT) | _OFFLINE_GIT
 
 
 def _with_git_settings(environment: Mapping[str, str], settings: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -66,6 +94,10 @@ def _with_git_settings(environment: Mapping[str, str], settings: Sequence[tuple[
     for number, (key, value) in enumerate(settings, start=first):
         changed |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
     return dict(environment) | changed
+
+
+def _steers(name: str) -> bool:
+    return name in _STEERING or (name.startswith("GIT_") and not _GIT_KEPT.match(name))
 
 
 def _is_harmless(name: str) -> bool:

@@ -12,6 +12,20 @@ def find_program(name: str, workspace: Path) -> Path | None:
         program = Path(directory, name)
         if not program.is_absolute() or not os.path.isfile(program) or not os.access(program, os.X_OK):
             continue
-        if not Path(os.path.realpath(program)).is_relative_to(workspace) and not program.is_relative_to(workspace):
+        if not _is_in(program, workspace):
             return program
     return None
+
+
+def outside_search_path(path: str, workspace: Path) -> str:
+    """A search path such as PATH without the entries that are relative or lead into `workspace`, which is absolute and
+    without links."""
+    entries = (Path(entry) for entry in path.split(os.pathsep))
+    return os.pathsep.join(str(entry) for entry in entries if entry.is_absolute() and not _is_in(entry, workspace))
+
+
+def _is_in(path: Path, workspace: Path) -> bool:
+    """Whether a path is in the workspace; where that is the whole system, nothing is brought by it."""
+    if workspace == Path("/"):
+        return False
+    return path.is_relative_to(workspace) or Path(os.path.realpath(path)).is_relative_to(workspace)
