@@ -163,6 +163,8 @@ class _Agent:
     """Calls queued since the last assistant message began."""
     thrown_away: set[str] = field(default_factory=set)
     """Calls whose assistant message was discarded."""
+    commands: set[str | None] = field(default_factory=set)
+    """Runs that are one call of the person's own, which no message asked for and none answers."""
 
 
 class _EventJudge:
@@ -246,8 +248,9 @@ class _EventJudge:
     def _hear_run(self, envelope: Envelope, agent: _Agent) -> None:
         run_id = envelope.origin.run_id
         match envelope.event:
-            case RunStarted():
+            case RunStarted(trigger=trigger):
                 self._begin("run", run_id)
+                agent.commands |= {run_id} if trigger == "command" else set()
             case RunEnded():
                 self._end("run", run_id)
                 for key in [key for key, of_run in self._open.items() if of_run == run_id and run_id is not None]:
@@ -403,7 +406,8 @@ class _EventJudge:
             agent.batch_calls.append(event.call_id)
         agent.since_message.append(event.call_id)
         agent.thrown_away.discard(event.call_id)
-        agent.calls[event.call_id] = _Call(event.index, envelope.origin.run_id, event.name)
+        run_id = envelope.origin.run_id
+        agent.calls[event.call_id] = _Call(event.index, run_id, event.name, answered=run_id in agent.commands)
 
     def _hear_ended(self, event: ToolEnded, call: _Call | None) -> None:
         if call is None:

@@ -6,7 +6,7 @@ from textual.pilot import Pilot
 
 from tests.ui.story import Story
 from tui_agent.protocol.bus import EventBus
-from tui_agent.protocol.messages import UserKind, UserMessage, user_message
+from tui_agent.protocol.messages import JsonObject, UserKind, UserMessage, user_message
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.providers import ScriptedProvider
@@ -38,6 +38,10 @@ class FakeAgent:
         self.asked.append(("run", user_input))
         if self.refusal is not None:
             raise self.refusal
+        return None
+
+    async def run_command(self, tool: str, arguments: JsonObject, said: str, *, shared: bool) -> object:
+        self.asked.append(("command", tool, arguments, said, shared))
         return None
 
     def steer(self, text: str, /) -> UserMessage:

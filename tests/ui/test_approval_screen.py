@@ -538,6 +538,11 @@ async def test_a_sub_agent_is_named() -> None:
         assert "Sub-agent explorer wants to run bash" in asked.text()
 
 
+async def test_a_command_of_ones_own_says_so() -> None:
+    async with asking(REQUEST.model_copy(update={"agent": "you"})) as asked:
+        assert "You want to run bash" in asked.text()
+
+
 async def test_why_shows_every_rule_and_hides_them_again() -> None:
     async with asking() as asked:
         await asked.press("w")

@@ -11,6 +11,7 @@ from tests.ui.story import working
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError, ProviderError
 from tui_agent.protocol.events import MessageDelta, Noticed
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.providers import ScriptedProvider
 from tui_agent.ui.bridge import AgentBridge, AgentEvents
@@ -253,3 +254,47 @@ async def test_while_a_batch_is_not_shown_the_next_ones_gather() -> None:
     first = batches[1].events[0].event
     assert isinstance(first, MessageDelta)
     assert first.delta == "abc"
+
+
+# --- a person's own commands ------------------------------------------------------------------------------------------
+
+
+async def test_a_shell_command_is_a_call_of_bash_in_the_words_of_the_person() -> None:
+    agent = FakeAgent()
+    bridge = AgentBridge(agent, EventBus())
+    assert bridge.run_shell("ls -l", "!ls -l", shared=True)
+
+    async with serving(bridge):
+        await turns()
+
+    assert agent.asked == [("command", "bash", {"command": "ls -l"}, "!ls -l", True)]
+
+
+async def test_while_the_agent_works_no_shell_command_begins() -> None:
+    agent = FakeAgent(running=True)
+    bridge = AgentBridge(agent, EventBus())
+
+    assert not bridge.run_shell("ls", "!ls", shared=True)
+    assert agent.asked == []
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_what_waits_when_a_command_is_over_is_sent_unless_it_was_cancelled(cancelled: bool) -> None:
+    class Busy(FakeAgent):
+        async def run_command(self, tool: str, arguments: JsonObject, said: str, *, shared: bool) -> object:
+            self.running = True
+            bridge.submit("and then this")
+            if cancelled:
+                bridge.cancel()
+            self.running = False
+            return None
+
+    agent = Busy()
+    bridge = AgentBridge(agent, EventBus())
+    bridge.run_shell("ls", "!ls", shared=True)
+
+    async with serving(bridge):
+        await turns()
+
+    assert (("run", None) in agent.asked) is not cancelled
+    assert [message.text for message in agent.waiting_messages] == ["and then this"]

@@ -628,3 +628,69 @@ async def test_what_is_typed_before_anything_has_the_focus_is_kept() -> None:
         for key in "hi":
             on.app.post_message(Key(key, key))
         await on.until(lambda: on.draft == "hi")
+
+
+# --- commands of the person's own -------------------------------------------------------------------------------------
+
+
+def bash() -> StageTool:
+    """A shell that says what it was given."""
+    return StageTool("bash", text="one file")
+
+
+async def test_a_shell_command_runs_at_once_and_the_model_reads_it_later() -> None:
+    async with stage(["I see one file."], [bash()]) as on:
+        await on.say("!ls")
+        await on.until(lambda: kinds(on) == {"done": 1})
+        assert on.loop.reports == ()
+
+        await on.say("what is there")
+        await on.settled()
+
+        assert on.told() == ["I ran this myself: !ls\n\none file", "what is there"]
+
+
+async def test_a_private_command_is_not_sent_to_the_model() -> None:
+    async with stage(["Hello."], [bash()]) as on:
+        await on.say("!!ls")
+        await on.until(lambda: kinds(on) == {"done": 1})
+        await on.say("hello")
+        await on.settled()
+
+        assert on.told() == ["hello"]
+
+
+async def test_a_shell_command_while_the_agent_works_stays_in_the_composer() -> None:
+    tool = StageTool("look", waits=True)
+    async with stage([reply(call("look", what="a")), "Done."], [tool, bash()]) as on:
+        await on.say("look at a")
+        await on.until(lambda: kinds(on) == {"running": 1})
+        await on.say("!ls")
+        await on.until(lambda: on.draft == "!ls")
+
+        assert kinds(on) == {"running": 1}
+        tool.gate.set()
+        await on.settled()
+
+
+async def test_a_shell_command_that_changes_something_asks_first() -> None:
+    tool = StageTool("bash", read_only=False)
+    async with stage([], [tool]) as on:
+        await on.say("!rm x")
+        on.clock.now += 1
+        await dialog_of(on)
+        assert tool.ran == []
+        await on.pilot.press("n")
+        await on.until(lambda: not on.loop.running)
+
+        assert tool.ran == []
+        assert on.told() == []
+
+
+async def test_the_mark_alone_explains_itself() -> None:
+    async with stage([], [bash()]) as on:
+        await on.say("!")
+        await on.pilot.pause()
+
+        assert kinds(on) == {}
+        assert not on.loop.running

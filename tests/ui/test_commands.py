@@ -51,7 +51,7 @@ def test_no_key_means_two_things_in_places_that_are_live_together(places: tuple[
 def test_every_command_has_words_and_a_way_to_give_it(entry: Command) -> None:
     assert entry.text
     assert entry.help
-    assert entry.keys or entry.palette or entry.slash
+    assert entry.keys or entry.palette or entry.slash or entry.argument
 
 
 def test_bindings_carry_key_action_id_and_words() -> None:

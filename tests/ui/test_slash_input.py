@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_agent.ui.slash_input import SlashCall, UnknownSlash, read_slash, suggestions
+from tui_agent.ui.slash_input import ShellCall, SlashCall, UnknownSlash, read_shell, read_slash, suggestions
 
 
 def test_a_command_is_read_with_its_argument() -> None:
@@ -38,3 +38,20 @@ def test_suggestions_narrow_while_the_name_is_typed() -> None:
     assert suggestions("/mode ") == ()
     assert suggestions("text") == ()
     assert suggestions("/zzz") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("!ls -l", ShellCall("ls -l", "!ls -l", shared=True)),
+        (" ! ls\n", ShellCall("ls", "! ls", shared=True)),
+        ("!!env", ShellCall("env", "!!env", shared=False)),
+        ("!a\nb", ShellCall("a\nb", "!a\nb", shared=True)),
+        ("!! !x", ShellCall("!x", "!! !x", shared=False)),
+        ("!", ShellCall("", "!", shared=True)),
+        ("wait!", None),
+        ("", None),
+    ],
+)
+def test_an_exclamation_mark_begins_a_shell_command(text: str, expected: ShellCall | None) -> None:
+    assert read_shell(text) == expected

@@ -35,18 +35,22 @@ from tui_agent.protocol.events import (
     Noticed,
     PlanProposed,
     RunEnded,
+    RunStarted,
     SessionLoaded,
     SteeringDelivered,
     StepRetry,
     TodoItem,
     TodoUpdated,
+    ToolOutput,
+    ToolStatus,
     Warned,
 )
 from tui_agent.protocol.messages import AssistantMessage, ImageBlock, TextBlock, ThinkingBlock, Usage, UserMessage
+from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.styled_lines import width_of_runs
 from tui_agent.ui.transcript import Transcript
 from tui_agent.ui.transcript_fold import TranscriptFold
-from tui_agent.ui.transcript_parts import MOST_DIFF_ROWS, CallsPart
+from tui_agent.ui.transcript_parts import MOST_DIFF_ROWS, MOST_OUTPUT_ROWS, CallsPart
 
 
 def shown(events: Iterable[AgentEvent], width: int = 60) -> list[str]:
@@ -383,6 +387,39 @@ def test_a_whole_session_reads_well() -> None:
 AWKWARD = "[]/@=`*_|>#-1. \n\t\\\x1b\x9b\x07\r\u202e\u200b\u2066\ufeff\u00a0\ue000日👍e\u0301"
 
 
+def commanded(said: str, output: str, status: ToolStatus = "ok") -> list[AgentEvent]:
+    """A command of the person's, from its beginning to its end."""
+    return [
+        RunStarted(input=said, trigger="command", model="m", mode=PermissionMode.ASK),
+        queued("c9", "bash"),
+        ToolOutput(call_id="c9", stream="stdout", chunk=output[:3], bytes_total=3),
+        ended("c9", "bash", status).model_copy(update={"content": (TextBlock(text=output),)}),
+        user(f"I ran this myself: {said}\n\n{output}", "m9", "command"),
+        run_ended(),
+    ]
+
+
+def test_a_command_of_the_persons_shows_what_it_gives_once() -> None:
+    assert shown(commanded("!ls", "a  b\nc\td")) == ["", " You", "   !ls", "   a  b", "   c   d"]
+
+
+def test_a_private_command_says_so_and_one_that_failed_how() -> None:
+    rows = shown(commanded("!!ls", "no", "denied_user"))
+
+    assert rows == ["", " You  only you see what it gives", "   !!ls", "   no", "   denied user"]
+
+
+def test_a_command_that_runs_shows_what_it_gave_so_far() -> None:
+    assert shown(commanded("!make", "abcdef")[:3])[-2:] == ["   !make", "   abc"]
+
+
+def test_of_much_output_the_end_is_shown() -> None:
+    rows = shown(commanded("!seq 100", "\n".join(map(str, range(100)))))
+
+    assert rows[3] == f"   … {100 - MOST_OUTPUT_ROWS} more lines above; enter opens all of it"
+    assert rows[4:] == [f"   {number}" for number in range(100 - MOST_OUTPUT_ROWS, 100)]
+
+
 @given(st.text(st.sampled_from(AWKWARD) | st.characters(), max_size=80), st.integers(16, 80))
 def test_whatever_comes_in_no_cell_hides_and_no_row_is_wider_than_asked(text: str, width: int) -> None:
     teller, transcript = Teller(), Transcript()
@@ -399,6 +436,7 @@ def test_whatever_comes_in_no_cell_hides_and_no_row_is_wider_than_asked(text: st
         PlanProposed(plan_id="p", text=f"```\n{text}\n```\n\n| {text} | b |\n|---|---|\n| c | {text} |"),
         TodoUpdated(items=(TodoItem(text=text, status="pending"),)),
         RunEnded(reason="error", error=text),
+        *commanded(text, text),
     ):
         fold.apply(teller.tell(event))
 
@@ -425,6 +463,7 @@ EVENTS = [
     StepRetry(attempt=1, max=3, wait_s=1.0, error_kind="cut", discarded=True),
     TodoUpdated(items=(TodoItem(text="do", status="pending"),)),
     SessionLoaded(id="s", events=3),
+    *commanded("!ls", "more"),
     run_started(),
     run_ended(),
 ]

@@ -25,7 +25,16 @@ from tui_agent.protocol.events import (
     PermissionModeChanged,
     Warned,
 )
-from tui_agent.protocol.messages import Usage, UserKind, UserMessage, now_ms
+from tui_agent.protocol.messages import (
+    JsonObject,
+    ToolCall,
+    ToolResultMessage,
+    Usage,
+    UserKind,
+    UserMessage,
+    new_id,
+    now_ms,
+)
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionChecker, PermissionMode
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
@@ -33,6 +42,7 @@ from tui_agent.protocol.tool import Tool
 
 from .agent_state import AgentState, make_agent
 from .agent_stream import AgentStream
+from .command_run import CommandRun
 from .compactor import make_room, undo
 from .loop_config import AgentLoopConfig
 from .run import OWNER, AgentRun
@@ -51,7 +61,7 @@ class AgentLoop:
             ConfigurationError: two tools have one name.
         """
         self._agent = agent = make_agent(config)
-        self._run: AgentRun | None = None
+        self._run: AgentRun | CommandRun | None = None
         self._stream: AgentStream | None = None
         self._open_calls = {call.call_id: call for call in config.open_calls}
         self._children: dict[str, AgentLoop] = {}
@@ -169,6 +179,30 @@ class AgentLoop:
             trigger = trigger or ("prompt" if messages else "continue")
             run = AgentRun(self._agent, messages, trigger, cancellation=cancellation, run_id=run_id)
             return await self._execute(run)
+
+    async def run_command(
+        self, tool: str, arguments: JsonObject, said: str, *, shared: bool = True
+    ) -> ToolResultMessage:
+        """Calls a tool for the person: judged, asked about and told like every call; the model is not asked.
+
+        Args:
+            tool: its name; a tool that is not there is answered as not found.
+            arguments: what it is given.
+            said: the command as the person typed it.
+            shared: whether the model reads what it gave, from its next request on; False: it stays with the person.
+
+        Raises:
+            AlreadyRunningError: a run goes on, or calls that waited for a person must be answered first.
+            asyncio.CancelledError: the task was cancelled; the call was answered and `run.ended` was told.
+        """
+        if self._run is not None or self._open_calls:
+            raise AlreadyRunningError
+        call = ToolCall(id=new_id("call"), name=tool, arguments=arguments)
+        self._run = run = CommandRun(self._agent, call, said, shared=shared)
+        try:
+            return await run.execute()
+        finally:
+            self._run = None
 
     def stream(self, user_input: UserInput = None) -> AgentStream:
         """The same as `run`, read event by event: `async for event in loop.stream("…")` (S4-46).

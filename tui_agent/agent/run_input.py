@@ -18,7 +18,7 @@ from tui_agent.protocol.messages import (
 UserInput: TypeAlias = str | UserMessage | Sequence[UserBlock | Message] | None
 """Text, a message, blocks of one message, or whole messages; None: go on with what is there."""
 
-Trigger = Literal["prompt", "continue", "resume", "follow_up", "subagent", "schedule"]
+Trigger = Literal["prompt", "continue", "resume", "follow_up", "subagent", "schedule", "command"]
 """Why a run was started."""
 
 GO_ON = "Please go on."

@@ -78,9 +78,9 @@ def safe_cuts(messages: Sequence[Message]) -> Iterator[int]:
 
 
 def goal_end(messages: Sequence[Message]) -> int:
-    """Where the goal ends: behind the first words of the person, up to the first that is an answer or a notice."""
+    """Where the goal ends: behind the first words of the person, up to the first that is something else."""
     for place, message in enumerate(messages):
-        if not isinstance(message, UserMessage) or message.kind == "notice":
+        if not isinstance(message, UserMessage) or not message.is_said:
             return place
     return len(messages)
 
@@ -150,7 +150,7 @@ def _said_in(messages: Sequence[Message]) -> Iterator[str]:
     for message in messages:
         if (earlier := condensed(message)) is not None:
             yield from earlier.said
-        elif isinstance(message, UserMessage) and message.kind != "notice":
+        elif isinstance(message, UserMessage) and message.is_said:
             yield "\n".join("[image]" if isinstance(block, ImageBlock) else block.text for block in message.content)
 
 

@@ -88,7 +88,8 @@ class RunStarted(Word):
 
     type: Literal["run.started"] = "run.started"
     input: str
-    trigger: Literal["prompt", "continue", "resume", "follow_up", "subagent", "schedule"]
+    trigger: Literal["prompt", "continue", "resume", "follow_up", "subagent", "schedule", "command"]
+    """`command`: the run is one call that the person made; the model is not asked."""
     model: str
     mode: PermissionMode
 

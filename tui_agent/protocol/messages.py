@@ -126,8 +126,9 @@ class Usage(Word):
         return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
 
 
-UserKind = Literal["prompt", "steer", "follow_up", "notice"]
-"""How a user message came in; a `notice` is the system's own, never blamed on the person (C10)."""
+UserKind = Literal["prompt", "steer", "follow_up", "notice", "command"]
+"""How a user message came in; a `notice` is the system's own, never blamed on the person (C10); a `command` holds
+what a command of the person's gave."""
 
 
 class UserMessage(Word):
@@ -144,6 +145,11 @@ class UserMessage(Word):
     def text(self) -> str:
         """All text blocks, joined by newlines."""
         return joined_text(self.content)
+
+    @property
+    def is_said(self) -> bool:
+        """Whether a person wrote it: no notice of the system's, and not what a command gave."""
+        return self.kind not in ("notice", "command")
 
 
 class AssistantMessage(Word):

@@ -71,7 +71,7 @@ class ApprovalRequest(Word):
     rules: tuple[str, ...] = ()
     """Every rule that an answer may store instead, narrowest first; `session_rule` is one of them."""
     agent: str = "main"
-    """Who asks: `main`, or the label of a sub-agent."""
+    """Who asks: `main`, the label of a sub-agent, or `you` for a command of the person's own."""
 
 
 class ApprovalDecision(Word):

@@ -5,8 +5,9 @@ Nothing typed is ever lost: text that cannot be sent at once waits with the agen
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol
 
 from textual.message import Message
@@ -15,7 +16,7 @@ from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, TuiAgentError
 from tui_agent.protocol.events import Failed, Warned
-from tui_agent.protocol.messages import UserKind, UserMessage
+from tui_agent.protocol.messages import JsonObject, UserKind, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.provider import ModelProvider
 
@@ -76,6 +77,10 @@ class Agent(Protocol):
         """Handles one input to its end; None: what waits, or going on."""
         ...
 
+    async def run_command(self, tool: str, arguments: JsonObject, said: str, *, shared: bool) -> object:
+        """Calls a tool for the person."""
+        ...
+
     def steer(self, text: str, /) -> UserMessage:
         """Queues a message for the next boundary."""
         ...
@@ -111,7 +116,7 @@ class AgentBridge:
     def __init__(self, agent: Agent, bus: EventBus) -> None:
         self._agent = agent
         self._bus = bus
-        self._prompts: deque[str | None] = deque()
+        self._work: deque[Callable[[], Awaitable[object]]] = deque()
         self._arrived = asyncio.Event()
         self._send_when_over = False
 
@@ -120,7 +125,7 @@ class AgentBridge:
     @property
     def running(self) -> bool:
         """Whether a run goes on or is about to start."""
-        return self._agent.running or bool(self._prompts)
+        return self._agent.running or bool(self._work)
 
     @property
     def waiting(self) -> tuple[UserMessage, ...]:
@@ -139,14 +144,27 @@ class AgentBridge:
         if self._agent.running:
             self._agent.steer(text)
         else:
-            self._enqueue(text)
+            self._enqueue(partial(self._run, text))
 
     def follow_up(self, text: str) -> None:
         """Gives `text` a turn of its own once the agent is done; at once when it is."""
         if self._agent.running:
             self._agent.follow_up(text)
         else:
-            self._enqueue(text)
+            self._enqueue(partial(self._run, text))
+
+    def run_shell(self, command: str, said: str, *, shared: bool) -> bool:
+        """Runs a shell command of the person's own; False, and nothing is done, while the agent works.
+
+        Args:
+            command: what bash is given.
+            said: as it was typed, marks included.
+            shared: whether the model reads what it gives.
+        """
+        if self.running:
+            return False
+        self._enqueue(partial(self._run_command, command, said, shared=shared))
+        return True
 
     def keep(self, kind: UserKind, text: str) -> None:
         """Queues a message without starting a run: one that waited in an earlier life of the session."""
@@ -176,6 +194,7 @@ class AgentBridge:
 
     def cancel(self) -> None:
         """Ends the run now; the conversation stays whole, and what waits keeps waiting."""
+        self._send_when_over = False
         self._agent.abort("cancelled by a person")
 
     # --- permissions --------------------------------------------------------------------------------------------------
@@ -206,13 +225,13 @@ class AgentBridge:
         Calls that waited for a person when the program ended come first.
         """
         if self._agent.pending_calls:
-            self._prompts.appendleft(None)
+            self._work.appendleft(partial(self._run, None))
         while True:
-            while not self._prompts:
+            while not self._work:
                 self._arrived.clear()
                 await self._arrived.wait()
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._run(self._prompts.popleft()))
+                group.create_task(self._told(self._work.popleft()))
             if self._send_when_over:
                 self._send_when_over = False
                 self._run_waiting()
@@ -243,24 +262,33 @@ class AgentBridge:
 
     # --- inside -------------------------------------------------------------------------------------------------------
 
-    def _enqueue(self, prompt: str | None) -> None:
-        self._prompts.append(prompt)
+    def _enqueue(self, work: Callable[[], Awaitable[object]]) -> None:
+        self._work.append(work)
         self._arrived.set()
 
-    async def _run(self, prompt: str | None) -> None:
+    async def _told(self, work: Callable[[], Awaitable[object]]) -> None:
         """One run. In a task of its own: a cancelled run ends with it and not with who serves."""
+        try:
+            await work()
+        except TuiAgentError as error:
+            self._bus.publish(Failed(code="run_failed", text=str(error)))
+
+    async def _run(self, prompt: str | None) -> None:
         try:
             await self._agent.run(prompt)
         except AlreadyRunningError:
             if prompt is not None:
                 self._agent.steer(prompt)
-        except TuiAgentError as error:
-            self._bus.publish(Failed(code="run_failed", text=str(error)))
+
+    async def _run_command(self, command: str, said: str, *, shared: bool) -> None:
+        """A command; what was said while it ran is sent behind it, unless it was cancelled."""
+        self._send_when_over = True
+        await self._agent.run_command("bash", {"command": command}, said, shared=shared)
 
     def _run_waiting(self) -> None:
         """Starts a run with what waits: the agent takes it up by itself where it is given nothing else."""
         if self._agent.waiting_messages:
-            self._enqueue(None)
+            self._enqueue(partial(self._run, None))
 
 
 _MOST_AT_ONCE = 1_500

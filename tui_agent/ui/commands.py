@@ -48,7 +48,7 @@ class Command:
     slash: str | None = None
     """Its name as a `/` command, without the slash."""
     argument: str = ""
-    """What may follow the `/` command, for help: `[NAME]`."""
+    """What may follow the `/` command, for help: `[NAME]`; without one, what is typed instead of a key."""
     priority: bool = False
     """Whether it comes before what the focused widget would do with the key."""
 
@@ -188,6 +188,8 @@ COMMANDS: tuple[Command, ...] = (
         "composer",
     ),
     Command("composer.later", ("down",), "later", "On the last line: what was sent after", "composer"),
+    Command("composer.shell", (), "shell", "Run it; the model reads what it gives", "composer", argument="!COMMAND"),
+    Command("composer.own_shell", (), "shell", "Run it, for your eyes only", "composer", argument="!!COMMAND"),
     Command("composer.undo", ("ctrl+underscore",), "undo", "Undo the last change of the text", "composer"),
     Command(
         "composer.unfold",

@@ -1,4 +1,5 @@
-"""Reads what was typed as a `/` command. A path or a sentence that begins with a slash is plain text."""
+"""Reads what was typed as a `/` command or as a `!` command for the shell. A path or a sentence that begins with a
+slash is plain text."""
 
 import difflib
 import re
@@ -24,6 +25,27 @@ class UnknownSlash:
     name: str
     nearest: str | None
     """The nearest command's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShellCall:
+    """A command that a person runs with `!`."""
+
+    command: str
+    """What bash is given; empty where nothing but the mark was typed."""
+    said: str
+    """As it was typed."""
+    shared: bool
+    """Whether the model reads what it gives; not after `!!`."""
+
+
+def read_shell(text: str) -> ShellCall | None:
+    """The shell command a text asks for; None where it does not begin with `!`."""
+    said = text.strip()
+    if not said.startswith("!"):
+        return None
+    command = said.removeprefix("!")
+    return ShellCall(command.removeprefix("!").strip(), said, shared=not command.startswith("!"))
 
 
 def read_slash(text: str) -> SlashCall | UnknownSlash | None:

@@ -19,10 +19,11 @@ from tui_agent.protocol.events import (
     StepRetry,
     TodoUpdated,
     ToolEnded,
+    ToolOutput,
     ToolQueued,
     Warned,
 )
-from tui_agent.protocol.messages import AssistantMessage, ImageBlock, UserMessage
+from tui_agent.protocol.messages import AssistantMessage, ImageBlock, UserMessage, joined_text
 
 from .amounts import bytes_text, count_text
 from .answer_fold import AnswerFold
@@ -32,6 +33,7 @@ from .transcript_notes import end_words, note_of
 from .transcript_parts import (
     BODY,
     CallsPart,
+    CommandPart,
     DividerPart,
     FileDiffPart,
     HeadingPart,
@@ -56,6 +58,7 @@ class TranscriptFold:
         self._with_diff: set[str] = set()
         self._retry: NotePart | None = None
         self._todo: TodoPart | None = None
+        self._command: CommandPart | None = None
 
     def flush(self) -> None:
         """Brings what was told of open answers into their parts."""
@@ -79,11 +82,14 @@ class TranscriptFold:
             case MessageEnded(message=AssistantMessage() as message, message_id=message_id):
                 self._answers.end(message_id, message)
             case MessageEnded(message=UserMessage() as message):
-                self._said(message)
+                if message.kind != "command":  # Its part has shown it already.
+                    self._said(message)
             case MessageDiscarded(message_id=message_id):
                 self._forget_calls(self._answers.discard(message_id))
             case SteeringDelivered():
                 self._landed_at(event)
+            case ToolQueued() | ToolOutput() | ToolEnded() if self._command is not None:
+                self._commanded(self._command, event)
             case ToolQueued():
                 self._called(event, envelope)
             case ToolEnded():
@@ -144,6 +150,17 @@ class TranscriptFold:
         self._groups.pop(event.call_id, None)
         self._with_diff.discard(event.call_id)
 
+    def _commanded(self, part: CommandPart, event: ToolQueued | ToolOutput | ToolEnded) -> None:
+        """The one call of a command that the person gave."""
+        match event:
+            case ToolQueued(call_id=call_id):
+                part.begin(call_id)
+            case ToolOutput(chunk=chunk):
+                part.grow(chunk)
+            case ToolEnded(status=status, content=content):
+                part.end(status, joined_text(content))
+        self.transcript.refresh(part)
+
     def _forget_calls(self, gone: list[Part]) -> None:
         """Calls of an answer that was thrown away are not told of any more; what became of them is in the panel."""
         self._groups = {call_id: group for call_id, group in self._groups.items() if group not in gone}
@@ -171,12 +188,23 @@ class TranscriptFold:
         self._answers.close()
         self._answers.speaking, self._calls, self._retry = False, None, None
         if isinstance(event, RunStarted):
+            self._command = self._command_of(event) if event.trigger == "command" else None
             return
         self._end_open_calls()
+        if self._command is not None:
+            self._command = None
+            return
         if event.error and not self._told_last(event.error):
             self._add(NotePart("error", event.error, gap=True))
         style, words = end_words(event)
         self._add(DividerPart(words, style))
+
+    def _command_of(self, event: RunStarted) -> CommandPart:
+        private = "only you see what it gives" if event.input.startswith("!!") else ""
+        self._add(HeadingPart("You", "you", private))
+        part = CommandPart(event.input)
+        self._add(part)
+        return part
 
     def _other(self, event: AgentEvent) -> None:
         match event:

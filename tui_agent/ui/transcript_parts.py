@@ -20,6 +20,8 @@ CARET: Run = ("▍", "caret")
 """Stands where more is about to be said."""
 MOST_DIFF_ROWS = 24
 """Rows shown of a file change; the call's page has all of it."""
+MOST_OUTPUT_ROWS = 24
+"""Rows shown of what a command gave; the call's page has all of it."""
 
 _SIGNS = {"notice": "·", "success": "✔", "warning": "!", "error": "✖", "retry": "↻", "denied": "⊘", "steer": "↳"}
 _STYLES = {"retry": "warning", "denied": "warning"}
@@ -193,6 +195,62 @@ class CallsPart(Part):
             if count:
                 runs.extend(((" · ", "muted"), (f"{count} {word}", style)))
         return runs
+
+
+class CommandPart(Part):
+    """A shell command of the person's and what it gives, as it comes."""
+
+    def __init__(self, command: str) -> None:
+        super().__init__()
+        self._command = command
+        self._call_id = ""
+        self._output = ""
+        self._end = ""
+
+    @property
+    def text(self) -> str:
+        """The command and what it gave."""
+        return f"{self._command}\n{self._output}"
+
+    @property
+    def call_ids(self) -> tuple[str, ...]:
+        """Its call, once it is told."""
+        return (self._call_id,) if self._call_id else ()
+
+    def begin(self, call_id: str) -> None:
+        """It is a call now."""
+        self._call_id = call_id
+
+    def grow(self, output: str) -> None:
+        """It gave more."""
+        self._output += output
+        self.changed()
+
+    def end(self, status: ToolStatus, output: str) -> None:
+        """It is over, and this is all of what it gave."""
+        self._output = output
+        self._end = "" if status == "ok" else status.replace("_", " ")
+        self.changed()
+
+    def estimate(self, width: int) -> int:
+        """About how many rows it has."""
+        return min(super().estimate(width), MOST_OUTPUT_ROWS + 2)
+
+    def layout(self, width: int) -> list[Line]:
+        """The command, then the last rows of what it gave."""
+        room = width - len(BODY)
+        rows = [row.prefixed((BODY, "")) for row in wrapped([(sanitise(self._command), "strong")], room)]
+        told = self._output.strip("\n")
+        last = told.rsplit("\n", MOST_OUTPUT_ROWS)[-MOST_OUTPUT_ROWS:] if told else []
+        lines = sanitise("\n".join(line[: width * 8] for line in last)).split("\n") if last else []
+        hidden = told.count("\n") + 1 - MOST_OUTPUT_ROWS
+        if hidden > 0:
+            above = f"… {count_text(hidden, 'more line')} above; enter opens all of it"
+            rows.append(Line(clipped(((f"{BODY}{above}", "muted"),), width)))
+        rows.extend(Line(clipped(((f"{BODY}{line}", "muted"),), width)) for line in lines[-MOST_OUTPUT_ROWS:])
+        if self._end:
+            rows.append(Line(clipped(((f"{BODY}{self._end}", "warning"),), width)))
+        return rows
 
 
 class FileDiffPart(Part):

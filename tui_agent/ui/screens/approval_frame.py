@@ -43,6 +43,9 @@ MOST_KEY_ROWS = 2
 LEAST_EDITOR = 8
 """Rows in which an input is changed."""
 
+_WANTS = {"main": "The agent wants", "you": "You want"}
+"""Who asks, where it is no sub-agent."""
+
 AnswerStep = Literal["asking", "confirming", "explaining", "editing"]
 """What the dialog shows: the question, the rule to store, a line for the reason, or the input to change."""
 ListWanted = Literal["list"]
@@ -98,8 +101,8 @@ class ApprovalFrame(Paging, ModalScreen[ApprovalDecision | ListWanted | None]):
         fit_from_the_start(self, self.app.size)
         with Vertical(id="approval-dialog") as dialog:
             tool, agent = one_line(visible(self.request.tool), 40), one_line(visible(self.request.agent), 40)
-            who = "The agent" if self.request.agent == "main" else f"Sub-agent {agent}"
-            dialog.border_title = Content(f" ▲ {who} wants to run {tool} ")
+            who = _WANTS.get(self.request.agent) or f"Sub-agent {agent} wants"
+            dialog.border_title = Content(f" ▲ {who} to run {tool} ")
             for view in (self._head, self.body, self.rule_view, self._state, self._keys):
                 view.can_focus = False
             self.reason.display = self.editor.display = self.rule_view.display = False

@@ -44,8 +44,13 @@ class ChatScreen(ChatKeys):
     def on_mount(self) -> None:
         """Begins to listen and to serve; what the model needs is loaded once the screen is painted."""
         for envelope in self.options.past:
-            if isinstance(envelope.event, MessageEnded) and isinstance(envelope.event.message, UserMessage):
-                self.entry.composer.remember(envelope.event.message.text)
+            match envelope.event:
+                case MessageEnded(message=UserMessage(is_said=True, text=text)):
+                    self.entry.composer.remember(text)
+                case RunStarted(trigger="command", input=said):
+                    self.entry.composer.remember(said)
+                case _:
+                    pass
         self._work("relay", self.bridge.relay(self.post_message, self.options.past))
         self._work("serve", self.bridge.serve())
         if self.options.prompt:

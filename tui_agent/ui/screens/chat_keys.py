@@ -9,7 +9,7 @@ from textual.widgets import TextArea
 
 from tui_agent.ui.bridge import AgentBridge
 from tui_agent.ui.commands import Command
-from tui_agent.ui.slash_input import SlashCall, UnknownSlash, read_slash
+from tui_agent.ui.slash_input import ShellCall, SlashCall, UnknownSlash, read_shell, read_slash
 from tui_agent.ui.widgets.composer import Composer
 from tui_agent.ui.widgets.queue_strip import QueueStrip
 
@@ -36,7 +36,9 @@ class ChatKeys(ChatBrakes):
 
     @on(Composer.Submitted)
     def _submitted(self, event: Composer.Submitted) -> None:
-        match read_slash(event.text):
+        match read_shell(event.text) or read_slash(event.text):
+            case ShellCall() as call:
+                self._run_shell(call)
             case SlashCall(command, argument):
                 if not self.commands.perform(command, argument):
                     self.entry.composer.put_back(event.text)
@@ -47,6 +49,13 @@ class ChatKeys(ChatBrakes):
                 self.bridge.follow_up(event.text)
             case None:
                 self.bridge.submit(event.text)
+
+    def _run_shell(self, call: ShellCall) -> None:
+        if not call.command:
+            self.say("What is to be run? !ls runs ls, and the model reads what it gives; !!ls keeps that from it.")
+        elif not self.bridge.run_shell(call.command, call.said, shared=call.shared):
+            self.entry.composer.put_back(call.said)
+            self.say("The agent works; your command can run when it is done. It was kept.", wrong=True)
 
     @on(TextArea.Changed)
     def _typed(self) -> None:

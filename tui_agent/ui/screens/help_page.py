@@ -119,6 +119,7 @@ def help_text(width: int) -> Content:
     """Everything the table says, part by part, wrapped to a width."""
     parts = [_heading("Commands")]
     parts += [_row(f"/{entry.slash} {entry.argument}", entry, width) for entry in slash_commands()]
+    parts += [_row(entry.argument, entry, width) for entry in COMMANDS if entry.argument and not entry.slash]
     for where, title in _TITLES.items():
         entries = [entry for entry in COMMANDS if entry.where == where and entry.keys]
         parts += [Content(""), _heading(title), *[_row(_keys(entry), entry, width) for entry in entries]]

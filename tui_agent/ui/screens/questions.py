@@ -174,7 +174,8 @@ class QuestionsScreen(Paging, ModalScreen[Answer | None]):
 
     def _title_row(self, request: ApprovalRequest, width: int, *, at_cursor: bool) -> Line:
         box = "[x]" if request.request_id in self._selected else "[ ]"
-        who = "" if request.agent == "main" else f"  sub-agent {one_line(visible(request.agent), 40)}"
+        own = {"main": "", "you": "  your command"}
+        who = own.get(request.agent, f"  sub-agent {one_line(visible(request.agent), 40)}")
         runs: list[Run] = [("› " if at_cursor else "  ", "key"), (f"{box} ", "warning" if "x" in box else "muted")]
         runs += [(one_line(visible(request.tool), 40), "strong"), (who, "muted")]
         return Line(clipped(runs, width))

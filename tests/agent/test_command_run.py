@@ -1,0 +1,175 @@
+"""A call that the person makes (`!cmd`): the same pipeline, and what it gives for the model to read, or not."""
+
+import asyncio
+
+import pytest
+
+from tui_agent.agent import InputVerdict
+from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
+from tui_agent.protocol.errors import AlreadyRunningError
+from tui_agent.protocol.events import (
+    ApprovalRequested,
+    MessageEnded,
+    PermissionDecided,
+    RunEnded,
+    RunStarted,
+    ToolEnded,
+)
+from tui_agent.protocol.hooks import DenyCall
+from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.providers import call, reply
+
+from .fakes import FakePolicy
+from .harness import BenchMaker, ScriptedTool
+
+
+async def test_what_it_gives_is_read_by_the_model_with_the_next_request(bench: BenchMaker) -> None:
+    b = bench(["I see."], ScriptedTool("bash"))
+
+    result = await b.loop.run_command("bash", {"n": 7}, "!look 7")
+    await b.loop.run("What did it give?")
+
+    assert result.text == "bash 7"
+    assert b.sent(0) == ["user: I ran this myself: !look 7\n\nbash 7", "user: What did it give?"]
+    assert [event.trigger for event in b.of(RunStarted)] == ["command", "prompt"]
+    first = b.loop.history.messages()[0]
+    assert isinstance(first, UserMessage)
+    assert first.kind == "command"
+
+
+async def test_a_private_one_stays_with_the_person(bench: BenchMaker) -> None:
+    b = bench(["Hello."], ScriptedTool("bash"))
+
+    await b.loop.run_command("bash", {}, "!!look", shared=False)
+    await b.loop.run("Hi")
+
+    assert b.sent(0) == ["user: Hi"]
+    assert [event.status for event in b.of(ToolEnded)] == ["ok"]
+
+
+async def test_its_events_are_those_of_a_run_with_one_call_and_no_answer(bench: BenchMaker) -> None:
+    b = bench((), ScriptedTool("bash"))
+
+    await b.loop.run_command("bash", {}, "!look")
+
+    assert b.types() == [
+        *("run.started", "tool.batch_started", "tool.queued", "permission.decided", "tool.started", "tool.ended"),
+        *("tool.batch_ended", "message.started", "message.ended", "run.ended"),
+    ]
+    assert (b.ended.reason, b.ended.tool_calls, b.ended.steps) == ("done", 1, 0)
+    assert not b.loop.reports
+
+
+async def test_it_is_asked_about_like_any_call(bench: BenchMaker) -> None:
+    tool = ScriptedTool("bash")
+    b = bench((), tool, policy=FakePolicy(), gate=ApprovalGate(interactive=True))
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(b.loop.run_command("bash", {}, "!look"))
+        while not b.of(ApprovalRequested):
+            await asyncio.sleep(0)
+        assert tool.runs == []
+        assert b.of(ApprovalRequested)[0].agent == "you"
+        b.loop.resolve_approval(b.of(ApprovalRequested)[0].request_id, ApprovalDecision(decision="deny"))
+        await task
+
+    assert [event.status for event in b.of(ToolEnded)] == ["denied_user"]
+    assert tool.runs == []
+    assert b.texts == []
+
+
+@pytest.mark.parametrize("name", ["bash", "missing"])
+async def test_what_never_ran_tells_the_model_nothing(bench: BenchMaker, name: str) -> None:
+    tool = ScriptedTool("bash")
+    b = bench((), tool, policy=FakePolicy(PermissionMode.DENY))
+
+    result = await b.loop.run_command(name, {}, "!look")
+
+    assert result.is_error
+    assert tool.runs == []
+    assert b.texts == []
+    assert b.of(PermissionDecided) or name == "missing"
+
+
+async def test_hooks_hear_of_it(bench: BenchMaker) -> None:
+    hooks = HookBus()
+    hooks.add("before_tool", lambda question: DenyCall("not today"))
+    tool = ScriptedTool("bash")
+    b = bench((), tool, hooks=hooks)
+
+    result = await b.loop.run_command("bash", {}, "!look")
+
+    assert "not today" in result.text
+    assert tool.runs == []
+
+
+async def test_an_abort_ends_it_and_what_it_gave_is_kept(bench: BenchMaker) -> None:
+    tool = ScriptedTool("bash").hold()
+    b = bench((), tool, options=ExecutionOptions(grace=0))
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(b.loop.run_command("bash", {}, "!look"))
+        await tool.started.wait()
+        assert b.loop.running
+        b.loop.abort("enough")
+        result = await task
+
+    assert (b.ended.reason, b.ended.error) == ("aborted", "enough")
+    assert result.is_error
+    assert [event.status for event in b.of(ToolEnded)] == ["cancelled"]
+    assert not b.loop.running
+
+
+async def test_a_cancelled_task_leaves_nothing_open(bench: BenchMaker) -> None:
+    tool = ScriptedTool("bash").hold()
+    b = bench((), tool, options=ExecutionOptions(grace=0))
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(b.loop.run_command("bash", {}, "!look"))
+        await tool.started.wait()
+        task.cancel()
+
+    assert b.ended.reason == "aborted"
+    assert not b.loop.running
+
+
+async def test_one_thing_at_a_time(bench: BenchMaker) -> None:
+    tool = ScriptedTool("bash").hold()
+    b = bench([reply(call("bash")), "Done."], tool)
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(b.loop.run("Go"))
+        await tool.started.wait()
+        with pytest.raises(AlreadyRunningError):
+            await b.loop.run_command("bash", {}, "!look")
+        tool.go_on.set()
+        await running
+
+    assert len(b.of(RunEnded)) == 1
+
+
+async def test_a_message_that_comes_meanwhile_waits_for_the_next_run(bench: BenchMaker) -> None:
+    tool = ScriptedTool("bash").hold()
+    b = bench(["Fine."], tool)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(b.loop.run_command("bash", {}, "!look"))
+        await tool.started.wait()
+        b.loop.steer("Is it fine?")
+        tool.go_on.set()
+        await task
+    await b.loop.run()
+
+    assert b.delivered == ["Is it fine?"]
+    assert [line.split(": ")[-1] for line in b.sent(0)] == ["!look\n\nbash", "Is it fine?"]
+
+
+async def test_filters_look_at_what_it_gives(bench: BenchMaker) -> None:
+    class Refuser:
+        name = "refuser"
+
+        def check(self, message: UserMessage) -> InputVerdict:
+            return InputVerdict("reject", "secret")
+
+    b = bench((), ScriptedTool("bash"), input_filters=(Refuser(),))
+
+    await b.loop.run_command("bash", {}, "!look")
+
+    assert b.of(MessageEnded) == []
+    assert b.texts == []

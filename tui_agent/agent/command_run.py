@@ -1,0 +1,139 @@
+"""A run that is one call of the person's own: no model is asked, and the call goes through the same pipeline as any."""
+
+import copy
+import time
+from dataclasses import replace
+
+from tui_agent.execution import ToolExecutor, ToolScheduler
+from tui_agent.protocol.bus import Publisher
+from tui_agent.protocol.errors import OperationCancelledError
+from tui_agent.protocol.events import AgentEvent, MessageEnded, MessageStarted, Noticed, RunEnded, RunStarted
+from tui_agent.protocol.messages import ToolCall, ToolResultMessage, Usage, UserMessage, new_id, user_message
+from tui_agent.protocol.reports import RunReason, ToolCallReport
+
+from .agent_state import AgentState
+from .input_filters import filtered
+from .interrupt import Brakes, unless_cancelled
+from .status import ABORT_REQUESTED
+
+PERSON = "you"
+"""Who a question about such a call names in place of an agent."""
+
+NEVER_RAN = frozenset(
+    (
+        *("denied_policy", "denied_user", "denied_hook", "denied_guardrail", "invalid", "not_found"),
+        *("skipped_user", "skipped_hook", "skipped_steering", "withheld"),
+    )
+)
+"""Statuses of calls that gave nothing a model could learn from."""
+
+
+class CommandRun:
+    """One call that a person made. `execute` it once; `abort` may come at any time."""
+
+    def __init__(self, agent: AgentState, call: ToolCall, said: str, *, shared: bool) -> None:
+        """
+        Args:
+            agent: whose tools, permissions and conversation they are.
+            call: what is called.
+            said: as the person typed it.
+            shared: whether what it gives becomes part of the conversation, for the model to read.
+        """
+        self.id = new_id("run")
+        self._agent = agent
+        self._call = call
+        self._said = said
+        self._shared = shared
+        self._brakes = Brakes.linked_to(agent.config.cancellation)
+        self._began = time.monotonic()
+        self._report: ToolCallReport | None = None
+        self._approval_ms = 0.0
+
+    async def execute(self) -> ToolResultMessage:
+        """Runs the call to its end and returns what it gave; a failure of the tool is a result, not an exception."""
+        agent, reason = self._agent, "aborted"
+        agent.teller.move(run_id=self.id)
+        started = RunStarted(
+            input=self._said, trigger="command", model=agent.provider.model.name, mode=agent.policy.mode
+        )
+        agent.teller.publish(started)
+        try:
+            result = await self._run_call()
+            if self._shared:
+                await self._share(result)
+            reason = "aborted" if self._brakes.now.is_set() else "done"
+        finally:
+            self._end(reason)
+        return result
+
+    def stop(self) -> None:
+        """There is no step after this one to keep from."""
+
+    def abort(self, reason: str) -> None:
+        """Cancels the call; what it gave so far is kept."""
+        if not self._brakes.now.is_set():
+            self._agent.teller.publish(Noticed(code=ABORT_REQUESTED, text=f"The command ends now: {reason}."))
+            self._brakes.now.cancel(reason)
+
+    def count(self, usage: Usage, cost: float | None) -> None:
+        """The agent has counted it; a run of one call has no sums of its own."""
+
+    def notice_steering(self) -> None:
+        """A message waits until the call is over."""
+
+    async def _run_call(self) -> ToolResultMessage:
+        executor = _telling(self._agent.executor, _WithoutMessages(self._agent.teller))
+        async with ToolScheduler(executor, cancellation=self._brakes.now) as scheduler:
+            scheduler.submit_all((self._call,))
+            done = await scheduler.finish()
+        self._report, self._approval_ms = done.reports[0], done.approval_ms
+        return done.tool_results[0]
+
+    async def _share(self, result: ToolResultMessage) -> None:
+        """Makes what it gave part of the conversation, behind a conversation that is whole; what filters had no time
+        to look at does not pass."""
+        if self._report is not None and self._report.status in NEVER_RAN:
+            return
+        self._agent.history.repair()
+        message: UserMessage | str = user_message(f"I ran this myself: {self._said}\n\n{result.text}", "command")
+        filters = self._agent.config.input_filters
+        try:
+            if filters:
+                looked_at = filtered(filters, message, "prompt", self._agent.teller.publish)
+                message = await unless_cancelled(self._brakes.now, looked_at)
+        except OperationCancelledError:
+            return
+        if isinstance(message, UserMessage):
+            self._agent.add_message(message)
+
+    def _end(self, reason: RunReason) -> None:
+        self._agent.teller.move(run_id=self.id)
+        self._agent.teller.publish(
+            RunEnded(
+                reason=reason,
+                error=self._brakes.now.reason if self._brakes.now.is_set() else None,
+                tool_calls=1,
+                total_ms=(time.monotonic() - self._began) * 1000,
+                tool_ms=self._report.latency_ms if self._report else 0.0,
+                approval_ms=self._approval_ms,
+            )
+        )
+
+
+class _WithoutMessages:
+    """Tells everything but result messages: no message asked for this call, so none answers it."""
+
+    def __init__(self, bus: Publisher) -> None:
+        self._bus = bus
+
+    def publish(self, event: AgentEvent) -> None:
+        """Tells one event, or does not."""
+        if not isinstance(event, MessageStarted | MessageEnded):
+            self._bus.publish(event)
+
+
+def _telling(executor: ToolExecutor, bus: Publisher) -> ToolExecutor:
+    """The same executor, with another listener, for calls of the person's own."""
+    other = copy.copy(executor)
+    other.engine = replace(executor.engine, tell=bus, agent=PERSON)
+    return other
