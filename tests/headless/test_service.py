@@ -432,18 +432,12 @@ async def test_an_interrupt_ends_the_run_and_the_next_one_follows() -> None:
 async def test_an_answer_reaches_its_question() -> None:
     agent = ScriptedAgent(asks_twice)
     async with Program(agent, HeadlessOptions("go", "stream-json", "stream-json")) as program:
-        for decision in ("approve", "skip"):
+        for answer in (
+            {"decision": "approve", "scope": "session", "input": {"path": "x"}},
+            {"decision": "skip", "note": "as you like"},
+        ):
             question = await program.event("approval.requested")
-            program.send(
-                {
-                    "type": "approval",
-                    "request_id": question["data"]["request_id"],
-                    "decision": decision,
-                    "scope": "session",
-                    "note": "as you like",
-                    "input": {"path": "x"},
-                }
-            )
+            program.send({"type": "approval", "request_id": question["data"]["request_id"], **answer})
         ended = await program.event("run.ended")
 
     assert ended["data"]["final_text"] == "approve, skip: as you like"
@@ -479,6 +473,7 @@ async def test_an_answer_to_no_question_is_named_and_the_run_goes_on() -> None:
         (b'{"type":"mode","mode":"yolo"}', "mode: Input should be"),
         (b'{"type":"approval","request_id":"r","decision":"maybe"}', "decision: Input should be"),
         (b'{"type":"approval","request_id":"r","decision":"deny","scope":"user"}', "scope: Input should be"),
+        (b'{"type":"approval","request_id":"r","decision":"deny","scope":"session"}', "are for an approval that lets"),
     ],
 )
 async def test_a_bad_line_is_named_and_the_program_goes_on(line: bytes, words: str) -> None:

@@ -1,8 +1,8 @@
 """What can be said to a headless agent on its input, one JSON object a line (interface §2)."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject
@@ -37,6 +37,15 @@ class ApprovalOrder(_Order):
     note: str = ""
     input: JsonObject | None = None
     """Changed arguments."""
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        """A denial with a scope, say, is refused while whoever wrote it can still hear that."""
+        try:
+            _ = self.answer
+        except ValidationError as error:
+            raise ValueError(_in_words(error).removeprefix("Value error, ")) from error
+        return self
 
     @property
     def answer(self) -> ApprovalDecision:

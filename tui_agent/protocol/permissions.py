@@ -4,9 +4,9 @@ A policy decides, a gate waits for a human. Both speak in the plain data of this
 """
 
 from enum import StrEnum
-from typing import Literal, Protocol
+from typing import Literal, Protocol, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from .messages import JsonObject, Word, new_id
 from .tool import Preview, Tool, ToolResult, Verdict
@@ -87,6 +87,18 @@ class ApprovalDecision(Word):
     """A result to use instead of running the tool (S4-73)."""
     rule: str | None = None
     """The one of the request's `rules` to store; None: its `session_rule`."""
+
+    @model_validator(mode="after")
+    def _says_nothing_in_vain(self) -> Self:
+        """What nobody would heed is refused, so that nobody believes it was stored or shown."""
+        runs = self.decision == "approve" and self.override_result is None
+        if not runs and (self.scope != "once" or self.rule is not None or self.input is not None):
+            raise ValueError("scope, rule and input are for an approval that lets the call run")
+        if self.rule is not None and self.scope == "once":
+            raise ValueError("a rule is stored for longer than once; say for how long with scope")
+        if self.decision == "deny" and self.override_result is not None:
+            raise ValueError("a denied call has no result of its own; skip or approve it with override_result")
+        return self
 
 
 class PermissionChecker(Protocol):

@@ -1,0 +1,40 @@
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.tool import ToolResult
+
+RESULT = ToolResult.of_text("mine")
+
+
+@pytest.mark.parametrize(
+    ("decision", "why"),
+    [
+        ({"decision": "deny", "scope": "session"}, "for an approval that lets the call run"),
+        ({"decision": "skip", "scope": "project"}, "for an approval that lets the call run"),
+        ({"decision": "approve", "scope": "session", "override_result": RESULT}, "lets the call run"),
+        ({"decision": "deny", "input": {"path": "b"}}, "for an approval that lets the call run"),
+        ({"decision": "approve", "input": {"path": "b"}, "override_result": RESULT}, "lets the call run"),
+        ({"decision": "skip", "rule": "bash(ls)"}, "for an approval that lets the call run"),
+        ({"decision": "approve", "rule": "bash(ls)"}, "say for how long with scope"),
+        ({"decision": "deny", "override_result": RESULT}, "skip or approve it with override_result"),
+    ],
+)
+def test_an_answer_of_which_a_part_would_be_ignored_is_refused(decision: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        ApprovalDecision(**decision)
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        {"decision": "approve", "scope": "session", "rule": "bash(ls)", "input": {"path": "b"}, "note": "once more"},
+        {"decision": "approve", "override_result": RESULT, "note": "mine"},
+        {"decision": "skip", "override_result": RESULT},
+        {"decision": "deny", "note": "because"},
+    ],
+)
+def test_every_other_answer_is_one(decision: dict[str, Any]) -> None:
+    assert ApprovalDecision(**decision).decision == decision["decision"]
