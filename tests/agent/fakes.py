@@ -58,6 +58,21 @@ class FakeGuardrail:
 
 
 @dataclass
+class WordGuardrail:
+    """Does not pass where a call or a result says the bad word; raises where it says the worst."""
+
+    kind: GuardrailKind
+    halts: bool
+    name: str = "words"
+
+    async def check(self, context: GuardrailContext) -> GuardrailDecision:
+        said = context.result.text if context.result else str(context.call.arguments if context.call else "")
+        if "worst" in said:
+            raise RuntimeError("no idea")
+        return GuardrailDecision(passed="bad" not in said, tripwire=self.halts, reason="bad word")
+
+
+@dataclass
 class FakeCheckpoints:
     """Keeps snapshots in memory, as text."""
 

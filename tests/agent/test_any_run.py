@@ -1,7 +1,7 @@
 """Whatever the model says, whenever a person speaks or brakes, however calls are run: all is whole afterwards."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -9,7 +9,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.execution.stage_kit import FakeGuardrails
 from tests.support.judged_bus import JudgedBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.execution import ApprovalGate, Batched, ExecutionOptions, Parallel, Sequential, Strategy
@@ -20,7 +19,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.providers import Call, Reply, Say, ScriptedProvider, Think, call, fail, reply
 from tui_agent.providers.scripted_provider import Part
 
-from .fakes import FakePolicy
+from .fakes import FakePolicy, WordGuardrail
 from .harness import AT_ONCE, Bench, ScriptedTool
 
 TEXTS = ["x" * 900, "bad word", "worst"]
@@ -82,7 +81,7 @@ def _answer(request: ApprovalRequest) -> ApprovalDecision:
 
 
 async def _run(
-    script: list[Reply], plan: dict[int, str], options: ExecutionOptions, guardrails: FakeGuardrails | None = None
+    script: list[Reply], plan: dict[int, str], options: ExecutionOptions, guardrails: Sequence[WordGuardrail] = ()
 ) -> Bench:
     """One run by the plan."""
     bus, provider = PlannedBus(plan), ScriptedProvider(script)
@@ -98,7 +97,7 @@ async def _run(
         policy=FakePolicy(),
         gate=ApprovalGate(approver=_answer),
         options=options,
-        tool_guardrails=guardrails,
+        guardrails=guardrails,
         retry=AT_ONCE,
         max_steps=6,
     )
@@ -133,7 +132,7 @@ def test_any_script_with_any_interruption_leaves_everything_whole(script: list[R
 STRATEGIES: list[Strategy] = [Sequential(), Parallel(), Batched(2)]
 
 
-guards = st.none() | st.builds(lambda halts: FakeGuardrails(halts=halts), st.booleans())
+guards = st.lists(st.builds(WordGuardrail, st.sampled_from(["tool_input", "tool_output"]), st.booleans()), max_size=2)
 
 
 @given(st.lists(replies, max_size=4), plans, st.sampled_from(STRATEGIES), st.sampled_from(["safe_only", "off"]), guards)
@@ -144,7 +143,7 @@ def test_it_does_so_under_every_strategy_with_guardrails_and_results_that_are_to
     plan: dict[int, str],
     strategy: Strategy,
     early: Literal["safe_only", "off"],
-    guardrails: FakeGuardrails | None,
+    guardrails: list[WordGuardrail],
 ) -> None:
     options = ExecutionOptions(
         grace=0, strategy=strategy, stream_tools=early, result_limit=500, archive_dir=tmp_path / "kept"

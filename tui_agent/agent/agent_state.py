@@ -24,6 +24,7 @@ from .no_policy import NoPolicy
 from .run_report import added_cost
 from .steering import SteeringQueue
 from .teller import Teller
+from .tool_lanes import tool_lanes
 
 
 @dataclass(slots=True)
@@ -98,7 +99,7 @@ def make_agent(config: AgentLoopConfig) -> AgentState:
     """Puts an agent together; tells nothing yet.
 
     Raises:
-        ConfigurationError: two tools have one name.
+        ConfigurationError: two tools have one name, or a guardrail is of no kind there is.
     """
     history = config.history
     if not isinstance(history, ConversationHistory):
@@ -121,7 +122,7 @@ def make_agent(config: AgentLoopConfig) -> AgentState:
         hooks=config.hooks or HookBus(),
         policy=policy,
         gate=gate,
-        guardrails=config.tool_guardrails,
+        guardrails=tool_lanes(config.guardrails, history, teller),
         agent=config.agent_id,
         before_effects=config.before_effects,
     )

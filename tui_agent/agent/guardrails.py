@@ -1,15 +1,16 @@
-"""Checks that may end a run: on what goes to the model, and on what comes back (S4-67 … S4-70)."""
+"""Checks that may end a run: on what goes to the model, on what comes back, and on calls (S4-67 … S4-70, C38)."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from tui_agent.execution.foreign_code import Crash, contained
 from tui_agent.protocol.events import AgentEvent, GuardrailTripped
-from tui_agent.protocol.messages import AssistantMessage, Message
+from tui_agent.protocol.messages import AssistantMessage, Message, ToolCall
+from tui_agent.protocol.tool import ToolResult
 
 Severity = Literal["low", "medium", "high", "critical"]
-GuardrailKind = Literal["input", "output"]
+GuardrailKind = Literal["input", "output", "tool_input", "tool_output"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +22,18 @@ class GuardrailContext:
     """The conversation; for `output`, the answer is its last message."""
     system: str
     answer: AssistantMessage | None
-    """What the model said; None for `input`."""
+    """What the model said, for `output`."""
     step: int
+    call: ToolCall | None = None
+    """For `tool_input` and `tool_output`: the call, with the arguments in effect."""
+    result: ToolResult | None = None
+    """What the call gave, for `tool_output`."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuardrailDecision:
-    """A guardrail's answer. Only one that does not pass and is a tripwire ends the run (S4-69)."""
+    """A guardrail's answer. Only one that does not pass and is a tripwire ends the run (S4-69); one that does not pass
+    denies the call or withholds the result it looked at, tripwire or not."""
 
     passed: bool
     tripwire: bool = False
@@ -45,7 +51,8 @@ class Guardrail(Protocol):
 
     @property
     def kind(self) -> GuardrailKind:
-        """`input`: before each request; `output`: after each answer, before its calls are awaited (S4-68)."""
+        """`input`: before each request; `output`: after each answer, before its calls are awaited (S4-68);
+        `tool_input`: before a call is judged; `tool_output`: before anybody sees its result (C38)."""
         ...
 
     async def check(self, context: GuardrailContext) -> GuardrailDecision:
@@ -60,27 +67,29 @@ async def first_trip(
     for guardrail in guardrails:
         if guardrail.kind != context.kind:
             continue
-        decision = await _ask(guardrail, context)
+        decision = await decision_of(guardrail, context)
         if decision.passed:
             continue
-        reason = decision.reason or f"guardrail {guardrail.name} did not pass"
         tell(
             GuardrailTripped(
                 name=guardrail.name,
                 lane=context.kind,
                 severity=decision.severity,
-                reason=reason,
+                reason=decision.reason,
                 halted=decision.tripwire,
             ),
         )
         if decision.tripwire:
-            return reason
+            return decision.reason
     return None
 
 
-async def _ask(guardrail: Guardrail, context: GuardrailContext) -> GuardrailDecision:
+async def decision_of(guardrail: Guardrail, context: GuardrailContext) -> GuardrailDecision:
+    """A guardrail's answer; one that does not pass has a reason, and one that fails does not pass."""
     answer = await contained(guardrail.check(context))
     if isinstance(answer, Crash):
         reason = f"guardrail {guardrail.name} failed: {answer.text}"
         return GuardrailDecision(passed=False, tripwire=True, reason=reason, severity="critical")
-    return answer
+    if answer.passed or answer.reason:
+        return answer
+    return replace(answer, reason=f"guardrail {guardrail.name} did not pass")

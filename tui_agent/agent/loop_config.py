@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 from tui_agent.context.guard import ContextGuard
 from tui_agent.context.history import ConversationHistory
 from tui_agent.context.registry import ContextLayer
-from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, ToolGuardrails
+from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import Message, Usage, UserMessage
@@ -71,9 +71,7 @@ class AgentLoopConfig:
     input_filters: Sequence[InputFilter] = ()
     """Look at what a person says before it is part of the conversation (C38)."""
     guardrails: Sequence[Guardrail] = ()
-    """Looks at what goes to the model and at what comes back."""
-    tool_guardrails: ToolGuardrails | None = None
-    """Looks at each call and each result (C38)."""
+    """Look at what goes to the model, at what comes back, and at each call and its result, each kind in this order."""
     max_steps: int | None = None
     """Most steps of one run, checked after each (C35); None: no cap; 0 and less: `DEFAULT_MAX_STEPS`."""
     guard: ContextGuard | None = field(default_factory=ContextGuard)

@@ -1,0 +1,124 @@
+"""Guardrails of the kinds `tool_input` and `tool_output`, through a whole agent (C38)."""
+
+from typing import Any
+
+import pytest
+
+from tui_agent.agent import AgentLoop, AgentLoopConfig, GuardrailContext, GuardrailDecision
+from tui_agent.agent.guardrails import GuardrailKind
+from tui_agent.execution import HookBus
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import ApprovalRequested, GuardrailTripped, ToolEnded
+from tui_agent.protocol.hooks import BeforeTool, ModifyArguments
+from tui_agent.providers import ScriptedProvider
+from tui_agent.providers.scripted_provider import call, reply
+
+from .fakes import FakeGuardrail, FakePolicy
+from .harness import BenchMaker, ScriptedTool
+
+SOFT = GuardrailDecision(passed=False, reason="not that", severity="high")
+TRIP = GuardrailDecision(passed=False, tripwire=True, reason="not that", severity="high")
+PASS = GuardrailDecision(passed=True, tripwire=True)
+
+
+@pytest.mark.parametrize(("decision", "reason"), [(SOFT, "done"), (TRIP, "guardrail")])
+@pytest.mark.parametrize(
+    ("kind", "status", "runs"), [("tool_input", "denied_guardrail", 0), ("tool_output", "withheld", 1)]
+)
+async def test_a_guardrail_denies_a_call_or_withholds_its_result_and_a_tripwire_ends_the_run(
+    bench: BenchMaker, kind: GuardrailKind, status: str, runs: int, decision: GuardrailDecision, reason: str
+) -> None:
+    look = ScriptedTool("look")
+    passing, first, later = (
+        FakeGuardrail(name, one, kind) for name, one in (("a", PASS), ("b", decision), ("c", TRIP))
+    )
+    b = bench([reply(call("look")), "Done."], look, guardrails=[passing, first, later])
+
+    report = await b.loop.run("Go")
+
+    assert report.reason == reason
+    assert [event.status for event in b.of(ToolEnded)] == [status]
+    assert len(look.runs) == runs
+    assert b.of(GuardrailTripped) == [
+        GuardrailTripped(name="b", lane=kind, severity="high", reason="not that", halted=decision.tripwire)
+    ]
+    assert [len(one.asked) for one in (passing, first, later)] == [1, 1, 0]
+
+
+@pytest.mark.parametrize("kind", ["tool_input", "tool_output"])
+async def test_what_passes_goes_on_and_nobody_else_is_asked(bench: BenchMaker, kind: GuardrailKind) -> None:
+    look = ScriptedTool("look")
+    rails = [FakeGuardrail(one, PASS, one) for one in ("input", "output", "tool_input", "tool_output")]
+    b = bench([reply(call("look")), "Done."], look, guardrails=rails)
+
+    await b.loop.run("Go")
+
+    assert [event.status for event in b.of(ToolEnded)] == ["ok"]
+    assert [len(rail.asked) for rail in rails] == [2, 2, 1, 1]
+    assert [{context.kind for context in rail.asked} for rail in rails] == [{rail.kind} for rail in rails]
+
+
+async def test_it_sees_the_call_as_it_would_run_the_conversation_and_the_result(bench: BenchMaker) -> None:
+    hooks = HookBus()
+
+    @hooks.before_tool
+    def rewrite(question: BeforeTool) -> ModifyArguments | None:
+        return None if question.arguments else ModifyArguments({"path": "/right"})
+
+    before, after = FakeGuardrail("before", PASS, "tool_input"), FakeGuardrail("after", PASS, "tool_output")
+    b = bench(
+        ["One.", reply(call("look")), "Done."],
+        ScriptedTool("look"),
+        guardrails=[before, after],
+        hooks=hooks,
+        system="S",
+    )
+
+    await b.loop.run("Hello")
+    await b.loop.run("Go")
+
+    seen = [context.call.arguments for context in before.asked if context.call is not None]
+    assert seen == [{}, {"path": "/right"}], "once as the model sent it, once as a hook left it"
+    context = after.asked[0]
+    assert context.call is not None
+    assert context.result is not None
+    assert (context.call.name, context.result.text, context.step, context.answer) == ("look", "look", 0, None)
+    assert "S" in context.system
+    assert [message.role for message in context.messages] == ["user", "assistant", "user", "assistant"]
+
+
+async def test_one_that_fails_lets_no_call_pass_and_nobody_is_asked(bench: BenchMaker) -> None:
+    look = ScriptedTool("look")
+    broken = FakeGuardrail("broken", ValueError("no model"), "tool_input")
+    policy: Any = FakePolicy()
+    b = bench([reply(call("look")), "never"], look, guardrails=[broken], policy=policy)
+
+    report = await b.loop.run("Go")
+
+    assert (report.reason, look.runs) == ("guardrail", [])
+    assert b.of(ApprovalRequested) == []
+    assert b.of(GuardrailTripped)[0].reason == "guardrail broken failed: no model"
+
+
+async def test_one_without_a_reason_is_named(bench: BenchMaker) -> None:
+    b = bench(
+        [reply(call("look")), "Done."],
+        ScriptedTool("look"),
+        guardrails=[FakeGuardrail("mute", GuardrailDecision(passed=False), "tool_input")],
+    )
+
+    await b.loop.run("Go")
+
+    assert b.of(GuardrailTripped)[0].reason == "guardrail mute did not pass"
+
+
+def test_a_guardrail_of_no_kind_is_refused_because_it_would_never_be_asked() -> None:
+    class Misspelt:
+        name = "mine"
+        kind: Any = "tool-input"
+
+        async def check(self, context: GuardrailContext) -> GuardrailDecision:
+            return PASS
+
+    with pytest.raises(ConfigurationError, match="guardrail mine has no kind 'tool-input'; there are input, output"):
+        AgentLoop(AgentLoopConfig(provider=ScriptedProvider([]), guardrails=[Misspelt()]))

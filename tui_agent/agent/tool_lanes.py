@@ -1,0 +1,65 @@
+"""Guardrails over calls and results: lanes `tool_input` and `tool_output` (C38), as the engine asks for them."""
+
+from collections.abc import Sequence
+from typing import get_args
+
+from tui_agent.context.history import ConversationHistory
+from tui_agent.execution import GuardrailTrip
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.messages import JsonObject, ToolCall
+from tui_agent.protocol.tool import Tool, ToolResult
+
+from .guardrails import Guardrail, GuardrailContext, GuardrailKind, decision_of
+from .teller import Teller
+
+
+class ToolLanes:
+    """Asks an agent's guardrails about its calls. One that does not pass denies the call or withholds the result; if it
+    is a tripwire, the run ends, too."""
+
+    def __init__(self, guardrails: Sequence[Guardrail], history: ConversationHistory, teller: Teller) -> None:
+        self._guardrails = guardrails
+        self._history = history
+        self._teller = teller
+
+    async def check_input(self, call: ToolCall, tool: Tool, arguments: JsonObject) -> GuardrailTrip | None:
+        """Asks about a call, with the arguments in effect."""
+        return await self._first_trip("tool_input", call.model_copy(update={"arguments": arguments}), None)
+
+    async def check_output(self, call: ToolCall, result: ToolResult) -> GuardrailTrip | None:
+        """Asks about what a call gave."""
+        return await self._first_trip("tool_output", call, result)
+
+    async def _first_trip(self, kind: GuardrailKind, call: ToolCall, result: ToolResult | None) -> GuardrailTrip | None:
+        context = GuardrailContext(
+            kind,
+            self._history.messages(),
+            self._history.system,
+            answer=None,
+            step=self._teller.origin.step or 0,
+            call=call,
+            result=result,
+        )
+        for guardrail in self._guardrails:
+            if guardrail.kind != kind:
+                continue
+            decision = await decision_of(guardrail, context)
+            if not decision.passed:
+                return GuardrailTrip(guardrail.name, decision.reason, decision.severity, halts=decision.tripwire)
+        return None
+
+
+def tool_lanes(guardrails: Sequence[Guardrail], history: ConversationHistory, teller: Teller) -> ToolLanes | None:
+    """The lanes of an agent; None where none of its guardrails looks at calls.
+
+    Raises:
+        ConfigurationError: a guardrail is of no kind there is, so that it would never be asked.
+    """
+    kinds = get_args(GuardrailKind)
+    for guardrail in guardrails:
+        if guardrail.kind not in kinds:
+            raise ConfigurationError(
+                f"guardrail {guardrail.name} has no kind {guardrail.kind!r}; there are {', '.join(kinds)}"
+            )
+    asked = tuple(guardrail for guardrail in guardrails if guardrail.kind in ("tool_input", "tool_output"))
+    return ToolLanes(asked, history, teller) if asked else None
