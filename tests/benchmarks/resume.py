@@ -71,7 +71,7 @@ def make_session(root: Path, size: int | None = None) -> Path:
                 text = re.sub(r'"seq":\d+', f'"seq":{seq}', line, count=1).replace(
                     '"session_id":"one"', '"session_id":"long"'
                 )
-                text = _ID.sub(lambda found: f"{found[0]}t{turn}", text)
+                text = _ID.sub(rf"\1t{turn}", text)
                 if turn == TURNS:
                     text = text.replace("I looked at *everything* there is", LAST_WORDS)
                 file.write(text + "\n")

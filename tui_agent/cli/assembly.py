@@ -3,7 +3,7 @@
 import asyncio
 import os
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from tui_agent.execution import (
 )
 from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import UsageUpdated, Warned
 from tui_agent.protocol.messages import Usage
@@ -58,8 +59,8 @@ class Engine:
     gate: ApprovalGate
     keep: Callable[[], Awaitable[None]] | None
     """Returns once everything told so far is in the journal; None where nothing is kept."""
-    session: StoredSession
-    """As it was opened; its envelopes are the past to show."""
+    past: Iterator[Envelope]
+    """What was told before. To be taken once: a long past takes a lot of memory."""
     loaded: LoadedSettings
     locations: Locations
     ask: Callable[[Settings], AnthropicProvider]
@@ -158,8 +159,10 @@ async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = F
         loop.add_tool(AgentTool(loop))
         keep = recorder.flush if recorder is not None else None
         label = DEMO_LABEL if options.demo else ""
+        past = iter(session.envelopes)
+        del session, left
         yield Engine(
-            loop, bus, policy, gate, keep, session, loaded, locations, lambda settings: _model(settings, stack), label
+            loop, bus, policy, gate, keep, past, loaded, locations, lambda settings: _model(settings, stack), label
         )
 
 

@@ -87,7 +87,7 @@ async def _run(options: LaunchOptions) -> int:
             AgentBridge(engine.loop, engine.bus),
             theme=chosen.theme,
             themes_dirs=(engine.locations.user_themes_dir,),
-            past=engine.session.envelopes,
+            past=engine.past,
             prompt=options.prompt,
             label=engine.label,
             place=Place.of(options.cwd, Path.home()),

@@ -3,7 +3,7 @@
 import asyncio
 import importlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -74,7 +74,7 @@ class TuiAgentApp(PlainApp[None]):
         *,
         theme: str = DEFAULT_THEME,
         themes_dirs: Sequence[Path] = (),
-        past: Sequence[Envelope] = (),
+        past: Iterable[Envelope] = (),
         prompt: str | None = None,
         label: str = "",
         ideas: Sequence[str] = (),
@@ -110,7 +110,7 @@ class TuiAgentApp(PlainApp[None]):
             label=label,
             ideas=ideas,
             surroundings=self._surroundings,
-            past=past,
+            past=list(past),
             prompt=prompt,
             grants=grants,
             theme_names=lambda: self._shelf.names,

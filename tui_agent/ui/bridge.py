@@ -20,6 +20,8 @@ from tui_agent.protocol.messages import JsonObject, UserKind, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.provider import ModelProvider
 
+from .past_events import still_seen
+
 DELTA_PACE = 1 / 30
 """Seconds between two looks at streaming text and output; everything else is shown at once."""
 
@@ -236,15 +238,18 @@ class AgentBridge:
                 self._send_when_over = False
                 self._run_waiting()
 
-    async def relay(self, post: Callable[[AgentEvents], object], past: Sequence[Envelope] = ()) -> None:
+    async def relay(self, post: Callable[[AgentEvents], object], past: list[Envelope]) -> None:
         """Hands over everything that is told, a batch at a time, until the bus closes.
 
         Args:
             post: takes one batch; the next one comes when its `applied` is set.
-            past: events of an earlier life of the session, handed over first.
+            past: events of an earlier life of the session, handed over first; it is emptied.
         """
         with self._bus.subscribe(since=0) as subscription:
-            await _hand_over(post, past)
+            events = still_seen(past)
+            past.clear()
+            await _hand_over(post, events)
+            events.clear()
             async for batch in subscription.batches(pace=DELTA_PACE):
                 await _hand_over(post, batch)
 

@@ -1,26 +1,42 @@
 """The fold from events to the parts of the conversation: the same for live, resumed and replayed sessions."""
 
-from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.envelope import Envelope, event_classes
 from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalRequested,
     ApprovalResolved,
+    ContextUsage,
     Failed,
     FileChanged,
+    HookEnded,
+    HookStarted,
     MessageDelta,
     MessageDiscarded,
     MessageEnded,
     MessageStarted,
+    PermissionDecided,
     PlanProposed,
+    RequestBuilt,
     RunEnded,
     RunStarted,
     SessionLoaded,
+    StatusChanged,
     SteeringDelivered,
+    StepEnded,
     StepRetry,
+    StepStarted,
     TodoUpdated,
+    ToolBatchEnded,
+    ToolBatchStarted,
     ToolEnded,
     ToolOutput,
+    ToolProgress,
     ToolQueued,
+    ToolStarted,
+    ToolUpdated,
+    TurnEnded,
+    TurnStarted,
+    UsageUpdated,
     Warned,
 )
 from tui_agent.protocol.messages import AssistantMessage, ImageBlock, UserMessage, joined_text
@@ -41,6 +57,13 @@ from .transcript_parts import (
     TextPart,
     TodoPart,
 )
+
+HEARS: frozenset[type[AgentEvent]] = frozenset(event_classes().values()) - {
+    *(RequestBuilt, TurnStarted, TurnEnded, StepStarted, StepEnded, UsageUpdated, ContextUsage, StatusChanged),
+    *(ToolBatchStarted, ToolBatchEnded, ToolStarted, ToolUpdated, ToolProgress, PermissionDecided),
+    *(HookStarted, HookEnded),
+}
+"""All events but those that change nothing here: other parts of the screen show them."""
 
 
 class TranscriptFold:

@@ -30,8 +30,8 @@ class ChatOptions:
     ideas: Sequence[str] = ()
     """What could be asked for, shown before anything was said."""
     surroundings: Surroundings = field(default_factory=Surroundings)
-    past: Sequence[Envelope] = ()
-    """Events of an earlier life of the session."""
+    past: list[Envelope] = field(default_factory=list[Envelope])
+    """Events of an earlier life of the session; emptied once they are shown."""
     prompt: str | None = None
     """Sent at once."""
     grants: GrantFacts | None = None

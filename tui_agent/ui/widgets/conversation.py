@@ -14,12 +14,12 @@ from textual.message import Message
 from textual.timer import Timer
 
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events import SessionSwitched
+from tui_agent.protocol.events import AgentEvent, SessionSwitched
 from tui_agent.ui.commands import bindings_for
 from tui_agent.ui.drawing_faults import contained
 from tui_agent.ui.styled_lines import Line
 from tui_agent.ui.transcript import Part, Transcript
-from tui_agent.ui.transcript_fold import TranscriptFold
+from tui_agent.ui.transcript_fold import HEARS, TranscriptFold
 from tui_agent.ui.transcript_search import TranscriptSearch
 
 from .transcript_view import TranscriptView
@@ -35,6 +35,7 @@ REST_SHARE = 4
 class Conversation(TranscriptView):
     """Everything that was said and done."""
 
+    HEARS: ClassVar[frozenset[type[AgentEvent]]] = HEARS
     FOCUS_ON_CLICK = False
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("conversation")]
 
