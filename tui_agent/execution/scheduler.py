@@ -252,6 +252,9 @@ class ToolScheduler:
         for state in states:
             # Rules, mode and files are those of the moment in which it runs.
             state.stale = True
+            if state.refusal is not None:
+                # Nobody waits for what is known never to run.
+                self._turns.leave(state)
 
     async def _run(self, wave: Sequence[CallState]) -> None:
         """Runs a wave, commits its results and looks for steering; found, it leaves later waves nothing but skips."""
