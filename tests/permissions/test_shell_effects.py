@@ -61,7 +61,7 @@ def test_what_is_changed(text: str, expected: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("frobnicate a --out=b -oc", ["a", "out=b", "b", "c"]),
+        ("frobnicate a --out=b -oc", ["a", "out=b", "b", "--out", "out", "c", "-oc", "oc"]),
         ("frobnicate --ignore a b", ["b"]),
         ("frobnicate --exclude=a b", ["b"]),
         ("frobnicate --ignore --x a", ["x", "a"]),

@@ -35,9 +35,15 @@ def inner(text: str) -> list[list[str]]:
         "time -p rm x", "time A=1 rm x", "command rm x", "command -p rm x", "command -- rm x", "builtin rm x",
         "exec rm x", "exec -a name rm x", "sudo rm x", "sudo -u me rm x", "sudo -nu me A=1 rm x", "sudo -- rm x",
         "doas rm x", "setsid -w rm x", "ionice -c 3 rm x", "flock file rm x", "flock -w 5 file rm x", "chroot d rm x",
-        "watch -n 1 rm x", "strace -f -o f rm x", "busybox rm x", "uv run rm x", "uv run --with p rm x",
+        "strace -f -o f rm x", "busybox rm x", "uv run rm x", "uv run --with p rm x",
         "poetry run rm x", "npx rm x", "npx -y rm x", "npm exec -- rm x", "bundle exec rm x", "docker exec -it c rm x",
-        "docker compose exec c rm x", "kubectl exec -it p -- rm x", "git bisect run rm x", "taskset 1 rm x",
+        "docker compose exec c rm x", "docker-compose run c rm x", "podman exec -it c rm x",
+        "podman container run c rm x",
+        "toybox rm x", "fakeroot rm x", "proxychains4 -q rm x", "torsocks rm x", "setpriv --reuid=1 rm x",
+        "gosu me rm x",
+        "su-exec me rm x", "eatmydata rm x", "numactl -C 0 rm x", "ip netns exec n rm x", "perf stat -e x rm x",
+        'docker run -v "$PWD:/x" c rm x', "script -q f -- rm x",
+        "kubectl exec -it p -- rm x", "git bisect run rm x", "taskset 1 rm x",
     ],
 )  # fmt: skip
 def test_the_command_inside_is_found(text: str) -> None:
@@ -74,7 +80,12 @@ def test_find_gives_paths_below_where_it_looks() -> None:
         ("eval 'rm x' y", "rm x y"), ("trap 'rm x' EXIT", "rm x"), ("alias a='rm x'", "rm x"), ("su -c 'rm x'", "rm x"),
         ("su - me -c 'rm x'", "rm x"), ("script -c 'rm x' f", "rm x"), ("bash <<< 'rm x'", "rm x"),
         ("flock f -c 'rm x'", "rm x"), ("git submodule foreach 'rm x'", "rm x"), ("git rebase -x 'rm x' m", "rm x"),
-        ("git -c alias.a='!rm x' a", "rm x"), ("npx -c 'rm x'", "rm x"), ("sh <<EOF\nrm x\nEOF", "rm x\n"),
+        ("git -c alias.a='!rm x' a", "rm x"), ("watch -n 1 rm x", "rm x"), ("watch 'rm x'", "rm x"),
+        ("ssh h rm x", "rm x"),
+        ("ssh -p 22 me@h 'rm x'", "rm x"), ("sg g 'rm x'", "rm x"), ("sg g -c 'rm x'", "rm x"),
+        ("script -qc 'rm x' f", "rm x"), ("script --command='rm x' f", "rm x"), ("su -c'rm x'", "rm x"),
+        ("parallel 'rm {}' ::: x", 'rm "$@"'), ("parallel rm ::: x", 'rm "$@"'), ("parallel ::: 'rm x' ls", "rm x"),
+        ("npx -c 'rm x'", "rm x"), ("sh <<EOF\nrm x\nEOF", "rm x\n"),
     ],
 )  # fmt: skip
 def test_texts_for_a_shell_are_found(text: str, script: str) -> None:
@@ -86,7 +97,8 @@ def test_texts_for_a_shell_are_found(text: str, script: str) -> None:
     [
         "env A=$x rm", "timeout * rm", "sh", "bash -c \"$x\"", "bash $x", "bash file", "bash --rcfile f", "eval $x",
         "trap \"$x\" EXIT", ". file", "source file", "alias a=b", "sudo --weird rm x", "env -S 'rm x'",
-        "timeout $x rm x", "xargs -i rm", "bash -c *", "bash -c", "nice -n",
+        "timeout $x rm x", "xargs -i rm", "bash -c *", "bash -c", "nice -n", "watch rm $x",
+        "ssh h *", "parallel", "docker run -v $x:/x c rm x",
     ],
 )  # fmt: skip
 def test_what_cannot_be_seen_is_said_to_be_hidden(text: str) -> None:
@@ -113,6 +125,16 @@ def test_a_wrapper_says_where_its_command_begins_and_where_it_runs() -> None:
 
     assert (one.at, one.directory and one.directory.value) == (4, "d")
     assert [(set_.name, set_.value.value) for set_ in one.command.assignments] == [("A", "1")]
+    for text in ("sudo -D d x", "sudo --chdir=d x", "env -Cd x", "unshare --wd d x", "uv run --directory=d x"):
+        [one] = wrapping(text).inners
+        assert one.directory is not None
+        assert one.directory.value == "d", text
+
+
+def test_a_rule_for_a_remote_shell_is_meant_for_what_it_runs() -> None:
+    assert wrapping("ssh h rm x").is_meant
+    assert not wrapping("watch rm x").is_meant
+    assert [word.value for word in wrapping("ssh -p 22 h rm x").own] == ["ssh", "-p", "22", "h"]
 
 
 def test_braces_may_make_the_name() -> None:

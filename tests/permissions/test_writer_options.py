@@ -41,8 +41,8 @@ def writes(text: str) -> list[str]:
         ("truncate -s0 a", ["a"]),
         ("touch -d yesterday a", ["a"]),
         ("sed s/a/b/ f", []),
-        ("sed -i s/a/b/ f", ["s/a/b/", "f"]),
-        ("sed -i.bak s/a/b/ f", ["s/a/b/", "f"]),
+        ("sed -i s/a/b/ f", ["f"]),
+        ("sed -i.bak s/a/b/ f", ["f"]),
         ("sed -ni -e p f", ["f"]),
         ("sed --in-place=x -e p f", ["f"]),
         ("perl -pi -e x f", ["f"]),
@@ -61,10 +61,39 @@ def writes(text: str) -> list[str]:
         ("curl -o a x", ["a"]),
         ("curl --output", []),
         ("mktemp -p d", ["d"]),
+        # where things go, whatever the role
+        ("wget -P d u", ["d"]),
+        ("wget --directory-prefix=d u", ["d"]),
+        ("curl -O --output-dir d u", ["d"]),
+        # cut short
+        ("cp --target=d a", ["d", "d/a"]),
+        ("install --target-dir=d a", ["d", "d/a"]),
+        ("sort --outp=a b", ["a"]),
+        ("rm --recu a", ["a/**"]),
+        ("rsync -a --backup-d=c a b", ["c", "b", "b/a"]),
+        ("sed --in-pl=x -e p f", ["f"]),
     ],
 )
 def test_what_is_changed(text: str, expected: list[str]) -> None:
     assert writes(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "unclear"),
+    [
+        ("cp --weird=a b c", ["a"]),
+        ("cp --weird a b c", ["a"]),
+        ("cp --recursive a b", []),
+        ("rm -vabcde a", ["abcde", "bcde"]),
+        ("rm -rf a", []),
+    ],
+)
+def test_what_an_option_that_nobody_knows_is_given_may_be_changed(text: str, unclear: list[str]) -> None:
+    name, *words = text.split()
+    entry = writer(name)
+    assert entry is not None
+
+    assert sort_words(name, entry, words).unclear == unclear
 
 
 def test_the_directory_that_a_command_goes_to() -> None:

@@ -1,31 +1,31 @@
 """What is to be said about one simple command: its words, the paths it touches, what it sets and what it hides."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Literal
 
 from tui_agent.protocol.permissions import PermissionMode
 
+from .called_effects import Effects
 from .path_facts import PathFacts
 from .path_judge import PathJudge
 from .protected_places import PROTECTED_NAMES, protected_name
 from .read_only_options import Use, is_known
-from .shell_effects import Effects
+from .shell_effects import pieces_of
 from .shell_expansion import has_glob
-from .shell_syntax import UNKNOWN, Redirect, Word
+from .shell_syntax import UNKNOWN, Assignment, Redirect, Word
 from .verdicts import Finding, by_mode
 from .writer_options import Write
 
 MAX_LOOKS = 4_000
 """Most paths that are looked up for one command with everything in it."""
 MAX_MENTIONS = 200
-"""Most words of a command that is not known which are looked at as paths."""
+"""Most words of a command that is not known which are looked up as paths; of the others the names count."""
 
 _DUPLICATES = re.compile(r"\d+-?\Z|-\Z")
 _NETWORK = re.compile(r"/dev/(?:tcp|udp)(?:/|\Z)")
-_CODE_BORDERS = re.compile(r"[\s'\"`(),;:=<>|&+\[\]{}]+")
 _CODE_WRITES = re.compile(
     r"write|open\s*\([^)]*,[^)]*['\"][rbtU]*[wax+]|unlink|remove|rename|rmtree|mkdir|makedirs|copy|move|truncate|chmod|"
     r"link|touch|replace|save|dump|append|system|spawn|exec|popen|subprocess|>|\bw\b",
@@ -106,10 +106,16 @@ class PathFindings:
             place = _below(directory, effects.runs_in)
         for write in effects.writes:
             self._write(write, place)
-        for mention in effects.mentions[:MAX_MENTIONS]:
-            self._mention(mention, place)
+        for number, mention in enumerate(effects.mentions):
+            self._mention(mention, place, is_looked_up=number < MAX_MENTIONS)
         for code in effects.code:
             self._code(code)
+
+    def of_assignments(self, assignments: Sequence[Assignment]) -> None:
+        """Looks at programs that a command may run because a variable names them."""
+        for assignment in assignments:
+            if " " in assignment.value.value:
+                self._code(assignment.value.value)
 
     def of_patterns(self, words: Sequence[Word]) -> None:
         """Looks at patterns in the words of a command that changes files: one of them may mean a protected name."""
@@ -127,6 +133,11 @@ class PathFindings:
             for path in {word, word.partition("=")[2]}:
                 if "/" in path and is_known(path) and (facts := self._look(path, directory)) and facts.private:
                     self.findings.append(Finding("ask", "floor", f"{path} is private: {facts.private}"))
+
+    def of_doubts(self, reasons: Iterable[str]) -> None:
+        """Takes reasons to ask about a command, unless what allows it spells it out."""
+        if not self._is_spelled_out():
+            self.findings.extend(Finding("ask", "floor", reason) for reason in reasons)
 
     def _read(self, path: str, directory: str | None, intent: str, *, only_file: bool = False) -> None:
         facts = self._look(path, directory)
@@ -154,7 +165,7 @@ class PathFindings:
             return
         facts = self._look(target, directory)
         if facts is None:
-            self._unknown_write(target, redirect.text, is_allowed=speaks_for is not None)
+            self._unknown_write(target, directory, redirect.text, is_allowed=speaks_for is not None)
             return
         if not facts.is_device:
             self.targets.append(facts.resolved)
@@ -164,9 +175,8 @@ class PathFindings:
     def _write(self, write: Write, directory: str | None) -> None:
         facts = self._look(write.path, directory)
         if facts is None:
-            self._unknown_write(
-                write.path, _shown(write.path), is_allowed=self.permit is not None and self.permit.covers_words
-            )
+            is_allowed = self.permit is not None and self.permit.covers_words
+            self._unknown_write(write.path, directory, _shown(write.path), is_allowed=is_allowed)
             return
         if not facts.is_device:
             self.targets.append(facts.resolved)
@@ -177,17 +187,21 @@ class PathFindings:
             self.judge.writing(None, facts, self.mode, self.trace, whole=write.whole, speaks_for=speaks_for)
         )
 
-    def _unknown_write(self, path: str, what: str, *, is_allowed: bool) -> None:
+    def _unknown_write(self, path: str, directory: str | None, what: str, *, is_allowed: bool) -> None:
         """A target that only the running shell knows; what of it is plain to see can still be protected."""
-        if why := protected_name("/".join(name for name in path.split("/") if UNKNOWN not in name)):
+        known = [name for name in path.split("/") if UNKNOWN not in name]
+        around = self._look(".", directory) if not path.startswith("/") else None
+        if why := protected_name("/".join(known)):
             self.findings.append(Finding("deny", "floor", f"{_shown(path)} is protected and never changed: {why}"))
+        elif why := self.judge.book.may_be_private(known) or (around and self.judge.book.why_protected(around)):
+            self.findings.append(Finding("ask", "floor", f"{_shown(path)} may be protected: {why}"))
         elif not is_allowed:
             self.findings.append(by_mode(self.mode, "effect", f"changing {what}, wherever that is,"))
 
-    def _mention(self, mention: Write, directory: str | None) -> None:
+    def _mention(self, mention: Write, directory: str | None, *, is_looked_up: bool) -> None:
         if self._is_spelled_out():
             return
-        facts = self._look(mention.path, directory)
+        facts = self._look(mention.path, directory) if is_looked_up else None
         book = self.judge.book
         if facts is None:
             why = protected_name(mention.path.replace(UNKNOWN, ""))
@@ -198,7 +212,7 @@ class PathFindings:
 
     def _code(self, code: str) -> None:
         """A program in another language that names a protected place."""
-        for piece in _CODE_BORDERS.split(code):
+        for piece in pieces_of(code):
             why = protected_name(piece) or ("it is private" if self._is_private(piece) else None)
             if why and _CODE_WRITES.search(code):
                 self.findings.append(Finding("deny", "floor", f"a program that may change {piece}: {why}"))

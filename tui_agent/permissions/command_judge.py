@@ -11,20 +11,22 @@ from typing import Literal
 from tui_agent.protocol.permissions import PermissionDecision, PermissionMode
 
 from .brought_programs import brought_program
+from .called_effects import Effects
+from .command_doubts import Doubts
 from .command_findings import InPlace, Looks, PathFindings, Permit
 from .command_pattern import command_patterns
 from .command_views import command_view, is_own_variable, sets_only_harmless, without_expansion
 from .path_judge import PathJudge
-from .read_only_check import own_name, read_only_use
+from .read_only_check import read_only_use
 from .read_only_feeding import fed_words, found_words
 from .read_only_options import Use
 from .repository_settings import starts_programs
 from .rule_book import CommandView, Ruling
-from .shell_effects import Effects, effects_of
+from .shell_effects import effects_of, wrapper_effects
 from .shell_expansion import Expander, has_glob
 from .shell_flow import Places, Step, steps_of
 from .shell_reader import read_script
-from .shell_syntax import Definition, ForEach, Oddity, SimpleCommand
+from .shell_syntax import Definition, ForEach, Oddity, SimpleCommand, Statement
 from .shell_wrappers import Inner, Wrapping, braced, unwrap
 from .verdicts import Finding, PartFindings, by_mode, by_rule, decision_of, invalid
 
@@ -70,7 +72,7 @@ class CommandJudge:
         trace += [self._note] if self._note else []
         case = _Case(self._paths, tool, mode, trace, is_trusted=self._is_trusted)
         statement = read_script(command)
-        case.run(steps_of(statement, (self._paths.book.workspace,), case.expander), 0, None)
+        case.run(statement, (self._paths.book.workspace,), 0, None)
         if not case.parts:
             return PermissionDecision(
                 decision="allow", source="read_only", reason="there is nothing to run", trace=tuple(trace)
@@ -117,10 +119,12 @@ class _Case:
         self._trace = trace
         self._looks = Looks()
         self._forbids_any = self._rules.forbids_any(tool)
+        self._doubts = Doubts(paths, tool, self.expander)
 
-    def run(self, steps: Sequence[Step], depth: int, vouch: Permit | None) -> None:
-        """Judges the steps of a script; `vouch` is what already allows all of it."""
-        for step in steps:
+    def run(self, script: Statement, places: Places, depth: int, vouch: Permit | None) -> None:
+        """Judges a script that starts in one of `places`; `vouch` is what already allows all of it."""
+        self._doubts.hear(script)
+        for step in steps_of(script, places, self.expander):
             if len(self.parts) >= MAX_PARTS:
                 self._note("", [self._unreadable(f"there are more than {MAX_PARTS} parts")])
                 return
@@ -199,6 +203,10 @@ class _Case:
             paths.findings.append(by_mode(self._mode, "effect", f"setting {set_names}"))
         if wrapping and wrapping.hidden:
             paths.findings.extend(self._on_hidden(wrapping, permit))
+        if not is_reading and command.words:
+            paths.of_assignments(command.assignments)
+            given = [(found.words, found.directory) for found in in_places]
+            paths.of_doubts(self._doubts.about(command, given, wrapping, task.step))
         self._on_paths(command, in_places, paths, task.step, is_reading=is_reading)
         self.targets.extend(paths.targets)
         self._note(command.text, paths.findings)
@@ -275,9 +283,17 @@ class _Case:
             use = None
         if use is not None and (not task.is_written or self._becomes_another(task.command, command, place, task.step)):
             use = None
-        # What a wrapper's words name is the business of the command inside; `find` has business of its own.
-        has_inner = wrapping is not None and bool(wrapping.inners) and own_name(words[0]) != "find"
-        return InPlace(place, words, use, Effects() if has_inner else effects_of(words, command))
+        return InPlace(place, words, use, self._effects(words, command, wrapping, place, task.step))
+
+    def _effects(
+        self, words: Sequence[str], command: SimpleCommand, wrapping: Wrapping | None, place: str | None, step: Step
+    ) -> Effects:
+        """What a command changes by itself; what it runs is judged by itself, too."""
+        if wrapping is None or not wrapping.own:
+            return effects_of(words, command)
+        if wrapping.is_transparent:
+            return Effects()
+        return wrapper_effects(self._expanded(replace(command, words=wrapping.own), place, step) or ())
 
     def _becomes_another(self, written: SimpleCommand, command: SimpleCommand, place: str | None, step: Step) -> bool:
         """Whether the command's name, or one of its options, is not written as the shell passes it on: what follows it
@@ -347,12 +363,12 @@ class _Case:
         for inner in wrapping.inners:
             speaks = permit is not None and self._speaks_for(permit, ruling, wrapping, inner)
             vouch = replace(permit, spells_assignments=True) if permit and speaks else None
-            moved = Step(inner.command, _moved(inner, step.places), step.fed_by, step.bindings)
+            moved = replace(step, command=inner.command, places=_moved(inner, step.places))
             is_written = task.is_written and all(word in task.command.words for word in inner.command.words[:1])
             self._command(_Task(moved, inner.command, task.depth + 1, vouch, inner.takes, command, is_written))
         for script in wrapping.scripts:
-            steps = steps_of(read_script(script), step.places, self.expander)
-            self.run(steps, task.depth + 1, permit if permit and permit.covers_words else None)
+            speaks = permit is not None and (permit.covers_words or wrapping.is_meant)
+            self.run(read_script(script), step.places, task.depth + 1, permit if speaks else None)
 
     def _speaks_for(self, permit: Permit, ruling: Ruling, wrapping: Wrapping, inner: Inner) -> bool:
         """Whether what allows a wrapper is meant to allow what it runs, too."""

@@ -1,6 +1,7 @@
 """The ways in which rules look at a simple command: as it is, and as what it amounts to."""
 
 import re
+from collections.abc import Sequence
 
 from .command_pattern import BORDER
 from .rule_book import CommandView
@@ -33,7 +34,7 @@ def command_view(command: SimpleCommand) -> CommandView:
         if name != words[0]:
             disguises.append(BORDER.join((name, *words[1:])))
         if name == "git":
-            disguises.append(BORDER.join((name, *_behind_git_options(words[1:]))))
+            disguises.append(BORDER.join((name, *behind_git_options(words[1:]))))
     return CommandView(shown, BORDER.join((*assigned, *words)), tuple(disguises))
 
 
@@ -59,8 +60,9 @@ def without_expansion(word: Word) -> Word:
     return Word(word.value, frozenset(), word.variables, word.text)
 
 
-def _behind_git_options(words: list[str]) -> list[str]:
+def behind_git_options(words: Sequence[str]) -> list[str]:
+    """The words behind git's own options: the subcommand and what it is given."""
     at = 0
     while at < len(words) and words[at].startswith("-"):
         at += 2 if words[at] in _GIT_VALUES else 1
-    return words[at:]
+    return list(words[at:])

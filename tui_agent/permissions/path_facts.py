@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,6 +96,12 @@ class PathBook:
         if why := self._why_private(facts.lexical, facts.resolved):
             return why
         return protected_repository(facts.resolved, self.workspace)
+
+    def may_be_private(self, names: Iterable[str]) -> str | None:
+        """Why a path may be private of which only these names are known."""
+        tails = {os.path.basename(place) for place in self._private}
+        name = next((name for name in names if name in tails), None)
+        return f"{name} may be the agent's own settings or sessions" if name else None
 
     def why_held(self, facts: PathFacts) -> str | None:
         """What protected is in a directory that is to be changed as a whole; None if nothing is known to be."""

@@ -5,48 +5,32 @@ Nothing here is a proof: a program can change what its words do not name. It is 
 """
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
+from .called_effects import Effects, called_effects
+from .named_commands import PROGRAM_INPUT
 from .read_only_check import is_reader, own_name, read_only_use
-from .read_only_find import find_roots
 from .shell_syntax import SimpleCommand, names
 from .wrapper_table import INTERPRETERS, SHELLS
-from .writer_options import Write, is_remote, sort_words, writes_of
+from .writer_options import Write, sort_words, writes_of
 from .writer_table import Writer, writer
 
-_CODE_OPTIONS = names("-c -e -E -r --eval --execute -pe -ne -i -le -lne -lpe")
-_FIND_NARROWING = names(
-    "-name -iname -path -ipath -regex -iregex -size -mtime -mmin -newer -empty -user -perm -wholename -samefile -inum"
-)
-_FIND_FILES = names("-fprint -fprint0 -fls -fprintf")
-_EXCLUDING = re.compile(r"--?[\w-]*(?:ignore|exclude|skip|omit|without)[\w-]*(?:=|\Z)")
-_GIT_GLOBAL_VALUES = names("-C -c --git-dir --work-tree --namespace --exec-path --config-env")
-_GIT_OUTPUTS = {
-    "archive": ("-o", "--output"),
-    "format-patch": ("-o", "--output-directory"),
-    "config": ("-f", "--file"),
-    "diff": ("--output",),
-    "log": ("--output",),
-    "show": ("--output",),
-    "init": ("--separate-git-dir",),
-    "clone": ("--separate-git-dir",),
-}
-_GIT_CHANGING = names("rm mv checkout restore clean")
-
-
-@dataclass(frozen=True, slots=True)
-class Effects:
-    """What the words of one command tell of its effects."""
-
-    writes: tuple[Write, ...] = ()
-    mentions: tuple[Write, ...] = ()
-    """Paths that may be changed or only read."""
-    code: tuple[str, ...] = ()
-    """Programs in other languages, which may name paths anywhere."""
-    runs_in: str | None = None
-    """Directory that the command goes to first."""
+_CODE_OPTIONS = names("-c -e -E -r -p --eval --execute --print eval -pe -ne -i -le -lne -lpe")
+_EXCLUDING = re.compile(r"--?[\w-]*(?:ignore|exclude|skip|omit|without)[\w-]*(?:=|\Z)", re.IGNORECASE)
+_SAYING: dict[str, frozenset[str]] = {
+    name: names("-t --title -b --body -m --message -n --notes -d --description -F --body-file --notes-file")
+    for name in ("gh", "glab", "hub", "tea")
+} | {name: names("-m --message --description") for name in ("hg", "svn", "jj", "fossil", "darcs")}
+"""Programs with options whose values are only said to other people."""
+_CONTAINERS = names("docker podman nerdctl docker-compose podman-compose")
+_IN_CONTAINER = names("run exec create")
+_FINDS_AND_RUNS = names("fd fdfind rg")
+_RUNS = re.compile(r"-[a-zA-Z]*[xX]\Z|--(?:exec|pre|hostname-bin)")
+_CUTS = re.compile(r"[\s'\"`(),;:=<>|&+\[\]{}@#%^$]+")
+_PROGRAM = re.compile(r"[\s'\"`();<>{}]")
+_SHORT = re.compile(r"-\w")
 
 
 def effects_of(words: Sequence[str], raw: SimpleCommand) -> Effects:
@@ -59,124 +43,98 @@ def effects_of(words: Sequence[str], raw: SimpleCommand) -> Effects:
     if not words:
         return Effects()
     name = own_name(words[0])
-    match name:
-        case "git":
-            return _git(words)
-        case "find":
-            return _find(words)
-        case "tar":
-            return _tar(words)
-        case "dd":
-            return Effects(tuple(Write(word[3:]) for word in words[1:] if word.startswith("of=")))
-        case "unzip":
-            lists = any(re.match(r"-[lvtpczZ]", word) for word in words[1:])
-            return Effects() if lists else Effects(tuple(Write(path) for path in _values(words, "d", "") or ["."]))
-        case _:
-            return _by_name(name, words, raw)
+    return called_effects(name, words) or _by_name(name, words, raw)
+
+
+def wrapper_effects(words: Sequence[str]) -> Effects:
+    """The effects of a command that runs another one, by the words that are not that one's."""
+    if not words:
+        return Effects()
+    name = own_name(words[0])
+    entry = writer(name)
+    if entry is not None:
+        return _by_entry(name, entry, words)
+    return Effects(mentions=_mentioned(_of_this_machine(name, words)))
+
+
+def pieces_of(text: str) -> Iterator[str]:
+    """Everything in a text that may be a path: cut wherever a program may cut it."""
+    for piece in _CUTS.split(text):
+        if piece:
+            yield piece
+            yield from (piece.lstrip("-+?"),) if piece[0] in "-+?" else ()
+            if _SHORT.match(piece):
+                yield from (piece[at:] for at in range(2, min(len(piece), 6)) if len(piece) - at > 3)
+
+
+def _of_this_machine(name: str, words: Sequence[str]) -> Sequence[str]:
+    """The words behind a command's name, of those of a container only what is mounted in it."""
+    if name not in _CONTAINERS or _IN_CONTAINER.isdisjoint(words[1:4]):
+        return words[1:]
+    mounts = [word for word in words[1:] if ":" in word or "source=" in word or "src=" in word]
+    return [word.partition(":")[0] if ":" in word else word for word in mounts]
 
 
 def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Effects:
     entry = writer(name)
     effects = _by_entry(name, entry, words) if entry else Effects()
+    if name in PROGRAM_INPUT and raw.heredoc is not None:
+        effects = replace(effects, code=(*effects.code, raw.heredoc))
     if name in ("awk", "sed"):
-        if read_only_use(words, raw) is not None:
+        if _is_plain_script(name, words, raw):
             return effects
         return replace(effects, code=tuple(word for word in words[1:] if not word.startswith("-")))
     if name in INTERPRETERS:
         code = [after for before, after in pairwise(words) if before in _CODE_OPTIONS]
-        if raw.heredoc is not None:
-            code.append(raw.heredoc)
-        return replace(effects, mentions=_mentioned(words[2:]), code=tuple(code))
-    if entry or is_reader(words[0]) or name in SHELLS:
+        code += [word for word in words[1:] if _PROGRAM.search(word) and word not in code]
+        code += [raw.heredoc] if raw.heredoc is not None else []
+        return replace(effects, mentions=(*effects.mentions, *_mentioned(words[2:])), code=tuple(code))
+    if name in SHELLS:
+        return Effects(mentions=_mentioned(_behind_script(words)))
+    runs = name == "printf" or (name in _FINDS_AND_RUNS and any(_RUNS.match(word) for word in words))
+    if entry or (is_reader(words[0]) and not runs):
         return effects
-    return Effects(mentions=_mentioned(words[1:]))
+    heredoc = [raw.heredoc] if raw.heredoc is not None else []
+    return Effects(mentions=_mentioned([*_unsaid(name, _of_this_machine(name, words)), *heredoc]))
+
+
+def _behind_script(words: Sequence[str]) -> Sequence[str]:
+    """What a shell gives to its script, which is the first word that is no option."""
+    at = next((at for at, word in enumerate(words[1:], start=1) if not word.startswith(("-", "+"))), len(words))
+    return words[at + 1 :]
+
+
+def _is_plain_script(name: str, words: Sequence[str], raw: SimpleCommand) -> bool:
+    """Whether a script of `sed` or `awk` does nothing but give lines out, even where `sed` puts them back."""
+    if name == "sed":
+        words = [word for word in words if not re.match(r"-i|--in-place", word)]
+        words = [f"-{word[1:].replace('i', '')}" if re.match(r"-[nErszu]+i", word) else word for word in words]
+    return read_only_use(words, raw) is not None
 
 
 def _by_entry(name: str, entry: Writer, words: Sequence[str]) -> Effects:
     found = sort_words(name, entry, words[1:])
     writes = writes_of(name, entry, found)
-    mentions: tuple[Write, ...] = ()
+    mentions = tuple(Write(value) for value in found.unclear)
+    if found.directory is not None:
+        # Where it goes is where it changes what its input names.
+        mentions, writes = (*mentions, Write(".")), [*writes, *([Write(".")] if name == "patch" else ())]
     if name == "ln" and found.has("-s", "--symbolic"):
-        mentions = tuple(Write(source) for source in found.sources)
+        mentions += tuple(Write(source) for source in found.sources)
     elif name == "ln" or (name == "cp" and found.has("-l", "--link")):
         # A hard link makes the same file changeable under another name.
         writes.extend(Write(source) for source in found.sources)
-    return Effects(tuple(writes), mentions, runs_in=found.directory)
+    return Effects(tuple(writes), mentions, tuple(found.code), runs_in=found.directory)
 
 
-def _find(words: Sequence[str]) -> Effects:
-    writes = [Write(after) for before, after in pairwise(words) if before in _FIND_FILES]
-    roots = find_roots(words)
-    if "-delete" not in words:
-        return Effects(tuple(writes))
-    if _FIND_NARROWING.isdisjoint(words):
-        return Effects((*writes, *(Write(root, whole=True) for root in roots)))
-    return Effects(
-        (*writes, *(Write(root) for root in roots)), mentions=tuple(Write(root, whole=True) for root in roots)
-    )
-
-
-def _tar(words: Sequence[str]) -> Effects:
-    """The archive it makes, or the directory it unpacks into."""
-    rest = list(words[1:])
-    if rest and not rest[0].startswith("-"):
-        rest[0] = f"-{rest[0]}"
-    letters = {letter for word in rest if re.match(r"-[^-]", word) for letter in word[1:]}
-    long_options = {word.partition("=")[0] for word in rest if word.startswith("--")}
-    writes: list[Write] = []
-    if letters & set("cruA") or long_options & {"--create", "--append", "--update", "--concatenate", "--delete"}:
-        archives = _values(rest, "f", "--file")
-        writes.extend(Write(path) for path in archives if path != "-" and not is_remote(path))
-    if "x" in letters or long_options & {"--extract", "--get"}:
-        writes.extend(Write(path) for path in _values(rest, "C", "--directory") or ["."])
-    return Effects(tuple(writes))
-
-
-def _values(words: Sequence[str], letter: str, long_option: str) -> list[str]:
-    """The values of an option, wherever it stands."""
-    values: list[str] = []
-    for word, following in pairwise((*words, "")):
-        if long_option and word.startswith(f"{long_option}="):
-            values.append(word.partition("=")[2])
-        elif word == long_option or (re.match(r"-[^-]", word) and word.endswith(letter)):
-            values.extend([following] if following else [])
-        elif word.startswith(f"-{letter}"):
-            values.append(word[2:])
-    return values
-
-
-def _git(words: Sequence[str]) -> Effects:
-    """Git's outputs, the files it takes away or brings back, and the directories it makes."""
-    rest = list(words[1:])
-    directory: str | None = None
-    while rest and rest[0].startswith("-"):
-        taken = 2 if rest[0] in _GIT_GLOBAL_VALUES else 1
-        if rest[0] == "-C" and len(rest) > 1:
-            directory = rest[1]
-        rest = rest[taken:]
-    if not rest:
-        return Effects(runs_in=directory)
-    name, arguments = rest[0], rest[1:]
-    writes: list[Write] = []
-    for word, following in pairwise((*arguments, "")):
-        option, equals, value = word.partition("=")
-        if option in _GIT_OUTPUTS.get(name, ()) and (value or following):
-            writes.append(Write(value if equals else following))
-    operands = [word for word in arguments if not word.startswith("-")]
-    writes.extend(Write(operand) for operand in _git_targets(name, operands))
-    return Effects(tuple(writes), runs_in=directory)
-
-
-def _git_targets(name: str, operands: list[str]) -> list[str]:
-    if name in _GIT_CHANGING:
-        return operands
-    if name == "init":
-        return operands[:1]
-    if name == "clone" or (name == "worktree" and operands[:1] == ["add"]):
-        return operands[1:2]
-    if name in ("bundle", "submodule") and operands[:1] in (["create"], ["add"]):
-        return operands[1:2] if name == "bundle" else operands[2:3]
-    return []
+def _unsaid(name: str, words: Sequence[str]) -> list[str]:
+    """The words without those that a program only says to people."""
+    saying = _SAYING.get(name)
+    if saying is None:
+        return list(words)
+    return [
+        word for before, word in pairwise(("", *words)) if before not in saying and word.partition("=")[0] not in saying
+    ]
 
 
 def _mentioned(words: Sequence[str]) -> tuple[Write, ...]:
@@ -195,4 +153,5 @@ def _mentioned(words: Sequence[str]) -> tuple[Write, ...]:
         else:
             found.append(word)
         found.append(word.partition("=")[2])
-    return tuple(Write(part) for part in found if part)
+        found.extend(pieces_of(word) if _CUTS.search(word) or _SHORT.match(word) else ())
+    return tuple(Write(part) for part in dict.fromkeys(found) if part)

@@ -52,6 +52,8 @@ class Step:
     fed_by: SimpleCommand | None = None
     """The command whose output it reads, in a pipeline."""
     bindings: Bindings = field(default_factory=dict[str, tuple[str, ...]])
+    is_fed: bool = False
+    """Its input is what comes before it in a pipeline, whatever that is."""
 
 
 def steps_of(statement: Statement, places: Places, expander: Expander) -> tuple[Step, ...]:
@@ -80,6 +82,7 @@ class _Flow:
         self._functions = {part.name for part in everything if isinstance(part, Definition)}
         self._may_bind = not any(_may_assign(part) for part in everything)
         self._bindings: dict[str, tuple[str, ...]] = {}
+        self._is_fed = False
         is_readable = not any(isinstance(part, Oddity) and part.unreadable for part in everything)
         self._moves_left = MAX_MOVES if is_readable else 0
 
@@ -100,9 +103,12 @@ class _Flow:
             case Conditional():
                 return self._conditional(statement, places, fed_by)
             case Pipeline():
+                was_fed = self._is_fed
                 for number, part in enumerate(statement.parts):
+                    self._is_fed = was_fed or number > 0
                     before = statement.parts[number - 1] if number else fed_by
                     self.run(part, places, before if isinstance(before, SimpleCommand) else None)
+                self._is_fed = was_fed
                 return _After(places, places)
             case Apart():
                 self.run(statement.body, places, fed_by)
@@ -205,7 +211,7 @@ class _Flow:
     def _note(
         self, command: SimpleCommand | Oddity | Definition | ForEach, places: Places, fed_by: SimpleCommand | None
     ) -> None:
-        self.steps.append(Step(command, places, fed_by, dict(self._bindings)))
+        self.steps.append(Step(command, places, fed_by, dict(self._bindings), self._is_fed))
 
 
 def _either(first: Places, second: Places) -> Places:

@@ -11,12 +11,14 @@ from typing import Literal
 from .brace_expansion import expand_braces
 from .read_only_find import find_roots, finds_only_files
 from .shell_expansion import has_glob
-from .shell_syntax import UNKNOWN, Assignment, SimpleCommand, Word
+from .shell_syntax import PIPE, UNKNOWN, Assignment, SimpleCommand, Word
 from .wrapper_table import SHELLS, Wrapper, wrappers
 
 MAX_ROOTS = 8
 """Places where a search begins that are followed into the commands it runs."""
 
+_GIVEN = re.compile(r":{3,4}\+?\Z")
+"""Behind these stand the words that `parallel` gives to its command."""
 _NUMBER = re.compile(r"-\d+\Z")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=", re.DOTALL)
 _CLEARING = re.compile(r"-\Z|-[0v]*[iu]|--(?:ignore-environment|unset)")
@@ -56,6 +58,10 @@ class Wrapping:
     """Why it cannot be told what runs."""
     runs_file: bool = False
     """What is hidden is only what stands in a file that its words name."""
+    own: tuple[Word, ...] = ()
+    """The words that are not those of the commands and scripts, where that is known."""
+    is_meant: bool = False
+    """A rule for the outer command speaks for its scripts, too."""
 
 
 def braced(command: SimpleCommand) -> SimpleCommand:
@@ -111,9 +117,9 @@ def _unwrapped(command: SimpleCommand, name: str, wrapper: Wrapper, at: int) -> 
         taken = _option_words(words[at], wrapper)
         if taken == 0:
             break
-        if taken < 0 or at + taken > len(words) or not all(_is_settled(word) for word in words[at : at + taken]):
+        if taken < 0 or at + taken > len(words) or not all(_is_one_word(word) for word in words[at + 1 : at + taken]):
             return _hidden(script)
-        directory = _directory(name, words[at : at + taken]) or directory
+        directory = _directory(wrapper, words[at : at + taken]) or directory
         # What makes git harmless for a command that only reads stands in the environment.
         clears = clears or (name == "env" and bool(_CLEARING.match(words[at].value)))
         at += taken
@@ -125,6 +131,8 @@ def _unwrapped(command: SimpleCommand, name: str, wrapper: Wrapper, at: int) -> 
     at = own_end
     if wrapper.own_words and at < len(words) and words[at].value == "--":
         at += 1
+    if wrapper.joins:
+        return _joined(name, wrapper, words, at, script)
     assignments: list[Assignment] = []
     while (wrapper.assigns or name == "time") and at < len(words):
         if not _is_settled(words[at]) and "=" in words[at].value:
@@ -142,7 +150,41 @@ def _unwrapped(command: SimpleCommand, name: str, wrapper: Wrapper, at: int) -> 
         inner = SimpleCommand(_text_of(inner_words), inner_words, tuple(assignments), heredoc=command.heredoc)
         inners = (Inner(inner, at, directory, "lines" if wrapper.is_open else "nothing"),)
     scripts = (script,) if script else ()
-    return Wrapping(is_transparent, wrapper.vouches, inners, scripts) if inners or scripts or wrapper.is_open else None
+    own = words[:at]
+    return (
+        Wrapping(is_transparent, wrapper.vouches, inners, scripts, own=own)
+        if inners or scripts or wrapper.is_open
+        else None
+    )
+
+
+def _joined(name: str, wrapper: Wrapper, words: tuple[Word, ...], at: int, script: str | None) -> Wrapping | None:
+    """A command that a wrapper gives to a shell as one text; it begins at `at`."""
+    own, words = words[:at], words[at:]
+    values = [word.value for word in words]
+    stop = (
+        next((at for at, value in enumerate(values) if _GIVEN.match(value)), len(values)) if wrapper.is_open else None
+    )
+    texts = [" ".join(values[:stop])]
+    if name == "sg" and values[:1] == ["-c"]:
+        texts = [" ".join(values[1:])]
+    if wrapper.is_open and texts == [""]:
+        texts = values[(stop or 0) + 1 :]
+        if not texts:
+            return Wrapping(is_transparent=False, hidden="it runs its input")
+    elif wrapper.is_open:
+        texts = [texts[0].replace("{}", '"$@"') if "{}" in texts[0] else f'{texts[0]} "$@"']
+    if not values and not script:
+        return None
+    if not all(word.is_fixed and not word.live for word in words):
+        return _hidden(script)
+    return Wrapping(
+        is_transparent=False,
+        vouches=wrapper.vouches,
+        scripts=(*texts, *((script,) if script else ())),
+        own=(*own, *(words[stop:] if stop is not None else ())),
+        is_meant=wrapper.vouches,
+    )
 
 
 def is_trusted_name(name: str) -> bool:
@@ -155,13 +197,23 @@ def _is_settled(word: Word) -> bool:
     return word.is_fixed and not has_glob(word)
 
 
-def _directory(name: str, option: tuple[Word, ...]) -> Word | None:
-    """Where `env -C` and `sudo -D` go first."""
-    letter = {"env": "-C", "sudo": "-D"}.get(name)
+def _is_one_word(word: Word) -> bool:
+    """Whether a word is sure to be exactly one word, whatever it is."""
+    fixed = all(variable.quoted for variable in word.variables) and UNKNOWN not in word.value and PIPE not in word.value
+    return fixed and not has_glob(word)
+
+
+def _directory(wrapper: Wrapper, option: tuple[Word, ...]) -> Word | None:
+    """Where an option such as `env -C` goes first."""
     value = option[0].value
-    if letter is None or not value.startswith((letter, "--chdir")):
-        return None
-    return option[1] if len(option) == 2 else Word(value.removeprefix("--chdir=").removeprefix(letter))
+    if value.startswith("--"):
+        name, equals, attached = value[2:].partition("=")
+        return (Word(attached) if equals else option[-1]) if name in wrapper.directories else None
+    for place, letter in enumerate(value[1:], start=1):
+        if letter in wrapper.values:
+            attached = value[place + 1 :]
+            return (Word(attached) if attached else option[-1]) if letter in wrapper.directories else None
+    return None
 
 
 def _option_words(word: Word, wrapper: Wrapper) -> int:
@@ -308,9 +360,12 @@ def _script_option(command: SimpleCommand, name: str) -> str | None:
     letter = _SCRIPT_OPTIONS.get(name)
     if letter is None:
         return None
-    for at, word in enumerate(command.words[1:-1], start=1):
-        if word.value in (f"-{letter}", f"--{letter}", "--command", "--call") and command.words[at + 1].is_fixed:
-            return command.words[at + 1].value
+    for at, word in enumerate(command.words[1:], start=1):
+        following = command.words[at + 1 : at + 2]
+        joined = re.match(rf"-[A-Za-z]*{letter}(.*)\Z|--(?:{letter}|command|call)(?:=(.*))?\Z", word.value, re.DOTALL)
+        text = joined and (joined.group(1) or joined.group(2) or next((one.value for one in following), None))
+        if joined and text and (joined.group(1) or joined.group(2) or following[0].is_fixed):
+            return text
     return None
 
 

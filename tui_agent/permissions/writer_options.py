@@ -3,10 +3,13 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import get_args
 
-from .writer_table import EDITS_IN_PLACE, Writer
+from .writer_table import EDITS_IN_PLACE, PLAIN_FLAGS, OptionValue, Writer
 
 _REMOTE = re.compile(r"(?:[^/@]*@)?[\w.-]+:|[a-z]+://")
+_KINDS: tuple[OptionValue, ...] = get_args(OptionValue)
+_NO_VALUE: OptionValue = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +27,13 @@ class SortedWords:
 
     operands: list[str] = field(default_factory=list[str])
     flags: set[str] = field(default_factory=set[str])
-    """Every option that was given, those joined behind one dash one by one."""
+    """Every option that was given, in full and as it was given, those joined behind one dash one by one."""
     written: list[str] = field(default_factory=list[str])
     """Values of options that are changed."""
+    code: list[str] = field(default_factory=list[str])
+    """Values of options that are programs."""
+    unclear: list[str] = field(default_factory=list[str])
+    """Values of options that the entry does not know."""
     into: str | None = None
     """The directory that things go into, where an option names it."""
     directory: str | None = None
@@ -55,6 +62,7 @@ def sort_words(name: str, entry: Writer, words: Sequence[str]) -> SortedWords:
     """Sorts the words behind a command's name."""
     found = SortedWords()
     waiting = list(reversed(words))
+    is_after_unknown = False
     while waiting:
         word = waiting.pop()
         if word == "--":
@@ -62,23 +70,25 @@ def sort_words(name: str, entry: Writer, words: Sequence[str]) -> SortedWords:
             break
         if not word.startswith("-") or word == "-":
             found.operands.append(word)
+            found.unclear.extend([word] if is_after_unknown else ())
+            is_after_unknown = False
             continue
         option, value = _option(name, entry, word)
-        found.flags.update((option,) if word.startswith("--") else (option, *(f"-{letter}" for letter in word[1:])))
-        kind = entry.values.get(option, "")
+        meant = _meant(entry, option)
+        letters = "" if word.startswith("--") else word[1 : len(word) - len(value or "")]
+        found.flags |= {option, *meant, *(f"-{letter}" for letter in letters)}
+        kind = _NO_VALUE
+        for one in meant:
+            kind = _stricter(kind, entry.values.get(one, _NO_VALUE))
+        is_after_unknown = word.startswith("--") and not meant and value is None and word not in PLAIN_FLAGS
         if kind and value is None and waiting:
-            value = waiting.pop()
-        if value is None:
-            continue
-        match kind:
-            case "write":
-                found.written.append(value)
-            case "into":
-                found.into = value
-            case "directory":
-                found.directory = value
-            case "text" | "read" | "":
-                pass
+            # What is cut short may also be an option of its own, without a value.
+            value = waiting.pop() if option in meant else waiting[-1]
+        if value is None and not kind and not word.startswith("--"):
+            # Letters that are not known may take the rest of the word.
+            found.unclear.extend(word[at:] for at in range(2, min(len(word) - 3, 6)))
+        if value is not None:
+            _keep(found, kind, value)
     return found
 
 
@@ -86,7 +96,11 @@ def writes_of(name: str, entry: Writer, found: SortedWords) -> list[Write]:
     """What a command changes, by its role."""
     whole = found.has(*entry.whole)
     writes = [Write(path, whole) for path in found.written]
+    if found.into is not None:
+        writes.append(Write(found.into, whole))
     operands = found.operands
+    if name == "sed" and not found.has("-e", "-f", "--expression", "--file"):
+        operands = operands[1:]
     is_active = (not entry.needed or found.has(*entry.needed)) and not found.has(*entry.preventing)
     if not is_active or not operands:
         return writes
@@ -101,12 +115,32 @@ def writes_of(name: str, entry: Writer, found: SortedWords) -> list[Write]:
             writes.extend(_into(found, whole))
         if entry.role == "MOVE":
             writes.extend(Write(source, whole=True) for source in found.sources)
-    return writes
+    return list(dict.fromkeys(writes))
 
 
 def is_remote(path: str) -> bool:
     """Whether it names something on another machine: `host:path`, an address."""
     return bool(_REMOTE.match(path))
+
+
+def _stricter(first: OptionValue, second: OptionValue) -> OptionValue:
+    return first if _KINDS.index(first) >= _KINDS.index(second) else second
+
+
+def _keep(found: SortedWords, kind: OptionValue, value: str) -> None:
+    match kind:
+        case "write":
+            found.written.append(value)
+        case "into":
+            found.into = value
+        case "directory":
+            found.directory = value
+        case "code":
+            found.code.append(value)
+        case "":
+            found.unclear.append(value)
+        case "text" | "read":
+            pass
 
 
 def _into(found: SortedWords, whole: bool) -> list[Write]:
@@ -118,6 +152,14 @@ def _into(found: SortedWords, whole: bool) -> list[Write]:
         if name not in ("", ".", ".."):
             writes.append(Write(f"{found.target}/{name}"))
     return writes
+
+
+def _meant(entry: Writer, option: str) -> list[str]:
+    """The options of the entry that a word may stand for: itself, or all that a long one may be cut short from."""
+    known = entry.options
+    if option in known:
+        return [option]
+    return [name for name in known if option.startswith("--") and name.startswith(option)]
 
 
 def _option(name: str, entry: Writer, word: str) -> tuple[str, str | None]:

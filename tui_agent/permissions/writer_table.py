@@ -1,7 +1,8 @@
 """Commands that change files, and where in their words the files stand.
 
-One entry a command: `ROLE: options`. What is not in an entry counts as a flag, and its value (if it had one) as one
-more file: too many files are found rather than too few. Roles:
+One entry a command: `ROLE: options`. What is not in an entry counts as a flag; what follows it, as one more file, and
+as something that may be changed: too many files are found rather than too few. A long option may be cut short wherever
+the command would take it. Roles:
 
     ALL     every operand is changed
     FIRST   the first operand is changed
@@ -11,8 +12,9 @@ more file: too many files are found rather than too few. Roles:
     NONE    only what options name
 
 Behind an option: `:` its value is only text; `<` it is read; `>` it is changed; `*` it is the directory that things
-go into; `@` it is the directory that the command runs in. `!` marks an option without which nothing is changed; `?` one
-with which nothing is changed; `&` one that makes the change reach everything below a directory.
+go into; `@` it is the directory that the command runs in; `$` it is a program. `!` marks an option without which
+nothing is changed; `?` one with which nothing is changed; `&` one that makes the change reach everything below a
+directory.
 """
 
 from dataclasses import dataclass, field
@@ -22,7 +24,16 @@ from typing import Literal, get_args
 from .shell_syntax import names
 
 Role = Literal["ALL", "FIRST", "SECOND", "LAST", "MOVE", "NONE"]
-OptionValue = Literal["", "text", "read", "write", "into", "directory"]
+OptionValue = Literal["", "text", "read", "code", "directory", "write", "into"]
+"""What follows an option; of several that one may be cut short from, the last counts."""
+
+_TAR = (
+    "--to-command$ --use-compress-program$ --info-script$ --new-volume-script$ --rsh-command$ --rmt-command$ "
+    "--checkpoint-action$ --transform$ --xform$ --volno-file> --files-from< --exclude: --exclude-from< --mode: "
+    "--owner: --group: --mtime: --newer: --after-date: --format: --label: --strip-components: --starting-file: "
+    "--suffix: --tape-length: --blocking-factor: --record-size: --sparse-version: --quoting-style: --sort: "
+    "--level: --add-file<"
+)
 
 WRITERS: dict[str, str] = {
     # --- removing
@@ -54,8 +65,8 @@ WRITERS: dict[str, str] = {
     "rename": "ALL:",
     "ln": "LAST: -t* --target-directory* -S: --suffix:",
     "link": "ALL:",
-    "install": "LAST: -t* --target-directory* -g: -m: -o: -S: --group: --mode: --owner: --suffix: --strip-program:",
-    "rsync": "LAST: -e: -f: -B: -M: -T> --rsh: --rsync-path: --exclude: --include: --filter: --exclude-from< "
+    "install": "LAST: -t* --target-directory* -g: -m: -o: -S: --group: --mode: --owner: --suffix: --strip-program$",
+    "rsync": "LAST: -e$ -f: -B: -M: -T> --rsh$ --rsync-path$ --exclude: --include: --filter: --exclude-from< "
     "--include-from< --files-from< --backup-dir> --suffix: --log-file> --temp-dir> --partial-dir> --max-size: "
     "--min-size: --bwlimit: --timeout: --port: --password-file< --chmod: --chown: --delete& --delete-before& "
     "--delete-after& --delete-during& --delete-excluded&",
@@ -77,27 +88,31 @@ WRITERS: dict[str, str] = {
     "dos2unix": "ALL:",
     "unix2dos": "ALL:",
     "strip": "ALL: -o> -K: -N: -R:",
-    "vi": "ALL: -c: -S< -u< --cmd:",
-    "vim": "ALL: -c: -S< -u< --cmd:",
-    "nvim": "ALL: -c: -S< -u< --cmd:",
-    "ex": "ALL: -c: -S< -u< --cmd:",
+    "vi": "ALL: -c$ -S< -u< -w> -W> --cmd$",
+    "vim": "ALL: -c$ -S< -u< -w> -W> --cmd$",
+    "nvim": "ALL: -c$ -S< -u< -w> -W> --cmd$",
+    "ex": "ALL: -c$ -S< -u< -w> -W> --cmd$",
     "ed": "ALL: -p:",
     "nano": "ALL:",
-    "emacs": "ALL: --eval: -l< --load<",
+    "emacs": "ALL: --eval$ --execute$ -f: -l< --load<",
     # --- writing what an option names
-    "sort": "NONE: -o> --output> -T> --temporary-directory> -k: -t: -S: --key: --field-separator: --parallel:",
+    "sort": "NONE: -o> --output> -T> --temporary-directory> -k: -t: -S: --key: --field-separator: --parallel: "
+    "--compress-program$",
     "shuf": "NONE: -o> --output> -i: -n: -e:",
     "tree": "NONE: -o> -L: -I: -P:",
     "iconv": "NONE: -o> --output> -f: -t:",
     "uniq": "SECOND: -f: -s: -w:",
     "xxd": "SECOND: -c: -g: -l: -o: -s:",
-    "split": "SECOND: -a: -b: -C: -l: -n: --suffix-length: --bytes: --line-bytes: --lines: --number: --filter:",
+    "split": "SECOND: -a: -b: -C: -l: -n: --suffix-length: --bytes: --line-bytes: --lines: --number: --filter$",
     "csplit": "NONE: -f> --prefix> -b: -n:",
     "zip": "FIRST: -b> -i: -x: -n: -t: -P:",
     "curl": "NONE: -o> --output> -D> --dump-header> -c> --cookie-jar> --trace> --trace-ascii> --stderr> --output-dir* "
-    "-H: -X: -d: -F: -A: -e: -u: -b: -T< -K< -x: -m: -w: --data: --header: --request: --user: --url:",
+    "--hsts> --alt-svc> --etag-save> --libcurl> -H: -X: -d: -F: -A: -e: -u: -b: -T< -K< -x: -m: -w: --data: --header: "
+    "--request: --user: --url: --form: --cookie: --user-agent: --referer: --config< --upload-file< --etag-compare<",
     "wget": "NONE: -O> --output-document> -o> --output-file> -a> --append-output> -P* --directory-prefix* -i< -e: -U: "
-    "--header: --user-agent: --post-data:",
+    "--save-cookies> --hsts-file> --warc-file> --warc-tempdir> --rejected-log> --use-askpass$ --load-cookies< "
+    "--input-file< --execute: --header: --user-agent: --post-data: --post-file<",
+    "aria2c": "NONE: -d* --dir* -o> --out> -l> --log> --save-session> --on-download-complete$ -i<",
     "gcc": "NONE: -o> -I: -L: -l: -D: -x: -include<",
     "g++": "NONE: -o> -I: -L: -l: -D: -x: -include<",
     "cc": "NONE: -o> -I: -L: -l: -D: -x:",
@@ -108,10 +123,72 @@ WRITERS: dict[str, str] = {
     "ssh-keygen": "NONE: -f> -t: -b: -C: -N: -P:",
     "pandoc": "NONE: -o> --output> -f: -t: --from: --to:",
     "xmllint": "NONE: --output> -o>",
+    # --- what runs another command, and writes besides
     "strace": "NONE: -o> --output> -e: -p: -s:",
+    "ltrace": "NONE: -o> --output> -e: -p: -s:",
+    "script": "ALL: -c$ -I> -O> -B> -T> -E: -o: -m: --log-in> --log-out> --log-io> --log-timing> --command$",
+    "flock": "FIRST: -w: -E: --timeout: --conflict-exit-code:",
+    "time": "NONE: -o> --output> -f: --format:",
+    "valgrind": "NONE: --log-file> --xml-file>",
+    # --- archives: what stands behind a blank is the way they are called
+    "tar create": "NONE: -f> -g> -C< -T< -X< -I$ -F$ -b: -H: -K: -L: -N: -V: --file> --listed-incremental> "
+    f"--index-file> {_TAR}",
+    "tar extract": "NONE: -C> -f< -g< -T< -X< -I$ -F$ -b: -H: -K: -L: -N: -V: --directory> --file< "
+    f"--listed-incremental< --index-file> {_TAR}",
+    # --- git
+    "git apply": "NONE: --directory*",
+    "git am": "NONE: --directory*",
+    "git archive": "NONE: -o> --output> --exec$ --remote: --format: --prefix:",
+    "git bundle create": "FIRST:",
+    "git bugreport": "NONE: -o> --output-directory>",
+    "git checkout": "ALL: -b: -B: --orphan: --pathspec-from-file<",
+    "git checkout-index": "ALL: --prefix>",
+    "git clean": "ALL: -e: --exclude:",
+    "git clone": "SECOND: --separate-git-dir> -b: -c: -j: -o: -u$ --branch: --config: --depth: --origin: --template< "
+    "--reference< --upload-pack$",
+    "git config": "NONE: -f> --file>",
+    "git diagnose": "NONE: -o> --output-directory>",
+    "git diff": "NONE: --output>",
+    "git difftool": "NONE: -x$ --extcmd$",
+    "git fast-export": "NONE: --export-marks>",
+    "git fast-import": "NONE: --export-marks> --export-pack-edges>",
+    "git fetch": "NONE: --upload-pack$",
+    "git filter-branch": "NONE: -d> --setup$ --env-filter$ --tree-filter$ --index-filter$ --parent-filter$ "
+    "--msg-filter$ --commit-filter$ --tag-name-filter$",
+    "git format-patch": "NONE: -o> --output-directory> --output>",
+    "git grep": "NONE: -O$ --open-files-in-pager$",
+    "git init": "FIRST: --separate-git-dir> -b: --template<",
+    "git log": "NONE: --output>",
+    "git mailinfo": "ALL:",
+    "git mailsplit": "NONE: -o>",
+    "git merge-file": "FIRST:",
+    "git mv": "ALL:",
+    "git pull": "NONE: --upload-pack$",
+    "git push": "NONE: --exec$ --receive-pack$",
+    "git read-tree": "NONE: --prefix> --index-output>",
+    "git rebase": "NONE: -x$ --exec$",
+    "git restore": "ALL: -s: --source: --pathspec-from-file<",
+    "git rm": "ALL: --cached?",
+    "git show": "NONE: --output>",
+    "git submodule add": "SECOND: -b: --name: --reference<",
+    "git worktree add": "FIRST: -b: -B: --reason:",
+    "git worktree move": "ALL:",
+    "git worktree remove": "ALL:",
 }
-"""What each command changes. Commands that need more than a line are read in `shell_effects`."""
+"""What each command changes. How those that need more than a line are called is told in `called_effects`."""
 
+PLAIN_FLAGS = names(
+    "--all --append --archive --backup --bzip2 --compress --compressed --create --debug --decode --delete "
+    "--dereference --directory --dry-run --exact --extract --fail --fail-with-body --force --get --globoff --gzip "
+    "--head --human-readable --insecure --interactive --itemize-changes --keep --keep-old-files --links --list "
+    "--location --lzma --make-directories --no-clobber --no-dereference --no-directories --no-host-directories "
+    "--no-parent --no-preserve-root --no-recursion --no-target-directory --null --one-file-system --ours --overlay "
+    "--overwrite --parents --partial --patch --perms --preserve --preserve-permissions --progress --quiet "
+    "--recursive --reflink --relative --remote-name --remote-name-all --remove-source-files --show-error --silent "
+    "--sparse --staged --stats --stdout --symbolic --theirs --times --timestamping --totals --update --verbose "
+    "--worktree --xz --zstd"
+)
+"""Options without a value, of whatever writer knows them."""
 EDITS_IN_PLACE = names("sed perl ruby")
 """Their option `-i` may carry a suffix."""
 
@@ -128,6 +205,11 @@ class Writer:
     """Nothing is changed with one of these."""
     whole: frozenset[str] = frozenset()
     """With one of these the change reaches everything below a directory."""
+
+    @property
+    def options(self) -> frozenset[str]:
+        """Every option that the entry knows."""
+        return self.needed | self.preventing | self.whole | self.values.keys()
 
 
 @cache
@@ -148,5 +230,5 @@ def writer(name: str) -> Writer | None:
     return Writer(_ROLES[role], values, frozenset(marked["!"]), frozenset(marked["?"]), frozenset(marked["&"]))
 
 
-_VALUES: dict[str, OptionValue] = {":": "text", "<": "read", ">": "write", "*": "into", "@": "directory"}
+_VALUES: dict[str, OptionValue] = {":": "text", "<": "read", ">": "write", "*": "into", "@": "directory", "$": "code"}
 _ROLES: dict[str, Role] = {role: role for role in get_args(Role)}

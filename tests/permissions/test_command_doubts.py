@@ -1,0 +1,119 @@
+"""What a command may do that its own words do not tell: change what is protected, run what a rule forbids."""
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import Desk
+
+FOLDER = Path(__file__).parent
+
+
+def commands(name: str) -> list[str]:
+    return (FOLDER / name).read_text("utf-8").rstrip("\n").split("\n%%\n")[1:]
+
+
+@pytest.mark.parametrize("rules", [(), ("allow bash", "allow edit"), ("allow bash(*)",)])
+def test_whatever_may_write_a_protected_place_needs_a_person(desk: Desk, rules: tuple[str, ...]) -> None:
+    decided = {command: desk.bash(command, *rules, mode="allow") for command in commands("protected_writes.txt")}
+
+    assert [command for command, decision in decided.items() if decision.decision == "allow"] == []
+
+
+def test_what_only_names_a_protected_place_needs_nobody(desk: Desk) -> None:
+    decided = {command: desk.bash(command, mode="allow") for command in commands("unprotected_writes.txt")}
+
+    assert [(command, found.reason) for command, found in decided.items() if found.decision != "allow"] == []
+
+
+def test_a_rule_holds_behind_everything_that_may_run_what_it_denies(desk: Desk) -> None:
+    for rules in (("deny bash(rm:*)",), ("allow bash(*)", "allow bash"), ("ask bash(rm *)",)):
+        denied = (*rules, "deny bash(rm:*)")[-2:] if rules[0].startswith("allow") else rules
+        policy = desk.policy(*reversed(denied), mode="allow")
+        decided = {
+            command: policy.check(desk.tools["bash"], {"command": command}).decision
+            for command in commands("forbidden_behind.txt")
+        }
+
+        assert [command for command, decision in decided.items() if decision == "allow"] == [], denied
+
+
+def test_a_rule_leaves_alone_what_only_says_what_it_denies(desk: Desk) -> None:
+    decided = {
+        command: desk.bash(command, "deny bash(rm:*)", mode="allow")
+        for command in commands("forbidden_in_name_only.txt")
+    }
+
+    assert [(command, found.reason) for command, found in decided.items() if found.decision != "allow"] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "rules", "expected"),
+    [
+        # a rule of several words is meant by all of them
+        ("frobnicate git push", "deny bash(git push:*)", "ask"),
+        ("frobnicate git -C x push", "deny bash(git push:*)", "ask"),
+        ("frobnicate git pull", "deny bash(git push:*)", "allow"),
+        ("git -c alias.p=push p", "deny bash(git push:*)", "ask"),
+        ("git checkout push", "deny bash(git push:*)", "allow"),
+        ("npm --prefix x publish", "ask bash(npm publish:*)", "ask"),
+        ("kubectl -n x delete pod y", "deny bash(kubectl delete:*)", "ask"),
+        ("kubectl -n x get pod y", "deny bash(kubectl delete:*)", "allow"),
+        # a pattern without a boundary, with a star, exactly
+        ("frobnicate rmdir", "deny bash(rm*)", "ask"),
+        ("frobnicate rmdir", "deny bash(rm:*)", "allow"),
+        ("frobnicate rm -rf x", "deny bash(rm * x)", "ask"),
+        ("frobnicate rm -rf y", "deny bash(rm * x)", "allow"),
+        ("frobnicate rm x", "deny bash(rm x)", "ask"),
+        ("frobnicate rm y", "deny bash(rm x)", "allow"),
+        # who spells a command out means it
+        ("frobnicate rm x", "allow bash(frobnicate rm x);deny bash(rm:*)", "allow"),
+        ("frobnicate rm x", "allow bash(frobnicate:*);deny bash(rm:*)", "ask"),
+        ("frobnicate .git/x", "allow bash(frobnicate .git/x)", "allow"),
+        ("frobnicate .git/x", "allow bash(frobnicate:*)", "ask"),
+        # rules for other tools, and those for everything, name no command
+        ("frobnicate rm x", "deny edit(rm)", "allow"),
+        ("frobnicate rm x", "allow bash(frobnicate:*);ask bash", "allow"),
+    ],
+)
+def test_what_a_rule_means_behind_an_unknown_program(desk: Desk, command: str, rules: str, expected: str) -> None:
+    decision = desk.bash(command, *rules.split(";"), mode="allow")
+
+    assert decision.decision == expected, decision.reason
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "npm test",
+        "pytest -q",
+        "make -j4 all",
+        "cargo build",
+        "git commit -m 'rm .git/x'",
+        "mkdir -p build && cd build && cmake ..",
+    ],
+)
+def test_everyday_commands_run_under_rules_of_a_day(desk: Desk, command: str) -> None:
+    allowed = ("npm", "pytest", "make", "cargo", "git commit", "mkdir", "cmake", "cd")
+    rules = [*(f"allow bash({name}:*)" for name in allowed), "deny bash(rm:*)", "ask bash(curl:*)", "deny edit(.env)"]
+
+    assert desk.bash(command, *rules).decision == "allow"
+
+
+def test_a_private_place_that_a_variable_leads_to_is_asked_about(desk: Desk, tmp_path: Path) -> None:
+    private = tmp_path / "our-settings"
+    policy = desk.policy("allow bash", mode="allow", private=[private])
+
+    for command in (
+        f"x={private}/a; touch $y", "touch $XDG_CONFIG_HOME/our-settings/a", "x=$HOME/our-settings; touch $x/a",
+        f"frobnicate 'write {private}/a'", f"echo {private}/a | xargs touch",
+    ):  # fmt: skip
+        assert policy.check(desk.tools["bash"], {"command": command}).decision == "ask", command
+
+
+def test_many_words_hide_nothing(desk: Desk) -> None:
+    many = " ".join(f"a{number}" for number in range(1_000))
+
+    assert desk.bash(f"frobnicate {many} .git/config", mode="allow").decision == "ask"
+    assert desk.bash(f"frobnicate {many} rm x", "deny bash(rm:*)", mode="allow").decision == "ask"
+    assert desk.bash(f"frobnicate {many} {many} {many}", "deny bash(rm:*)", mode="allow").decision == "ask"

@@ -1,0 +1,102 @@
+"""What a command may do that its own words do not tell: run what a rule forbids, change what is protected.
+
+Both are only suspected, so a person is asked: where a rule forbids a command that another one's words or input name,
+and where a script names a protected place and something in it gets words that only the running shell knows.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from .named_commands import forbidden, named_command, takes_programs
+from .path_judge import PathJudge
+from .protected_places import protected_name
+from .read_only_options import is_known
+from .shell_effects import pieces_of
+from .shell_expansion import Expander
+from .shell_flow import Step
+from .shell_hearsay import hearsay
+from .shell_syntax import UNKNOWN, SimpleCommand, Statement
+from .shell_wrappers import Wrapping
+
+Given = tuple[Sequence[str], str | None]
+"""A command's words as the shell would pass them on, and where; no words: it is not certain which."""
+
+
+class Doubts:
+    """Doubts about the commands of one script with everything that it runs."""
+
+    def __init__(self, paths: PathJudge, tool: str, expander: Expander) -> None:
+        self._book = paths.book
+        self._expander = expander
+        self._forbidden = forbidden(rule for rule in paths.rules.rules if rule.speaks_about(tool))
+        self._heard: list[str] = []
+        self._looked_at = 0
+        self._why: str | None = None
+
+    def hear(self, script: Statement) -> None:
+        """Takes note of what a script says that may come to be words of a command."""
+        self._heard.extend(hearsay(script))
+
+    def about(
+        self, command: SimpleCommand, given: Sequence[Given], wrapping: Wrapping | None, step: Step
+    ) -> Iterator[str]:
+        """Reasons to ask about a command that is not known to only read.
+
+        Args:
+            command: with a name.
+            given: its words in each place where it may run.
+            wrapping: what it runs besides itself.
+            step: the circumstances.
+        """
+        if named := self._named(command, given, wrapping, step):
+            yield named
+        if self._is_open(command, given, wrapping, step) and (why := self._protected_hearsay()):
+            yield f"what it changes is not certain, and the script names a place that is protected: {why}"
+
+    def _named(
+        self, command: SimpleCommand, given: Sequence[Given], wrapping: Wrapping | None, step: Step
+    ) -> str | None:
+        """What rules forbid and a command may run, because its words, its input or what it sets name it."""
+        if not self._forbidden:
+            return None
+        texts = [assignment.value.value for assignment in command.assignments]
+        known = {tuple(words) for words, _ in given if words} or {(command.name,)}
+        if _is_seen(wrapping) and command.name != "git":
+            known = {tuple(word.value for word in wrapping.own) if wrapping and wrapping.own else (command.name,)}
+        elif takes_programs([word.value for word in command.words]):
+            texts += [command.heredoc or "", *(self._heard if step.is_fed else ())]
+        for words in known:
+            if found := named_command(words, texts, self._forbidden):
+                return f"it may run {found[0]}, about which there is the rule {found[1].shown}"
+        return None
+
+    def _is_open(self, command: SimpleCommand, given: Sequence[Given], wrapping: Wrapping | None, step: Step) -> bool:
+        """Whether only the running shell knows some of what a command is given, or its input may say what it does."""
+        if any(UNKNOWN in word for words, _ in given for word in words or (UNKNOWN,)):
+            return True
+        targets = (
+            target
+            for _, directory in given
+            for redirect in command.redirects
+            for target in self._expander.expand(redirect.target, directory, step.bindings)
+        )
+        if (wrapping and wrapping.hidden) or any(UNKNOWN in target for target in targets):
+            return True
+        return step.is_fed and not _is_seen(wrapping) and takes_programs([word.value for word in command.words])
+
+    def _protected_hearsay(self) -> str | None:
+        """What protected place the scripts name that were read so far; None if none."""
+        while self._why is None and self._looked_at < len(self._heard):
+            text = self._heard[self._looked_at]
+            self._looked_at += 1
+            self._why = next((why for piece in pieces_of(text) if (why := self._why_untouchable(piece))), None)
+        return self._why
+
+    def _why_untouchable(self, piece: str) -> str | None:
+        if why := protected_name(piece) or self._book.may_be_private(piece.split("/")):
+            return why
+        return self._book.look(piece).private if piece.startswith(("/", "~")) and is_known(piece) else None
+
+
+def _is_seen(wrapping: Wrapping | None) -> bool:
+    """Whether all that a command runs is judged by itself."""
+    return wrapping is not None and bool(wrapping.inners or wrapping.scripts) and not wrapping.hidden

@@ -1,0 +1,99 @@
+"""What a script says in one place and may use in another: values of variables, words of loops, output of commands.
+
+A command whose words or input only the running shell knows may get any of these; none of them is needed for anything
+that is known by itself.
+"""
+
+import re
+from collections.abc import Iterator
+
+from .shell_syntax import (
+    Apart,
+    Branches,
+    Conditional,
+    Definition,
+    ForEach,
+    Oddity,
+    Pipeline,
+    Redirect,
+    Sequence,
+    SimpleCommand,
+    Statement,
+    Word,
+    names,
+)
+from .writer_table import writer
+
+_PASSES_CONTENT = names(
+    "cat head tail tac nl base64 od xxd hexdump hd strings zcat gzip gunzip xzcat bzcat less bat jq wc"
+)
+"""What they put out is what is in files, not what their words say."""
+_SAYS_NOTHING = names("test [ [[ cd pushd true false :")
+_FIND_RUNS = names("-exec -execdir -ok -okdir")
+_TAKES_OUT = re.compile(r"-[A-Za-z]*v|--invert-match\Z")
+_TAKES_OUT_NEXT = names("-not !")
+_QUOTING = re.compile(r"['\"\\]")
+
+
+def hearsay(statement: Statement, *, is_heard: bool = False) -> Iterator[str]:
+    """The texts of a script that may become words, or input, of a command in it.
+
+    Args:
+        statement: the script, or a part of it.
+        is_heard: its output goes to a command.
+    """
+    match statement:
+        case SimpleCommand():
+            yield from _of_command(statement, is_heard=is_heard)
+        case Sequence() | Branches():
+            for part in statement.parts:
+                yield from hearsay(part, is_heard=is_heard)
+        case Pipeline():
+            for number, part in enumerate(statement.parts):
+                yield from hearsay(part, is_heard=is_heard or number < len(statement.parts) - 1)
+        case Conditional():
+            for part in (statement.first, *(part for _, part in statement.rest)):
+                yield from hearsay(part, is_heard=is_heard)
+        case Apart() | Definition():
+            yield from hearsay(statement.body, is_heard=is_heard)
+        case ForEach():
+            yield from (word.value for word in statement.words or ())
+            for part in (*statement.nested, statement.body):
+                yield from hearsay(part, is_heard=is_heard or part in statement.nested)
+        case Oddity():
+            yield _QUOTING.sub("", statement.text)
+
+
+def _of_command(command: SimpleCommand, *, is_heard: bool) -> Iterator[str]:
+    for assignment in command.assignments:
+        yield assignment.value.value
+        yield _QUOTING.sub("", assignment.text)
+    for nested in command.nested:
+        yield from hearsay(nested, is_heard=True)
+    # A default that a variable has stands in the word as it is written, and nowhere else.
+    yield from (_QUOTING.sub("", word.text) for word in command.words if "${" in word.text)
+    name = command.name.rsplit("/", 1)[-1]
+    is_heard = is_heard or any(_keeps(redirect) for redirect in command.redirects)
+    is_heard = is_heard or any(word.value in _FIND_RUNS for word in command.words)
+    if command.heredoc is not None and (is_heard or (name not in _PASSES_CONTENT and writer(name) is None)):
+        yield command.heredoc
+    if is_heard and name not in _SAYS_NOTHING and name not in _PASSES_CONTENT:
+        yield from _spoken(name, command.words[1:])
+
+
+def _keeps(redirect: Redirect) -> bool:
+    """Whether it puts a command's output where another one may read what to do."""
+    return redirect.operator.startswith((">", "&>")) and not redirect.target.value.endswith("ignore")
+
+
+def _spoken(name: str, words: tuple[Word, ...]) -> Iterator[str]:
+    """A command's words without those that it is told to leave out."""
+    if name in ("grep", "egrep", "fgrep", "rg") and any(_TAKES_OUT.match(word.value) for word in words):
+        return
+    values = [word.value for word in words]
+    for at, value in enumerate(values):
+        is_negated = at > 1 and values[at - 2] in _TAKES_OUT_NEXT
+        is_pruned = values[at + 1 : at + 2] == ["-prune"]
+        is_left_out = value.startswith(("--exclude", "--ignore")) or value[:1] == "!"
+        if not (is_negated or is_pruned or is_left_out or (at and values[at - 1].startswith("--exclude"))):
+            yield value
