@@ -11,8 +11,8 @@ from tests.ui.stage import Stage, StageTool, stage
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.providers.scripted_provider import Wait, call, fail, reply
 from tui_agent.ui.screens.approval import ApprovalScreen
-from tui_agent.ui.screens.help_page import HelpPage
 from tui_agent.ui.screens.questions import QuestionsScreen
+from tui_agent.ui.screens.text_page import TextPage
 
 
 def kinds(on: Stage) -> dict[str, int]:
@@ -480,7 +480,7 @@ async def test_commands_by_name_do_what_they_say() -> None:
         await on.say("/mode plan")
         await on.until(lambda: on.policy.mode is PermissionMode.PLAN)
         await on.say("/help")
-        await on.until(lambda: isinstance(on.app.screen, HelpPage))
+        await on.until(lambda: isinstance(on.app.screen, TextPage))
         await on.pilot.press("pagedown", "down", "up", "pageup", "end", "home", "escape")
         await on.until(lambda: on.app.screen is on.chat)
         await on.until(lambda: len(on.chat.theme_names) == 4)
@@ -694,3 +694,87 @@ async def test_the_mark_alone_explains_itself() -> None:
 
         assert kinds(on) == {}
         assert not on.loop.running
+
+
+# --- what fills the window, what a run came to ------------------------------------------------------------------------
+
+
+def page_of(on: Stage) -> str:
+    """The text of the page that is open."""
+    page = on.app.screen
+    assert isinstance(page, TextPage)
+    return page.text_at(80).plain
+
+
+async def test_context_shows_what_fills_the_window() -> None:
+    async with stage([reply(call("look", what="a")), "Fine."], [StageTool("look")]) as on:
+        await on.say("look at a")
+        await on.settled()
+        await on.say("/context")
+        await on.until(lambda: isinstance(on.app.screen, TextPage))
+
+        text = page_of(on)
+        for words in ("estimated tokens", "Tools", "  look ", "What was said", "  you ", "  #1 look "):
+            assert words in text
+
+
+async def test_report_shows_what_the_last_run_came_to() -> None:
+    async with stage([reply(call("look", what="a")), "Fine."], [StageTool("look")]) as on:
+        await on.say("/report")
+        await on.pilot.pause()
+        assert on.app.screen is on.chat
+
+        await on.say("look at a")
+        await on.settled()
+        await on.say("/report")
+        await on.until(lambda: isinstance(on.app.screen, TextPage))
+
+        text = page_of(on)
+        for words in ("asked: look at a", "said: Fine.", "2 steps, 1 call", "look ok in"):
+            assert words in text
+
+
+ANSWERS = [f"{name} {'word ' * 800}" for name in ("one", "two", "three", "four", "five", "six", "seven", "eight")]
+
+
+async def talked(on: Stage) -> None:
+    """Has a conversation that is long enough to be shortened."""
+    for number in range(len(ANSWERS)):
+        await on.say(f"go on {number}")
+        await on.until(lambda number=number: len(on.loop.reports) == number + 1 and not on.chat.bridge.running)
+
+
+async def test_compact_shortens_the_conversation_and_keeps_what_is_named() -> None:
+    async with stage([*ANSWERS, "It was about words."]) as on:
+        await talked(on)
+        await on.say("/compact the numbers")
+        parts = on.chat.conversation.transcript.parts
+        await on.until(lambda: any("Conversation shortened" in part.text for part in parts))
+
+        assert "the numbers" in str(on.provider.requests[-1].messages)
+
+
+async def test_shortening_can_be_cancelled_and_a_message_that_came_meanwhile_is_sent() -> None:
+    async with stage([*ANSWERS, reply(Wait(asyncio.Event()), "never"), "Hello."]) as on:
+        await talked(on)
+        before = on.loop.history.messages()
+        await on.say("/compact")
+        await on.until(lambda: on.chat.view.status == "compacting")
+        await on.say("still there?")
+        await on.pilot.press("escape", "escape")
+        await on.until(lambda: len(on.loop.reports) == len(ANSWERS) + 1)
+
+        assert list(on.loop.history.messages())[: len(before)] == list(before)
+        assert on.told()[-1] == "still there?"
+
+
+async def test_a_session_gets_a_name() -> None:
+    async with stage([]) as on:
+        await on.say("/rename")
+        await on.until(lambda: on.draft == "/rename")
+        await on.pilot.press("space", "m", "y", "space", "w", "enter")
+        await on.until(
+            lambda: any(
+                "This session is called my w now" in part.text for part in on.chat.conversation.transcript.parts
+            )
+        )

@@ -4,8 +4,16 @@ from dataclasses import replace
 
 from tests.ui.story import START, Story, working
 from tui_agent.protocol.envelope import Origin
-from tui_agent.protocol.events import PermissionModeChanged, SessionLoaded, StepRetry, StepStarted
+from tui_agent.protocol.events import (
+    PermissionModeChanged,
+    RunEnded,
+    RunStarted,
+    SessionLoaded,
+    StepRetry,
+    StepStarted,
+)
 from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.ui.status_view import StatusView
 
 
@@ -79,3 +87,15 @@ def test_events_that_say_nothing_of_it_change_nothing() -> None:
     envelope = replace(story.envelopes[-1], origin=Origin())
 
     assert not view.apply(envelope)
+
+
+def test_the_report_of_the_last_run_that_ended_is_kept() -> None:
+    report = AgentRunReport(
+        id="r", model="m", started_at=0, completed_at=1, total_ms=1.0, reason="done", user_message="a", final_text="b"
+    )
+    story = working().end(reason="done")
+    story.tell(RunEnded(reason="done", report=report))
+    story.tell(RunStarted(input="!ls", trigger="command", model="m", mode=PermissionMode.ASK))
+    story.tell(RunEnded(reason="done"))
+
+    assert fold(story).report == report

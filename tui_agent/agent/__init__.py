@@ -1,5 +1,7 @@
 """Decides what next: the loop that asks the model, has its calls run, and listens to the person meanwhile."""
 
+from tui_agent.context.breakdown import ContextBreakdown
+
 from .agent_stream import (
     AgentStream,
     AgentStreamEvent,
@@ -34,6 +36,7 @@ __all__ = [
     "Budget",
     "ChainResult",
     "CheckpointStore",
+    "ContextBreakdown",
     "Done",
     "Guardrail",
     "GuardrailContext",

@@ -102,6 +102,7 @@ def status_of(state: StatusState) -> StatusChanged:
 def _name(state: StatusState) -> tuple[Status, str]:
     several = len(state.approvals) > 1
     ladder: tuple[tuple[object, Status, str], ...] = (
+        (state.compacting and not state.running, "compacting", ""),
         (not state.running, "idle", ""),
         (state.stopping, "stopping", AFTER_STEP if state.finishes_step else ""),
         (state.approvals, "waiting_approval", f"{len(state.approvals)} to decide" if several else ""),

@@ -12,10 +12,11 @@ from typing import Protocol
 
 from textual.message import Message
 
+from tui_agent.agent import ContextBreakdown
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, TuiAgentError
-from tui_agent.protocol.events import Failed, Warned
+from tui_agent.protocol.events import Failed, SessionRenamed, Warned
 from tui_agent.protocol.messages import JsonObject, UserKind, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.provider import ModelProvider
@@ -83,6 +84,14 @@ class Agent(Protocol):
         """Calls a tool for the person."""
         ...
 
+    async def compact(self, focus: str) -> bool:
+        """Makes the conversation shorter now."""
+        ...
+
+    def context_breakdown(self) -> ContextBreakdown:
+        """What fills the model's window."""
+        ...
+
     def steer(self, text: str, /) -> UserMessage:
         """Queues a message for the next boundary."""
         ...
@@ -121,13 +130,14 @@ class AgentBridge:
         self._work: deque[Callable[[], Awaitable[object]]] = deque()
         self._arrived = asyncio.Event()
         self._send_when_over = False
+        self._shortening: asyncio.Task[object] | None = None
 
     # --- what is going on ---------------------------------------------------------------------------------------------
 
     @property
     def running(self) -> bool:
-        """Whether a run goes on or is about to start."""
-        return self._agent.running or bool(self._work)
+        """Whether something goes on or is about to: a run, a command, the shortening of the conversation."""
+        return self._agent.running or self._shortening is not None or bool(self._work)
 
     @property
     def waiting(self) -> tuple[UserMessage, ...]:
@@ -180,6 +190,25 @@ class AgentBridge:
         message = self._agent.drop_message(message_id)
         return message.text if message is not None else None
 
+    def compact(self, focus: str) -> bool:
+        """Makes the conversation shorter, by the model's own words; False, and nothing is done, while the agent works.
+
+        Args:
+            focus: what the summary should not lose.
+        """
+        if self.running:
+            return False
+        self._enqueue(partial(self._compact, focus))
+        return True
+
+    def context_breakdown(self) -> ContextBreakdown:
+        """What fills the model's window, part by part."""
+        return self._agent.context_breakdown()
+
+    def rename(self, title: str) -> None:
+        """Gives the session a name, on one line."""
+        self._bus.publish(SessionRenamed(id=self._bus.origin.session_id, title=" ".join(title.split())))
+
     def send_now(self) -> None:
         """Delivers what waits without waiting for what runs: that is cancelled first, its partial output kept."""
         if self._agent.running:
@@ -197,7 +226,10 @@ class AgentBridge:
     def cancel(self) -> None:
         """Ends the run now; the conversation stays whole, and what waits keeps waiting."""
         self._send_when_over = False
-        self._agent.abort("cancelled by a person")
+        if self._agent.running:
+            self._agent.abort("cancelled by a person")
+        elif self._shortening is not None:
+            self._shortening.cancel()
 
     # --- permissions --------------------------------------------------------------------------------------------------
 
@@ -289,6 +321,13 @@ class AgentBridge:
         """A command; what was said while it ran is sent behind it, unless it was cancelled."""
         self._send_when_over = True
         await self._agent.run_command("bash", {"command": command}, said, shared=shared)
+
+    async def _compact(self, focus: str) -> None:
+        self._shortening = asyncio.current_task()
+        try:
+            await self._agent.compact(focus)
+        finally:
+            self._shortening = None
 
     def _run_waiting(self) -> None:
         """Starts a run with what waits: the agent takes it up by itself where it is given nothing else."""

@@ -157,6 +157,29 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command("chat.theme", (), "theme", "Choose the colours", "chat", slash="theme", argument="[NAME]"),
     Command("chat.cost", (), "cost", "Tokens and cost of this session", "chat", palette=True, slash="cost"),
+    Command(
+        "chat.compact",
+        (),
+        "compact",
+        "Shorten the conversation now; the summary keeps what you name",
+        "chat",
+        palette=True,
+        slash="compact",
+        argument="[WHAT TO KEEP]",
+    ),
+    Command(
+        "chat.context",
+        (),
+        "context",
+        "What fills the model's window, by part and by call",
+        "chat",
+        palette=True,
+        slash="context",
+    ),
+    Command(
+        "chat.report", (), "report", "The last run: steps, calls, times, tokens", "chat", palette=True, slash="report"
+    ),
+    Command("chat.rename", (), "rename", "Give this session a name", "chat", slash="rename", argument="NAME"),
     # composer
     Command("composer.submit", ("enter",), "send", "Send; while the agent works: steer it", "composer"),
     Command(

@@ -24,7 +24,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import Usage, Word
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.protocol.reports import RunReason
+from tui_agent.protocol.reports import AgentRunReport, RunReason
 
 HEARS: frozenset[type[Word]] = frozenset(
     (
@@ -72,6 +72,8 @@ class StatusView:
     retry_text: str = ""
     ended: RunReason | None = None
     """How the last run ended; None while one goes on."""
+    report: AgentRunReport | None = None
+    """What the last run that ended came to."""
 
     @property
     def busy(self) -> bool:
@@ -114,8 +116,8 @@ class StatusView:
             case RunStarted(model=model, mode=mode):
                 self.model, self.mode, self.ended, self.step = model, mode, None, None
                 self._become("thinking", "", envelope)
-            case RunEnded(reason=reason):
-                self.ended = reason
+            case RunEnded(reason=reason, report=report):
+                self.ended, self.report = reason, report or self.report
                 self._come_to_rest(envelope)
             case SessionLoaded():
                 self._come_to_rest(envelope)

@@ -18,6 +18,7 @@ from tui_agent.protocol.events import (
     QuestionAnswered,
     QuestionAsked,
     RunEnded,
+    SessionRenamed,
     SessionRepaired,
     SessionSaveFailed,
     StepRetry,
@@ -136,6 +137,8 @@ def _session_note(event: AgentEvent) -> Note | None:
             return "warning", f"The conversation could not be shortened{f': {error}' if error else ''}"
         case CompactionUndone(restored=restored):
             return "notice", f"Shortening taken back: {count_text(restored, 'message')} as before"
+        case SessionRenamed(title=title):
+            return "notice", f"This session is called {title} now"
         case PlanResolved(accepted=accepted, note=note):
             return "notice", f"Plan {'accepted' if accepted else 'not accepted'}{f': {note}' if note else ''}"
         case QuestionAsked(text=text, options=options):

@@ -1,12 +1,15 @@
 """What can be asked for by name: `/` commands and the entries of the palette."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
+
+from textual.content import Content
 
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.amounts import count_text, money_text, tokens_text
 from tui_agent.ui.bridge import AgentBridge
 from tui_agent.ui.commands import Command
+from tui_agent.ui.info_pages import context_text, run_text
 from tui_agent.ui.slash_input import UnknownSlash
 from tui_agent.ui.status_view import StatusView
 
@@ -31,6 +34,14 @@ class CommandHost(Protocol):
         """Shows a short text for a moment."""
         ...
 
+    def show_page(self, title: str, text_at: Callable[[int], Content]) -> None:
+        """Opens a page to read."""
+        ...
+
+    def number_of(self, call_id: str) -> int | None:
+        """A call's number in the panel."""
+        ...
+
 
 class ChatCommands:
     """Runs commands by name."""
@@ -47,6 +58,14 @@ class ChatCommands:
                 return self._mode(argument)
             case "chat.theme":
                 return self._theme(argument)
+            case "chat.compact":
+                return self._compact(argument)
+            case "chat.rename":
+                return self._rename(argument)
+            case "chat.context":
+                self._host.show_page("Context", self._context_page())
+            case "chat.report":
+                self._report()
             case "chat.cost":
                 self._host.say(self._cost())
             case "chat.stop":
@@ -81,6 +100,30 @@ class ChatCommands:
         asked = f"There is no theme {name}. " if name else ""
         self._host.say(f"{asked}Themes: {', '.join(self._host.theme_names)}.", wrong=bool(name))
         return not name
+
+    def _compact(self, focus: str) -> bool:
+        begun = self._bridge.compact(focus)
+        if not begun:
+            self._host.say("The agent works; the conversation can be shortened when it is done.", wrong=True)
+        return begun
+
+    def _rename(self, title: str) -> bool:
+        if title:
+            self._bridge.rename(title)
+        else:
+            self._host.say("What shall it be called? /rename NAME", wrong=True)
+        return bool(title)
+
+    def _context_page(self) -> Callable[[int], Content]:
+        breakdown, window = self._bridge.context_breakdown(), self._view.window
+        return lambda width: context_text(breakdown, window, self._host.number_of, width)
+
+    def _report(self) -> None:
+        report = self._view.report
+        if report is None:
+            self._host.say("No run has ended yet.")
+        else:
+            self._host.show_page("Report", lambda _: run_text(report))
 
     def _stop(self) -> None:
         if self._bridge.running:

@@ -1,9 +1,10 @@
 """What a person does in the chat: sends words, takes them back, gives commands. What comes of it are events."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from textual import on
+from textual.content import Content
 from textual.message import Message
 from textual.widgets import TextArea
 
@@ -15,7 +16,8 @@ from tui_agent.ui.widgets.queue_strip import QueueStrip
 
 from .chat_brakes import ChatBrakes, ChatOptions
 from .chat_commands import ChatCommands
-from .help_page import HelpPage
+from .help_page import help_text
+from .text_page import TextPage
 
 
 class ChatKeys(ChatBrakes):
@@ -104,10 +106,19 @@ class ChatKeys(ChatBrakes):
         """Shows a short text for a moment."""
         self.notify(text, severity="warning" if wrong else "information", markup=False)
 
+    def show_page(self, title: str, text_at: Callable[[int], Content]) -> None:
+        """Opens a page to read."""
+        self.app.push_screen(TextPage(title, text_at))
+
+    def number_of(self, call_id: str) -> int | None:
+        """A call's number in the panel; None where it has no row."""
+        found = self.panel.ledger.find(call_id)
+        return found.number if found is not None else None
+
     def action_cycle_mode(self) -> None:
         """Steps to the next permission mode."""
         self.bridge.cycle_mode()
 
     def action_help(self) -> None:
         """Opens the help page."""
-        self.app.push_screen(HelpPage())
+        self.show_page("Help", help_text)

@@ -1,17 +1,10 @@
 """Every key and every command on one page, made from the one table."""
 
 from textwrap import wrap
-from typing import ClassVar
 
-from textual.app import ComposeResult
-from textual.binding import BindingType
-from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.geometry import Size
-from textual.screen import ModalScreen
-from textual.widget import Widget
 
-from tui_agent.ui.commands import COMMANDS, Command, Where, bindings_for, key_words, slash_commands
+from tui_agent.ui.commands import COMMANDS, Command, Where, key_words, slash_commands
 
 _TITLES: dict[Where, str] = {
     "composer": "While typing",
@@ -26,93 +19,9 @@ _TITLES: dict[Where, str] = {
     "detail": "On a page about a call",
     "everywhere": "Everywhere",
 }
-_OWN_KEYS = ("close", "line_up", "line_down", "page_up", "page_down", "scroll_top", "scroll_end")
-
 
 _COLUMN = 24
 """Cells before the help texts."""
-
-
-class HelpBody(Widget):
-    """The text of the page, as high as it has to be."""
-
-    DEFAULT_CSS = """
-    HelpBody {
-        height: auto;
-    }
-    """
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Lines at a width."""
-        return help_text(width).plain.count("\n") + 1
-
-    def render(self) -> Content:
-        """The lines."""
-        return help_text(self.size.width)
-
-
-class HelpPage(ModalScreen[None]):
-    """A page to read; esc closes it."""
-
-    DEFAULT_CSS = """
-    HelpPage {
-        align: center middle;
-        & > VerticalScroll {
-            width: 86;
-            max-width: 100%;
-            height: 90%;
-            background: $surface;
-            border: round $border;
-            border-title-color: $text;
-            border-subtitle-color: $text-muted;
-            padding: 0 2;
-            scrollbar-size-vertical: 1;
-        }
-    }
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings_for("detail", [command for command in COMMANDS if command.action_name in _OWN_KEYS])
-    ]
-
-    def compose(self) -> ComposeResult:
-        """The page."""
-        with VerticalScroll(can_focus=False) as page:
-            page.border_title = "Help"
-            page.border_subtitle = "esc closes"
-            yield HelpBody()
-
-    @property
-    def _page(self) -> VerticalScroll:
-        return self.query_one(VerticalScroll)
-
-    def action_close(self) -> None:
-        """Back."""
-        self.dismiss(None)
-
-    def action_line_up(self) -> None:
-        """One line up."""
-        self._page.scroll_up(animate=False)
-
-    def action_line_down(self) -> None:
-        """One line down."""
-        self._page.scroll_down(animate=False)
-
-    def action_page_up(self) -> None:
-        """One page up."""
-        self._page.scroll_page_up(animate=False)
-
-    def action_page_down(self) -> None:
-        """One page down."""
-        self._page.scroll_page_down(animate=False)
-
-    def action_scroll_top(self) -> None:
-        """To the top."""
-        self._page.scroll_home(animate=False)
-
-    def action_scroll_end(self) -> None:
-        """To the end."""
-        self._page.scroll_end(animate=False)
 
 
 def help_text(width: int) -> Content:
