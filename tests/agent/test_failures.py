@@ -104,6 +104,7 @@ async def test_a_read_that_began_before_the_answer_broke_off_runs_and_is_answere
     assert look.runs == [{"n": 1}]
     assert len(change.runs) == 1
     assert b.of(ToolStarted)[1].adopted_from == "call_1"
+    assert [event.attempt for event in b.of(ToolStarted)] == [1, 2, 2]
     assert [(result.call_id, result.text) for result in b.results] == [("call_3", "look 1"), ("call_4", "change")]
     assert look.cancelled == 0
 

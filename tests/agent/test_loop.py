@@ -17,6 +17,7 @@ from tui_agent.protocol.events import (
     RequestBuilt,
     RunStarted,
     StepEnded,
+    ToolEnded,
     TurnEnded,
     TurnStarted,
     UsageUpdated,
@@ -25,7 +26,7 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import AssistantMessage, TextBlock, ToolResultMessage, Usage, UserMessage, user_message
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEvent, ToolCallEnded
-from tui_agent.providers import Call, ScriptedProvider, Think, call, reply
+from tui_agent.providers import Call, ScriptedProvider, Think, Wait, call, reply
 
 from .harness import BenchMaker, ScriptedTool, asking
 
@@ -128,6 +129,25 @@ async def test_a_safe_call_runs_while_the_model_still_speaks(bench: BenchMaker) 
     types = b.types()
     assert types.index("tool.queued") < types.index("step.ended")
     assert len(look.runs) == 1
+
+
+async def test_a_step_says_how_long_its_calls_ran_that_were_over_before_its_answer_was(bench: BenchMaker) -> None:
+    go_on = asyncio.Event()
+    b = bench(
+        [reply(call("look"), Wait(go_on), "and I go on"), reply(call("change")), "Done."],
+        ScriptedTool("look", read_only=True),
+        ScriptedTool("change"),
+    )
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        while not b.of(ToolEnded):
+            await asyncio.sleep(0)
+        go_on.set()
+
+    first, second, third = [event.tool_ms for event in b.of(StepEnded)]
+    assert first == b.of(ToolEnded)[0].latency_ms > 0
+    assert (second, third) == (0, 0)
 
 
 async def test_without_early_calls_all_are_taken_up_when_the_answer_is_whole(bench: BenchMaker) -> None:

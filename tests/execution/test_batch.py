@@ -3,7 +3,8 @@ import pytest
 from tests.execution.kit import ScriptedTool, calls, run
 from tui_agent.execution.batch import _union_length  # pyright: ignore[reportPrivateUsage]
 from tui_agent.execution.options import ExecutionOptions
-from tui_agent.execution.strategy import Parallel
+from tui_agent.execution.strategy import Auto, Batched, Parallel, Sequential, Strategy
+from tui_agent.protocol.events import ToolBatchStarted
 
 
 @pytest.mark.parametrize(
@@ -18,6 +19,25 @@ from tui_agent.execution.strategy import Parallel
 )
 def test_time_in_which_several_questions_wait_counts_once(spans: list[tuple[float, float]], length: float) -> None:
     assert _union_length(spans) == length
+
+
+@pytest.mark.parametrize(
+    ("strategy", "groups"),
+    [
+        (Auto(), ()),
+        (Parallel(), (("c0", "c1", "c2"),)),
+        (Batched(2), (("c0", "c1"), ("c2",))),
+        (Sequential(), (("c0",), ("c1",), ("c2",))),
+    ],
+)
+async def test_the_beginning_of_a_batch_names_its_waves(
+    strategy: Strategy, groups: tuple[tuple[str, ...], ...]
+) -> None:
+    ran = await run([ScriptedTool()], calls("act", "act", "act"), ExecutionOptions(strategy=strategy))
+
+    (began,) = ran.of(ToolBatchStarted)
+    assert began.groups == groups
+    assert began.call_ids == ("c0", "c1", "c2")
 
 
 async def test_ends_told_late_come_with_their_messages_in_call_order() -> None:

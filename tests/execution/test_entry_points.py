@@ -4,7 +4,14 @@ import pytest
 
 from tests.execution.kit import ScriptedTool, call, run
 from tests.support.judged_bus import JudgedBus
-from tui_agent.execution import SkipReason, ToolRegistry, execute_tool_calls, skip_tool_call
+from tui_agent.execution import (
+    SkipReason,
+    ToolExecutor,
+    ToolRegistry,
+    ToolScheduler,
+    execute_tool_calls,
+    skip_tool_call,
+)
 from tui_agent.protocol.bus import EventScope
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.errors import ConfigurationError
@@ -38,6 +45,27 @@ async def test_a_registry_may_be_shared_between_messages() -> None:
 async def test_two_tools_of_one_name_are_refused_before_anything_happens() -> None:
     with pytest.raises(ConfigurationError):
         await execute_tool_calls([ScriptedTool(), ScriptedTool()], [call()], bus=JudgedBus())
+
+
+async def test_two_calls_of_one_id_are_refused_before_anything_is_told() -> None:
+    bus, tool = JudgedBus(), ScriptedTool()
+
+    with pytest.raises(ConfigurationError, match="'c1'"):
+        await execute_tool_calls([tool], [call("act", "c0"), call("act", "c1"), call("act", "c1")], bus=bus)
+
+    assert (bus.last_seq, tool.calls) == (0, [])
+
+
+async def test_a_second_call_of_one_id_while_the_model_talks_leaves_the_first_whole() -> None:
+    bus, tool = JudgedBus(), ScriptedTool(read_only=True)
+
+    async with ToolScheduler(ToolExecutor([tool], bus=bus)) as scheduler:
+        scheduler.submit(call())
+        with pytest.raises(ConfigurationError, match="'c'"):
+            scheduler.submit(call())
+        result = await scheduler.finish()
+
+    assert [message.text for message in result.tool_results] == ["act {}"]
 
 
 async def test_events_carry_the_place_they_come_from() -> None:

@@ -48,6 +48,23 @@ async def test_reports_are_told_at_once_and_in_order() -> None:
     ]
 
 
+async def test_output_is_counted_by_stream_where_the_tool_does_not_count_it() -> None:
+    kept = Kept()
+
+    for chunk, stream in (("one", "stdout"), ("é\ud800", "stderr"), ("two", "stdout")):
+        kept.channel.report(OutputUpdate(chunk=chunk, stream=stream))
+    kept.channel.report(OutputUpdate(chunk="the end", bytes_total=1_000))
+    kept.channel.report(OutputUpdate(chunk="."))
+
+    assert [(event.stream, event.bytes_total) for event in kept.events()] == [
+        ("stdout", 3),
+        ("stderr", 3),
+        ("stdout", 6),
+        ("stdout", 1_000),
+        ("stdout", 1_001),
+    ]
+
+
 async def test_late_reports_are_dropped_and_counted() -> None:
     kept = Kept()
     kept.channel.close()

@@ -63,10 +63,15 @@ class AgentLoopSnapshot(Word):
 def tool_warnings(before: Iterable[str], now: Iterable[str]) -> tuple[Warned, ...]:
     """Warnings for tools that are gone, and for tools that are new, since the snapshot was taken (S4-78)."""
     known, present = list(before), list(now)
-    removed = [_warning("tool_removed", name, "is gone; calls of it fail") for name in known if name not in present]
-    added = [_warning("tool_added", name, "is new") for name in present if name not in known]
+    gone, new = "is gone since this session was saved; calls of it fail", "is new since this session was saved"
+    removed = [
+        Warned(code="tool_removed", text=f"tool {name} {gone}", context={"tool": name})
+        for name in known
+        if name not in present
+    ]
+    added = [
+        Warned(code="tool_added", text=f"tool {name} {new}", context={"tool": name})
+        for name in present
+        if name not in known
+    ]
     return (*removed, *added)
-
-
-def _warning(code: str, name: str, what: str) -> Warned:
-    return Warned(code=code, text=f"tool {name} {what} since this session was saved", context={"tool": name})

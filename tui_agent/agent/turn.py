@@ -98,7 +98,7 @@ class Turn:
     async def _attempt(self, number: int, early: EarlyExecutions) -> float | None:
         """One attempt. Returns the seconds until the next; None: there is an answer, or there will be none."""
         token = self._brakes.now.child()
-        async with self._calls_in_hand(token, early) as scheduler:
+        async with self._calls_in_hand(token, early, number) as scheduler:
             self.scheduler = scheduler
             attempt = Attempt(self._agent, scheduler, token, self._take_stock)
             try:
@@ -113,7 +113,7 @@ class Turn:
                 await attempt.leave_whole(self._why())
                 self.calls = attempt.calls
 
-    def _calls_in_hand(self, token: CancellationToken, early: EarlyExecutions) -> ToolScheduler:
+    def _calls_in_hand(self, token: CancellationToken, early: EarlyExecutions, attempt: int) -> ToolScheduler:
         """A scheduler whose results become part of the conversation as they are told."""
         queue, history = self._agent.queue, self._agent.history
 
@@ -128,6 +128,7 @@ class Turn:
             cancellation=token,
             get_steering=take_steers,
             step=self._place.index,
+            attempt=attempt,
             on_result=add_result,
             early=early,
         )
@@ -247,6 +248,7 @@ class Turn:
                     llm_ms=self._model_ms,
                     finish_reason=self._finish_reason(),
                     usage=self._usage,
+                    tool_ms=self.scheduler.busy_ms if self.scheduler else 0.0,
                 )
             )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from tui_agent.protocol.events import ToolBatchEnded, ToolBatchStarted
 from tui_agent.protocol.messages import ToolResultMessage, UserMessage, new_id
@@ -48,12 +49,22 @@ class Batch:
         self._began: float | None = None
         self._over = False
 
-    def begin(self, call_ids: Sequence[str]) -> None:
+    def begin(self, states: Sequence[CallState]) -> None:
         """Tells that the calls are taken in hand, once."""
         if self._began is None:
             self._began = now()
-            told = ToolBatchStarted(batch_id=self._id, strategy=self._strategy, call_ids=tuple(call_ids))
+            told = ToolBatchStarted(
+                batch_id=self._id,
+                strategy=self._strategy,
+                call_ids=tuple(state.call.id for state in states),
+                groups=_groups(states),
+            )
             self._executor.engine.tell.publish(told)
+
+    @property
+    def busy_ms(self) -> float:
+        """Milliseconds of execution so far of all calls that are over, together."""
+        return sum(state.latency_s for state in self.states) * 1000
 
     def end(self, steering: int) -> None:
         """Tells that every call is over, once."""
@@ -65,7 +76,7 @@ class Batch:
             strategy=self._strategy,
             call_ids=tuple(state.call.id for state in self.states),
             total_ms=(now() - self._began) * 1000,
-            busy_ms=sum(state.latency_s for state in self.states) * 1000,
+            busy_ms=self.busy_ms,
             steering=steering,
         )
         self._executor.engine.tell.publish(told)
@@ -112,6 +123,12 @@ class Batch:
     def _terminates(self) -> bool:
         wishes = [state.outcome is not None and state.outcome.result.terminate for state in self.states]
         return any(wishes) if self._executor.engine.options.terminate_policy == "any" else bool(wishes) and all(wishes)
+
+
+def _groups(states: Sequence[CallState]) -> tuple[tuple[str, ...], ...]:
+    """The ids by wave; empty where there are no waves."""
+    waves = groupby((state for state in states if state.group is not None), key=lambda state: state.group)
+    return tuple(tuple(state.call.id for state in wave) for _, wave in waves)
 
 
 def _union_length(spans: Iterable[tuple[float, float]]) -> float:

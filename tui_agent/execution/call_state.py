@@ -63,6 +63,8 @@ class CallState:
     queued_at: float
     """Time of the event loop, in seconds, as all times here."""
     grace: float
+    attempt: int = 1
+    """Which attempt at the answer it stands in."""
     group: int | None = None
     """Its wave, where there are waves."""
     place: Place | None = None

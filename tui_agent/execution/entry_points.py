@@ -57,7 +57,7 @@ async def execute_tool_calls(
         goes on.
 
     Raises:
-        ConfigurationError: two tools have the same name.
+        ConfigurationError: two tools have the same name, or two calls the same id.
     """
     executor = ToolExecutor(
         tools, bus=bus, options=options, hooks=hooks, policy=policy, gate=gate, before_effects=before_effects

@@ -93,6 +93,7 @@ def tell_start(engine: Engine, state: CallState, *, adopted_from: str | None = N
             args=state.arguments,
             read_only=state.read_only,
             timeout_s=state.time_limit,
+            attempt=state.attempt,
             tool_kind=type(tool).__name__ if tool else "",
             summary=summary,
             preview=state.preview,

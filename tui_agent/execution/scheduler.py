@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Literal, TypeAlias
 
 from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import AssistantMessage, ToolCall, ToolResultMessage, UserMessage
 from tui_agent.protocol.reports import ToolCallReport
 from tui_agent.protocol.tool import ToolResult, Verdict
@@ -53,6 +54,7 @@ class ToolScheduler:
         cancellation: CancellationToken | None = None,
         get_steering: SteeringGetter | None = None,
         step: int = 0,
+        attempt: int = 1,
         on_result: Callable[[ToolResultMessage], None] | None = None,
         early: EarlyExecutions | None = None,
     ) -> None:
@@ -62,6 +64,7 @@ class ToolScheduler:
             cancellation: token of the run or step; each call gets a child of it.
             get_steering: hands over waiting messages; polled here and nowhere else until `finish` returned (C8).
             step: number of the step, for tools.
+            attempt: number of the attempt at the answer in which the calls stand, for `tool.started`.
             on_result: takes each result message as it is committed, in call order; must not raise.
             early: where calls run that begin before the message is complete; what began there outlives `discard`, and
                 is taken over by a call of the next message that asks for the same. None: discarded calls are cancelled.
@@ -73,8 +76,10 @@ class ToolScheduler:
         self._options = engine.options
         self._token = cancellation or CancellationToken()
         self._step = step
+        self._attempt = attempt
         self._early = early
         self._batch = Batch(executor, on_result)
+        self._ids: set[str] = set()
         self._cutter = None if isinstance(strategy, Auto) else WaveCutter(strategy)
         self._poll = SteeringPoll(get_steering, engine.tell)
         self._boundaries = Boundaries(
@@ -110,6 +115,11 @@ class ToolScheduler:
         return self._poll.found
 
     @property
+    def busy_ms(self) -> float:
+        """Milliseconds of execution of the calls that are over, together."""
+        return self._batch.busy_ms
+
+    @property
     def late_updates(self) -> int:
         """Reports that came after their call's end and were dropped (C42)."""
         return sum(state.channel.late for state in self._batch.states if state.channel is not None)
@@ -117,20 +127,26 @@ class ToolScheduler:
     def submit(self, call: ToolCall) -> None:
         """Takes a call while the model still talks; under `stream_tools=safe_only` it begins at once if it is valid,
         read-only, safe beside others and allowed without a question (C28). All others wait for `finish`.
+
+        Raises:
+            ConfigurationError: a call of this message has the same id; nothing was told of this one.
         """
-        state = self._received(call)
+        (state,) = self._received((call,))
         verdict = early_verdict(self._engine, state)
-        self._take_in(state, (call.id,), verdict)
+        self._take_in(state, verdict)
         if verdict == "allow":
             state.early = self._early
             state.claimed = self._early.claim(call.name, call.arguments) if self._early else None
             self._start(state)
 
     def submit_all(self, calls: Sequence[ToolCall]) -> None:
-        """Takes all calls of a message that is complete; none begins before `finish`."""
-        known_ids = [call.id for call in calls]
-        for call in calls:
-            self._take_in(self._received(call), known_ids)
+        """Takes all calls of a message that is complete; none begins before `finish`.
+
+        Raises:
+            ConfigurationError: two calls of the message have the same id; nothing was told of these.
+        """
+        for state in self._received(calls):
+            self._take_in(state)
 
     async def finish(self, *, cut: bool = False, answer: AssistantMessage | None = None) -> ToolExecutionResult:
         """Runs what was submitted and waits for all of it.
@@ -222,15 +238,25 @@ class ToolScheduler:
                 return state
         return None
 
-    def _received(self, call: ToolCall) -> CallState:
+    def _received(self, calls: Sequence[ToolCall]) -> list[CallState]:
+        """The calls with their places; the first of a message are told as a batch."""
         self._expect_open()
-        index = len(self._batch.states)
-        return receive(self._engine, call, index=index, step=self._step, token=self._token, turns=self._turns)
+        for call in calls:
+            if call.id in self._ids:
+                raise ConfigurationError(f"two calls of one message have the id {call.id!r}; a result names its call")
+            self._ids.add(call.id)
+        states: list[CallState] = []
+        for index, call in enumerate(calls, len(self._batch.states)):
+            state = receive(self._engine, call, index=index, step=self._step, token=self._token, turns=self._turns)
+            state.attempt = self._attempt
+            if self._cutter is not None:
+                state.group = self._cutter.place(alone=state.alone)
+            states.append(state)
+        if states:
+            self._batch.begin(states)
+        return states
 
-    def _take_in(self, state: CallState, known_ids: Sequence[str], early: Verdict | None = None) -> None:
-        if self._cutter is not None:
-            state.group = self._cutter.place(alone=state.alone)
-        self._batch.begin(known_ids)
+    def _take_in(self, state: CallState, early: Verdict | None = None) -> None:
         self._batch.states.append(state)
         tell_queued(self._engine, state, early)
         self._turns.add(state, settled=not self._engine.hooks.has("before_tool"))

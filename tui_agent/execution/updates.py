@@ -61,6 +61,7 @@ class UpdateChannel:
         self._waiting: deque[ToolUpdate] = deque()
         self._arrived = asyncio.Event()
         self._told = 0
+        self._bytes = {"stdout": 0, "stderr": 0}
         self._last = False
         self._closed = False
 
@@ -126,7 +127,9 @@ class UpdateChannel:
             case ProgressUpdate(text=text, fraction=fraction):
                 self._tell.publish(ToolProgress(call_id=call_id, text=text, fraction=fraction))
             case OutputUpdate(chunk=chunk, stream=stream, bytes_total=total):
-                self._tell.publish(ToolOutput(call_id=call_id, stream=stream, chunk=chunk, bytes_total=total))
+                # A tool that leaves some of its output out says how much there was.
+                so_far = self._bytes[stream] = total or self._bytes[stream] + len(chunk.encode("utf-8", "replace"))
+                self._tell.publish(ToolOutput(call_id=call_id, stream=stream, chunk=chunk, bytes_total=so_far))
             case DataUpdate():
                 self._tell.publish(self._data_event(update))
 

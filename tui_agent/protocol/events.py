@@ -62,6 +62,7 @@ Status = Literal[
 """What the agent does now, derived from the other events."""
 
 BlockedOn = Literal["permission", "approval", "slot", "group", "hook"]
+"""What a call waits for; `permission` is kept for policies that take time: judging by rules waits for nothing."""
 
 
 # --- agent, run, turn, step -------------------------------------------------------------------------------------------
@@ -89,7 +90,8 @@ class RunStarted(Word):
     type: Literal["run.started"] = "run.started"
     input: str
     trigger: Literal["prompt", "continue", "resume", "follow_up", "subagent", "schedule", "command"]
-    """`command`: the run is one call that the person made; the model is not asked."""
+    """`command`: the run is one call that the person made; the model is not asked. `follow_up` and `schedule` are kept
+    for runs of their own; by now a follow-up is a turn of the run it waited in."""
     model: str
     mode: PermissionMode
 
@@ -151,7 +153,8 @@ class StepEnded(Word):
     usage: Usage
     """Everything the step took, answers that were thrown away included."""
     tool_ms: float = 0.0
-    """Milliseconds of calls that were over by then; the run's report has the time of all of them."""
+    """Milliseconds of execution of its answer's calls that were over by then: of those that ran while the model still
+    talked. The run's report has the time of all of them."""
 
 
 class StepRetry(Word):
@@ -329,6 +332,7 @@ class ToolStarted(Word):
     read_only: bool = False
     timeout_s: float | None = None
     attempt: int = 1
+    """Number of the attempt at the answer in which the call stands, from 1; `step.retry` tells the others."""
     tool_kind: str = ""
     """The tool's class, for debugging."""
     summary: str = ""
@@ -364,6 +368,7 @@ class ToolOutput(Word):
     stream: Literal["stdout", "stderr"]
     chunk: str
     bytes_total: int
+    """All bytes of this stream so far: as the tool counts them, or else those that were told."""
 
 
 class ToolData(Word):
@@ -411,6 +416,8 @@ class ToolBatchStarted(Word):
     strategy: str
     call_ids: tuple[str, ...] = ()
     """Calls known by then; more may be queued while the model streams."""
+    groups: tuple[tuple[str, ...], ...] = ()
+    """The same by wave; empty under `auto`, where each call waits for those alone that it conflicts with."""
 
 
 class ToolBatchEnded(Word):

@@ -66,6 +66,8 @@ class ApprovalRequest(Word):
     trace: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     options: tuple[str, ...] = ("approve", "deny", "skip")
+    """The decisions to choose from. The engine takes each of them for any call; whoever passes a question on may offer
+    fewer. Whether an approval can be stored for longer than once is said by `session_rule` and `rules`."""
     session_rule: str | None = None
     """The rule that an approval beyond this call would store; None: not offered."""
     rules: tuple[str, ...] = ()

@@ -18,7 +18,7 @@ RunReason = Literal[
     "input_rejected",
     "terminated",
 ]
-"""Why a run ended."""
+"""Why a run ended; one that its results asked to end is `done`, and `terminated` is kept for other engines' records."""
 
 MetricValue = float | str | bool
 

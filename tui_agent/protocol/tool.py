@@ -133,7 +133,7 @@ class OutputUpdate(Word):
     chunk: str
     stream: Literal["stdout", "stderr"] = "stdout"
     bytes_total: int = 0
-    """All bytes of this stream so far, also those not shown."""
+    """All bytes of this stream so far, also those not shown; 0: the engine counts those it is told."""
 
 
 class DataUpdate(Word):
