@@ -46,7 +46,7 @@ def by_bash(text: str, place: Path) -> list[str]:
     [
         "*.py", "*", "src/*", "*/*.py", "src/d*/z*", "nomatch*", "\\*.py", "'*'.py", "*/", "./*.py", "*a*p*",
         "src//*.py", "{a,z}*.py", "~", "~/x", "$HOME/x", '"$PWD"/*.py', "/usr/li*", "[x", "a.py", "'~'", "x~",
-        "**/*.py", "src/../*.py",
+        "**/*.py", "src/../*.py", "~root", "~root/x", "~+", "~+/*.py", "~no-such-user/x",
     ],
 )  # fmt: skip
 def test_it_agrees_with_bash(text: str, place: Path) -> None:
@@ -59,10 +59,17 @@ def test_patterns_it_does_not_know_exactly_give_more_rather_than_less(text: str,
 
 
 def test_what_is_not_known_is_marked(place: Path) -> None:
-    for text in ("$x", "~nobody/x", "a$(ls)", "$x*", '"$x"'):
-        assert any(UNKNOWN in value for value in expanded(text, place)), text
-    assert expanded("*.py", None) == [UNKNOWN]
+    for text in ("$x", "~-/x", "~1/x", "~+", "a$(ls)", "$x*", '"$x"'):
+        assert any(UNKNOWN in value for value in expanded(text, None if text == "~+" else place)), text
+    assert expanded("*.py", None) == [f"{UNKNOWN}.py"]
+    assert expanded('"/a/$x"/*/b/c', place) == [f"/a/{UNKNOWN}/b/c"]
     assert expanded("$PWD", None) == [UNKNOWN]
+
+
+@pytest.mark.parametrize("text", ['~""/x', '~"root"/x', "~ro''ot/x", "~r\\oot", "~'/x'"])
+def test_a_tilde_that_is_quoted_in_part_leads_nowhere_certain(text: str, place: Path) -> None:
+    assert by_bash(text, place)[0].startswith("~")
+    assert all(UNKNOWN in value for value in expanded(text, place))
 
 
 def test_loop_variables_take_their_values(place: Path) -> None:

@@ -20,17 +20,25 @@ def expand_braces(word: Word) -> tuple[Word, ...]:
     if not braces:
         return (word,)
     if braces > MAX_BRACES or _least_count(word) > MAX_WORDS:
-        return (Word(UNKNOWN),)
+        return (Word(plain_part(word)),)
     expanded: list[Word] = []
     try:
         for found in _expanded(word, 0):
-            expanded.append(found)
             # An empty word vanishes unless it was quoted, which is not known any more.
-            if len(expanded) > MAX_WORDS or not found.value:
-                return (Word(UNKNOWN),)
+            expanded.append(found if found.value else Word(UNKNOWN))
+            if len(expanded) > MAX_WORDS:
+                return (Word(plain_part(word)),)
     except RecursionError:
-        return (Word(UNKNOWN),)
+        return (Word(plain_part(word)),)
     return tuple(expanded)
+
+
+def plain_part(word: Word) -> str:
+    """What of a word is sure to stand in whatever it becomes: how it begins and how it ends."""
+    open_places = [*word.live, *(at for at, letter in enumerate(word.value) if letter in (UNKNOWN, VARIABLE))]
+    if not open_places:
+        return word.value
+    return word.value[: min(open_places)] + UNKNOWN + word.value[max(open_places) + 1 :]
 
 
 def part_of(word: Word, start: int, end: int) -> Word:

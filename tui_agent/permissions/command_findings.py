@@ -1,5 +1,6 @@
 """What is to be said about one simple command: its words, the paths it touches, what it sets and what it hides."""
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,12 +12,15 @@ from tui_agent.protocol.permissions import PermissionMode
 from .called_effects import Effects
 from .path_facts import PathFacts
 from .path_judge import PathJudge
+from .path_resolution import MAX_LENGTH
 from .protected_places import PROTECTED_NAMES, protected_name
+from .read_only_check import shows_environments
 from .read_only_options import Use, is_known
 from .shell_effects import pieces_of
-from .shell_expansion import has_glob
+from .shell_expansion import Listed, has_glob
 from .shell_syntax import UNKNOWN, Assignment, Redirect, Word
-from .verdicts import Finding, by_mode
+from .source_words import Sources
+from .verdicts import Finding, by_mode, by_rule
 from .writer_options import Write
 
 MAX_LOOKS = 4_000
@@ -26,6 +30,7 @@ MAX_MENTIONS = 200
 
 _DUPLICATES = re.compile(r"\d+-?\Z|-\Z")
 _NETWORK = re.compile(r"/dev/(?:tcp|udp)(?:/|\Z)")
+_BARE = re.compile(r"[\w-]+\Z")
 _CODE_WRITES = re.compile(
     r"write|open\s*\([^)]*,[^)]*['\"][rbtU]*[wax+]|unlink|remove|rename|rmtree|mkdir|makedirs|copy|move|truncate|chmod|"
     r"link|touch|replace|save|dump|append|system|spawn|exec|popen|subprocess|>|\bw\b",
@@ -59,6 +64,10 @@ class InPlace:
     use: Use | None
     """What it reads; None: it is not known to only read."""
     effects: Effects
+    sources: Sources = field(default_factory=Sources)
+    """What it reads as far as its words tell, where it is not known to only read."""
+    listed: Listed = field(default_factory=Listed)
+    """What the expansion of its words lists."""
 
 
 @dataclass(slots=True)
@@ -126,13 +135,81 @@ class PathFindings:
                 self.findings.append(Finding("ask", "floor", f"{word.text or word.value} may mean a protected place"))
 
     def of_secrets(self, words: Sequence[str], directory: str | None) -> None:
-        """Looks for private places among the words of a command that is not known to only read."""
+        """Looks for private places among the words of a command, its name included, that is not known to only read."""
         if self._is_spelled_out():
             return
-        for word in words[:MAX_MENTIONS]:
-            for path in {word, word.partition("=")[2]}:
-                if "/" in path and is_known(path) and (facts := self._look(path, directory)) and facts.private:
-                    self.findings.append(Finding("ask", "floor", f"{path} is private: {facts.private}"))
+        if shows_environments(words):
+            self.findings.append(Finding("ask", "floor", "it shows the environments of other processes"))
+        for word in words[1:]:
+            for path in dict.fromkeys((word, *pieces_of(word))):
+                if not is_known(path):
+                    self._perhaps_private(path, directory)
+                elif "/" not in path and directory is not None:
+                    continue
+                elif facts := self._look(path, directory):
+                    if facts.private:
+                        self.findings.append(Finding("ask", "floor", f"{path} is private: {facts.private}"))
+                else:
+                    self._perhaps_private(path, directory)
+
+    def of_sources(self, sources: Sources, code: Sequence[str], directory: str | None) -> None:
+        """Looks at what a command reads that is not known to only read: sources are judged like what a command reads
+        that only does that, and of what may be read only what a rule forbids is told."""
+        for path in sources.read:
+            self._source(path, directory)
+        for path in sources.open:
+            self._unknown_read(path, directory, is_allowed=True)
+        if not self.judge.rules.forbids_reading:
+            return
+        inside = (piece for text in (*code, *sources.mentioned) for piece in pieces_of(text))
+        for text in dict.fromkeys((*sources.mentioned, *inside)):
+            self._may_read(text, directory)
+
+    def of_listing(self, listed: Listed) -> None:
+        """Looks at the directories whose names the expansion of a command's words shows."""
+        for directory in listed.directories:
+            self._read(directory, None, "read")
+        if not listed.is_certain and self.permit is None:
+            self.findings.append(by_mode(self.mode, "look", "listing a directory that only the running shell knows"))
+
+    def _source(self, path: str, directory: str | None) -> None:
+        """One thing that is sure to be read. A pattern that allows a command does not speak for places outside."""
+        covers = self.permit is not None and self.permit.covers_words
+        facts = self._look(path, directory)
+        if facts is None:
+            self._unknown_read(path, directory, is_allowed=covers)
+            return
+        kind = "search" if self.judge.book.is_directory(facts) else "read"
+        found = self.judge.reading(None, facts, kind, self.mode, self.trace, relaxed=True)
+        if not facts.is_inside and not facts.is_device:
+            self.targets.append(facts.resolved)
+        if found.source != "mode" or not covers:
+            self.findings.append(found)
+
+    def _may_read(self, text: str, directory: str | None) -> None:
+        """A text that may be a path that is read: a rule that forbids that holds. A bare word is one only if there is
+        something of that name."""
+        if not is_known(text) or len(text) > MAX_LENGTH:
+            return
+        facts = self._look(text, directory)
+        if facts is None or (_BARE.match(text) and not os.path.lexists(facts.resolved)):
+            return
+        found = by_rule(self.judge.rules.on_path(None, facts, "read", self.trace))
+        if found is not None and found.decision != "allow":
+            self.findings.append(found)
+
+    def _unknown_read(self, path: str, directory: str | None, *, is_allowed: bool) -> None:
+        """Something that is read, and only the running shell knows what."""
+        self._perhaps_private(path, directory)
+        if self.judge.rules.forbids_reading:
+            why = f"{_shown(path)} may be what a rule forbids to read, which only the running shell knows"
+            self.findings.append(Finding("ask", "rule", why))
+        if not is_allowed:
+            self.findings.append(by_mode(self.mode, "look", f"reading {_shown(path)}, wherever that is,"))
+
+    def _perhaps_private(self, path: str, directory: str | None) -> None:
+        if not self._is_spelled_out() and (why := self.judge.book.why_perhaps_private(path, directory)):
+            self.findings.append(Finding("ask", "floor", f"{_shown(path)} may be private: {why}"))
 
     def of_doubts(self, reasons: Iterable[str]) -> None:
         """Takes reasons to ask about a command, unless what allows it spells it out."""
@@ -142,8 +219,7 @@ class PathFindings:
     def _read(self, path: str, directory: str | None, intent: str, *, only_file: bool = False) -> None:
         facts = self._look(path, directory)
         if facts is None:
-            if self.permit is None:
-                self.findings.append(by_mode(self.mode, "look", f"reading {_shown(path)}, wherever that is,"))
+            self._unknown_read(path, directory, is_allowed=self.permit is not None)
             return
         if only_file and self.permit is None and self.judge.book.is_directory(facts):
             self.findings.append(by_mode(self.mode, "look", f"reading everything in {path}"))

@@ -17,17 +17,19 @@ from .command_findings import InPlace, Looks, PathFindings, Permit
 from .command_pattern import command_patterns
 from .command_views import command_view, is_own_variable, sets_only_harmless, without_expansion
 from .path_judge import PathJudge
+from .plain_output import may_list_anything
 from .read_only_check import read_only_use
 from .read_only_feeding import fed_words, found_words
 from .read_only_options import Use
 from .repository_settings import starts_programs
 from .rule_book import CommandView, Ruling
 from .shell_effects import effects_of, wrapper_effects
-from .shell_expansion import Expander, has_glob
+from .shell_expansion import Expander, Listed, has_glob
 from .shell_flow import Places, Step, steps_of
 from .shell_reader import read_script
-from .shell_syntax import Definition, ForEach, Oddity, SimpleCommand, Statement
+from .shell_syntax import Definition, ForEach, Oddity, SimpleCommand, Statement, Word
 from .shell_wrappers import Inner, Wrapping, braced, unwrap
+from .source_words import sources_of
 from .verdicts import Finding, PartFindings, by_mode, by_rule, decision_of, invalid
 
 MAX_DEPTH = 6
@@ -136,8 +138,7 @@ class _Case:
                 case Definition():
                     self._other(step.command.text, "defining a function", vouch)
                 case ForEach():
-                    if not is_own_variable(step.command.variable):
-                        self._other(step.command.text, f"setting {step.command.variable}", vouch)
+                    self._loop(step, step.command, vouch)
 
     def look_at_repositories(self) -> None:
         """Judges git commands that only read once more, because others run beside them: a command that does not only
@@ -172,6 +173,21 @@ class _Case:
             self._note(text, [permit.finding])
         else:
             self._note(text, [by_mode(self._mode, "effect", what)])
+
+    def _loop(self, step: Step, loop: ForEach, vouch: Permit | None) -> None:
+        """The variable that a loop sets, and the names that its words show."""
+        if not is_own_variable(loop.variable):
+            self._other(loop.text, f"setting {loop.variable}", vouch)
+        self.expander.take_listed()
+        for place in step.places:
+            for word in loop.words or ():
+                self.expander.expand(word, place, step.bindings)
+        nothing_else = Finding("allow", "read_only", "it only reads, and inside the workspace")
+        found = PathFindings(self._paths, self._mode, self._trace, vouch, nothing_else, self._looks)
+        found.of_listing(self._listed(loop.words or (), loop.nested))
+        if any(finding.decision != "allow" for finding in found.findings):
+            self.targets.extend(found.targets)
+            self._note(loop.text, found.findings)
 
     def _unreadable(self, reason: str) -> Finding:
         if self._mode in (PermissionMode.DENY, PermissionMode.PLAN):
@@ -269,9 +285,11 @@ class _Case:
         return []
 
     def _in_place(self, command: SimpleCommand, wrapping: Wrapping | None, place: str | None, task: _Task) -> InPlace:
+        self.expander.take_listed()
         words = self._expanded(command, place, task.step)
+        listed = self._listed(command.words, command.nested)
         if words is None:
-            return InPlace(place, (), None, Effects())
+            return InPlace(place, (), None, Effects(), listed=listed)
         known: Sequence[str] | None = words
         if task.takes == "files":
             known = found_words(words)
@@ -283,17 +301,29 @@ class _Case:
             use = None
         if use is not None and (not task.is_written or self._becomes_another(task.command, command, place, task.step)):
             use = None
-        return InPlace(place, words, use, self._effects(words, command, wrapping, place, task.step))
+        own = self._own_words(words, command, wrapping, place, task.step)
+        effects = effects_of(words, command) if own is words else wrapper_effects(own)
+        return InPlace(place, words, use, effects, sources_of(own), listed)
 
-    def _effects(
-        self, words: Sequence[str], command: SimpleCommand, wrapping: Wrapping | None, place: str | None, step: Step
-    ) -> Effects:
-        """What a command changes by itself; what it runs is judged by itself, too."""
+    def _own_words(
+        self,
+        words: tuple[str, ...],
+        command: SimpleCommand,
+        wrapping: Wrapping | None,
+        place: str | None,
+        step: Step,
+    ) -> tuple[str, ...]:
+        """The words that tell what a command does by itself; what it runs is judged by itself, too."""
         if wrapping is None or not wrapping.own:
-            return effects_of(words, command)
+            return words
         if wrapping.is_transparent:
-            return Effects()
-        return wrapper_effects(self._expanded(replace(command, words=wrapping.own), place, step) or ())
+            return ()
+        return self._expanded(replace(command, words=wrapping.own), place, step) or ()
+
+    def _listed(self, words: Sequence[Word], nested: Sequence[Statement]) -> Listed:
+        """The directories that the expansion of these words lists, since it was asked last."""
+        listed = self.expander.take_listed()
+        return replace(listed, is_certain=listed.is_certain and not may_list_anything(words, nested))
 
     def _becomes_another(self, written: SimpleCommand, command: SimpleCommand, place: str | None, step: Step) -> bool:
         """Whether the command's name, or one of its options, is not written as the shell passes it on: what follows it
@@ -342,12 +372,14 @@ class _Case:
                 paths.of_reading(found.use, found.directory)
             else:
                 paths.of_effects(found.effects, found.directory)
-                paths.of_secrets(found.words[1:], found.directory)
+                paths.of_secrets(found.words, found.directory)
+                paths.of_sources(found.sources, found.effects.code, found.directory)
             expanded = [
                 (redirect, self.expander.expand(redirect.target, found.directory, step.bindings))
                 for redirect in command.redirects
             ]
             paths.of_redirects(expanded, found.directory)
+            paths.of_listing(found.listed)
         if not is_reading and any(found.effects.writes for found in in_places):
             paths.of_patterns(command.words)
 

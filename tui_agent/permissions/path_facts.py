@@ -8,9 +8,17 @@ from pathlib import Path
 
 from .path_resolution import is_within, resolve
 from .protected_places import holds_protected, protected_name, protected_repository
+from .shell_syntax import MARKS
 
 _APART = ("/proc", "/dev")
 """Reached from anywhere and part of no workspace."""
+_SECRET_NAMES = frozenset(("environ", "mem", "auxv"))
+"""Files of `/proc` that are known by their name alone."""
+_SECRET_PLACES = frozenset(("fd", "cwd", "root", "map_files"))
+"""Directories of `/proc` that lead to what another process uses."""
+_PROCESS = re.compile(r"/proc(?:/[^/]+(?:/task(?:/[^/]+)?)?)?\Z")
+_OURS = "the agent's own settings or sessions"
+_OTHERS = "it shows what another process holds"
 _STREAMS = frozenset(("/dev/stdin", "/dev/stdout", "/dev/stderr"))
 _SECRET = re.compile(
     r"/proc/[^/]+(?:/task/[^/]+)?/(?:environ|mem|maps|smaps|auxv|fd(?:/.*)?|cwd/.*|root/.*|map_files/.*)\Z"
@@ -85,6 +93,34 @@ class PathBook:
         """Whether there is a directory of that name."""
         return os.path.isdir(facts.resolved)
 
+    def why_perhaps_private(self, given: str, directory: str | None) -> str | None:
+        """Why a path of which only the running shell knows a part may be private; None if what is plain to see of it
+        tells against that."""
+        names = given.split("/")
+        first = next((at for at, name in enumerate(names) if not _is_plain(name)), len(names))
+        known_later = [name for name in names[first:] if _is_plain(name)]
+        if given.startswith(("/", "~")) and first:
+            start = self.look("/".join(names[:first]) or "/")
+            if start.private:
+                return start.private
+            if is_within(start.resolved, "/proc"):
+                shows = not _is_plain(names[-1]) or names[-1] in (*_SECRET_NAMES, "maps", "smaps")
+                return _OTHERS if shows or not _SECRET_PLACES.isdisjoint(known_later) else None
+            if any(os.path.dirname(place) == start.resolved for place in self._private) and first + 1 < len(names):
+                return f"it may be {_OURS}"
+        elif first and directory is not None:
+            return self.why_perhaps_private(f"{directory}/{given}", None)
+        if names[-1] in _SECRET_NAMES or (first < len(names) and "fd" in known_later):
+            return _OTHERS
+        return self.may_be_private(known_later)
+
+    def why_held_private(self, facts: PathFacts) -> str | None:
+        """What private is in a directory that is read with everything below it; None if nothing is known to be."""
+        if facts.resolved == "/" or _PROCESS.match(facts.resolved):
+            return "it holds what other processes hold"
+        inside = next((place for place in self._private if is_within(place, facts.resolved)), None)
+        return f"it holds {_OURS}" if inside and os.path.lexists(inside) else None
+
     def why_protected(self, facts: PathFacts) -> str | None:
         """Why a path is never written; None if it may be."""
         if facts.is_device:
@@ -126,7 +162,11 @@ class PathBook:
     def _why_private(self, *paths: str) -> str | None:
         for path in paths:
             if any(is_within(path, place) for place in self._private):
-                return "it belongs to the agent's own settings or sessions"
+                return f"it belongs to {_OURS}"
             if _SECRET.match(path):
-                return "it shows what another process holds"
+                return _OTHERS
         return None
+
+
+def _is_plain(name: str) -> bool:
+    return MARKS.isdisjoint(name)

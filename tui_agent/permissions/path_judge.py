@@ -38,13 +38,14 @@ class PathJudge:
         ruling = self.rules.on_path(tool, facts, intent, trace)
         found = by_rule(ruling)
         is_named = ruling.is_grant or (ruling.rule is not None and ruling.rule.pattern is not None)
-        if facts.private and not (found and (found.decision == "deny" or (found.decision == "allow" and is_named))):
-            trace.append(f"private: {facts.resolved}: {facts.private}")
+        private = facts.private or (self.book.why_held_private(facts) if intent == "search" else None)
+        if private and not (found and (found.decision == "deny" or (found.decision == "allow" and is_named))):
+            trace.append(f"private: {facts.resolved}: {private}")
             nature: Nature = "look"
             decided = by_mode(mode, nature, f"reading {facts.given}")
             if decided.decision == "deny":
                 return decided
-            return Finding("ask", "floor", f"{facts.given} is private: {facts.private}")
+            return Finding("ask", "floor", f"{facts.given} is private: {private}")
         if found:
             return found
         if relaxed and self.book.is_readable(facts):

@@ -64,6 +64,18 @@ def is_reader(word: str) -> bool:
     return name in COMMANDS or name in _SPECIAL
 
 
+def shows_environments(words: Sequence[str]) -> bool:
+    """Whether a command shows the environments of other processes: `ps` with the letter `e` among those without a
+    dash, or with a format of that name."""
+    if not words or own_name(words[0]) != "ps":
+        return False
+    command = read_only_command("ps")
+    options = sort_options(command, words[1:]) if command else None
+    operands = options.operands if options is not None else [word for word in words[1:] if not word.startswith("-")]
+    letters = any(operand.isalpha() and "e" in operand for operand in operands)
+    return letters or any("env" in word.lower() for word in words[1:])
+
+
 def own_name(word: str) -> str:
     """A command's name without its directory, and its usual name where it has several."""
     name = word.rsplit("/", 1)[-1]

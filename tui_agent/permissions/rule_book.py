@@ -86,6 +86,11 @@ class RuleBook:
         """Whether any rule denies or asks about some calls of a tool."""
         return any(rule.verdict != "allow" and rule.speaks_about(tool) for rule in self.rules)
 
+    @property
+    def forbids_reading(self) -> bool:
+        """Whether any rule denies or asks about reading some paths."""
+        return any(rule.verdict != "allow" and rule.speaks_about_path(None, "read") for rule in self.rules)
+
     def on_command(self, tool: str, view: CommandView, trace: list[str]) -> Ruling:
         """What rules for `tool` say about one simple command."""
 

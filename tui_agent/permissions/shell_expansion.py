@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import product
 
-from .brace_expansion import expand_braces, part_of
+from .brace_expansion import expand_braces, part_of, plain_part
 from .shell_syntax import UNKNOWN, VARIABLE, Word
 
 MAX_VALUES = 2_000
@@ -25,6 +25,17 @@ Bindings = Mapping[str, tuple[str, ...]]
 
 _UNSPLIT = re.compile(r"[\w./:=@%+,-]*\Z")
 _GLOB = frozenset("*?[")
+_USER = re.compile(r"~[A-Za-z_][\w.-]*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Which directories patterns were compared with: who expands a pattern shows the names in them."""
+
+    directories: tuple[str, ...] = ()
+    """Absolute, links not followed."""
+    is_certain: bool = True
+    """False: also such as only the running shell knows."""
 
 
 class Expander:
@@ -32,6 +43,14 @@ class Expander:
 
     def __init__(self) -> None:
         self._entries = MAX_ENTRIES
+        self._listed: dict[str, None] = {}
+        self._is_certain = True
+
+    def take_listed(self) -> Listed:
+        """The directories listed since this was asked last."""
+        listed = Listed(tuple(self._listed), self._is_certain)
+        self._listed, self._is_certain = {}, True
+        return listed
 
     def expand(self, word: Word, directory: str | None, bindings: Bindings) -> tuple[str, ...]:
         """The words that one word becomes.
@@ -45,10 +64,10 @@ class Expander:
             return (word.value,)
         values: list[str] = []
         for braced in expand_braces(word):
-            for fixed in _with_variables(_with_home(braced), directory, bindings):
+            for fixed in self._with_variables(_with_home(braced, directory), directory, bindings):
                 values.extend(self._paths(fixed, directory))
                 if len(values) > MAX_VALUES:
-                    return (UNKNOWN,)
+                    return (plain_part(word),)
         return tuple(values)
 
     def _paths(self, word: Word, directory: str | None) -> list[str]:
@@ -56,13 +75,35 @@ class Expander:
         if not has_glob(word):
             return [word.value]
         if UNKNOWN in word.value or (directory is None and not word.value.startswith("/")):
-            return [UNKNOWN]
+            self._is_certain = False
+            return [plain_part(word)]
         search = _Search(directory or "/", self._entries)
         found = search.run(word)
         self._entries = search.entries_left
+        self._listed |= dict.fromkeys(search.listed)
         if search.gave_up:
-            return [UNKNOWN]
+            self._is_certain = False
+            return [plain_part(word)]
         return found if found and not search.is_wide else [*found, word.value]
+
+    def _with_variables(self, word: Word, directory: str | None, bindings: Bindings) -> list[Word]:
+        """The word with each value of its variables; a value that the shell would split again counts as unknown."""
+        if not word.variables:
+            return [word]
+        choices: list[tuple[str, ...]] = []
+        for variable in word.variables:
+            values = _values_of(variable.name, directory, bindings)
+            is_safe = variable.quoted or all(value and _UNSPLIT.match(value) for value in values)
+            choices.append(values if is_safe else (UNKNOWN,))
+            if not is_safe and any(not _GLOB.isdisjoint(value) for value in values):
+                self._is_certain = False
+        combinations = 1
+        for values in choices:
+            combinations *= len(values)
+        if combinations > MAX_VALUES:
+            return [Word(plain_part(word))]
+        pieces = word.value.split(VARIABLE)
+        return [_filled(word, pieces, chosen) for chosen in product(*choices)]
 
 
 def has_glob(word: Word) -> bool:
@@ -70,33 +111,22 @@ def has_glob(word: Word) -> bool:
     return any(word.value[at] in _GLOB for at in word.live)
 
 
-def _with_home(word: Word) -> Word:
+def _with_home(word: Word, directory: str | None) -> Word:
+    """The word with a home in place of its tilde; a tilde whose name is quoted in part is only a letter for bash."""
     if 0 not in word.live or word.value[0] != "~":
         return word
     end = word.value.find("/")
-    rest = part_of(word, end, len(word.value)) if end > 0 else Word("")
-    user = word.value[1:end] if end > 0 else word.value[1:]
-    home = UNKNOWN if user else os.path.expanduser("~")
+    end = len(word.value) if end < 0 else end
+    prefix = word.value[:end]
+    rest = part_of(word, end, len(word.value))
+    home = UNKNOWN
+    if word.text[: end + 1] in (prefix, f"{prefix}/"):
+        if prefix == "~+":
+            home = directory or UNKNOWN
+        elif prefix == "~" or _USER.match(prefix):
+            home = os.path.expanduser(prefix)
     shift = len(home)
     return Word(home + rest.value, frozenset(at + shift for at in rest.live), rest.variables)
-
-
-def _with_variables(word: Word, directory: str | None, bindings: Bindings) -> list[Word]:
-    """The word with each value of its variables; a value that the shell would split again counts as unknown."""
-    if not word.variables:
-        return [word]
-    choices: list[tuple[str, ...]] = []
-    for variable in word.variables:
-        values = _values_of(variable.name, directory, bindings)
-        is_safe = variable.quoted or all(value and _UNSPLIT.match(value) for value in values)
-        choices.append(values if is_safe else (UNKNOWN,))
-    combinations = 1
-    for values in choices:
-        combinations *= len(values)
-    if combinations > MAX_VALUES:
-        return [Word(UNKNOWN)]
-    pieces = word.value.split(VARIABLE)
-    return [_filled(word, pieces, chosen) for chosen in product(*choices)]
 
 
 def _filled(word: Word, pieces: list[str], chosen: tuple[str, ...]) -> Word:
@@ -133,6 +163,8 @@ class _Search:
     is_wide: bool = False
     """Matches more than bash would."""
     patterns: list[re.Pattern[str] | str] = field(default_factory=list[re.Pattern[str] | str])
+    listed: list[str] = field(default_factory=list[str])
+    """The directories that were looked into, absolute."""
 
     def run(self, word: Word) -> list[str]:
         if word.value.count("/") > MAX_COMPONENTS:
@@ -155,9 +187,10 @@ class _Search:
     def _names(self, prefix: str, number: int, pattern: re.Pattern[str] | str) -> list[str]:
         if isinstance(pattern, str):
             return [pattern]
-        place = prefix + "/" if number else "."
+        place = os.path.join(self.directory, prefix + "/" if number else ".")
         try:
-            with os.scandir(os.path.join(self.directory, place)) as entries:
+            with os.scandir(place) as entries:
+                self.listed.append(place)
                 # Shells before bash 5.2 match the directory itself and its parent, too.
                 names = [name for name in (".", "..") if pattern.match(name)]
                 for entry in entries:

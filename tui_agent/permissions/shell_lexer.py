@@ -152,6 +152,8 @@ class _Lexer:
         hole = self._holes[at]
         self._filled += 1
         self._pieces.append(hole.mark)
+        if hole.mark == UNKNOWN and not quoted:
+            self._live.append(self._length)
         self._length += 1
         if hole.mark == VARIABLE:
             self._variables.append(Variable(hole.name, quoted))

@@ -14,7 +14,8 @@ VARIABLE = "\ud801"
 PIPE = "\ud802"
 """Stands for the name of a pipe that a `<(…)` becomes."""
 
-_MARKS = frozenset((UNKNOWN, VARIABLE, PIPE))
+MARKS = frozenset((UNKNOWN, VARIABLE, PIPE))
+"""Letters that no valid command can hold; a text without them is certain."""
 
 
 def names(text: str) -> frozenset[str]:
@@ -38,7 +39,8 @@ class Word:
     value: str
     """The word after quote removal, before brace, tilde, variable and pathname expansion."""
     live: frozenset[int] = frozenset()
-    """Places in `value` whose character is not quoted and may mean something to an expansion."""
+    """Places in `value` whose character is not quoted and may mean something to an expansion; such an `UNKNOWN` may
+    become a pattern."""
     variables: tuple[Variable, ...] = ()
     """The plain variables of the word, one for each `VARIABLE` in `value`, in order."""
     text: str = ""
@@ -47,7 +49,7 @@ class Word:
     @property
     def is_fixed(self) -> bool:
         """Whether no part of it depends on the running shell; braces, globs and tildes may still be in it."""
-        return _MARKS.isdisjoint(self.value)
+        return MARKS.isdisjoint(self.value)
 
 
 @dataclass(frozen=True, slots=True)

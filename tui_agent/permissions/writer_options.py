@@ -34,6 +34,8 @@ class SortedWords:
     """Values of options that are programs."""
     unclear: list[str] = field(default_factory=list[str])
     """Values of options that the entry does not know."""
+    read: list[str] = field(default_factory=list[str])
+    """Values of options that are read."""
     into: str | None = None
     """The directory that things go into, where an option names it."""
     directory: str | None = None
@@ -139,7 +141,9 @@ def _keep(found: SortedWords, kind: OptionValue, value: str) -> None:
             found.code.append(value)
         case "":
             found.unclear.append(value)
-        case "text" | "read":
+        case "read":
+            found.read.append(value)
+        case "text":
             pass
 
 
