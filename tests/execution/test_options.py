@@ -41,6 +41,13 @@ def test_a_value_out_of_range_or_of_the_wrong_kind_is_refused(field: str, value:
         ExecutionOptions(**{field: value})
 
 
+@pytest.mark.parametrize(
+    ("field", "least"), [("max_concurrency", 1), ("result_limit", 400), ("grace", 0), ("tool_timeout", 0.001)]
+)
+def test_the_least_there_may_be_is_taken(field: str, least: Any) -> None:
+    assert getattr(ExecutionOptions(**{field: least}), field) == least
+
+
 @pytest.mark.parametrize("field", ["max_concurrency", "tool_timeout", "result_limit"])
 def test_none_means_without_limit(field: str) -> None:
     assert getattr(ExecutionOptions(**{field: None}), field) is None

@@ -52,7 +52,9 @@ def test_no_flag(value: Any) -> None:
 def test_a_misspelt_word_is_refused_with_the_nearest() -> None:
     with pytest.raises(ConfigurationError, match=r"no colour 'rde'; did you mean red\?"):
         expect_choice("colour", "rde", ("red", "blue"))
-    with pytest.raises(ConfigurationError, match="red or blue"):
+    with pytest.raises(ConfigurationError, match=r"did you mean reds\?"):
+        expect_choice("colour", "redss", ("red", "reds"))
+    with pytest.raises(ConfigurationError, match=r"did you mean red or blue\?"):
         expect_choice("colour", 7, ("red", "blue"))
 
 

@@ -473,7 +473,10 @@ async def test_an_answer_to_no_question_is_named_and_the_run_goes_on() -> None:
         (b'{"type":"mode","mode":"yolo"}', "mode: Input should be"),
         (b'{"type":"approval","request_id":"r","decision":"maybe"}', "decision: Input should be"),
         (b'{"type":"approval","request_id":"r","decision":"deny","scope":"user"}', "scope: Input should be"),
-        (b'{"type":"approval","request_id":"r","decision":"deny","scope":"session"}', "are for an approval that lets"),
+        (
+            b'{"type":"approval","request_id":"r","decision":"deny","scope":"session"}',
+            "skipped: scope, rule and input",
+        ),
     ],
 )
 async def test_a_bad_line_is_named_and_the_program_goes_on(line: bytes, words: str) -> None:

@@ -44,7 +44,7 @@ class ApprovalOrder(_Order):
         try:
             _ = self.answer
         except ValidationError as error:
-            raise ValueError(_in_words(error).removeprefix("Value error, ")) from error
+            raise ValueError(_in_words(error)) from error
         return self
 
     @property
@@ -96,5 +96,6 @@ def _in_words(error: ValidationError) -> str:
     complaints: list[str] = []
     for complaint in error.errors(include_url=False, include_input=False)[:3]:
         place = ".".join(str(part) for part in complaint["loc"][1:])
-        complaints.append(f"{place}: {complaint['msg']}" if place else complaint["msg"])
+        words = complaint["msg"].removeprefix("Value error, ")
+        complaints.append(f"{place}: {words}" if place else words)
     return "; ".join(complaints)
