@@ -1,4 +1,6 @@
-"""A call that waits for a person survives the kill of its process: the question is there again and runs that call."""
+"""A call that waits for a person survives the end of its process: the question is there again and runs that call."""
+
+import signal
 
 import pytest
 
@@ -11,10 +13,11 @@ from .test_headless import WRITE, piped
 pytestmark = pytest.mark.e2e
 
 
-def test_the_question_is_asked_again_and_its_answer_writes_the_file(desk: Desk) -> None:
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_the_question_is_asked_again_and_its_answer_writes_the_file(desk: Desk, number: signal.Signals) -> None:
     with piped(desk, [calls(WRITE)], "--session", "talk", "write it") as (program, _):
         before = program.hear("approval.requested")["data"]
-        program.process.kill()
+        program.process.send_signal(number)
         program.process.wait()
     assert not (desk.work / "new.txt").exists()
 
@@ -32,12 +35,19 @@ def test_the_question_is_asked_again_and_its_answer_writes_the_file(desk: Desk) 
     assert len(results_in(asked)) == 1
 
 
-def test_the_dialog_is_there_again_on_the_screen(desk: Desk) -> None:
+@pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGTERM, "ctrl+q"])
+def test_the_dialog_is_there_again_on_the_screen(desk: Desk, way: signal.Signals | str) -> None:
     with ServerProcess([calls(WRITE), says("Written.")], desk.root) as server:
         with desk.app_on(server, "--session", "talk", "write it") as app:
             app.wait_for_question("write")
-            app.process.kill()
+            if isinstance(way, str):
+                app.press("escape")
+                app.wait_until_gone("wants to run write")
+                app.press(way)
+            else:
+                app.process.send_signal(way)
             app.wait_for_end()
+            assert way is signal.SIGKILL or app.left_behind == []
         assert not (desk.work / "new.txt").exists()
 
         with desk.app_on(server, "--resume", "talk") as app:

@@ -553,7 +553,7 @@ async def test_a_signal_aborts_the_run(number: signal.Signals) -> None:
         assert (await program.event("run.ended"))["data"]["reason"] == "aborted"
 
     assert program.code == 130
-    assert agent.said == [("abort", f"interrupted by {number.name}")]
+    assert agent.said == [("abort", f"the program was left ({number.name})")]
     assert signal.getsignal(number) is before
 
 
@@ -649,7 +649,7 @@ async def test_a_reader_that_goes_away_ends_the_run_quietly() -> None:
 
     for descriptor in (streams.stdin, streams.stdout, streams.stderr):
         os.close(descriptor)
-    assert (code, agent.said) == (130, [("abort", "nobody reads the output any more")])
+    assert (code, agent.said) == (130, [("abort", "the program was left (nobody reads the output any more)")])
     assert os.read(complaints, 100) == b""
     os.close(complaints)
 

@@ -17,6 +17,7 @@ from tui_agent.agent import AgentLoop
 from tui_agent.context import ConversationHistory
 from tui_agent.execution import ApprovalGate, ExecutionOptions, Parallel, Sequential
 from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.cancellation import PROGRAM_LEFT
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, SessionRepaired, ToolEnded, ToolStarted
 from tui_agent.protocol.messages import TextBlock, ToolResultMessage
@@ -67,6 +68,20 @@ class Desk:
                 shutil.copy(recorder.path, copied)
                 run.cancel()
         return self.store.load(copied.stem)
+
+    async def work_and_leave(
+        self, session: StoredSession, steps: Sequence[Step], until: Callable[[AgentLoop], Awaitable[None]]
+    ) -> StoredSession:
+        """Has an agent work until `until` returns, then leaves the program in good order; gives what is kept."""
+        bus = bus_for(session)
+        async with recorded(session, bus):
+            session.announce(bus, "0", takes_up=True)
+            agent = self.agent(session, bus, steps)
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(agent.run(None if session.open_end else "do it"))
+                await until(agent)
+                agent.abort(f"{PROGRAM_LEFT} (SIGTERM)")
+        return self.store.load(session.id)
 
     async def end(self, session: StoredSession, steps: Sequence[Step], *answers: ApprovalDecision) -> list[object]:
         """Takes a session up, answers what is asked in order, and goes on to the end; everything that was told."""
@@ -221,6 +236,67 @@ async def test_killed_again_and_again_the_question_stays(desk: Desk) -> None:
     await desk.end(killed, ["Done."], APPROVE)
 
     assert desk.left == ["first"]
+
+
+async def test_left_in_good_order_the_question_is_there_again_as_often_as_it_is_left(desk: Desk) -> None:
+    left = await desk.work_and_leave(fresh(desk), [reply("Leaving.", LEAVE)], until_asked())
+    assert left.unfinished.closing == ()
+    assert left.open_end is not None
+    before = left.open_end.calls[0].request
+    assert before is not None
+    for _ in range(2):
+        left = await desk.work_and_leave(left, [], until_asked())
+
+    told = await desk.end(left, ["Done."], APPROVE)
+
+    (request,) = (event for event in told if isinstance(event, ApprovalRequested))
+    assert (request.tool, request.args, request.digest) == (before.tool, before.args, before.digest)
+    assert desk.left == ["first"]
+    assert said(desk.store.load(left.id).messages) == [
+        ("user", "do it"),
+        ("assistant", "Leaving."),
+        ("tool_result", "left first"),
+        ("assistant", "Done."),
+    ]
+
+
+async def test_left_in_good_order_what_was_behind_the_question_runs_after_it(desk: Desk) -> None:
+    left = await desk.work_and_leave(fresh(desk), [reply(LOOK, LEAVE, LEAVE_TOO)], until_asked())
+    assert left.open_end is not None
+    assert [each.fate for each in left.open_end.calls] == ["not_started", "not_started"]
+
+    await desk.end(left, ["Done."], APPROVE, APPROVE)
+
+    assert desk.left == ["first", "second"]
+
+
+async def test_a_question_that_a_person_took_back_does_not_come_again(desk: Desk) -> None:
+    bus = bus_for(session := fresh(desk))
+    async with recorded(session, bus):
+        session.announce(bus, "0")
+        agent = desk.agent(session, bus, [reply(LEAVE)])
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(agent.run("do it"))
+            await until_asked()(agent)
+            agent.abort("cancelled by a person")
+
+    assert desk.store.load(session.id).open_end is None
+
+
+async def test_left_in_good_order_and_not_taken_up_the_call_stays_answered(desk: Desk) -> None:
+    left = await desk.work_and_leave(fresh(desk), [reply(LEAVE)], until_asked())
+
+    assert [message.text for message in left.messages][-1] == (
+        "Cancelled: the program was left (SIGTERM). The call was not run."
+    )
+    bus = bus_for(left)
+    async with recorded(left, bus):
+        left.announce(bus, "0")
+        agent = agent_for(left, bus, ScriptedProvider(["Something else."]), desk.effects, history=left.messages)
+        await agent.run("Do something else")
+    again = desk.store.load(left.id)
+    assert (again.open_end, again.unfinished.closing) == (None, ())
+    assert again.messages == tuple(agent.history.messages())
 
 
 async def test_killed_between_loading_and_asking_the_question_stays(desk: Desk) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tui_agent.agent import AgentLoop
 from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.cancellation import PROGRAM_LEFT
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.session import SessionStore
 from tui_agent.settings import Locations
@@ -107,7 +108,7 @@ async def _run_over(loop: AgentLoop, bus: EventBus) -> None:
     if not loop.running:
         return
     with bus.subscribe() as heard:
-        loop.abort("the program was left")
+        loop.abort(PROGRAM_LEFT)
         try:
             async with asyncio.timeout(RUN_PATIENCE):
                 async for _ in heard.batches():

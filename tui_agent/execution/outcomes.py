@@ -6,6 +6,7 @@ A refusal is an outcome of a call that never ran. No stage of the pipeline raise
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+from tui_agent.protocol.cancellation import NOT_BEGUN, PROGRAM_LEFT
 from tui_agent.protocol.events import ToolStatus
 from tui_agent.protocol.messages import TextBlock
 from tui_agent.protocol.permissions import PermissionDecision
@@ -144,7 +145,8 @@ def cancelled(reason: str, *, started: bool) -> Outcome:
     """A call that was taken back while it waited or ran."""
     words = f"Cancelled: {reason.rstrip('.')}." if reason and reason != "cancelled" else "Cancelled."
     what = "A part of its work may be done." if started else "The call was not run."
-    return failure("cancelled", f"{words} {what}", "cancelled")
+    kind = NOT_BEGUN if reason.startswith(PROGRAM_LEFT) and not started else "cancelled"
+    return failure("cancelled", f"{words} {what}", kind)
 
 
 def set_aside(reason: str) -> Outcome:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.cancellation import PROGRAM_LEFT
 from tui_agent.protocol.errors import ConfigurationError, TuiAgentError
 from tui_agent.protocol.events import Failed
 from tui_agent.protocol.messages import now_ms
@@ -181,7 +182,7 @@ class _Service:
             self._interrupted = True
             self._prompts.close(discard=True)
             if self._agent.running:
-                self._agent.abort(f"interrupted by {name}")
+                self._agent.abort(f"{PROGRAM_LEFT} ({name})")
             asyncio.get_running_loop().call_later(ABORT_PATIENCE, runs.cancel)
 
     def _hurry_output(self) -> None:
@@ -219,7 +220,7 @@ class _Service:
         await self._output.closed_by_reader.wait()
         self._prompts.close(discard=True)
         if self._agent.running:
-            self._agent.abort("nobody reads the output any more")
+            self._agent.abort(f"{PROGRAM_LEFT} (nobody reads the output any more)")
 
 
 @contextmanager

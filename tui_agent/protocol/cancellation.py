@@ -9,6 +9,12 @@ from collections.abc import Callable
 
 from .errors import OperationCancelledError
 
+PROGRAM_LEFT = "the program was left"
+"""How a reason begins where nobody took anything back: the program ends, and the session may go on later."""
+
+NOT_BEGUN = "not_begun"
+"""Error kind of a call that had not started when the program was left: it is taken up when the session goes on."""
+
 
 class CancellationToken:
     """Set once, with a reason; setting it sets every descendant and nothing else (S0-30).

@@ -9,6 +9,7 @@ from itertools import takewhile
 from typing import assert_never
 
 from tui_agent.agent.snapshot import Fate, OpenCall
+from tui_agent.protocol.cancellation import NOT_BEGUN
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -175,12 +176,18 @@ class CallRecord:
                 self.started = True
             case ToolEnded(error_kind=kind):
                 self.ended = None if kind == ASKED_AGAIN else event
+                self.request = self.request if kind in (ASKED_AGAIN, NOT_BEGUN) else None
             case ApprovalRequested():
                 self.request = event
-            case ApprovalResolved(note=note):
-                self.request = self.request if note == ASKED_AGAIN else None
+            case ApprovalResolved(by=by):
+                self.request = self.request if by == "cancel" else None
             case _:
                 pass
+
+    @property
+    def was_left(self) -> bool:
+        """Whether it was answered only because the program was left before it started."""
+        return self.ended is not None and self.ended.error_kind == NOT_BEGUN
 
     @property
     def fate(self) -> Fate:
@@ -205,6 +212,12 @@ class _Asked:
                 self.slots[place] = result
                 return
 
+    def take_back(self, call_id: str) -> None:
+        """Makes room for another result of a call that is taken up again."""
+        for place, call in enumerate(self.calls):
+            if call.id == call_id:
+                self.slots[place] = None
+
 
 @dataclass(slots=True)
 class HistoryFold:
@@ -223,7 +236,10 @@ class HistoryFold:
         """Takes the next event that is not about a discarded message."""
         match event:
             case ToolQueued() | ToolStarted() | ToolEnded() | ApprovalRequested() | ApprovalResolved():
-                self.records.setdefault(event.call_id, CallRecord()).note(event)
+                record = self.records.setdefault(event.call_id, CallRecord())
+                if record.was_left and self.asked is not None:
+                    self.asked.take_back(event.call_id)
+                record.note(event)
             case MessageStarted(role="tool_result", call_id=str() as call_id):
                 self.records.setdefault(call_id, CallRecord()).note(event)
             case MessageEnded(message=message) if message.id not in self.seen:
@@ -292,10 +308,11 @@ class HistoryFold:
         if self.asked is None:
             return None
         waited = [self.records.get(call.id, CallRecord()) for call in self.asked.calls]
-        if not any(record.request is not None and record.fate == "not_started" for record in waited):
+        if not any(record.request is not None and not record.started for record in waited):
             return None
-        in_order = list(takewhile(lambda slot: slot is not None, self.asked.slots))
-        rest = list(zip(self.asked.calls, waited, self.asked.slots, strict=True))[len(in_order) :]
+        slots = [None if record.was_left else slot for record, slot in zip(waited, self.asked.slots, strict=True)]
+        in_order = list(takewhile(lambda slot: slot is not None, slots))
+        rest = list(zip(self.asked.calls, waited, slots, strict=True))[len(in_order) :]
         kept = (*self.done, *(slot for slot in in_order if slot is not None))
         return OpenEnd(kept, tuple(_open_call(call.id, record, slot) for call, record, slot in rest))
 
@@ -325,10 +342,9 @@ class HistoryFold:
 
 
 def _open_call(call_id: str, record: CallRecord, message: ToolResultMessage | None) -> OpenCall:
-    told = message or record.ended
+    told = message or (None if record.was_left else record.ended)
     if told is None:
-        request = record.request if record.fate == "not_started" else None
-        return OpenCall(call_id, record.fate, request=request)
+        return OpenCall(call_id, "outcome_unknown" if record.started else "not_started", request=record.request)
     result = ToolResult(content=told.content, details=told.details, is_error=told.is_error)
     return OpenCall(call_id, "finished", result)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
+from rich.console import RenderableType
 from rich.text import Text
 from textual import on
 from textual.binding import BindingType
@@ -238,6 +239,11 @@ class TuiAgentApp(PlainApp[None]):
         if action == "command_palette":
             return self.screen is self.chat
         return super().check_action(action, parameters)
+
+    def exit(self, result: None = None, return_code: int = 0, message: RenderableType | None = None) -> None:
+        """Leaves: what runs is ended first, as long as it can be told why."""
+        self.chat.bridge.leave()
+        super().exit(result, return_code, message)
 
     def action_escalate(self) -> None:
         """`ctrl+c`: copies what is selected, else empties the composer, else interrupts, else quits the second time."""

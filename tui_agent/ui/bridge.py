@@ -14,6 +14,7 @@ from textual.message import Message
 
 from tui_agent.agent import ContextBreakdown
 from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.cancellation import PROGRAM_LEFT
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, TuiAgentError
 from tui_agent.protocol.events import Failed, SessionRenamed, Warned
@@ -230,6 +231,10 @@ class AgentBridge:
             self._agent.abort("cancelled by a person")
         elif self._shortening is not None:
             self._shortening.cancel()
+
+    def leave(self) -> None:
+        """Ends the run now because the program ends; a call that waits for a person waits again when it goes on."""
+        self._agent.abort(PROGRAM_LEFT)
 
     # --- permissions --------------------------------------------------------------------------------------------------
 
