@@ -9,7 +9,8 @@ from tests.support.transcripts import validate_history
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.errors import ConfigurationError, SessionError
-from tui_agent.protocol.events import MessageEnded, SessionCreated, SessionForked
+from tui_agent.protocol.events import MessageEnded, SessionCreated, SessionForked, ToolEnded
+from tui_agent.protocol.messages import TextBlock
 from tui_agent.session import Recorder, SessionStore
 
 
@@ -46,6 +47,44 @@ async def test_a_fork_is_the_same_conversation_under_another_name(store: Session
     assert (forked.parent, forked.at_seq) == (SESSION, store.load(SESSION).envelopes[-1].seq)
     assert (store.root / "played.jsonl").read_bytes() == before
     assert len(store.list()) == 2
+
+
+async def test_a_fork_has_its_own_copy_of_what_is_kept_beside_the_journal(store: SessionStore) -> None:
+    kept = store.files_dir(SESSION) / "deep" / 'call "1".txt'
+    kept.parent.mkdir()
+    kept.write_text("all of it")
+    kept.chmod(0o600)
+    session = store.load(SESSION)
+    bus = EventBus(session.origin(), first_seq=session.next_seq)
+    assert session.path is not None
+    async with Recorder(bus, session.path, expected_size=session.size):
+        text = TextBlock(text=f"head and tail; the whole is in {kept}")
+        ended = ToolEnded(call_id="c", name="bash", index=0, status="ok", is_error=False, content=(text,))
+        bus.publish(ended.model_copy(update={"persisted_path": str(kept)}))
+
+    at_the_end, before = store.fork(SESSION, new_id="copy"), store.fork(SESSION, session.next_seq - 1, "before")
+    store.delete(SESSION)
+
+    copied = store.files_path("copy") / "deep" / 'call "1".txt'
+    (ended,) = (
+        one.event for one in at_the_end.envelopes if isinstance(one.event, ToolEnded) and one.event.persisted_path
+    )
+    assert ended.persisted_path == str(copied)
+    assert ended.content == (TextBlock(text=f"head and tail; the whole is in {copied}"),)
+    assert copied.read_text() == "all of it"
+    assert (copied.stat().st_mode & 0o777, store.files_path("copy").stat().st_mode & 0o777) == (0o600, 0o700)
+    assert (store.files_path(before.id) / "deep" / 'call "1".txt').exists()
+    assert SESSION not in "".join(envelope.to_json() for envelope in at_the_end.envelopes[:-1])
+
+
+async def test_a_fork_whose_files_cannot_be_copied_leaves_nothing(store: SessionStore) -> None:
+    store.files_dir(SESSION)
+    store.files_path("copy").write_text("something else has the name")
+
+    with pytest.raises(SessionError, match="cannot be copied"):
+        store.fork(SESSION, new_id="copy")
+
+    assert [summary.id for summary in store.list()] == [SESSION]
 
 
 async def test_a_fork_at_any_event_is_a_valid_conversation_that_can_be_gone_on_with(store: SessionStore) -> None:

@@ -1,10 +1,12 @@
 """Where sessions are: one journal each in one directory, for their owner only. Everything here blocks."""
 
+import json
 import os
 import re
 import shutil
 import uuid
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -124,6 +126,9 @@ class SessionStore:
     def fork(self, session_id: str, at_seq: int | None = None, new_id: str | None = None) -> StoredSession:
         """Copies a session up to one of its events; the original is only read, also while it is open elsewhere.
 
+        What is kept beside the journal is copied whole, and the copy's events lead to the copied files: either session
+        may be deleted without the other.
+
         Args:
             session_id: the original.
             at_seq: number of the last event that is copied; None: all of them.
@@ -141,7 +146,13 @@ class SessionStore:
         last = copied[-1]
         forked = SessionForked(id=made.id, path=str(made.path), parent=session_id, at_seq=last.seq)
         copied.append(Envelope(forked, last.seq + 1, now_ms(), last.mono, made.origin()))
-        self._write(made.id, [_of_session(one, made.id) for one in copied])
+        try:
+            self._copy_files(session_id, made.id)
+            moved = (_quoted(self.files_path(session_id)), _quoted(self.files_path(made.id)))
+            self._write(made.id, [_of_session(one, made.id) for one in copied], moved=moved)
+        except SessionError:
+            self.delete(made.id)
+            raise
         return self.load(made.id)
 
     def rename(self, session_id: str, title: str) -> None:
@@ -190,12 +201,30 @@ class SessionStore:
             raise SessionError(f"{path} cannot be made: {error.strerror or error}.") from error
         return path
 
-    def _write(self, session_id: str, envelopes: Iterable[Envelope], size: int = 0) -> None:
-        """Appends events to a journal of `size` bytes that nobody has open."""
-        lines = "".join(f"{one.to_json()}\n" for one in envelopes).encode()
+    def _copy_files(self, session_id: str, copy_id: str) -> None:
+        """Copies what is kept beside a journal; what goes away meanwhile was nobody's result yet."""
+        source, target = self.files_path(session_id), self.files_path(copy_id)
+        if not source.is_dir():
+            return
+        try:
+            make_private_directory(target)
+            shutil.copytree(source, target, symlinks=True, copy_function=_copy_if_there, dirs_exist_ok=True)
+        except OSError as error:
+            raise SessionError(
+                f"The files of session {session_id} cannot be copied: {error.strerror or error}. Nothing was copied."
+            ) from error
+
+    def _write(
+        self, session_id: str, envelopes: Iterable[Envelope], size: int = 0, moved: tuple[str, str] = ("", "")
+    ) -> None:
+        """Appends events to a journal of `size` bytes that nobody has open; of paths, `moved` has old and new."""
+        lines = "".join(f"{one.to_json()}\n" for one in envelopes)
+        if moved[0]:
+            lines = lines.replace(*moved)
+        data = lines.encode()
         file = JournalFile(self._path(session_id), expected_size=size)
         try:
-            file.append(lines, durable=True)
+            file.append(data, durable=True)
         except OSError as error:
             raise SessionError(f"Session {session_id} cannot be written: {error.strerror or error}.") from error
         finally:
@@ -253,6 +282,16 @@ def make_private_directory(path: Path) -> None:
                 raise
         if directory.stat().st_mode & 0o777 != DIRECTORY_MODE:
             directory.chmod(DIRECTORY_MODE)
+
+
+def _quoted(path: Path) -> str:
+    """How a path begins in the text of a journal, up to the names in it."""
+    return json.dumps(f"{path}{os.sep}", ensure_ascii=False)[1:-1]
+
+
+def _copy_if_there(source: str, target: str) -> None:
+    with suppress(FileNotFoundError):
+        shutil.copy2(source, target, follow_symlinks=False)
 
 
 def _check(session_id: str | None) -> None:
