@@ -1,7 +1,11 @@
 """Guardrails: asked in order, first trip wins, what fails does not pass (S4-67 … S4-70)."""
 
+from dataclasses import replace
+from typing import Any
+
 from tui_agent.agent.guardrails import GuardrailContext, GuardrailDecision, first_trip
 from tui_agent.protocol.events import AgentEvent, GuardrailTripped
+from tui_agent.protocol.messages import AssistantMessage, ToolCall
 
 from .fakes import FakeGuardrail
 
@@ -19,7 +23,7 @@ async def test_only_those_of_the_kind_are_asked_in_order_until_one_trips() -> No
 
     assert reason == "too secret"
     assert [len(guardrail.asked) for guardrail in (other, first, second, third)] == [0, 1, 1, 0]
-    assert first.asked == [CONTEXT]
+    assert [replace(asked, messages=()) for asked in first.asked] == [CONTEXT]
     assert events == [GuardrailTripped(name="second", lane="input", severity="high", reason="too secret", halted=True)]
 
 
@@ -45,3 +49,33 @@ async def test_one_that_fails_lets_nothing_pass() -> None:
     assert reason == "guardrail broken failed: no model"
     assert isinstance(events[0], GuardrailTripped)
     assert (events[0].severity, events[0].halted) == ("critical", True)
+
+
+async def test_what_it_writes_into_the_conversation_stays_its_own_and_it_may_be_a_plain_function() -> None:
+    message = AssistantMessage(content=(ToolCall(id="c", name="act", arguments={"n": {"deep": 1}}),))
+
+    class Writer:
+        name, kind = "writer", "output"
+
+        def check(self, context: GuardrailContext) -> GuardrailDecision:
+            said: list[Any] = [context.answer, context.messages[0], *context.messages, *context.messages[:1]]
+            for one in said:
+                one.tool_calls[0].arguments["n"]["deep"] = 666
+            return PASS
+
+    writer: Any = Writer()
+
+    assert await first_trip([writer], GuardrailContext("output", (message,), "", message, 0), [].append) is None
+    assert message.tool_calls[0].arguments == {"n": {"deep": 1}}
+
+
+async def test_one_whose_answer_is_none_lets_nothing_pass() -> None:
+    class Odd:
+        name, kind = "odd", "input"
+
+        async def check(self, context: GuardrailContext) -> bool:
+            return True
+
+    odd: Any = Odd()
+
+    assert await first_trip([odd], CONTEXT, [].append) == "guardrail odd answered a bool"

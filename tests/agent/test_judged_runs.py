@@ -70,7 +70,7 @@ async def test_a_tripped_output_guardrail_answers_the_calls_and_ends_the_run(ben
     assert [result.is_error for result in b.results] == [True, True]
     assert "not that" in b.results[0].text
     assert guardrail.asked[0].answer is not None
-    assert guardrail.asked[0].messages[-1] is guardrail.asked[0].answer
+    assert guardrail.asked[0].messages[-1] == guardrail.asked[0].answer
     types = b.types()
     assert types.index("step.ended") < types.index("guardrail.tripped") < types.index("tool.ended")
 

@@ -280,7 +280,7 @@ async def test_s3_15_a_tool_gets_arguments_a_context_its_message_and_may_ask_wha
 
     (context,) = contexts
     assert given == [{"n": 1}]
-    assert context.answer is message
+    assert context.answer == message
     assert context.can_use("act", {}) == "allow"
     assert context.can_use("write", {"path": "x"}) == "ask"
     assert context.can_use("write", {}) == "deny", "its arguments do not fit"

@@ -36,6 +36,8 @@ class FreeTurns:
 class FakeGuardrails:
     """Trips where a text contains the bad word; raises where it contains the worst one."""
 
+    looks_at_results = True
+
     def __init__(self, bad: str = "bad", *, halts: bool = False) -> None:
         self._bad = bad
         self._halts = halts

@@ -55,11 +55,11 @@ async def test_a_question_is_put_to_plain_and_async_functions(answer: Any) -> No
     async def later(n: int) -> int:
         return n + 1
 
-    assert await asked(answer or later, 1, 1.0) == 2
+    assert await asked(answer or later, 1, timeout=1.0) == 2
 
 
 async def test_a_function_that_raises_gives_a_crash() -> None:
-    crash = await asked(lambda question: 1 / 0, None, 1.0)
+    crash = await asked(lambda question: 1 / 0, None, timeout=1.0)
 
     assert isinstance(crash, Crash)
     assert not crash.timed_out
@@ -69,7 +69,7 @@ def test_a_function_that_does_not_answer_in_time_is_given_up() -> None:
     async def never(_: None) -> None:
         await asyncio.Event().wait()
 
-    crash = run_virtual(asked(never, None, 30.0))
+    crash = run_virtual(asked(never, None, timeout=30.0))
 
     assert isinstance(crash, Crash)
     assert crash.timed_out
@@ -79,21 +79,21 @@ async def test_a_timeout_error_of_its_own_is_no_timeout() -> None:
     async def failing_with_timeout(_: None) -> None:
         raise TimeoutError("the server is slow")
 
-    crash = await asked(failing_with_timeout, None, 30.0)
+    crash = await asked(failing_with_timeout, None, timeout=30.0)
 
     assert isinstance(crash, Crash)
     assert not crash.timed_out
 
 
 async def test_an_asked_function_that_cancels_itself_gives_a_crash() -> None:
-    crash = await asked(lambda _: cancelling_itself(), None, 1.0)
+    crash = await asked(lambda _: cancelling_itself(), None, timeout=1.0)
 
     assert isinstance(crash, Crash)
 
 
 async def test_a_cancellation_while_asking_passes_through() -> None:
     async def waiting() -> None:
-        await asked(lambda _: asyncio.Event().wait(), None, None)
+        await asked(lambda _: asyncio.Event().wait(), None, timeout=None)
 
     async with asyncio.TaskGroup() as group:
         task = group.create_task(waiting())
@@ -198,7 +198,7 @@ async def test_code_that_wants_to_end_the_process_only_fails() -> None:
 
     assert isinstance(crash, Crash)
     assert "exit code 3" in crash.text
-    assert isinstance(await asked(lambda question: sys.exit(3), None, 1.0), Crash)
+    assert isinstance(await asked(lambda question: sys.exit(3), None, timeout=1.0), Crash)
 
 
 class OfNoKind(BaseException):
@@ -223,15 +223,15 @@ async def test_what_no_code_should_raise_only_fails_whoever_raised_it(error: Bas
 
     for crash in (
         await contained(raising_later(None)),
-        await asked(raising, None, 1.0),
-        await asked(raising_later, None, 1.0),
+        await asked(raising, None, timeout=1.0),
+        await asked(raising_later, None, timeout=1.0),
         attempted(raising, None),
     ):
         assert isinstance(crash, Crash)
         assert words in crash.text
 
 
-@pytest.mark.parametrize("ask", [lambda work: contained(work()), lambda work: asked(lambda _: work(), None, None)])
+@pytest.mark.parametrize("ask", [lambda work: contained(work()), lambda work: asked(work, timeout=None)])
 async def test_whoever_is_closed_while_foreign_code_works_closes_it_and_ends(ask: Any) -> None:
     closed: list[bool] = []
 
@@ -266,7 +266,7 @@ def test_a_function_that_swallows_a_cancellation_from_outside_is_closed_a_little
 
     async def ask() -> float:
         async with asyncio.TaskGroup() as group:
-            task = group.create_task(asked(lambda _: stubborn.run(), None, timeout))
+            task = group.create_task(asked(lambda _: stubborn.run(), None, timeout=timeout))
             await asyncio.sleep(1)
             task.cancel()
             began = now()
@@ -286,7 +286,7 @@ def test_a_function_that_swallows_its_end_is_closed_a_little_later() -> None:
 
     async def ask() -> tuple[object, float]:
         began = now()
-        return await asked(stubborn, None, 5.0), now() - began
+        return await asked(stubborn, None, timeout=5.0), now() - began
 
     answer, seconds = run_virtual(ask())
 
@@ -313,7 +313,7 @@ async def test_what_foreign_code_awaits_may_fail_and_it_handles_that_itself() ->
             return f"{question}: {error}"
         return "it did not fail"
 
-    assert await asked(careful_callee, "well", 5.0) == "well: no such thing"
+    assert await asked(careful_callee, "well", timeout=5.0) == "well: no such thing"
 
 
 async def test_an_error_that_cannot_even_say_what_it_is_has_a_name() -> None:

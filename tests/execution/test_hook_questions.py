@@ -247,7 +247,8 @@ async def test_an_observer_of_updates_sees_the_text_and_may_fail() -> None:
     await observe_update(hooked("after_update", seen.append, lambda q: 1 / 0), CALL, "text", heard.bus)
 
     assert seen == [BeforeUpdate(CALL, "text")]
-    assert [event.code for event in heard.events()] == ["hook_failed"]
+    failed = heard.events()
+    assert [(event.type, event.event, event.fail_open) for event in failed] == [("hook.failed", "after_update", True)]
 
 
 async def test_an_observer_of_ends_may_fail() -> None:

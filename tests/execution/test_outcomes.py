@@ -23,7 +23,7 @@ def test_only_a_message_of_the_user_is_blamed_on_the_user() -> None:
 
     assert texts["steering"].startswith("Skipped due to queued user message.")
     assert "not from the user" in texts["notice"]
-    assert all("user" not in texts[reason] for reason in ("cancelled", "stopped", "budget", "failed", "sibling"))
+    assert all("user" not in texts[reason] for reason in ("cancelled", "failed", "sibling"))
     assert len(set(texts.values())) == len(texts)
     assert all(skipped(reason).result.is_error for reason in get_args(SkipReason))
 

@@ -12,12 +12,13 @@ from tui_agent.protocol.reports import Metric
 from tui_agent.protocol.tool import ToolContext, ToolResult
 
 
-def test_what_is_json_stays_the_same_object() -> None:
+def test_what_is_json_is_told_as_it_was_then() -> None:
     details: JsonObject = {"a": [1, 2.5, None, True, {"b": "c"}]}
-    result = ToolResult(details=details)
+    told, result = plain(details), plain_details(ToolResult(details=details))
 
-    assert plain(details) is details
-    assert plain_details(result) is result
+    details["a"][4]["b"] = "changed"
+
+    assert told == result.details == {"a": [1, 2.5, None, True, {"b": "c"}]}
 
 
 def deep(levels: int) -> JsonObject:

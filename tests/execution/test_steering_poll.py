@@ -6,11 +6,17 @@ import pytest
 from tests.execution.kit import Steering
 from tests.support.judged_bus import JudgedBus
 from tui_agent.execution.steering_poll import SteeringPoll
+from tui_agent.protocol.bus import Publisher
+from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import UserMessage, user_message
 
 
+def poll_of(getter: Any, bus: Publisher) -> SteeringPoll:
+    return SteeringPoll(getter, bus, CancellationToken(), grace=2.0)
+
+
 async def test_without_a_getter_nothing_is_ever_found() -> None:
-    poll = SteeringPoll(None, JudgedBus(whole=False))
+    poll = poll_of(None, JudgedBus(whole=False))
 
     assert not await poll.poll()
     assert poll.found == ()
@@ -18,7 +24,7 @@ async def test_without_a_getter_nothing_is_ever_found() -> None:
 
 async def test_once_it_found_something_it_never_asks_again() -> None:
     steering = Steering(at_poll=2)
-    poll = SteeringPoll(steering, JudgedBus(whole=False))
+    poll = poll_of(steering, JudgedBus(whole=False))
 
     answers = [await poll.poll() for _ in range(4)]
 
@@ -38,7 +44,7 @@ async def test_two_polls_at_once_ask_one_after_the_other() -> None:
         inside -= 1
         return [user_message("hi")]
 
-    poll = SteeringPoll(getter, JudgedBus(whole=False))
+    poll = poll_of(getter, JudgedBus(whole=False))
     async with asyncio.TaskGroup() as group:
         for _ in range(3):
             group.create_task(poll.poll())
@@ -52,7 +58,7 @@ async def test_a_getter_that_raises_is_told_and_counts_as_empty() -> None:
 
     bus = JudgedBus(whole=False)
     with bus.subscribe() as subscription:
-        assert not await SteeringPoll(broken, bus).poll()
+        assert not await poll_of(broken, bus).poll()
         events = [envelope.event for envelope in subscription.drain()]
 
     assert [getattr(event, "code", "") for event in events] == ["steering_failed"]
@@ -62,14 +68,14 @@ async def test_a_getter_may_answer_with_nothing_or_at_once() -> None:
     async def nothing() -> None:
         return None
 
-    assert not await SteeringPoll(nothing, JudgedBus(whole=False)).poll()
-    assert not await SteeringPoll(lambda: None, JudgedBus(whole=False)).poll()
-    assert await SteeringPoll(lambda: [user_message("hi")], JudgedBus(whole=False)).poll()
+    assert not await poll_of(nothing, JudgedBus(whole=False)).poll()
+    assert not await poll_of(lambda: None, JudgedBus(whole=False)).poll()
+    assert await poll_of(lambda: [user_message("hi")], JudgedBus(whole=False)).poll()
 
 
 async def test_a_systems_notice_is_never_blamed_on_the_user() -> None:
-    notice = SteeringPoll(Steering(at_poll=1, kind="notice"), JudgedBus(whole=False))
-    person = SteeringPoll(Steering(at_poll=1), JudgedBus(whole=False))
+    notice = poll_of(Steering(at_poll=1, kind="notice"), JudgedBus(whole=False))
+    person = poll_of(Steering(at_poll=1), JudgedBus(whole=False))
     await notice.poll()
     await person.poll()
 
@@ -81,7 +87,7 @@ async def test_a_systems_notice_is_never_blamed_on_the_user() -> None:
 async def test_a_getter_that_hands_over_no_messages_is_told_and_counts_as_empty(answer: Any) -> None:
     bus = JudgedBus(whole=False)
     with bus.subscribe(merge=False) as subscription:
-        poll = SteeringPoll(lambda: answer, bus)
+        poll = poll_of(lambda: answer, bus)
 
         assert not await poll.poll()
         warned = [envelope.event for envelope in subscription.drain()]

@@ -11,6 +11,7 @@ from tui_agent.execution.conflict_order import ConflictOrder
 from tui_agent.execution.outcomes import skipped
 from tui_agent.execution.steering_poll import SteeringPoll
 from tui_agent.execution.turn_keeper import TurnKeeper
+from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ToolBlockedOn
 
 
@@ -21,7 +22,8 @@ def keeper_of(
     states = [stand.state for stand in stands]
     for index, state in enumerate(states):
         state.index = index
-    boundaries = Boundaries(ExecutionOptions(), SteeringPoll(steering, tell), states, has_waves=False)
+    poll = SteeringPoll(steering, tell, CancellationToken(), grace=2.0)
+    boundaries = Boundaries(ExecutionOptions(), poll, states, has_waves=False)
     keeper = TurnKeeper(ConflictOrder() if ordered else None, boundaries, permits, tell)
     for state in states:
         keeper.add(state, settled=True)

@@ -7,7 +7,7 @@ from pydantic import Field, ValidationError
 
 from tui_agent.protocol import TextBlock, ToolContext, ToolResult, function_tool
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.function_tool import as_tool_result
+from tui_agent.protocol.tool_result import as_tool_result
 
 
 @function_tool(read_only=True)

@@ -41,8 +41,11 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 
-NEEDS_START = {"ok", "timeout", "withheld"}
+NEEDS_START = {"ok", "timeout"}
 """Statuses that only a call can have that really ran."""
+
+TOLD_WHEN_FAILED = {"before_update", "after_update"}
+"""Hooks that are asked too often to be told each time."""
 
 REFUSED = {
     "invalid",
@@ -343,7 +346,7 @@ class _EventJudge:
         name = (event.event, event.name, event.call_id)
         if isinstance(event, HookStarted):
             self._begin("hook", name)
-        else:
+        elif event.event not in TOLD_WHEN_FAILED:
             self._end("hook", name)
 
     def _hear_call(self, envelope: Envelope, agent: _Agent) -> None:

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal, Protocol, overload
 
-from tui_agent.execution.foreign_code import Crash, contained
+from tui_agent.execution.foreign_code import Crash, asked, copy_of, kind_of
 from tui_agent.protocol.events import AgentEvent, GuardrailTripped
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolCall
 from tui_agent.protocol.tool import ToolResult
@@ -60,6 +60,27 @@ class Guardrail(Protocol):
         ...
 
 
+class _Copies(Sequence[Message]):
+    """A conversation that may be written into; copied as it is read, because few read all of it."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._messages = messages
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Message]: ...
+
+    def __getitem__(self, index: int | slice) -> Message | Sequence[Message]:
+        if isinstance(index, slice):
+            return _Copies(self._messages[index])
+        return copy_of(self._messages[index])
+
+
 async def first_trip(
     guardrails: Iterable[Guardrail], context: GuardrailContext, tell: Callable[[AgentEvent], None]
 ) -> str | None:
@@ -86,10 +107,20 @@ async def first_trip(
 
 async def decision_of(guardrail: Guardrail, context: GuardrailContext) -> GuardrailDecision:
     """A guardrail's answer; one that does not pass has a reason, and one that fails does not pass."""
-    answer = await contained(guardrail.check(context))
+    own = replace(
+        context,
+        messages=_Copies(context.messages),
+        answer=copy_of(context.answer),
+        call=copy_of(context.call),
+        result=copy_of(context.result),
+    )
+    answer = await asked(guardrail.check, own, timeout=None)
+    if isinstance(answer, GuardrailDecision):
+        no_word = not answer.passed and not answer.reason
+        return replace(answer, reason=f"guardrail {guardrail.name} did not pass") if no_word else answer
+    why = f"answered a {type(answer).__name__}"
     if isinstance(answer, Crash):
-        reason = f"guardrail {guardrail.name} failed: {answer.text}"
-        return GuardrailDecision(passed=False, tripwire=True, reason=reason, severity="critical")
-    if answer.passed or answer.reason:
-        return answer
-    return replace(answer, reason=f"guardrail {guardrail.name} did not pass")
+        # Its own words may hold what a result must not show.
+        why = f"failed: {kind_of(answer) if context.kind == 'tool_output' else answer.text}"
+    reason = f"guardrail {guardrail.name} {why}"
+    return GuardrailDecision(passed=False, tripwire=True, reason=reason, severity="critical")

@@ -38,7 +38,7 @@ async def filtered(
     """The message with the notes of all filters, or why the first that refuses it does; later ones are not asked."""
     notes: list[TextBlock] = []
     for input_filter in filters:
-        verdict = await asked(input_filter.check, message, None)
+        verdict = await asked(input_filter.check, message, timeout=None)
         if isinstance(verdict, Crash):
             verdict = InputVerdict("reject", f"filter {input_filter.name} failed: {verdict.text}")
         if not isinstance(verdict, InputVerdict):

@@ -175,7 +175,7 @@ class AgentRun:
         system = self._agent.config.system
         if isinstance(system, str):
             return
-        text = await unless_cancelled(self._brakes.now, asked(lambda _: system(), None, None))
+        text = await unless_cancelled(self._brakes.now, asked(system, timeout=None))
         if isinstance(text, Crash):
             error = f"The system prompt could not be made: {text.text}. Nothing was sent; the message was kept."
             self._ending = Ending("error", error=error)

@@ -21,6 +21,7 @@ class ToolLanes:
         self._guardrails = guardrails
         self._history = history
         self._teller = teller
+        self.looks_at_results = any(guardrail.kind == "tool_output" for guardrail in guardrails)
 
     async def check_input(self, call: ToolCall, tool: Tool, arguments: JsonObject) -> GuardrailTrip | None:
         """Asks about a call, with the arguments in effect."""

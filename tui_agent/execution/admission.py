@@ -8,12 +8,12 @@ from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.events import GuardrailTripped, PermissionDecided, ToolBlockedOn, Warned
 from tui_agent.protocol.hooks import ApproveCall, Continue, DenyCall, OverrideResult, SkipCall
 from tui_agent.protocol.messages import TOO_DEEP, JsonObject, nests_deeper
-from tui_agent.protocol.permissions import PermissionChecker, PermissionDecision, Verdict
+from tui_agent.protocol.permissions import PermissionChecker, PermissionDecision, PermissionMode, Verdict
 from tui_agent.protocol.tool import Tool
 
 from .call_state import CallState
 from .engine import Engine, GuardrailTrip
-from .foreign_code import Crash, attempted, careful, contained, copy_of
+from .foreign_code import Crash, asked, attempted, careful, copy_of, kind_of
 from .hook_questions import ask_before_tool
 from .outcomes import (
     HOOK_SKIP_TEXT,
@@ -24,8 +24,10 @@ from .outcomes import (
     invalid,
     not_found,
     output_limit,
+    overridden,
     skipped_on_request,
 )
+from .plain_json import NO_JSON, is_plain
 from .time_limits import time_limit
 from .validation import checked_arguments
 
@@ -33,13 +35,15 @@ from .validation import checked_arguments
 def parse(engine: Engine, state: CallState) -> Outcome | None:
     """Stage 1: the arguments could be read, and the message was not cut off (C20, C29)."""
     call = state.call
+    readable = is_plain(call.arguments)
+    state.arguments = copy_of(call.arguments) if readable else {}
     if call.cut:
         return output_limit()
     if call.malformed is not None and engine.options.malformed_args == "error":
         return invalid(f"Invalid arguments for {call.name}: {call.malformed}")
-    if nests_deeper(call.arguments):
-        return invalid(f"Invalid arguments for {call.name}: {TOO_DEEP}")
-    state.arguments = copy_of(call.arguments)
+    if not readable:
+        why = TOO_DEEP if nests_deeper(call.arguments) else NO_JSON
+        return invalid(f"Invalid arguments for {call.name}: {why}")
     return None
 
 
@@ -90,8 +94,8 @@ async def guard_input(engine: Engine, state: CallState) -> Outcome | None:
     """Stage 5: guardrails over the call; a trip is a denial, and no person is asked."""
     if engine.guardrails is None:
         return None
-    check = engine.guardrails.check_input(state.call, state.known_tool, copy_of(state.arguments))
-    trip = trip_of(await state.leashed(contained(check)))
+    check = asked(engine.guardrails.check_input, state.call, state.known_tool, state.arguments, timeout=None)
+    trip = trip_of(await state.leashed(check))
     state.stale = True
     if trip is None:
         return None
@@ -125,7 +129,7 @@ async def ask_hooks(engine: Engine, state: CallState) -> Outcome | None:
             skip = skipped_on_request("skipped_hook", HOOK_SKIP_TEXT, result, is_error=is_error)
             return refused_by_floor(engine, state) or skip
         case OverrideResult(result=result):
-            return refused_by_floor(engine, state) or Outcome("overridden", result)
+            return refused_by_floor(engine, state) or overridden(result)
 
 
 async def rewrite(engine: Engine, state: CallState, arguments: JsonObject) -> Outcome | None:
@@ -168,26 +172,24 @@ def refused_by_floor(engine: Engine, state: CallState) -> Outcome | None:
     """The floor's denial, if it denies; a call that is not fit to be judged passes, because it will never run."""
     if engine.policy is None or state.tool is None or state.unfit is not None:
         return None
-    decision = attempted(engine.policy.floor, state.tool, state.arguments)
-    if decision is None:
+    answer = attempted(engine.policy.floor, state.tool, state.arguments)
+    if answer is None:
         return None
-    if isinstance(decision, Crash):
-        decision = _unjudged(decision)
+    decision = _decision_of(answer)
     _note_decision(engine, state, decision)
     return denied_by_policy(decision)
 
 
 def judgement(policy: PermissionChecker, tool: Tool, arguments: JsonObject) -> PermissionDecision:
     """What the policy says of a call; one that fails allows nothing."""
-    decision = attempted(policy.check, tool, arguments)
-    return _unjudged(decision) if isinstance(decision, Crash) else decision
+    return _decision_of(attempted(policy.check, tool, arguments))
 
 
 def judge_other_call(engine: Engine, name: str, arguments: JsonObject) -> Verdict:
     """How a call that a running tool thinks of would be judged now; starts nothing and asks nobody (S3-15)."""
     tool = engine.registry.find(name)
     try:
-        checked = {} if tool is None else checked_arguments(tool, copy_of(arguments))
+        checked = {} if tool is None else checked_arguments(tool, arguments)
     except InvalidArgumentsError:
         return "deny"
     if tool is None:
@@ -195,11 +197,19 @@ def judge_other_call(engine: Engine, name: str, arguments: JsonObject) -> Verdic
     return "allow" if engine.policy is None else judgement(engine.policy, tool, checked).decision
 
 
-def trip_of(answer: GuardrailTrip | Crash | None) -> GuardrailTrip | None:
-    """What a guardrail said; one that failed counts as tripped."""
+def trip_of(answer: object, *, quiet: bool = False) -> GuardrailTrip | None:
+    """What a guardrail said; one that failed, or said what it cannot say, counts as tripped.
+
+    Args:
+        answer: what it gave.
+        quiet: whether its error's own words may hold what it was to keep from everybody.
+    """
+    if answer is None or isinstance(answer, GuardrailTrip):
+        return answer
+    what = f"{answer!r} is no answer" if not quiet and not isinstance(answer, Crash) else type(answer).__name__
     if isinstance(answer, Crash):
-        return GuardrailTrip("guardrail", f"it failed and nothing passes unchecked: {answer.text}", "high")
-    return answer
+        what = kind_of(answer) if quiet else answer.text
+    return GuardrailTrip("guardrail", f"it failed and nothing passes unchecked: {what}", "high")
 
 
 def tell_trip(engine: Engine, trip: GuardrailTrip, lane: str) -> None:
@@ -216,8 +226,11 @@ def halting(outcome: Outcome) -> Outcome:
     return Outcome(outcome.status, outcome.result, outcome.error_kind, halts="guardrail")
 
 
-def _unjudged(crash: Crash) -> PermissionDecision:
-    reason = f"the permission policy failed, and nothing runs unjudged ({type(crash.error).__name__}: {crash.text})"
+def _decision_of(answer: object) -> PermissionDecision:
+    if isinstance(answer, PermissionDecision):
+        return answer
+    what = f"{kind_of(answer)}: {answer.text}" if isinstance(answer, Crash) else f"it answered {answer!r}"
+    reason = f"the permission policy failed, and nothing runs unjudged ({what})"
     return PermissionDecision(decision="deny", source="invalid", reason=reason)
 
 
@@ -230,7 +243,7 @@ def _note_decision(engine: Engine, state: CallState, decision: PermissionDecisio
         call_id=state.call.id,
         decision=decision.decision,
         source=decision.source,
-        mode=engine.policy.mode,
+        mode=careful(getattr, engine.policy, "mode", otherwise=PermissionMode.ASK),
         rule=decision.rule,
         reason=decision.reason,
         parts=decision.parts,

@@ -3,21 +3,28 @@
 from dataclasses import replace
 
 from tui_agent.protocol.messages import TextBlock
+from tui_agent.protocol.tool import ToolResult
 
 from .admission import halting, tell_trip, trip_of
 from .call_state import CallState
-from .engine import Engine
+from .engine import Engine, GuardrailTrip
 from .fitting import fit, reads_archive
-from .foreign_code import contained
+from .foreign_code import asked
 from .hook_questions import ask_about_failure, ask_after_tool
-from .outcomes import Outcome, failure
+from .outcomes import Outcome, failure, overridden
 
 
 async def finish_result(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:
-    """Stages 12 and 13, and what comes before them where the call failed."""
+    """Stages 12 and 13, and what comes before them where the call failed: for whatever a tool, a hook or a person gave,
+    whatever way it came by. What the engine itself says of a call that did not run is nobody's secret."""
     outcome = await ask_failure_hooks(engine, state, outcome)
+    if not state.started and not outcome.given:
+        return outcome
     outcome = await mutate(engine, state, outcome)
-    return await guard_output(engine, state, outcome)
+    outcome = await guard_output(engine, state, outcome)
+    if state.channel is not None and outcome.status != "withheld":
+        await state.channel.tell_held()
+    return outcome
 
 
 async def ask_failure_hooks(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:
@@ -26,7 +33,7 @@ async def ask_failure_hooks(engine: Engine, state: CallState, outcome: Outcome) 
         return outcome
     answer = await ask_about_failure(engine.hooks, state.call, outcome.result.text, engine.tell)
     if answer.fallback is not None:
-        outcome = replace(outcome, status="overridden", result=answer.fallback)
+        outcome = replace(overridden(answer.fallback), error_kind=outcome.error_kind)
     return outcome if answer.continue_on_error else replace(outcome, halts="error")
 
 
@@ -36,19 +43,21 @@ async def mutate(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:
         return outcome
     answer = await ask_after_tool(engine.hooks, state.call, state.arguments, outcome.result, engine.tell)
     if isinstance(answer, str):
-        text = f"The call ran (status {outcome.status}), and its result cannot be shown. {answer}."
+        ran = "did not run" if outcome.given and not state.started else "ran"
+        text = f"The call {ran} (status {outcome.status}), and its result cannot be shown. {answer}."
         return replace(failure("error", text, "hook_failed"), halts=outcome.halts)
-    return outcome.with_result(answer)
+    return outcome if answer is outcome.result else outcome.with_result(answer)
 
 
 async def guard_output(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:
-    """Stage 13: a result that trips a guardrail is withheld everywhere (P72)."""
-    if engine.guardrails is None:
-        return outcome
-    trip = trip_of(await contained(engine.guardrails.check_output(state.call, outcome.result)))
+    """Stage 13: a result that trips a guardrail is withheld everywhere, and with it all the call reported (P72)."""
+    trip = await _output_trip(engine, state, outcome.result)
+    if trip is None and state.channel is not None and state.channel.held:
+        trip = await _output_trip(engine, state, state.channel.held_content())
     if trip is None:
         return outcome
     tell_trip(engine, trip, "tool_output")
+    state.metrics = {}
     withheld = failure("withheld", f"The result was withheld by guardrail {trip.name}: {trip.reason}", "guardrail")
     return halting(withheld) if trip.halts else replace(withheld, halts=outcome.halts)
 
@@ -65,3 +74,9 @@ async def make_fit(engine: Engine, state: CallState, outcome: Outcome) -> Outcom
         # Whoever fetches what was left out would get it cut again, for ever; such a tool reads in pages (P67).
         limit = None
     return await fit(outcome, call_id=state.call.id, limit=limit, archive_dir=archive, tell=engine.tell)
+
+
+async def _output_trip(engine: Engine, state: CallState, result: ToolResult) -> GuardrailTrip | None:
+    if engine.guardrails is None or not engine.guardrails.looks_at_results:
+        return None
+    return trip_of(await asked(engine.guardrails.check_output, state.call, result, timeout=None), quiet=True)

@@ -13,7 +13,7 @@ from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, Warned
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
 
-from .foreign_code import Crash, asked
+from .foreign_code import Crash, asked, copy_of
 from .value_checks import expect_seconds
 
 AnsweredBy: TypeAlias = Literal["user", "policy", "resume", "timeout", "cancel", "nobody"]
@@ -104,7 +104,7 @@ class ApprovalGate:
         """
         question = _Question(request, judge)
         self._waiting[request.request_id] = question
-        tell.publish(ApprovalRequested(**dict(request)))
+        tell.publish(ApprovalRequested(**{**dict(request), "args": copy_of(request.args)}))
         try:
             await self._checkpoint(request, tell)
             await self._find_answer(question)
@@ -126,7 +126,7 @@ class ApprovalGate:
     async def _checkpoint(self, request: ApprovalRequest, tell: Publisher) -> None:
         if self.on_request is None:
             return
-        crash = await asked(self.on_request, request, None)
+        crash = await asked(self.on_request, request, timeout=None)
         if isinstance(crash, Crash):
             text = (
                 f"The state before this question could not be stored ({crash.text}). The question waits all the same."
@@ -156,7 +156,7 @@ class ApprovalGate:
             asking.cancel()
 
     async def _ask_approver(self, question: "_Question", approver: Approver) -> None:
-        answer = await asked(approver, question.request, None)
+        answer = await asked(approver, question.request, timeout=None)
         if isinstance(answer, ApprovalDecision):
             question.answer(answer, "user")
         elif not self.interactive:

@@ -14,7 +14,7 @@ from tui_agent.protocol.tool import Accesses, JudgedTarget, Preview, Tool
 
 from .conflict_order import Place
 from .early_executions import EarlyExecutions
-from .foreign_code import careful
+from .foreign_code import careful, in_time
 from .loop_clock import now
 from .outcomes import Outcome, cancelled
 from .tool_execution import ToolExecution
@@ -238,12 +238,7 @@ class CallState:
         grace later (P44)."""
         run = self.token.parent or self.token
         try:
-            async with asyncio.timeout(None) as limit:
-                forget = run.on_cancel(lambda: limit.reschedule(now() + self.grace))
-                try:
-                    return await work
-                finally:
-                    forget()
+            return await in_time(work, run, self.grace)
         except TimeoutError:
             if not run.is_set():
                 raise

@@ -5,16 +5,17 @@ import asyncio
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed, ToolBlockedOn, Warned
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionChecker, PermissionDecision
 from tui_agent.protocol.tool import Preview
 
-from .admission import guard_input, judge_now, prepare
+from .admission import guard_input, judge_now, judgement, prepare
 from .approvals import AnsweredBy
 from .call_state import CallState
 from .engine import Engine
-from .foreign_code import asked, careful, copy_of
+from .foreign_code import Crash, asked, attempted, careful, copy_of
 from .loop_clock import now
-from .outcomes import Outcome, failure, invalid, skipped_on_request
+from .outcomes import Outcome, failure, invalid, overridden, skipped_on_request
+from .plain_json import NO_JSON, is_plain, plain_details
 from .standing_approval import show, why_not_approved
 
 MOST_QUESTIONS = 5
@@ -72,12 +73,14 @@ async def _take_answer(
         case "skip":
             text = f"Skipped by the user.{_said(decision)}"
             is_error = engine.options.skip_is_error
-            return skipped_on_request("skipped_user", text, decision.override_result, is_error=is_error)
+            answer = decision.override_result
+            result = None if answer is None else plain_details(answer)
+            return skipped_on_request("skipped_user", text, result, is_error=is_error)
         case "approve":
             if decision.note and by != "policy":
                 state.notes += (f"The user said: {decision.note}",)
             if decision.override_result is not None:
-                return Outcome("overridden", decision.override_result)
+                return overridden(plain_details(decision.override_result))
             if by == "policy":
                 return None
             return await _take_approval(engine, state, request, decision)
@@ -101,6 +104,8 @@ async def _take_approval(
 
 async def _edit(engine: Engine, state: CallState, arguments: JsonObject) -> Outcome | None:
     """Takes a person's arguments: validated, guarded and judged as if the model had sent them."""
+    if not is_plain(arguments):
+        return invalid(f"The user changed the arguments before approving: {NO_JSON}")
     before = state.arguments
     state.arguments = copy_of(arguments)
     refusal = prepare(engine, state)
@@ -132,19 +137,18 @@ async def _grant(
     """Stores the rule that was offered, and lets every other waiting question profit from it at once (P55)."""
     assert engine.policy is not None
     context: JsonObject = {"call_id": state.call.id}
-    rule = engine.policy.grant_rule(state.known_tool, state.arguments) if edited else request.session_rule
+    rule = _rule_for(engine.policy, state) if edited else request.session_rule
     if not edited and decision.rule is not None:
         rule = decision.rule if decision.rule in request.rules else None
-    try:
-        if rule is None:
-            raise ConfigurationError("no rule is narrow enough to be stored for this call")
-        if decision.scope == "session":
-            where = engine.policy.grant(rule, decision.scope)
-        else:
-            # It is written to a settings file.
-            where = await asyncio.to_thread(engine.policy.grant, rule, decision.scope)
-    except ConfigurationError as error:
-        text = f"The call was approved, once only: {error}."
+    where: object = Crash(ConfigurationError("no rule is narrow enough to be stored for this call"))
+    if rule is not None and decision.scope == "session":
+        where = attempted(engine.policy.grant, rule, decision.scope)
+    elif rule is not None:
+        # It is written to a settings file.
+        where = await asyncio.to_thread(attempted, engine.policy.grant, rule, decision.scope)
+    if isinstance(where, Crash) or rule is None:
+        why = where.text if isinstance(where, Crash) else "no rule"
+        text = f"The call was approved, once only: {why}."
         engine.tell.publish(Warned(code="grant_failed", text=text, context=context))
     else:
         if where is not None:
@@ -153,13 +157,22 @@ async def _grant(
         engine.gate.reconsider()
 
 
+def _rule_for(policy: PermissionChecker, state: CallState) -> str | None:
+    return careful(policy.grant_rule, state.known_tool, state.arguments, otherwise=None, kind=str)
+
+
+def _choices_for(policy: PermissionChecker, state: CallState) -> tuple[str, ...]:
+    choices = careful(policy.grant_choices, state.known_tool, state.arguments, otherwise=(), kind=tuple)
+    return tuple(rule for rule in choices if isinstance(rule, str))  # pyright: ignore[reportUnnecessaryIsInstance] — foreign
+
+
 async def _request(engine: Engine, state: CallState) -> ApprovalRequest:
     tool, decision = state.known_tool, state.decision
     assert decision is not None
     assert engine.policy is not None
     why_again = why_not_approved(engine, state)
     digest = show(state)
-    preview = await asked(tool.preview, copy_of(state.arguments), PREVIEW_SECONDS)
+    preview = await asked(tool.preview, state.arguments, timeout=PREVIEW_SECONDS)
     state.preview = preview if isinstance(preview, Preview) else None
     return ApprovalRequest(
         call_id=state.call.id,
@@ -172,12 +185,12 @@ async def _request(engine: Engine, state: CallState) -> ApprovalRequest:
         parts=decision.parts,
         trace=decision.trace,
         targets=decision.targets,
-        session_rule=engine.policy.grant_rule(tool, state.arguments),
-        rules=engine.policy.grant_choices(tool, state.arguments),
+        session_rule=_rule_for(engine.policy, state),
+        rules=_choices_for(engine.policy, state),
         agent=engine.agent,
     )
 
 
 def _judged(engine: Engine, state: CallState) -> PermissionDecision:
     assert engine.policy is not None
-    return engine.policy.check(state.known_tool, state.arguments)
+    return judgement(engine.policy, state.known_tool, state.arguments)

@@ -14,6 +14,7 @@ from .hook_bus import HookBus
 from .options import ExecutionOptions
 from .target_identity import Identity
 from .tool_registry import ToolRegistry
+from .updates import Reporting
 
 BeforeEffects: TypeAlias = Callable[[], Awaitable[None]]
 """Awaited between `tool.started` and the execution of a call that may change something, so that whoever keeps a record
@@ -33,6 +34,11 @@ class GuardrailTrip:
 
 class ToolGuardrails(Protocol):
     """Guardrails over calls and results (C38); a check that raises counts as tripped."""
+
+    @property
+    def looks_at_results(self) -> bool:
+        """Whether `check_output` may object to anything; if so, what a call reports waits until its result passed."""
+        ...
 
     async def check_input(self, call: ToolCall, tool: Tool, arguments: JsonObject) -> GuardrailTrip | None:
         """Looks at a call before it is judged; None: it passes."""
@@ -66,6 +72,14 @@ class Engine:
         """Whether anything may change or withhold what a tool gave, or answer for one that failed."""
         hooks = self.hooks
         return self.guardrails is not None or hooks.has("after_tool") or hooks.has("on_tool_error")
+
+    @property
+    def reporting(self) -> Reporting:
+        """What becomes of what a running call reports, where its result may yet be withheld or is to be made safe
+        (stages 12 and 13)."""
+        if any(hook.hides for hook in self.hooks.hooks("after_tool")):
+            return "dropped"
+        return "held" if self.guardrails is not None and self.guardrails.looks_at_results else "live"
 
     @property
     def looks_before_judging(self) -> bool:

@@ -14,12 +14,12 @@ from tui_agent.protocol.reports import ToolCallReport
 from tui_agent.protocol.tool import Tool
 
 from .admission import ask_hooks, check_floor, guard_input, judge, refuse_unfit, settle
-from .aftermath import ask_failure_hooks, finish_result, make_fit
+from .aftermath import finish_result, make_fit
 from .approvals import ApprovalGate
 from .call_state import CallState
 from .consent import ask_person, needs_answer, still_stands
 from .engine import BeforeEffects, Engine, ToolGuardrails
-from .foreign_code import is_being_cancelled
+from .foreign_code import copy_of, is_being_cancelled
 from .hook_bus import HookBus
 from .hook_questions import observe_end
 from .loop_clock import now
@@ -93,7 +93,7 @@ class ToolExecutor:
                 if state.stopping is not None:
                     return
                 if refusal is not None:
-                    state.refusal = await state.leashed(ask_failure_hooks(self.engine, state, refusal))
+                    state.refusal = await state.leashed(finish_result(self.engine, state, refusal))
                     return
         except TimeoutError:
             # The same leash; what it ended is told by `stopping`.
@@ -133,7 +133,7 @@ class ToolExecutor:
             tool_name=state.call.name,
             content=outcome.result.content,
             is_error=outcome.result.is_error,
-            details=outcome.result.details,
+            details=copy_of(outcome.result.details),
         )
         state.report = _report(state, outcome)
         if options.end_events == "completion":
@@ -214,7 +214,7 @@ def _report(state: CallState, outcome: Outcome) -> ToolCallReport:
     return ToolCallReport(
         call_id=state.call.id,
         tool_name=state.call.name,
-        arguments=state.arguments or state.call.arguments,
+        arguments=copy_of(state.arguments),
         status=outcome.status,
         result_size_bytes=outcome.size_bytes,
         latency_ms=state.latency_s * 1000,

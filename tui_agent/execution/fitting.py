@@ -19,7 +19,6 @@ from tui_agent.protocol.tool import Accesses, Tool
 
 from .foreign_code import careful
 from .outcomes import Outcome
-from .plain_json import plain_details
 
 _HEAD_SHARE = 0.6
 """Part of the room that the beginning gets; ends of logs say more than middles."""
@@ -43,8 +42,6 @@ async def fit(
         archive_dir: where the whole text is kept if it is cut; None: nowhere.
         tell: hears about a file that could not be written.
     """
-    if outcome.result.details is not None:
-        outcome = replace(outcome, result=plain_details(outcome.result))
     content = tuple(_mended(block) for block in outcome.result.content)
     whole = joined_text(content)
     size = _size(content, whole)

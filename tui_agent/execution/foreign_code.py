@@ -2,7 +2,7 @@
 
 The only place that catches `Exception`. A callee that raises `CancelledError` by itself hurts nobody (C25, P41), nor
 does one that wants to end the process (`sys.exit`) or raises what is no `Exception` at all; a real cancellation always
-passes through.
+passes through. What foreign code is given is its own: it may write into it, and nobody will notice (P48).
 """
 
 import asyncio
@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
-from tui_agent.protocol.messages import is_array, is_object
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.messages import AssistantMessage, ToolCall, ToolResultMessage, is_array, is_object
+from tui_agent.protocol.tool import ToolResult
 
 from .loop_clock import now
 
@@ -24,6 +26,8 @@ V = TypeVar("V")
 
 LAST_WORDS = 2.0
 """Seconds to tidy up after the time is over or the question is withdrawn; then it is closed, also against its will."""
+
+_UNCHANGEABLE = frozenset({str, int, float, bool, type(None)})
 
 _ENGINE = os.path.dirname(__file__) + os.sep
 
@@ -49,6 +53,11 @@ class Crash:
         return "".join(traceback.format_exception(type(self.error), self.error, frames))
 
 
+def kind_of(crash: Crash) -> str:
+    """The kind of error it was."""
+    return type(crash.error).__name__
+
+
 async def contained(work: Awaitable[T]) -> T | Crash:
     """What `work` gives, or how it failed."""
     try:
@@ -61,12 +70,12 @@ async def contained(work: Awaitable[T]) -> T | Crash:
         return Crash(error)
 
 
-async def asked(function: Callable[[T], object], question: T, timeout: float | None) -> object:
-    """The answer of a plain or async function to one question, or a `Crash`.
+async def asked(function: Callable[..., object], *questions: Any, timeout: float | None) -> object:
+    """The answer of a plain or async function, or a `Crash`.
 
     Args:
         function: may answer at once or with an awaitable.
-        question: its only argument.
+        questions: what it is given; of JSON, calls and results, copies.
         timeout: seconds until it counts as failed; None: no limit.
 
     Raises:
@@ -80,7 +89,7 @@ async def asked(function: Callable[[T], object], question: T, timeout: float | N
 
     try:
         async with limit, kill:
-            return await Killable(_answer(function, question), kill.expired, begin_to_end)
+            return await Killable(_answer(function, questions), kill.expired, begin_to_end)
     except asyncio.CancelledError as error:
         if is_being_cancelled():
             raise
@@ -89,11 +98,25 @@ async def asked(function: Callable[[T], object], question: T, timeout: float | N
         return Crash(error, timed_out=limit.expired())
 
 
+async def in_time(work: Awaitable[T], run: CancellationToken, grace: float) -> T:
+    """What `work` gives; it is cancelled `grace` seconds after the run was.
+
+    Raises:
+        TimeoutError: it was.
+    """
+    async with asyncio.timeout(None) as limit:
+        forget = run.on_cancel(lambda: limit.reschedule(now() + grace))
+        try:
+            return await work
+        finally:
+            forget()
+
+
 def attempted(function: Callable[..., V], *arguments: Any) -> V | Crash:
-    """What a plain function gives, or how it failed."""
+    """What a plain function gives, or how it failed; of JSON, calls and results it is given copies."""
     try:
-        return function(*arguments)
-    except (asyncio.CancelledError, KeyboardInterrupt):
+        return function(*map(copy_of, arguments))
+    except KeyboardInterrupt:
         raise
     except BaseException as error:
         return Crash(error)
@@ -119,11 +142,18 @@ def is_being_cancelled() -> bool:
 
 
 def copy_of(value: Any) -> Any:
-    """A copy of a JSON value that shares nothing changeable with it: foreign code may write into what it is given."""
+    """A copy of a JSON value, a call, a result or a message that shares nothing changeable with it; anything else is
+    given back as it is."""
     if is_object(value):
-        return {key: copy_of(inner) for key, inner in value.items()}
+        return {key: inner if type(inner) in _UNCHANGEABLE else copy_of(inner) for key, inner in value.items()}
     if is_array(value):
-        return [copy_of(inner) for inner in value]
+        return [inner if type(inner) in _UNCHANGEABLE else copy_of(inner) for inner in value]
+    if isinstance(value, ToolCall):
+        return value.model_copy(update={"arguments": copy_of(value.arguments)})
+    if isinstance(value, AssistantMessage):
+        return value.model_copy(update={"content": tuple(map(copy_of, value.content))})
+    if isinstance(value, ToolResult | ToolResultMessage) and value.details is not None:
+        return value.model_copy(update={"details": copy_of(value.details)})
     return value
 
 
@@ -189,8 +219,8 @@ async def _awaited(work: Awaitable[T]) -> T:
     return await work
 
 
-async def _answer(function: Callable[[T], object], question: T) -> object:
-    answer = function(question)
+async def _answer(function: Callable[..., object], questions: tuple[Any, ...]) -> object:
+    answer = function(*map(copy_of, questions))
     return await answer if inspect.isawaitable(answer) else answer
 
 

@@ -6,8 +6,13 @@
 | `before_update` | before a partial result is told | `False` keeps it back |
 | `after_update` | after one was told | none |
 | `on_tool_error` | when a call raised, timed out or is unknown | a result to use instead; whether the run goes on |
-| `after_tool` | when a call ran, before its end is told | the result everybody sees |
-| `after_tool_observer` | after the end was told | none |
+| `after_tool` | when a call has a result, before its end is told | the result everybody sees |
+| `after_tool_observer` | after the end of a call that ran was told | none |
+
+`after_tool`, and after it the guardrails over results, see every result that a tool, a hook or a person gave, whatever
+way it came by: also one that a `before_tool` hook, `on_tool_error` or a person's answer put in the place of a run. What
+the engine itself says of a call that did not run does not pass them. What a call reports while it runs is told at once;
+guardrails hold it back until the result has passed, and a hook added with `hides` keeps it from being told at all.
 
 A `before_tool` hook that raises or does not answer denies its call, unless it was added with `fail_open` (C47).
 """
@@ -50,10 +55,11 @@ class Hook:
     timeout: float | None
     """Seconds until it counts as failed; None: no limit."""
     fail_open: bool
+    hides: bool = False
 
     async def ask(self, question: object) -> object:
         """Its answer, or a `Crash`."""
-        return await asked(self.function, question, self.timeout)
+        return await asked(self.function, question, timeout=self.timeout)
 
 
 class HookBus:
@@ -72,6 +78,7 @@ class HookBus:
         name: str | None = None,
         timeout: float | None = None,
         fail_open: bool = False,
+        hides: bool = False,
     ) -> Callable[[], None]:
         """Adds a hook behind those there are.
 
@@ -81,19 +88,23 @@ class HookBus:
             name: shown in events; the function's own name where none is given.
             timeout: seconds; None: the bus's own.
             fail_open: whether the call goes on if the hook fails.
+            hides: whether an `after_tool` hook is there to hide something. What a call reports while it runs (its
+                output, updates, progress, data) does not come by here; with `hides` it is never told.
 
         Returns:
             A function that removes the hook again.
 
         Raises:
             ConfigurationError: there is no such event, so that a misspelt hook would never be asked (P47), or the
-                time is not more than 0 (P39).
+                time is not more than 0 (P39), or a hook is to hide what it is not asked about.
         """
         if event not in self._hooks:
             near = difflib.get_close_matches(event, _EVENTS, 1) or _EVENTS
             raise ConfigurationError(f"no hook named {event!r}; did you mean {' or '.join(near)}?")
+        if hides and (event != "after_tool" or fail_open):
+            raise ConfigurationError("only an after_tool hook that is not fail_open can hide anything")
         own_name = name or getattr(function, "__name__", type(function).__name__)
-        hook = Hook(own_name, function, self.timeout if timeout is None else _usable(timeout), fail_open)
+        hook = Hook(own_name, function, self.timeout if timeout is None else _usable(timeout), fail_open, hides)
         self._hooks[event].append(hook)
 
         def remove() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tui_agent.protocol.bus import Publisher
-from tui_agent.protocol.events import HookEnded, HookFailed, HookStarted, ToolEnded, Warned
+from tui_agent.protocol.events import HookEnded, HookFailed, HookStarted, ToolEnded
 from tui_agent.protocol.hooks import (
     AfterTool,
     ApproveCall,
@@ -23,11 +23,13 @@ from tui_agent.protocol.hooks import (
     SkipCall,
     ToolFailed,
 )
-from tui_agent.protocol.messages import JsonObject, ToolCall
+from tui_agent.protocol.messages import JsonObject, ToolCall, is_object
 from tui_agent.protocol.tool import Tool, ToolResult
+from tui_agent.protocol.tool_result import as_tool_result
 
-from .foreign_code import Crash, copy_of
+from .foreign_code import Crash, careful, copy_of, kind_of
 from .hook_bus import Hook, HookBus, HookEvent
+from .plain_json import NO_JSON, is_plain, plain_details
 
 Action: TypeAlias = Literal["allow", "deny", "skip", "modify", "override"]
 
@@ -51,9 +53,7 @@ async def ask_before_tool(
     verdict: Continue | ApproveCall = Continue()
     rewritten = False
     for hook in hooks.hooks("before_tool"):
-        # Hooks get copies: what they write into one never reaches the call unjudged (P48).
-        seen = call.model_copy(update={"arguments": copy_of(call.arguments)})
-        question = BeforeTool(seen, tool, copy_of(arguments))
+        question = BeforeTool(copy_of(call), tool, copy_of(arguments))
         answer = await _ask(hook, "before_tool", question, call.id, tell)
         if isinstance(answer, Crash):
             if hook.fail_open:
@@ -63,7 +63,7 @@ async def ask_before_tool(
             case ApproveCall():
                 verdict = answer
             case ModifyArguments(arguments=changed):
-                arguments, rewritten = copy_of(changed), True
+                arguments, rewritten = changed, True
             case DenyCall() | SkipCall() | OverrideResult():
                 return HookVerdict(answer, arguments, rewritten)
             case _:
@@ -77,12 +77,13 @@ async def ask_after_tool(
     """The result after every `after_tool` hook, or why one of them failed: then nobody knows what it would have made
     of the result, and nobody must see it as it is (P43, P72)."""
     for hook in hooks.hooks("after_tool"):
-        answer = await _ask(hook, "after_tool", AfterTool(call, copy_of(arguments), result), call.id, tell)
+        question = AfterTool(copy_of(call), copy_of(arguments), copy_of(result))
+        answer = await _ask(hook, "after_tool", question, call.id, tell)
         if isinstance(answer, Crash):
             if not hook.fail_open:
-                return _failure_words(hook, answer)
-        elif answer is not None:
-            result = answer if isinstance(answer, ToolResult) else ToolResult.of_text(str(answer))
+                return _quiet_words(hook, answer)
+        elif isinstance(answer, ToolResult):
+            result = answer
     return result
 
 
@@ -91,7 +92,7 @@ async def ask_about_failure(hooks: HookBus, call: ToolCall, error: str, tell: Pu
     fallback: ToolResult | None = None
     goes_on = True
     for hook in hooks.hooks("on_tool_error"):
-        answer = await _ask(hook, "on_tool_error", ToolFailed(call, error), call.id, tell)
+        answer = await _ask(hook, "on_tool_error", ToolFailed(copy_of(call), error), call.id, tell)
         if isinstance(answer, FailureAnswer):
             fallback = fallback or answer.fallback
             goes_on = goes_on and answer.continue_on_error
@@ -101,9 +102,9 @@ async def ask_about_failure(hooks: HookBus, call: ToolCall, error: str, tell: Pu
 async def allows_update(hooks: HookBus, call: ToolCall, text: str, tell: Publisher) -> bool:
     """Whether a partial result may be told (S0-32); a hook that fails keeps it back."""
     for hook in hooks.hooks("before_update"):
-        answer = await hook.ask(BeforeUpdate(call, text))
+        answer = await hook.ask(BeforeUpdate(copy_of(call), text))
         if isinstance(answer, Crash):
-            _warn(hook, "before_update", call.id, answer, tell)
+            _tell_failure(hook, "before_update", call.id, answer, tell)
         if answer is False or (isinstance(answer, Crash) and not hook.fail_open):
             return False
     return True
@@ -112,15 +113,16 @@ async def allows_update(hooks: HookBus, call: ToolCall, text: str, tell: Publish
 async def observe_update(hooks: HookBus, call: ToolCall, text: str, tell: Publisher) -> None:
     """Lets the hooks know that a partial result was told (S0-34)."""
     for hook in hooks.hooks("after_update"):
-        answer = await hook.ask(BeforeUpdate(call, text))
+        answer = await hook.ask(BeforeUpdate(copy_of(call), text))
         if isinstance(answer, Crash):
-            _warn(hook, "after_update", call.id, answer, tell)
+            _tell_failure(hook, "after_update", call.id, answer, tell)
 
 
 async def observe_end(hooks: HookBus, ended: ToolEnded, tell: Publisher) -> None:
     """Lets the observers know that a call is over (S0-40)."""
     for hook in hooks.hooks("after_tool_observer"):
-        await _ask(hook, "after_tool_observer", ended, ended.call_id, tell)
+        seen = ended.model_copy(update={"details": copy_of(ended.details), "metrics": dict(ended.metrics)})
+        await _ask(hook, "after_tool_observer", seen, ended.call_id, tell)
 
 
 async def _ask(hook: Hook, event: HookEvent, question: object, call_id: str, tell: Publisher) -> object:
@@ -137,15 +139,7 @@ async def _ask(hook: Hook, event: HookEvent, question: object, call_id: str, tel
         if not answered:
             tell.publish(HookFailed(event=event, name=hook.name, call_id=call_id, error="cancelled while it was asked"))
     if isinstance(answer, Crash):
-        failed = HookFailed(
-            event=event,
-            name=hook.name,
-            call_id=call_id,
-            error=_failure_words(hook, answer),
-            timed_out=answer.timed_out,
-            fail_open=hook.fail_open or event in ("on_tool_error", "after_tool_observer"),
-        )
-        tell.publish(failed)
+        _tell_failure(hook, event, call_id, answer, tell)
         return answer
     action, reason = _action_of(answer)
     ms = (clock() - began) * 1000
@@ -154,34 +148,51 @@ async def _ask(hook: Hook, event: HookEvent, question: object, call_id: str, tel
 
 
 def _checked_answer(event: HookEvent, answer: object) -> object:
-    """The answer, or a `Crash` where it is none that this hook can give."""
-    match event:
-        case "before_tool":
+    """The answer, ours from now on, or a `Crash` where it is none that this hook can give."""
+    match event, answer:
+        case "before_tool", _:
             return _before_tool_answer(answer)
-        case "after_tool":
-            fits = answer is None or isinstance(answer, ToolResult | str)
-        case "on_tool_error":
-            fits = answer is None or isinstance(answer, FailureAnswer)
+        case (("after_tool" | "on_tool_error"), None):
+            return None
+        case "after_tool", ToolResult() | str():
+            return _own_result(answer)
+        case "on_tool_error", FailureAnswer(fallback=fallback, continue_on_error=goes_on):
+            return FailureAnswer(None if fallback is None else _own_result(fallback), goes_on is not False)
+        case (("after_tool" | "on_tool_error"), _):
+            return _no_answer(event, answer)
         case _:
-            fits = True
-    return answer if fits else _no_answer(event, answer)
+            return answer
 
 
 def _no_answer(event: HookEvent, answer: object) -> Crash:
-    return Crash(TypeError(f"it answered {answer!r}, which is no answer to {event}"))
+    words = careful(repr, answer, otherwise=type(answer).__name__)
+    return Crash(TypeError(f"it answered {words}, which is no answer to {event}"))
 
 
 def _before_tool_answer(answer: object) -> BeforeToolAnswer | Crash:
     """The answer as one of ours; `False` skips as in S0-26, `True` and nothing go on."""
     match answer:
-        case None | True:
+        case None | True | Continue():
             return Continue()
-        case False:
+        case False | SkipCall(result=None):
             return SkipCall()
-        case Continue() | ApproveCall() | DenyCall() | SkipCall() | OverrideResult() | ModifyArguments():
-            return answer
+        case ApproveCall(reason=reason):
+            return ApproveCall(str(reason))
+        case DenyCall(reason=reason):
+            return DenyCall(str(reason))
+        case SkipCall(result=result):
+            return SkipCall(_own_result(result))
+        case OverrideResult(result=result):
+            return OverrideResult(_own_result(result))
+        case ModifyArguments(arguments=arguments):
+            fits = is_object(arguments) and is_plain(arguments)
+            return ModifyArguments(copy_of(arguments)) if fits else Crash(TypeError(f"its {NO_JSON}"))
         case _:
             return _no_answer("before_tool", answer)
+
+
+def _own_result(result: object) -> ToolResult:
+    return plain_details(as_tool_result(result))
 
 
 def _action_of(answer: object) -> tuple[Action, str]:
@@ -204,12 +215,25 @@ def _action_of(answer: object) -> tuple[Action, str]:
             return "allow", ""
 
 
+def _tell_failure(hook: Hook, event: HookEvent, call_id: str, crash: Crash, tell: Publisher) -> None:
+    hides = event in ("after_tool", "before_update") and not hook.fail_open
+    failed = HookFailed(
+        event=event,
+        name=hook.name,
+        call_id=call_id,
+        error=_quiet_words(hook, crash) if hides else _failure_words(hook, crash),
+        timed_out=crash.timed_out,
+        fail_open=hook.fail_open or event in ("on_tool_error", "after_tool_observer", "after_update"),
+    )
+    tell.publish(failed)
+
+
 def _failure_words(hook: Hook, crash: Crash) -> str:
     if crash.timed_out:
         return f"Hook {hook.name} did not answer within {hook.timeout:g} s"
     return f"Hook {hook.name} failed: {crash.text}"
 
 
-def _warn(hook: Hook, event: str, call_id: str, crash: Crash, tell: Publisher) -> None:
-    context = {"event": event, "hook": hook.name, "call_id": call_id}
-    tell.publish(Warned(code="hook_failed", text=_failure_words(hook, crash), context=context))
+def _quiet_words(hook: Hook, crash: Crash) -> str:
+    """The same about a hook that may have been there to hide something: its error's text may hold just that."""
+    return _failure_words(hook, crash) if crash.timed_out else f"Hook {hook.name} failed ({kind_of(crash)})"

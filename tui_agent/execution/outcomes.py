@@ -13,7 +13,7 @@ from tui_agent.protocol.permissions import PermissionDecision
 from tui_agent.protocol.reports import RunReason
 from tui_agent.protocol.tool import ToolResult
 
-SkipReason: TypeAlias = Literal["steering", "notice", "cancelled", "stopped", "budget", "rejected", "failed", "sibling"]
+SkipReason: TypeAlias = Literal["steering", "notice", "cancelled", "rejected", "failed", "sibling"]
 """Why a call is not run although nothing is wrong with it (C9, C10)."""
 
 HOOK_SKIP_TEXT = "Tool call skipped by before_tool_execution hook"
@@ -34,8 +34,6 @@ _SKIP_WORDS: dict[SkipReason, tuple[ToolStatus, str]] = {
         "whether this call is still wanted.",
     ),
     "cancelled": ("cancelled", "Cancelled. The call was not run."),
-    "stopped": ("cancelled", "Not run: the run was stopped first."),
-    "budget": ("cancelled", "Not run: the budget of this run is used up."),
     "rejected": ("skipped_user", "Not run: the user rejected another call of the same message."),
     "failed": ("cancelled", "Not run: another call of the same message failed and the run ends."),
     "sibling": ("cancelled", "Cancelled: another call of the same message failed."),
@@ -52,6 +50,8 @@ class Outcome:
     traceback: str | None = None
     halts: RunReason | None = None
     """Reason for which the whole run ends after this message's calls were answered."""
+    given: bool = False
+    """Whether a hook or a person gave the result, instead of the tool; like a tool's it passes stages 12 and 13."""
     size_bytes: int = 0
     """Size of the whole result, before it was fitted."""
     truncated: bool = False
@@ -63,9 +63,10 @@ class Outcome:
         status = self.status
         if status in ("ok", "error"):
             status = "error" if result.is_error else "ok"
-        elif status != "overridden" and not result.is_error:
+        elif status != "overridden" and not self.given and not result.is_error:
             result = result.model_copy(update={"is_error": True})
-        return replace(self, status=status, result=result)
+        # A traceback tells what the result no longer does.
+        return replace(self, status=status, result=result, traceback=None)
 
 
 def failure(status: ToolStatus, text: str, error_kind: str | None = None) -> Outcome:
@@ -78,6 +79,11 @@ def answered(result: ToolResult) -> Outcome:
     return Outcome("error" if result.is_error else "ok", result, "tool_error" if result.is_error else None)
 
 
+def overridden(result: ToolResult) -> Outcome:
+    """A call that got its result from a hook or a person."""
+    return Outcome("overridden", result, given=True)
+
+
 def skipped(reason: SkipReason) -> Outcome:
     """A call that is not run for a reason that has nothing to do with it (S0-21, C11)."""
     status, text = _SKIP_WORDS[reason]
@@ -87,7 +93,7 @@ def skipped(reason: SkipReason) -> Outcome:
 def skipped_on_request(status: ToolStatus, text: str, result: ToolResult | None, *, is_error: bool) -> Outcome:
     """A call that a hook or a person skipped; with a result that is its answer, and no error (S4-58, C11)."""
     if result is not None:
-        return Outcome(status, result)
+        return replace(overridden(result), status=status)
     return Outcome(status, ToolResult.of_text(text, is_error=is_error))
 
 

@@ -4,55 +4,75 @@
 
 import math
 from collections.abc import Collection
+from functools import partial
 from typing import Any, TypeGuard
 
 from tui_agent.protocol.messages import MOST_LEVELS, JsonObject, is_array, is_object
 from tui_agent.protocol.reports import Metric
 from tui_agent.protocol.tool import ToolResult
 
+from .foreign_code import Crash, attempted, careful, copy_of
+
+NO_JSON = "arguments hold what is no JSON"
+"""What is said of arguments that cannot be told or kept."""
+
+_MOST_BITS = 10_000
+
 
 def plain_details(result: ToolResult) -> ToolResult:
-    """The result with details that are JSON; the same object where they are."""
-    if result.details is None or _is_plain(result.details):
-        return result
-    return result.model_copy(update={"details": plain(result.details)})
+    """The result with details that are JSON, and shared with nobody who might still write into them."""
+    return result if result.details is None else result.model_copy(update={"details": plain(result.details)})
 
 
 def plain(value: JsonObject) -> JsonObject:
-    """The object as JSON; the same object where it is: tuples and sets become lists, all else that JSON has no word for
-    becomes its text."""
-    return value if _is_plain(value) else _made_plain(value)
+    """A copy of the object as JSON: tuples and sets become lists, what holds itself ends there, all else that JSON has
+    no word for becomes its text."""
+    if is_plain(value):
+        return copy_of(value)
+    made = attempted(partial(_made_plain, value))
+    return {} if isinstance(made, Crash) else made
 
 
 def plain_metrics(metrics: dict[str, Any]) -> dict[str, Metric]:
     """Metrics as `Metric`, also where a tool wrote a bare value (C57)."""
-    return {str(name): _metric(value) for name, value in metrics.items()}
+    return {_text_of(name): _metric(value) for name, value in metrics.items()}
 
 
-def _is_plain(value: object, levels: int = MOST_LEVELS) -> bool:
-    if value is None or isinstance(value, str | bool | int):
+def is_plain(value: object, levels: int = MOST_LEVELS) -> bool:
+    """Whether a value is JSON that can be told and kept."""
+    if value is None or isinstance(value, str):
         return True
+    if isinstance(value, int):
+        return value.bit_length() <= _MOST_BITS
     if isinstance(value, float):
         return math.isfinite(value)
     if levels <= 0:
         return False
     if is_object(value):
-        return all(_is_text(key) and _is_plain(inner, levels - 1) for key, inner in value.items())
-    return is_array(value) and all(_is_plain(inner, levels - 1) for inner in value)
+        return all(_is_text(key) and is_plain(inner, levels - 1) for key, inner in value.items())
+    return is_array(value) and all(is_plain(inner, levels - 1) for inner in value)
 
 
-def _made_plain(value: Any, levels: int = MOST_LEVELS) -> Any:
-    if value is None or isinstance(value, str | bool | int):
+def _made_plain(value: Any, around: tuple[int, ...] = ()) -> Any:
+    if value is None or isinstance(value, str | bool):
         return value
+    if isinstance(value, int):
+        # Python writes no longer ones as decimals.
+        return value if value.bit_length() <= _MOST_BITS else hex(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
-    if levels <= 0:
+    if len(around) >= MOST_LEVELS or id(value) in around:
         return "…"
+    inside = (*around, id(value))
     if is_object(value):
-        return {str(key): _made_plain(inner, levels - 1) for key, inner in value.items()}
+        return {_text_of(key): _made_plain(inner, inside) for key, inner in value.items()}
     if is_array(value) or _is_collection(value):
-        return [_made_plain(inner, levels - 1) for inner in value]
-    return str(value)
+        return [_made_plain(inner, inside) for inner in value]
+    return _text_of(value)
+
+
+def _text_of(value: object) -> str:
+    return careful(str, value, otherwise=type(value).__name__)
 
 
 def _is_text(value: object) -> bool:
@@ -65,7 +85,7 @@ def _is_collection(value: object) -> TypeGuard[Collection[Any]]:
 
 def _metric(value: object) -> Metric:
     if not isinstance(value, Metric):
-        value = Metric(value=value if isinstance(value, str | bool | int | float) else str(value))
+        value = Metric(value=value if isinstance(value, str | bool | int | float) else _text_of(value))
     if isinstance(value.value, float) and not math.isfinite(value.value):
         return value.model_copy(update={"value": str(value.value)})
     return value

@@ -26,7 +26,6 @@ from typing import IO, Literal, TypeAlias
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import ToolEnded
-from tui_agent.protocol.function_tool import as_tool_result
 from tui_agent.protocol.hooks import (
     AfterTool,
     ApproveCall,
@@ -40,6 +39,7 @@ from tui_agent.protocol.hooks import (
 )
 from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.tool import ToolResult
+from tui_agent.protocol.tool_result import as_tool_result
 
 from .hook_bus import HookBus
 from .plain_json import plain
@@ -69,7 +69,8 @@ class ProcessHook:
     timeout: float | None = None
     """Seconds, then it is killed with everything in its group; None: the bus's own time (P44)."""
     strict: bool = False
-    """Whether a call does not go on if the command fails."""
+    """Whether a call does not go on if the command fails. Asked `after_tool`, it also `hides`: what calls report while
+    they run is not told."""
 
     def add_to(self, hooks: HookBus, event: ProcessHookEvent) -> Callable[[], None]:
         """Puts it behind the hooks there are.
@@ -87,7 +88,9 @@ class ProcessHook:
         }
         if event not in asks:
             raise ConfigurationError(f"a command can be asked {', '.join(asks)}, not {event!r}")
-        return hooks.add(event, asks[event], name=self.command, timeout=self.timeout, fail_open=not self.strict)
+        hides = self.strict and event == "after_tool"
+        function, name, time = asks[event], self.command, self.timeout
+        return hooks.add(event, function, name=name, timeout=time, fail_open=not self.strict, hides=hides)
 
     async def before_tool(self, question: BeforeTool) -> BeforeToolAnswer:
         """Its answer about a call that is to run.

@@ -2,14 +2,15 @@
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ToolQueued
-from tui_agent.protocol.messages import ToolCall, nests_deeper
+from tui_agent.protocol.messages import ToolCall
 from tui_agent.protocol.tool import Verdict
 
 from .admission import judgement, look_up, parse, prepare
 from .call_state import CallState, Turns
 from .engine import Engine
-from .foreign_code import careful
+from .foreign_code import careful, copy_of
 from .loop_clock import now
+from .plain_json import is_plain
 from .strategy import Auto
 
 
@@ -38,7 +39,7 @@ def tell_queued(engine: Engine, state: CallState, early: Verdict | None = None) 
     queued = ToolQueued(
         call_id=call.id,
         name=call.name,
-        args_raw={} if state.unfit and nests_deeper(call.arguments) else call.arguments,
+        args_raw={} if state.unfit and not is_plain(call.arguments) else copy_of(call.arguments),
         index=state.index,
         group=state.group,
         safe=state.safe,

@@ -11,8 +11,8 @@ from tui_agent.protocol.tool import ToolContext, ToolResult
 from .admission import judge_other_call
 from .call_state import CallState
 from .early_executions import UNWANTED
-from .engine import BeforeEffects, Engine
-from .foreign_code import Crash, careful, contained
+from .engine import Engine
+from .foreign_code import Crash, asked, careful, copy_of
 from .loop_clock import now
 from .outcomes import Outcome, answered, failure, not_recorded, timed_out, with_partial
 from .target_identity import identity_of
@@ -32,7 +32,7 @@ async def run_tool(engine: Engine, state: CallState) -> Outcome:
     refusal = await prepare_for_effects(engine, state)
     if refusal is not None:
         return refusal
-    state.channel = channel = UpdateChannel(state.call, engine.hooks, engine.tell)
+    state.channel = channel = UpdateChannel(state.call, engine.hooks, engine.tell, engine.reporting)
     execution = state.execution = claimed or _new_execution(state, channel)
     execution.channel = channel
     state.metrics, state.started_at = execution.metrics, execution.began_at
@@ -69,7 +69,7 @@ async def prepare_for_effects(engine: Engine, state: CallState) -> Outcome | Non
         return None
     answer = None
     try:
-        answer = await state.leashed(contained(_called(engine.before_effects)))
+        answer = await state.leashed(asked(engine.before_effects, timeout=None))
     except TimeoutError:
         # Only the leash ends the wait, and only for a call that was taken back.
         if state.stopping is None:
@@ -90,7 +90,7 @@ def tell_start(engine: Engine, state: CallState, *, adopted_from: str | None = N
         ToolStarted(
             call_id=state.call.id,
             name=state.call.name,
-            args=state.arguments,
+            args=copy_of(state.arguments),
             read_only=state.read_only,
             timeout_s=state.time_limit,
             attempt=state.attempt,
@@ -179,10 +179,6 @@ async def _stay_by(state: CallState, execution: ToolExecution, context: ToolCont
     except asyncio.CancelledError:
         execution.stop(UNWANTED)
         raise
-
-
-async def _called(function: BeforeEffects) -> None:
-    await function()
 
 
 def _time_is_up(state: CallState, seconds: float) -> None:

@@ -25,6 +25,7 @@ from .crew import Crew
 from .early_executions import EarlyExecutions
 from .engine import Engine
 from .executor import ToolExecutor
+from .foreign_code import copy_of
 from .outcomes import Outcome, cancelled, interrupted, output_limit, set_aside, skipped
 from .reception import early_verdict, receive, tell_queued
 from .running import tell_start
@@ -81,7 +82,7 @@ class ToolScheduler:
         self._batch = Batch(executor, on_result)
         self._ids: set[str] = set()
         self._cutter = None if isinstance(strategy, Auto) else WaveCutter(strategy)
-        self._poll = SteeringPoll(get_steering, engine.tell)
+        self._poll = SteeringPoll(get_steering, engine.tell, self._token, engine.options.grace)
         self._boundaries = Boundaries(
             engine.options, self._poll, self._batch.states, has_waves=self._cutter is not None
         )
@@ -161,6 +162,8 @@ class ToolScheduler:
         self._expect_open()
         self._phase = "finishing"
         states = self._batch.states
+        # A copy: it is the conversation's, and tools see it.
+        answer = copy_of(answer)
         for state in states:
             state.answer = answer
         if self._early is not None:

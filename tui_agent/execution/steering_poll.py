@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, cast
 
 from tui_agent.protocol.bus import Publisher
+from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import Warned
 from tui_agent.protocol.messages import UserMessage
 
-from .foreign_code import Crash, contained
+from .foreign_code import Crash, asked, attempted, in_time
 from .outcomes import SkipReason
 
 SteeringGetter = Callable[[], Awaitable[Sequence[UserMessage] | None] | Sequence[UserMessage] | None]
@@ -17,11 +20,20 @@ SteeringGetter = Callable[[], Awaitable[Sequence[UserMessage] | None] | Sequence
 class SteeringPoll:
     """Takes waiting messages over, at most once a batch."""
 
-    def __init__(self, getter: SteeringGetter | None, tell: Publisher) -> None:
+    def __init__(self, getter: SteeringGetter | None, tell: Publisher, run: CancellationToken, grace: float) -> None:
+        """
+        Args:
+            getter: asked for messages.
+            tell: hears if that fails.
+            run: once it is cancelled, a getter has only `grace` seconds left: it must not hold an abort (P44).
+            grace: seconds.
+        """
         self.found: tuple[UserMessage, ...] = ()
         """The messages taken over; they belong behind the results of the batch (P02)."""
         self._getter = getter
         self._tell = tell
+        self._run = run
+        self._grace = grace
         self._turn = asyncio.Lock()
 
     async def poll(self) -> bool:
@@ -39,21 +51,27 @@ class SteeringPoll:
         return "notice" if all(message.kind == "notice" for message in self.found) else "steering"
 
     async def _take_over(self, getter: SteeringGetter) -> None:
-        messages = await contained(_fetched(getter))
-        if isinstance(messages, Crash):
-            text = f"Waiting messages could not be fetched ({messages.text}). They wait on; the calls go on."
+        try:
+            answer = await in_time(asked(getter, timeout=None), self._run, self._grace)
+        except TimeoutError:
+            return
+        found = _messages_of(answer)
+        if isinstance(found, str):
+            text = f"Waiting messages could not be fetched ({found}). They wait on; the calls go on."
             self._tell.publish(Warned(code="steering_failed", text=text))
         else:
-            self.found = messages
+            self.found = found
 
 
-async def _fetched(getter: SteeringGetter) -> tuple[UserMessage, ...]:
-    answer = getter()
-    messages = tuple((await answer if isinstance(answer, Awaitable) else answer) or ())
-    if not all(map(_is_message, messages)):
-        raise TypeError(f"user messages were expected, got {messages[0]!r}")
-    return messages
+def _messages_of(answer: object) -> tuple[UserMessage, ...] | str:
+    """The messages, or what is wrong."""
+    if isinstance(answer, Crash):
+        return answer.text
+    given = attempted(partial(_as_tuple, answer))
+    if isinstance(given, Crash) or not all(isinstance(message, UserMessage) for message in given):
+        return f"user messages were expected, got a {type(answer).__name__}"
+    return cast(tuple[UserMessage, ...], given)
 
 
-def _is_message(value: object) -> bool:
-    return isinstance(value, UserMessage)
+def _as_tuple(answer: Any) -> tuple[object, ...]:
+    return tuple(answer or ())

@@ -4,7 +4,7 @@ from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Tool
 
-from .foreign_code import Crash, attempted, copy_of
+from .foreign_code import Crash, attempted
 from .value_checks import is_duration
 
 
@@ -14,7 +14,7 @@ def time_limit(tool: Tool, arguments: JsonObject, configured: float | None) -> f
     Raises:
         InvalidArgumentsError: what the tool says is no time: 0 is neither the configured time nor no limit (P39).
     """
-    own: object = attempted(tool.timeout, copy_of(arguments))
+    own: object = attempted(tool.timeout, arguments)
     if isinstance(own, Crash) or own == "default":
         return configured
     if own is None or is_duration(own):

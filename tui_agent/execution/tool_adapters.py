@@ -6,9 +6,9 @@ from typing import Protocol, runtime_checkable
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError, ToolError
-from tui_agent.protocol.function_tool import RESULT_FIELDS, as_tool_result
 from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.tool import Tool, ToolContext, ToolResult, ToolSpec
+from tui_agent.protocol.tool_result import RESULT_FIELDS, as_tool_result
 
 FourArguments = Callable[[str, JsonObject, CancellationToken, Callable[[object], None]], Awaitable[object]]
 """`execute(tool_call_id, args, signal, on_update)` of S2-24; the signal answers `is_set()` and `wait()`."""

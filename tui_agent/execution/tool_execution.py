@@ -4,13 +4,14 @@ import asyncio
 from dataclasses import dataclass, field
 
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.function_tool import as_tool_result
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.reports import Metric
 from tui_agent.protocol.tool import Tool, ToolContext, ToolResult, ToolUpdate
+from tui_agent.protocol.tool_result import as_tool_result
 
 from .foreign_code import Crash, Killable, contained, copy_of
 from .loop_clock import now
+from .plain_json import plain_details
 from .updates import UpdateChannel
 
 
@@ -75,4 +76,4 @@ class ToolExecution:
         self.channel.report(update)
 
     async def _result(self, context: ToolContext) -> ToolResult:
-        return as_tool_result(await self.tool.execute(copy_of(self.arguments), context))
+        return plain_details(as_tool_result(await self.tool.execute(copy_of(self.arguments), context)))

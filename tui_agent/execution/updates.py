@@ -2,21 +2,26 @@
 
 Without update hooks a report is told at once. With them it passes through a queue of its call, because a hook may have
 to be awaited while the tool's own reporting never waits (S2-26).
+
+Where guardrails may withhold the result, what the reports hold of it waits, too, and is told with the result or never;
+where a hook is there to hide something of the result, it is not told at all (P72).
 """
 
 import asyncio
 import contextlib
+import json
 import logging
 import threading
 from collections import deque
+from typing import Literal, TypeAlias
 
 from pydantic import ValidationError
 
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.envelope import event_classes
 from tui_agent.protocol.events import AgentEvent, ToolData, ToolOutput, ToolProgress, ToolUpdated, Warned
-from tui_agent.protocol.messages import ToolCall
-from tui_agent.protocol.tool import ContentUpdate, DataUpdate, OutputUpdate, ProgressUpdate, ToolUpdate
+from tui_agent.protocol.messages import ImageBlock, JsonObject, TextBlock, ToolCall
+from tui_agent.protocol.tool import ContentUpdate, DataUpdate, OutputUpdate, ProgressUpdate, ToolResult, ToolUpdate
 
 from .hook_bus import HookBus
 from .hook_questions import allows_update, observe_update
@@ -40,19 +45,33 @@ DOMAIN_EVENTS = frozenset(
 )
 """Kinds of `context.emit` that are told as the event of that name, once their data was validated (engine §5.2)."""
 
+MOST_HELD = 1_000_000
+"""Characters of reports that wait for their result; of more, the oldest are dropped."""
+
+Reporting: TypeAlias = Literal["live", "held", "dropped"]
+"""What becomes of reports with content: told at once, held until the result has passed, or never told."""
+
+_CONTENT_OF_FACTS: dict[str, JsonObject] = {"file.changed": {"diff": ""}, "subagent.ended": {"text": ""}}
+"""What facts tell of content, and what they tell instead where content is held. The fact itself is told at once: files
+have changed, and a question must be seen to be answered, whatever becomes of the result."""
+
 _log = logging.getLogger(__name__)
 
 
 class UpdateChannel:
     """The way of one call's reports; `report` may be called from any thread."""
 
-    def __init__(self, call: ToolCall, hooks: HookBus, tell: Publisher) -> None:
+    def __init__(self, call: ToolCall, hooks: HookBus, tell: Publisher, reporting: Reporting = "live") -> None:
         self.late = 0
         """Reports that came after the end and were dropped (C42)."""
         self.hooked = hooks.has("before_update") or hooks.has("after_update")
         """Whether reports wait for hooks, so that `pump` must run."""
         self.told = asyncio.Event()
         """Set once `pump` told everything there will be."""
+        self.held: deque[ToolUpdate] = deque()
+        """Reports that wait for their call's result, oldest first."""
+        self._held_size = 0
+        self._reporting = reporting
         self._call = call
         self._hooks = hooks
         self._tell = tell
@@ -90,15 +109,27 @@ class UpdateChannel:
     async def drain(self) -> None:
         """Tells everything that waits; not to be called while `pump` runs."""
         while self._waiting:
-            update = self._waiting[0]
-            if isinstance(update, ContentUpdate):
-                await self._tell_if_allowed(update)
-            else:
-                self._tell_one(update)
+            await self._pass(self._waiting[0])
             self._waiting.popleft()
 
+    def held_content(self) -> ToolResult:
+        """What the held reports say, each stream put together, as a guardrail can look at it."""
+        texts: dict[str, str] = {}
+        images: list[ImageBlock] = []
+        for update in self.held:
+            kind = update.stream if isinstance(update, OutputUpdate) else type(update).__name__
+            texts[kind] = f"{texts.get(kind, '')}{_content_of(update)}"
+            if isinstance(update, ContentUpdate):
+                images += [block for block in update.partial.content if isinstance(block, ImageBlock)]
+        return ToolResult(content=(TextBlock(text="\n".join(texts.values())), *images))
+
+    async def tell_held(self) -> None:
+        """Tells what was held: the result has passed."""
+        while self.held:
+            await self._pass(self.held.popleft())
+
     def close(self) -> None:
-        """Drops everything from now on."""
+        """Drops everything that comes from now on."""
         self._closed = True
         self._waiting.clear()
 
@@ -106,13 +137,32 @@ class UpdateChannel:
         if self._closed:
             self.late += 1
             _log.debug("late report of call %s dropped (%d so far)", self._call.id, self.late)
-        elif self.hooked:
+            return
+        update = _owned(update)
+        if self._reporting != "live":
+            fact = _without_content(update)
+            if fact is None:
+                self._hold(update)
+                return
+            update = fact
+        if self.hooked:
             self._waiting.append(update)
             self._arrived.set()
         else:
             self._tell_one(update)
 
-    async def _tell_if_allowed(self, update: ContentUpdate) -> None:
+    def _hold(self, update: ToolUpdate) -> None:
+        if self._reporting == "dropped":
+            return
+        self.held.append(update)
+        self._held_size += len(_content_of(update))
+        while self._held_size > MOST_HELD and self.held:
+            self._held_size -= len(_content_of(self.held.popleft()))
+
+    async def _pass(self, update: ToolUpdate) -> None:
+        if not isinstance(update, ContentUpdate):
+            self._tell_one(update)
+            return
         text = update.partial.text
         if await allows_update(self._hooks, self._call, text, self._tell):
             self._tell_one(update)
@@ -123,7 +173,7 @@ class UpdateChannel:
         match update:
             case ContentUpdate(partial=partial):
                 self._told += 1
-                self._tell.publish(ToolUpdated(call_id=call_id, partial=plain_details(partial), n=self._told))
+                self._tell.publish(ToolUpdated(call_id=call_id, partial=partial, n=self._told))
             case ProgressUpdate(text=text, fraction=fraction):
                 self._tell.publish(ToolProgress(call_id=call_id, text=text, fraction=fraction))
             case OutputUpdate(chunk=chunk, stream=stream, bytes_total=total):
@@ -135,11 +185,42 @@ class UpdateChannel:
 
     def _data_event(self, update: DataUpdate) -> AgentEvent:
         if update.kind not in DOMAIN_EVENTS:
-            return ToolData(call_id=self._call.id, kind=update.kind, data=plain(update.data))
+            return ToolData(call_id=self._call.id, kind=update.kind, data=update.data)
         kind = event_classes()[update.kind]
         own_id = {"call_id": self._call.id} if "call_id" in kind.model_fields else {}
         try:
-            return kind.model_validate({**own_id, **plain(update.data)})
+            return kind.model_validate({**own_id, **update.data})
         except ValidationError as error:
             text = f"Tool {self._call.name} reported a {update.kind} that cannot be read: {error.errors()[0]['msg']}"
             return Warned(code="bad_tool_data", text=text, context={"call_id": self._call.id, "kind": update.kind})
+
+
+def _owned(update: ToolUpdate) -> ToolUpdate:
+    """The report, with data that are JSON and that the tool cannot change any more."""
+    match update:
+        case ContentUpdate(partial=partial) if partial.details is not None:
+            return ContentUpdate(partial=plain_details(partial))
+        case DataUpdate(kind=kind, data=data):
+            return DataUpdate(kind=kind, data=plain(data))
+        case _:
+            return update
+
+
+def _without_content(update: ToolUpdate) -> DataUpdate | None:
+    """The fact that a report tells, without the content it may hold; None: it is nothing but content."""
+    if not isinstance(update, DataUpdate) or update.kind not in DOMAIN_EVENTS or update.kind == "background.output":
+        return None
+    content = _CONTENT_OF_FACTS.get(update.kind, {})
+    return DataUpdate(kind=update.kind, data={**update.data, **content})
+
+
+def _content_of(update: ToolUpdate) -> str:
+    match update:
+        case OutputUpdate(chunk=chunk):
+            return chunk
+        case ProgressUpdate(text=text):
+            return f"{text}\n"
+        case ContentUpdate(partial=partial):
+            return f"{partial.text}\n{json.dumps(partial.details, ensure_ascii=False)}\n"
+        case DataUpdate(data=data):
+            return f"{json.dumps(data, ensure_ascii=False)}\n"

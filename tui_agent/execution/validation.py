@@ -8,7 +8,7 @@ import importlib
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -17,7 +17,8 @@ from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.messages import JsonObject, ToolCall, is_array, is_object
 from tui_agent.protocol.tool import Tool
 
-from .foreign_code import Crash, attempted, careful
+from .foreign_code import Crash, attempted, careful, copy_of
+from .plain_json import NO_JSON, is_plain
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -47,6 +48,10 @@ def checked_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
         InvalidArgumentsError: they do not fit.
     """
     prepared = careful(tool.prepare_arguments, arguments, otherwise=arguments)
+    if not is_plain(prepared):
+        raise InvalidArgumentsError(f"Invalid arguments for {tool.name}: once prepared, {NO_JSON}")
+    # The tool may keep what it prepared, and write into it.
+    prepared = copy_of(prepared)
     complaints = complaints_about(tool, prepared)
     if complaints:
         lines = "\n".join(f"- {line}" for line in complaints[:SHOWN_ERRORS])
@@ -81,7 +86,7 @@ def _pydantic_line(detail: dict[str, Any], known: JsonObject) -> str:
 
 
 def _schema_complaints(schema: JsonObject, arguments: JsonObject) -> list[str]:
-    lines = attempted(_schema_lines, schema, arguments)
+    lines = attempted(partial(_schema_lines, schema, arguments))
     if isinstance(lines, Crash):
         reason = lines.text.partition("\n")[0]
         return [f"the tool's own schema cannot be used, so no call of it can be checked: {reason}"]

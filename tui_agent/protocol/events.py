@@ -438,7 +438,7 @@ class ToolBatchEnded(Word):
 
 
 class HookStarted(Word):
-    """A hook is asked."""
+    """A hook is asked. Hooks on updates are asked too often for that: of them only failures are told."""
 
     type: Literal["hook.started"] = "hook.started"
     event: str

@@ -1,21 +1,17 @@
 """Makes a tool of an async function: the schema comes from its signature, the words from its docstring (§7)."""
 
 import inspect
-import json
 from collections.abc import Awaitable, Callable
 from typing import Any, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from .errors import ConfigurationError
-from .messages import ImageBlock, JsonObject, TextBlock, UserBlock, is_array, is_object
-from .tool import Tool, ToolContext, ToolResult, ToolSpec
-
-RESULT_FIELDS = ("content", "details", "is_error", "terminate", "child_run_id")
-"""What a dict may have that stands for a `ToolResult`."""
+from .messages import JsonObject, is_array, is_object
+from .tool import Tool, ToolContext, ToolSpec
+from .tool_result import ToolResult, as_tool_result
 
 _CONTEXT = "context"
-_BLOCKS: TypeAdapter[list[UserBlock]] = TypeAdapter(list[UserBlock], config={"defer_build": True})
 
 
 class FunctionTool(Tool):
@@ -104,47 +100,3 @@ def _drop_titles(node: Any) -> None:
     elif is_array(node):
         for value in node:
             _drop_titles(value)
-
-
-def as_tool_result(value: object) -> ToolResult:
-    """Normalises what a tool returned (C56): a result or its fields as a dict, text, blocks, or anything else as JSON;
-    `{"data": …}` stands for what is in it."""
-    if isinstance(value, ToolResult):
-        return value
-    if value is None:
-        return ToolResult()
-    if isinstance(value, str):
-        return ToolResult.of_text(value)
-    if isinstance(value, TextBlock | ImageBlock):
-        return ToolResult(content=(value,))
-    if is_object(value) and set(value) == {"data"}:
-        return as_tool_result(value["data"])
-    if is_object(value) and "content" in value and set(value) <= set(RESULT_FIELDS):
-        return _result_of(value)
-    blocks = _as_blocks([value] if is_object(value) else value)
-    return ToolResult(content=blocks) if blocks else ToolResult.of_text(_as_json(value))
-
-
-def _result_of(record: JsonObject) -> ToolResult:
-    result, details, child = as_tool_result(record["content"]), record.get("details"), record.get("child_run_id")
-    fields: JsonObject = {
-        "is_error": bool(record.get("is_error")),
-        "terminate": bool(record.get("terminate")),
-        "details": details if is_object(details) else None,
-        "child_run_id": child if isinstance(child, str) else None,
-    }
-    return result.model_copy(update=fields)
-
-
-def _as_blocks(value: object) -> tuple[UserBlock, ...]:
-    """The blocks of a list that holds nothing else, also as dicts with a `type` (S2-25); empty for anything else."""
-    if not is_array(value) and not isinstance(value, tuple):
-        return ()
-    try:
-        return tuple(_BLOCKS.validate_python(value))
-    except ValidationError:
-        return ()
-
-
-def _as_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)

@@ -5,6 +5,7 @@ A tool works on `JsonObject` arguments; `tui_agent.tools.typed` adds a typed arg
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -12,8 +13,9 @@ from typing import Literal, TypeAlias
 from pydantic import BaseModel, Field
 
 from .cancellation import CancellationToken
-from .messages import AssistantMessage, JsonObject, TextBlock, UserBlock, Word, joined_text
+from .messages import AssistantMessage, JsonObject, Word, is_object
 from .reports import Metric, MetricValue
+from .tool_result import ToolResult, as_tool_result
 
 ExecutionMode = Literal["shared", "sequential"]
 """`sequential`: this tool's calls are a barrier; nothing of the same message runs beside them (C1)."""
@@ -31,29 +33,6 @@ class ToolSpec(Word):
     name: str
     description: str
     input_schema: JsonObject
-
-
-class ToolResult(Word):
-    """What a call gave: blocks for the model, details for the screen (C56)."""
-
-    content: tuple[UserBlock, ...] = ()
-    details: JsonObject | None = None
-    """Structured data for the screen; never sent to the model (S2-25)."""
-    is_error: bool = False
-    terminate: bool = False
-    """Asks to end the run after this step (C48)."""
-    child_run_id: str | None = None
-    """Set by a tool that ran a sub-agent (S0-39)."""
-
-    @classmethod
-    def of_text(cls, text: str, *, is_error: bool = False, details: JsonObject | None = None) -> "ToolResult":
-        """A result of one text block."""
-        return cls(content=(TextBlock(text=text),), is_error=is_error, details=details)
-
-    @property
-    def text(self) -> str:
-        """All text blocks, joined by newlines (S0-31)."""
-        return joined_text(self.content)
 
 
 class Preview(Word):
@@ -159,7 +138,8 @@ def _drop(update: ToolUpdate) -> None:
 class ToolContext:
     """What a running call may know and tell (S0-29, S4-9).
 
-    All reporting is synchronous and may happen any number of times (S2-26).
+    All reporting is synchronous and may happen any number of times (S2-26). It never fails the call: what does not fit
+    is made to.
     """
 
     call_id: str
@@ -183,17 +163,17 @@ class ToolContext:
         """The same as `call_id`, under the name S0-29 gives it."""
         return self.call_id
 
-    def update(self, partial: ToolResult) -> None:
-        """Tells a partial result (S0-31, S2-6)."""
-        self.report(ContentUpdate(partial=partial))
+    def update(self, partial: object) -> None:
+        """Tells a partial result (S0-31, S2-6): anything a tool may also return (C56)."""
+        self.report(ContentUpdate(partial=as_tool_result(partial)))
 
-    def on_update(self, partial: ToolResult) -> None:
+    def on_update(self, partial: object) -> None:
         """The same as `update`, under the name S0 and S2 give it."""
         self.update(partial)
 
     def progress(self, text: str, fraction: float | None = None) -> None:
         """Tells a line of progress (S0-35); `fraction` is 0.0 to 1.0."""
-        self.report(ProgressUpdate(text=text, fraction=fraction))
+        self.report(ProgressUpdate(text=_text_of(text), fraction=_fraction_of(fraction)))
 
     def on_progress(self, text: str) -> None:
         """The same as `progress`, under the name S0-29 gives it."""
@@ -201,15 +181,18 @@ class ToolContext:
 
     def output(self, chunk: str, stream: Literal["stdout", "stderr"] = "stdout", bytes_total: int = 0) -> None:
         """Tells a piece of output."""
-        self.report(OutputUpdate(chunk=chunk, stream=stream, bytes_total=bytes_total))
+        named: Literal["stdout", "stderr"] = "stderr" if stream == "stderr" else "stdout"
+        total = bytes_total if isinstance(bytes_total, int) else 0  # pyright: ignore[reportUnnecessaryIsInstance] — tools may be untyped
+        self.report(OutputUpdate(chunk=_text_of(chunk), stream=named, bytes_total=total))
 
-    def emit(self, kind: str, data: JsonObject) -> None:
-        """Tells typed data (S3-16)."""
-        self.report(DataUpdate(kind=kind, data=data))
+    def emit(self, kind: str, data: object) -> None:
+        """Tells typed data (S3-16): an object; anything else is told as the `value` of one."""
+        fields = {str(name): value for name, value in data.items()} if is_object(data) else {"value": data}
+        self.report(DataUpdate(kind=str(kind), data=fields))
 
     def measure(self, name: str, value: MetricValue) -> None:
         """Notes a value for the call's report."""
-        self.metrics[name] = Metric(value=value)
+        self.metrics[str(name)] = Metric(value=value if isinstance(value, str | bool | float) else _measured(value))
 
 
 class Tool(ABC):
@@ -281,3 +264,24 @@ class Tool(ABC):
     async def preview(self, arguments: JsonObject) -> Preview | None:
         """What the call would do, for the person who is asked."""
         return None
+
+
+def _text_of(text: object) -> str:
+    if isinstance(text, bytes):
+        return text.decode("utf-8", "replace")
+    with suppress(ValueError, RecursionError):
+        return str(text)
+    return type(text).__name__
+
+
+def _measured(value: object) -> MetricValue:
+    with suppress(OverflowError):
+        return float(value) if isinstance(value, int) else _text_of(value)
+    return _text_of(value)
+
+
+def _fraction_of(fraction: object) -> float | None:
+    """From 0 to 1; None where it is no number."""
+    if not isinstance(fraction, int | float) or fraction != fraction:
+        return None
+    return min(max(float(fraction), 0.0), 1.0)

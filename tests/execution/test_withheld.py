@@ -1,0 +1,246 @@
+"""What a result may not show nobody sees, whatever way it came by and whatever its call told before (stage 13, P72)."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.execution.bench import Bench, bench_of
+from tests.execution.kit import FakePolicy, ScriptedTool, call
+from tests.execution.stage_kit import FakeGuardrails
+from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
+from tui_agent.protocol.events import FileChanged, ToolEnded, ToolOutput
+from tui_agent.protocol.hooks import AfterTool, FailureAnswer, OverrideResult, SkipCall
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.tool import ToolContext, ToolResult
+
+SECRET = ToolResult.of_text("a bad secret", details={"raw": "bad"})
+
+
+async def give(arguments: JsonObject, context: ToolContext) -> ToolResult:
+    return SECRET
+
+
+async def fail(arguments: JsonObject, context: ToolContext) -> ToolResult:
+    raise ValueError("a bad secret")
+
+
+def hooked(event: str, answer: Any) -> HookBus:
+    hooks = HookBus()
+    hooks.add(event, lambda question: answer)
+    return hooks
+
+
+def answering(**answer: Any) -> dict[str, Any]:
+    decision = ApprovalDecision.model_validate(answer)
+    return {"gate": ApprovalGate(approver=lambda request: decision), "policy": FakePolicy({"act": "ask"})}
+
+
+FALLBACK = FailureAnswer(fallback=SECRET)
+WAYS: dict[str, Callable[[], dict[str, Any]]] = {
+    "the tool": dict,
+    "an error": lambda: {"behaviour": fail},
+    "override": lambda: {"hooks": hooked("before_tool", OverrideResult(SECRET))},
+    "skip": lambda: {"hooks": hooked("before_tool", SkipCall(SECRET))},
+    "a person": lambda: answering(decision="approve", override_result=SECRET),
+    "a person who skips": lambda: answering(decision="skip", override_result=SECRET),
+    "fallback of an error": lambda: {"behaviour": fail, "hooks": hooked("on_tool_error", FALLBACK)},
+    "fallback of no tool": lambda: {"name": "unknown", "hooks": hooked("on_tool_error", FALLBACK)},
+}
+
+
+async def came_by(way: str, **settings: Any) -> Bench:
+    """One call whose result comes by this way."""
+    chosen = WAYS[way]()
+    hooks: HookBus = settings.pop("hooks", HookBus())
+    for event in ("before_tool", "on_tool_error"):
+        for hook in chosen.get("hooks", HookBus()).hooks(event):
+            hooks.add(event, hook.function)
+    asked = call(chosen.pop("name", "act"))
+    tools = [ScriptedTool(behaviour=chosen.pop("behaviour", give))]
+    async with bench_of(tools, **{**chosen, **settings, "hooks": hooks}) as bench:
+        bench.scheduler.submit_all([asked])
+        await bench.scheduler.finish()
+    return bench
+
+
+def said(bench: Bench) -> str:
+    return str(bench.events()) + str(bench.committed) + str(bench.scheduler.tool_results)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_result_passes_the_guardrails_whatever_way_it_came_by(way: str) -> None:
+    assert "secret" in said(await came_by(way))
+
+    bench = await came_by(way, guardrails=FakeGuardrails())
+
+    assert bench.ended() == {"c": "withheld"}
+    assert "secret" not in said(bench)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_result_passes_the_hooks_that_may_change_it_whatever_way_it_came_by(way: str) -> None:
+    def redact(question: AfterTool) -> ToolResult:
+        return question.result.model_copy(update={"content": ToolResult.of_text("***").content, "details": None})
+
+    hooks = HookBus()
+    hooks.after_tool(redact)
+
+    before, bench = await came_by(way), await came_by(way, hooks=hooks)
+
+    (ended,) = bench.events(ToolEnded)
+    (raw,) = before.events(ToolEnded)
+    assert (ended.status, ended.is_error) == (raw.status, raw.is_error)
+    assert [message.text for message in bench.committed] == ["***"]
+    assert "secret" not in said(bench)
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_hook_that_fails_tells_nothing_of_the_result(way: str) -> None:
+    def parse(question: AfterTool) -> ToolResult:
+        raise ValueError(f"cannot read {question.result.text}")
+
+    hooks = HookBus()
+    hooks.after_tool(parse)
+
+    assert "secret" not in said(await came_by(way, hooks=hooks))
+
+
+async def test_what_the_engine_says_itself_passes_nobody() -> None:
+    heard: list[Any] = []
+    hooks = HookBus()
+    hooks.after_tool(heard.append)
+
+    async with bench_of([ScriptedTool()], policy=FakePolicy({"act": "deny"}), hooks=hooks) as bench:
+        bench.scheduler.submit_all([call(), call("unknown", "c1")])
+        await bench.scheduler.finish()
+
+    assert heard == []
+
+
+# --- what was reported before -----------------------------------------------------------------------------------------
+
+
+def reporting(text: str, result: str = "done") -> Any:
+    async def work(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        half = len(text) // 2
+        context.output(text[:half])
+        context.output("between", "stderr")
+        context.output(text[half:])
+        context.progress(text, 0.5)
+        context.update(ToolResult.of_text(text, details={"raw": text}))
+        context.emit("rows", {"rows": [text]})
+        context.emit("file.changed", {"path": "/a", "change": "modified", "diff": text})
+        return ToolResult.of_text(result)
+
+    return work
+
+
+async def reported(text: str, result: str = "done", **settings: Any) -> Bench:
+    async with bench_of([ScriptedTool(behaviour=reporting(text, result))], **settings) as bench:
+        bench.scheduler.submit_all([call()])
+        await bench.scheduler.finish()
+    return bench
+
+
+REPORTS = ["tool.output", "tool.output", "tool.output", "tool.progress", "tool.update", "tool.data"]
+
+
+def reports(bench: Bench) -> list[str]:
+    return [event.type for event in bench.events() if event.type in REPORTS]
+
+
+@pytest.mark.parametrize(("text", "result"), [("a bad secret", "a bad secret"), ("bad", "done"), ("x", "bad")])
+async def test_nothing_of_a_withheld_call_was_told_before(text: str, result: str) -> None:
+    bench = await reported(text, result, guardrails=FakeGuardrails())
+
+    assert bench.ended() == {"c": "withheld"}
+    assert reports(bench) == []
+    assert bench.events(FileChanged) == [FileChanged(call_id="c", path="/a", change="modified", diff="")]
+    assert "bad" not in said(bench).replace("reason='bad word'", "").replace(": bad word", "")
+
+
+async def test_what_passed_is_told_in_its_order_before_the_end() -> None:
+    bench = await reported("fine", guardrails=FakeGuardrails())
+
+    assert bench.ended() == {"c": "ok"}
+    assert reports(bench) == REPORTS
+    assert "".join(event.chunk for event in bench.events(ToolOutput)) == "fibetweenne"
+
+
+async def test_a_call_that_is_cancelled_tells_nothing_that_nobody_looked_at() -> None:
+    async def hang(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        context.output("a bad secret")
+        await asyncio.Event().wait()
+        return ToolResult()
+
+    options = ExecutionOptions(grace=0)
+    async with bench_of([ScriptedTool(behaviour=hang)], options, guardrails=FakeGuardrails()) as bench:
+        bench.scheduler.submit_all([call()])
+        asyncio.get_running_loop().call_soon(asyncio.get_running_loop().call_soon, bench.token.cancel)
+        await bench.scheduler.finish()
+
+    assert "secret" not in said(bench)
+
+
+async def test_a_hook_that_hides_keeps_reports_from_being_told_and_one_that_does_not_leaves_them_live() -> None:
+    hiding, formatting = HookBus(), HookBus()
+    hiding.add("after_tool", lambda question: None, hides=True)
+    formatting.add("after_tool", lambda question: None)
+
+    assert reports(await reported("fine", hooks=hiding)) == []
+    assert reports(await reported("fine", hooks=formatting)) == REPORTS
+    assert reports(await reported("fine")) == REPORTS
+
+
+async def test_guardrails_that_look_at_calls_only_leave_reports_live() -> None:
+    guardrails = FakeGuardrails("done")
+    guardrails.looks_at_results = False
+
+    bench = await reported("fine", guardrails=guardrails)
+
+    assert bench.ended() == {"c": "ok"}
+    assert [event.type for event in bench.events()].index("tool.output") < len(REPORTS)
+    assert reports(bench) == REPORTS
+
+
+async def test_live_reports_are_told_while_the_tool_runs() -> None:
+    seen: list[int] = []
+
+    async def work(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        context.output("now")
+        seen.append(len(bench.events(ToolOutput)))
+        return ToolResult()
+
+    async with bench_of([ScriptedTool(behaviour=work)]) as bench:
+        bench.scheduler.submit_all([call()])
+        await bench.scheduler.finish()
+
+    assert seen == [1]
+
+
+async def test_of_endless_reports_that_wait_the_oldest_are_dropped() -> None:
+    async def work(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        for number in range(30):
+            context.output(f"{number:02}" * 50_000)
+        return ToolResult()
+
+    async with bench_of([ScriptedTool(behaviour=work)], guardrails=FakeGuardrails()) as bench:
+        bench.scheduler.submit_all([call()])
+        await bench.scheduler.finish()
+
+    assert [event.chunk[:2] for event in bench.events(ToolOutput)] == [str(number) for number in range(20, 30)]
+
+
+async def test_metrics_of_a_withheld_call_are_withheld_too() -> None:
+    async def work(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        context.measure("seen", "a bad secret")
+        return SECRET
+
+    async with bench_of([ScriptedTool(behaviour=work)], guardrails=FakeGuardrails()) as bench:
+        bench.scheduler.submit_all([call()])
+        result = await bench.scheduler.finish()
+
+    assert "secret" not in said(bench) + str(result.reports)
