@@ -17,6 +17,7 @@ from tui_agent.protocol.events import (
     SubagentEnded,
     SubagentStarted,
     ToolEnded,
+    ToolStarted,
     UsageUpdated,
 )
 from tui_agent.protocol.messages import Usage
@@ -195,6 +196,58 @@ async def test_one_can_be_steered_and_aborted_alone(bench: BenchMaker) -> None:
 
     assert b.sent(2)[-1] == "user: look elsewhere"
     assert b.results[0].text == "Changed."
+
+
+async def test_one_can_be_steered_by_its_name(bench: BenchMaker) -> None:
+    slow = ScriptedTool("slow").hold()
+    b = made(bench, reply(call("agent", task="Find it")), reply(call("slow")), "Changed.", "Done.", tools=(slow,))
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await slow.started.wait()
+        (agent_id,) = b.loop.children
+        assert b.loop.steer_child("nobody", "hello") is None
+        assert b.loop.steer_child(agent_id, "look elsewhere") is not None
+        assert b.loop.steer_child(agent_id.rpartition("-")[0], "and here") is not None
+        wrong = b.loop.steer_child(agent_id, "not this")
+        assert wrong is not None
+        assert b.loop.drop_message(wrong.id) == wrong
+        slow.go_on.set()
+
+    assert b.sent(2)[-2:] == ["user: look elsewhere", "user: and here"]
+
+
+async def test_what_it_did_not_read_is_its_parents_to_read(bench: BenchMaker) -> None:
+    def says_more(request: ModelRequest) -> Reply:
+        (child,) = b.loop.children.values()
+        child.abort("enough")
+        child.steer("one more thing")
+        return reply("Half.")
+
+    b = made(bench, reply(call("agent", task="Find it")), says_more, "Read.")
+
+    await b.loop.run("Go")
+
+    assert b.sent(2)[-1] == "user: one more thing"
+    assert not b.loop.waiting_messages
+
+
+async def test_one_call_of_it_can_be_cancelled_from_above(bench: BenchMaker) -> None:
+    slow = ScriptedTool("slow").hold()
+    asks = reply(call("agent", task="Find it"))
+    options = ExecutionOptions(grace=0)
+    b = made(bench, asks, reply(call("slow")), "Other way.", "Done.", tools=(slow,), options=options)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await slow.started.wait()
+        (running,) = [event.call_id for event in b.of(ToolStarted) if event.name == "slow"]
+        assert b.loop.cancel_call(running, "use the other file")
+        assert not b.loop.cancel_call("unknown", "x")
+
+    assert "use the other file" in str(b.provider.requests[2].messages[-1])
+    assert b.results[0].text == "Other way."
+    assert not b.loop.cancel_call(running, "again")
 
 
 async def test_its_questions_name_it_and_are_answered_at_the_same_gate(bench: BenchMaker) -> None:

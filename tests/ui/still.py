@@ -50,6 +50,14 @@ class FakeAgent:
     def follow_up(self, text: str, /) -> UserMessage:
         return self._wait("follow_up", text)
 
+    def steer_child(self, name: str, text: str, /) -> UserMessage | None:
+        self.asked.append(("steer_child", name, text))
+        return None
+
+    def cancel_call(self, call_id: str, reason: str, /) -> bool:
+        self.asked.append(("cancel_call", call_id, reason))
+        return False
+
     def drop_message(self, message_id: str, /) -> UserMessage | None:
         found = next((message for message in self.waiting_messages if message.id == message_id), None)
         if found is not None:

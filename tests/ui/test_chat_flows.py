@@ -778,3 +778,40 @@ async def test_a_session_gets_a_name() -> None:
                 "This session is called my w now" in part.text for part in on.chat.conversation.transcript.parts
             )
         )
+
+
+# --- one call alone ---------------------------------------------------------------------------------------------------
+
+
+async def test_a_word_to_a_call_cancels_it_alone_and_the_model_reads_why() -> None:
+    slow = StageTool("look", waits=True)
+    async with stage([reply(call("look", what="a")), "The other, then."], [slow]) as on:
+        await on.say("look")
+        await on.until(lambda: kinds(on) == {"running": 1})
+        await on.say("@#2 no such call")
+        await on.until(lambda: on.draft == "@#2 no such call")
+        await on.pilot.press("ctrl+c")
+        await on.say("@#1 use the other file")
+        await on.settled()
+
+        assert "use the other file" in str(on.provider.requests[1].messages[-1])
+        assert on.told() == ["look"]
+
+
+async def test_a_row_of_the_panel_is_cancelled_by_its_key() -> None:
+    slow = StageTool("look", waits=True)
+    async with stage([reply(call("look", what="a")), "Then not."], [slow]) as on:
+        await on.say("look")
+        await on.until(lambda: kinds(on) == {"running": 1})
+        await on.pilot.press("ctrl+t", "end", "x")
+        await on.settled()
+
+        assert [entry.view.status for entry in on.chat.panel.ledger.calls] == ["cancelled"]
+
+
+async def test_an_at_sign_before_a_name_nobody_has_is_text() -> None:
+    async with stage(["I see."]) as on:
+        await on.say("@src is the folder")
+        await on.settled()
+
+        assert on.told() == ["@src is the folder"]

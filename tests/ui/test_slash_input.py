@@ -2,7 +2,16 @@
 
 import pytest
 
-from tui_agent.ui.slash_input import ShellCall, SlashCall, UnknownSlash, read_shell, read_slash, suggestions
+from tui_agent.ui.slash_input import (
+    AimedWord,
+    ShellCall,
+    SlashCall,
+    UnknownSlash,
+    read_aimed,
+    read_shell,
+    read_slash,
+    suggestions,
+)
 
 
 def test_a_command_is_read_with_its_argument() -> None:
@@ -55,3 +64,19 @@ def test_suggestions_narrow_while_the_name_is_typed() -> None:
 )
 def test_an_exclamation_mark_begins_a_shell_command(text: str, expected: ShellCall | None) -> None:
     assert read_shell(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "said"),
+    [("@#3 use the other", "#3", "use the other"), ("@explorer look\nthere ", "explorer", "look\nthere")],
+)
+def test_a_word_is_aimed_at_a_call_or_an_agent(text: str, target: str, said: str) -> None:
+    word = read_aimed(text)
+
+    assert word == AimedWord(target, said)
+    assert word.number == (3 if target == "#3" else None)
+
+
+@pytest.mark.parametrize("text", ["@", "@#3", "@#x y", "mail me@example.org now", "@ name text", "@src/a.py is wrong"])
+def test_other_at_signs_are_text(text: str) -> None:
+    assert read_aimed(text) is None

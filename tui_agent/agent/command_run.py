@@ -75,6 +75,12 @@ class CommandRun:
             self._agent.teller.publish(Noticed(code=ABORT_REQUESTED, text=f"The command ends now: {reason}."))
             self._brakes.now.cancel(reason)
 
+    def cancel_call(self, call_id: str, reason: str) -> bool:
+        """Cancels the call if it is this one."""
+        if call_id == self._call.id:
+            self.abort(reason)
+        return call_id == self._call.id
+
     def count(self, usage: Usage, cost: float | None) -> None:
         """The agent has counted it; a run of one call has no sums of its own."""
 

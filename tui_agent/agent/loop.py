@@ -236,8 +236,33 @@ class AgentLoop:
         return self._agent.queue.edit(message_id, text)
 
     def drop_message(self, message_id: str) -> UserMessage | None:
-        """Takes a waiting message back and returns it; None: it is not waiting any more."""
-        return self._agent.queue.drop(message_id)
+        """Takes a waiting message back, here or from a sub-agent, and returns it; None: it is not waiting any more."""
+        own = self._agent.queue.drop(message_id)
+        return own or next(filter(None, (child.drop_message(message_id) for child in self._children.values())), None)
+
+    def steer_child(self, name: str, message: str | UserMessage) -> UserMessage | None:
+        """Steers a sub-agent at work, at whatever depth; a message it does not read any more comes back here.
+
+        Args:
+            name: its agent id, or the part of it in front of the last `-`: then of several the oldest.
+            message: what it is told.
+
+        Returns:
+            The message as queued; None: no sub-agent of that name is at work.
+
+        Raises:
+            ConfigurationError: the message is empty.
+        """
+        for agent_id, child in self._children.items():
+            if name in (agent_id, agent_id.rpartition("-")[0]):
+                return child.steer(message)
+        return next(filter(None, (child.steer_child(name, message) for child in self._children.values())), None)
+
+    def cancel_call(self, call_id: str, reason: str) -> bool:
+        """Takes one call back, here or in a sub-agent; the run goes on, and the model is told the reason. False: the
+        call is over, or unknown."""
+        own = self._run is not None and self._run.cancel_call(call_id, reason)
+        return own or any(child.cancel_call(call_id, reason) for child in self._children.values())
 
     def stop(self) -> None:
         """Ends the run after this step (C33); nothing happens where there is none."""
@@ -411,13 +436,17 @@ class AgentLoop:
 
     @contextmanager
     def parent_of(self, child: "AgentLoop") -> Generator[None]:
-        """Has `child` among `children` for as long as the context is open; then it is told to be gone."""
+        """Has `child` among `children` for as long as the context is open; then it is told to be gone, and what it was
+        told and did not read is this agent's to read."""
         agent_id = child.origin.agent_id
         self._children[agent_id] = child
         try:
             yield
         finally:
             del self._children[agent_id]
+            for message in child.waiting_messages:
+                child.drop_message(message.id)
+                self.steer(message.text)
             child.destroy("done")
 
     def destroy(self, reason: str = "closed") -> None:

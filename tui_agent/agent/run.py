@@ -101,6 +101,11 @@ class AgentRun:
             self._tell(Noticed(code=ABORT_REQUESTED, text=f"The run ends now: {reason}."))
             self._brakes.now.cancel(reason)
 
+    def cancel_call(self, call_id: str, reason: str) -> bool:
+        """Takes one call back; the run goes on. False: it is over, or unknown."""
+        scheduler = self._turn.scheduler if self._turn is not None else None
+        return scheduler is not None and scheduler.cancel_call(call_id, reason)
+
     def count(self, usage: Usage, cost: float | None) -> None:
         """Adds what a sub-agent used to the sums of this run."""
         self._tally.spend(usage, cost)

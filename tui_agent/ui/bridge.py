@@ -105,6 +105,14 @@ class Agent(Protocol):
         """Takes a waiting message back."""
         ...
 
+    def steer_child(self, name: str, text: str, /) -> UserMessage | None:
+        """Steers a sub-agent; None: there is none of that name."""
+        ...
+
+    def cancel_call(self, call_id: str, reason: str, /) -> bool:
+        """Takes one call back; False: it is over."""
+        ...
+
     def stop(self) -> None:
         """Ends the run after this step."""
         ...
@@ -178,6 +186,14 @@ class AgentBridge:
             return False
         self._enqueue(partial(self._run_command, command, said, shared=shared))
         return True
+
+    def steer_child(self, name: str, text: str) -> bool:
+        """Says something to the sub-agent of that name; False where none is at work."""
+        return self._agent.steer_child(name, text) is not None
+
+    def cancel_call(self, call_id: str, reason: str) -> bool:
+        """Takes one call back while the run goes on; the model is told why. False where the call is over."""
+        return self._agent.cancel_call(call_id, reason)
 
     def keep(self, kind: UserKind, text: str) -> None:
         """Queues a message without starting a run: one that waited in an earlier life of the session."""

@@ -213,6 +213,15 @@ COMMANDS: tuple[Command, ...] = (
     Command("composer.later", ("down",), "later", "On the last line: what was sent after", "composer"),
     Command("composer.shell", (), "shell", "Run it; the model reads what it gives", "composer", argument="!COMMAND"),
     Command("composer.own_shell", (), "shell", "Run it, for your eyes only", "composer", argument="!!COMMAND"),
+    Command(
+        "composer.to_call",
+        (),
+        "cancel",
+        "Cancel this call, and tell the model why",
+        "composer",
+        argument="@#3 WHY",
+    ),
+    Command("composer.to_agent", (), "steer", "Steer that sub-agent", "composer", argument="@NAME TEXT"),
     Command("composer.undo", ("ctrl+underscore",), "undo", "Undo the last change of the text", "composer"),
     Command(
         "composer.unfold",
@@ -256,6 +265,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("panel.first", ("home", "g"), "first", "Select the first call", "panel"),
     Command("panel.last", ("end", "G"), "newest", "Select the newest call and follow", "panel"),
     Command("panel.open", ("enter", "space"), "open", "Everything about this call", "panel"),
+    Command("panel.cancel_call", ("x",), "cancel", "Cancel this call; the agent goes on and is told", "panel"),
     Command("panel.cycle_filter", ("f",), "filter", "Show all, running, failed, or those that need you", "panel"),
     # conversation
     Command("conversation.open_part", ("enter",), "open", "Open or close it, or go to its calls", "conversation"),

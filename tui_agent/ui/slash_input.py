@@ -1,5 +1,5 @@
-"""Reads what was typed as a `/` command or as a `!` command for the shell. A path or a sentence that begins with a
-slash is plain text."""
+"""Reads what was typed: a `/` command, a `!` command for the shell, a word to one call or sub-agent (`@`), or a
+message. A path or a sentence that begins with a slash is plain text."""
 
 import difflib
 import re
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from .commands import Command, slash_commands
 
+_AIMED = re.compile(r"@(#[0-9]{1,9}|[\w.-]+)[ \t]+(\S.*)\Z", re.DOTALL)
 _COMMAND_LINE = re.compile(r"/([a-z][a-z-]*)(?:[ \t]+(\S[^\n]*))?\s*\Z")
 
 
@@ -37,6 +38,26 @@ class ShellCall:
     """As it was typed."""
     shared: bool
     """Whether the model reads what it gives; not after `!!`."""
+
+
+@dataclass(frozen=True, slots=True)
+class AimedWord:
+    """Something said to one call or one sub-agent."""
+
+    target: str
+    """`#3` for a call by its number, else a sub-agent's name."""
+    text: str
+
+    @property
+    def number(self) -> int | None:
+        """The call's number; None for a sub-agent."""
+        return int(self.target[1:]) if self.target.startswith("#") else None
+
+
+def read_aimed(text: str) -> AimedWord | None:
+    """What is said to whom; None where the text does not begin with `@` and a name or number."""
+    match = _AIMED.match(text.strip())
+    return AimedWord(match[1], match[2].strip()) if match is not None else None
 
 
 def read_shell(text: str) -> ShellCall | None:

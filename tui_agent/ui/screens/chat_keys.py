@@ -10,7 +10,8 @@ from textual.widgets import TextArea
 
 from tui_agent.ui.bridge import AgentBridge
 from tui_agent.ui.commands import Command
-from tui_agent.ui.slash_input import ShellCall, SlashCall, UnknownSlash, read_shell, read_slash
+from tui_agent.ui.slash_input import AimedWord, ShellCall, SlashCall, UnknownSlash, read_aimed, read_shell, read_slash
+from tui_agent.ui.widgets.call_list import CallList
 from tui_agent.ui.widgets.composer import Composer
 from tui_agent.ui.widgets.queue_strip import QueueStrip
 
@@ -47,6 +48,8 @@ class ChatKeys(ChatBrakes):
             case UnknownSlash() as unknown:
                 self.entry.composer.put_back(event.text)
                 self.commands.explain(unknown)
+            case None if (aimed := read_aimed(event.text)) is not None and self._said_to(aimed, event.text):
+                pass
             case None if event.kind == "follow_up":
                 self.bridge.follow_up(event.text)
             case None:
@@ -58,6 +61,22 @@ class ChatKeys(ChatBrakes):
         elif not self.bridge.run_shell(call.command, call.said, shared=call.shared):
             self.entry.composer.put_back(call.said)
             self.say("The agent works; your command can run when it is done. It was kept.", wrong=True)
+
+    def _said_to(self, word: AimedWord, text: str) -> bool:
+        """Says something to one call or sub-agent; False where the text is a message like any other."""
+        if word.number is None:
+            return self.bridge.steer_child(word.target, word.text)
+        calls = self.panel.ledger.calls
+        call_id = calls[word.number - 1].view.call_id if 0 < word.number <= len(calls) else ""
+        if not self.bridge.cancel_call(call_id, word.text):
+            self.entry.composer.put_back(text)
+            self.say(f"There is no call {word.target} that goes on.", wrong=True)
+        return True
+
+    @on(CallList.CancelRequested)
+    def _cancel_wanted(self, event: CallList.CancelRequested) -> None:
+        if not self.bridge.cancel_call(event.view.call_id, "the person cancelled this call"):
+            self.say("This call is over.")
 
     @on(TextArea.Changed)
     def _typed(self) -> None:

@@ -30,6 +30,12 @@ class CallList(CallRowsView, can_focus=True):
         view: CallView
 
     @dataclass
+    class CancelRequested(Message):
+        """A person wants a call to end."""
+
+        view: CallView
+
+    @dataclass
     class Filtered(Message):
         """Another filter is chosen."""
 
@@ -88,6 +94,11 @@ class CallList(CallRowsView, can_focus=True):
             self.action_last()
         if (call := self.selected) is not None:
             self.post_message(self.Opened(call.view))
+
+    def action_cancel_call(self) -> None:
+        """Asks for the end of the selected call."""
+        if (call := self.selected) is not None:
+            self.post_message(self.CancelRequested(call.view))
 
     def action_cycle_filter(self) -> None:
         """Steps to the next filter."""
