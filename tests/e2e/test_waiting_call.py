@@ -7,7 +7,7 @@ import pytest
 from tests.support.server_process import ServerProcess
 
 from .desk import Desk
-from .script import bodies_of, calls, results_in, says
+from .script import bodies_of, calls, results_in, says, until
 from .test_headless import WRITE, piped
 
 pytestmark = pytest.mark.e2e
@@ -57,3 +57,23 @@ def test_the_dialog_is_there_again_on_the_screen(desk: Desk, way: signal.Signals
             app.quit()
 
     assert (desk.work / "new.txt").read_text() == "x\n"
+
+
+def test_what_was_allowed_for_the_session_is_allowed_when_it_goes_on(desk: Desk) -> None:
+    with piped(desk, [calls(WRITE), calls(until("never"))], "--session", "talk", "write it") as (program, _):
+        asked = program.hear("approval.requested")["data"]
+        program.tell(type="approval", request_id=asked["request_id"], decision="approve", scope="session")
+        program.hear("tool.ended")
+        program.process.kill()
+        program.process.wait()
+    (desk.work / "new.txt").unlink()
+
+    script = [calls(WRITE), says("Written again.")]
+    with ServerProcess(script, desk.root) as server:
+        done = desk.run("-p", "--resume", "talk", "once more", variables=server.environment)
+
+    assert (done.returncode, done.stdout) == (0, "Written again.\n")
+    assert (desk.work / "new.txt").read_text() == "x\n"
+    assert [event["data"]["text"] for event in desk.events() if event["type"] == "notice"] == [
+        "Allowed for this session before: write(/new.txt)."
+    ]

@@ -247,3 +247,23 @@ async def test_questions_wait_in_the_order_in_which_they_came() -> None:
             gate.resolve(f"q_{name}", DENY)
 
     assert len(asking.events(ApprovalResolved)) == 3
+
+
+@pytest.mark.parametrize(
+    ("decision", "rule"),
+    [
+        (ApprovalDecision(decision="approve", scope="session"), "act"),
+        (ApprovalDecision(decision="approve", scope="project", rule="act(*)"), "act(*)"),
+        (ApprovalDecision(decision="approve", scope="session", rule="*"), None),
+        (ApprovalDecision(decision="approve", scope="session", input={"a": 2}), None),
+        (APPROVE, None),
+    ],
+)
+async def test_an_answer_for_more_than_one_call_is_told_with_its_rule(
+    decision: ApprovalDecision, rule: str | None
+) -> None:
+    asking = Asking(ApprovalGate(approver=lambda _: decision))
+
+    await asking.ask(question().model_copy(update={"session_rule": "act", "rules": ("act", "act(*)")}))
+
+    assert [event.rule for event in asking.events(ApprovalResolved)] == [rule]

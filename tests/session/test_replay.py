@@ -1,6 +1,7 @@
 """A conversation comes back from its events; whatever is missing, it is one that a model accepts."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,10 +16,15 @@ from tests.session.played_sessions import (
 )
 from tests.support.transcripts import validate_events, validate_history
 from tui_agent.protocol.bus import merge_neighbours
-from tui_agent.protocol.envelope import Envelope, read_envelope
+from tui_agent.protocol.envelope import Envelope, Origin, read_envelope
 from tui_agent.protocol.events import (
+    AgentEvent,
+    ApprovalResolved,
     MessageDiscarded,
     MessageEnded,
+    SessionCreated,
+    SessionForked,
+    SessionLoaded,
     SteeringQueued,
     ToolEnded,
     ToolQueued,
@@ -29,6 +35,7 @@ from tui_agent.session.replay import (
     LOST_MESSAGE,
     NOT_STARTED,
     OUTCOME_UNKNOWN,
+    granted_rules,
     messages_of,
     unanswered_calls,
     waiting_messages,
@@ -244,3 +251,37 @@ def test_only_made_up_results_are_unanswered() -> None:
         ("call_4", 3, "not_started"),
     ]
     assert unanswered_calls(play(FULL_SESSION)) == ()
+
+
+def answered(rule: str | None, scope: str = "session", by: str = "user", decision: str = "approve") -> ApprovalResolved:
+    fields = {"request_id": "q", "call_id": "c", "scope": scope, "by": by, "decision": decision, "rule": rule}
+    return ApprovalResolved.model_validate(fields)
+
+
+def test_rules_that_a_person_gave_for_the_session_are_known_again(tmp_path: Path) -> None:
+    here, there = str(tmp_path), str(tmp_path / "other")
+    told: list[AgentEvent] = [
+        SessionCreated(id="s", path=None, cwd=here, version="0"),
+        answered("bash(git status:*)"),
+        answered("bash(make:*)", scope="project"),
+        answered("bash(rm x)", by="policy"),
+        answered("bash(rm y)", decision="deny"),
+        answered(None),
+        SessionLoaded(id="s", cwd=there),
+        answered("edit(src/**)"),
+        SessionLoaded(id="s", cwd=here),
+        answered("edit(docs/**)"),
+        answered("bash(git status:*)"),
+    ]
+    envelopes = [Envelope(event, seq, 0, 0.0, Origin()) for seq, event in enumerate(told, 1)]
+
+    assert granted_rules(envelopes, tmp_path) == ("bash(git status:*)", "edit(docs/**)")
+    assert granted_rules(envelopes, tmp_path / "other") == ("edit(src/**)",)
+
+
+def test_a_copy_of_a_session_begins_without_the_rules_of_the_original(tmp_path: Path) -> None:
+    created = SessionCreated(id="s", path=None, cwd=str(tmp_path), version="0")
+    told = [created, answered("bash(ls:*)"), SessionForked(id="t", parent="s", at_seq=2), answered("bash(make:*)")]
+    envelopes = [Envelope(event, seq, 0, 0.0, Origin()) for seq, event in enumerate(told, 1)]
+
+    assert granted_rules(envelopes, tmp_path) == ("bash(make:*)",)

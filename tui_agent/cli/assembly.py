@@ -3,7 +3,7 @@
 import asyncio
 import os
 import tempfile
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,7 +27,7 @@ from tui_agent.permissions import PermissionPolicy
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.events import UsageUpdated, Warned
+from tui_agent.protocol.events import Noticed, UsageUpdated, Warned
 from tui_agent.protocol.messages import Usage
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
 from tui_agent.session import Recorder, SessionStore, StoredSession
@@ -131,6 +131,7 @@ async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = F
         policy = policy_of(
             loaded, rules, options.cwd, locations, archive, sandbox=sandbox, is_trusted=folder.is_trusted
         )
+        _grant_again(policy, session.grants(options.cwd), bus)
         gate = ApprovalGate(interactive=watched)
         loop = AgentLoop(
             AgentLoopConfig(
@@ -257,6 +258,19 @@ def _open_session(options: LaunchOptions, locations: Locations, stack: AsyncExit
     else:
         session = store.create(options.cwd, options.session_id)
     return session, store.files_path(session.id)
+
+
+def _grant_again(policy: PermissionPolicy, rules: Sequence[str], bus: EventBus) -> None:
+    """Takes the rules that a person gave for this session up again, and says so."""
+    taken: list[str] = []
+    for rule in rules:
+        try:
+            policy.grant(rule, "session")
+        except ConfigurationError:
+            continue  # The call is asked about again.
+        taken += rule.splitlines()
+    if taken:
+        bus.publish(Noticed(code="grants_kept", text=f"Allowed for this session before: {', '.join(taken)}."))
 
 
 def _spent(session: StoredSession) -> UsageUpdated:

@@ -119,6 +119,7 @@ class ApprovalGate:
                 scope=decision.scope,
                 by=answer.by,
                 note=decision.note,
+                rule=_rule_of(request, decision),
             )
             tell.publish(resolved)
         return answer
@@ -163,6 +164,15 @@ class ApprovalGate:
             why = answer.text if isinstance(answer, Crash) else f"it answered {answer!r}"
             note = f"no approver is available: the one there is failed ({why}), so the call was denied"
             question.answer(ApprovalDecision(decision="deny", note=note), "nobody")
+
+
+def _rule_of(request: ApprovalRequest, decision: ApprovalDecision) -> str | None:
+    """The rule an answer is to store; for a changed call it is found only once that was judged."""
+    if decision.scope == "once" or decision.input is not None:
+        return None
+    if decision.rule is not None:
+        return decision.rule if decision.rule in request.rules else None
+    return request.session_rule
 
 
 class _Question:

@@ -509,6 +509,8 @@ class ApprovalResolved(Word):
     scope: GrantScope = "once"
     by: Literal["user", "policy", "resume", "timeout", "cancel", "nobody"]
     note: str = ""
+    rule: str | None = None
+    """The rule that is to be stored for more than this call; None: none, or it is not known yet what it is."""
 
 
 class GuardrailTripped(Word):

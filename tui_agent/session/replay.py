@@ -3,9 +3,11 @@
 Pure: the same events give the same messages, made-up ones included. Live and stored events give equal conversations.
 """
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import takewhile
+from pathlib import Path
 from typing import assert_never
 
 from tui_agent.agent.snapshot import Fate, OpenCall
@@ -20,6 +22,9 @@ from tui_agent.protocol.events import (
     MessageDiscarded,
     MessageEnded,
     MessageStarted,
+    SessionCreated,
+    SessionForked,
+    SessionLoaded,
     SteeringDropped,
     SteeringQueued,
     SteeringRequeued,
@@ -107,6 +112,22 @@ def waiting_messages(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) 
             case _:
                 pass
     return tuple(message for message_id, message in queued.items() if message_id not in done)
+
+
+def granted_rules(envelopes: Iterable[Envelope], cwd: Path) -> tuple[str, ...]:
+    """The rules a person gave for this session, as long as it was about this directory; a copy of it begins without."""
+    here, place, found = os.path.realpath(cwd), "", dict[str, None]()
+    for envelope in envelopes:
+        match envelope.event:
+            case SessionCreated(cwd=told) | SessionLoaded(cwd=told) if told:
+                place = os.path.realpath(told)
+            case SessionForked():
+                found.clear()
+            case ApprovalResolved(by="user", decision="approve", scope="session", rule=str() as rule) if place == here:
+                found[rule] = None
+            case _:
+                pass
+    return tuple(found)
 
 
 def open_end(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> "OpenEnd | None":

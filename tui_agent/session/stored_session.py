@@ -11,7 +11,7 @@ from tui_agent.protocol.messages import Message, UserMessage, new_id
 from tui_agent.protocol.reports import AgentRunReport
 
 from .journal_reader import Problem
-from .replay import HistoryFold, OpenEnd, fold_of, waiting_messages
+from .replay import HistoryFold, OpenEnd, fold_of, granted_rules, waiting_messages
 from .unfinished import Unfinished, unfinished
 
 
@@ -71,6 +71,10 @@ class StoredSession:
     def open_end(self) -> OpenEnd | None:
         """The conversation with its last calls open, where one of them waited for a person; None where none did."""
         return self._fold.open_end()
+
+    def grants(self, cwd: Path) -> tuple[str, ...]:
+        """The rules a person gave for this session while it was about this directory."""
+        return granted_rules(self.envelopes, cwd)
 
     def origin(self) -> Origin:
         """Where its events come from."""

@@ -256,7 +256,8 @@ class TranscriptFold:
 
     def _answered(self, event: ApprovalResolved) -> None:
         """What a person decided, where the run goes on differently from what the model asked."""
-        rule = self._rules.pop(event.request_id, "")
+        offered = self._rules.pop(event.request_id, "")
+        rule = event.rule or offered
         group = self._groups.get(event.call_id)
         tool = group.name_of(event.call_id) if group else "the call"
         if event.by != "user":
