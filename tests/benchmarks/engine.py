@@ -38,6 +38,7 @@ CALLS_A_SAMPLE = 2_000
 SAMPLES = 11
 GRAPHS = 12
 SECONDS = 0.05
+DEFAULTS = ExecutionOptions()
 
 
 class Step(Tool):
@@ -91,7 +92,7 @@ def engine_with(options: ExecutionOptions) -> Work:
 
 async def streamed(calls: list[ToolCall], bus: EventBus) -> None:
     """The engine where each call begins as its block completes."""
-    executor = ToolExecutor([Step()], bus=bus, options=ExecutionOptions())
+    executor = ToolExecutor([Step()], bus=bus, options=DEFAULTS)
     async with EarlyExecutions(CancellationToken()) as early, ToolScheduler(executor, early=early) as scheduler:
         for call in calls:
             scheduler.submit(call)
@@ -140,7 +141,7 @@ def overhead() -> None:
     """Microseconds a call beyond bare asyncio; goal: at most 150, flat in the number of calls."""
     kinds = {
         "parallel": engine_with(ExecutionOptions(strategy=Parallel(), max_concurrency=None)),
-        "auto": engine_with(ExecutionOptions()),
+        "auto": engine_with(DEFAULTS),
         "streamed": streamed,
     }
     print(f"{'calls':>8} {'bare':>9} " + " ".join(f"{name:>12}" for name in kinds) + "   µs a call beyond bare")

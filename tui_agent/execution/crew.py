@@ -44,8 +44,9 @@ class Crew:
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Begins a task; one that raises cancels all the others and its error leaves the group."""
+        if self._busy == 0:
+            self._idle.clear()
         self._busy += 1
-        self._idle.clear()
         self._group.create_task(work).add_done_callback(self._one_is_done)
 
     async def until_idle(self, timeout: float | None = None) -> bool:

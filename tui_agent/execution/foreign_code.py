@@ -145,9 +145,12 @@ def copy_of(value: Any) -> Any:
     """A copy of a JSON value, a call, a result or a message that shares nothing changeable with it; anything else is
     given back as it is."""
     if is_object(value):
-        return {key: inner if type(inner) in _UNCHANGEABLE else copy_of(inner) for key, inner in value.items()}
+        # Arguments are mostly flat; this is asked several times for each call.
+        if _UNCHANGEABLE.issuperset(map(type, value.values())):
+            return dict(value)
+        return {key: copy_of(inner) for key, inner in value.items()}
     if is_array(value):
-        return [inner if type(inner) in _UNCHANGEABLE else copy_of(inner) for inner in value]
+        return list(value) if _UNCHANGEABLE.issuperset(map(type, value)) else [copy_of(inner) for inner in value]
     if isinstance(value, ToolCall):
         return value.model_copy(update={"arguments": copy_of(value.arguments)})
     if isinstance(value, AssistantMessage):

@@ -89,6 +89,7 @@ class Subscription:
         self._bus = bus
         self._merge = merge
         self._waiting: list[Envelope] = []
+        self._may_merge = False
         self._arrived = asyncio.Event()
         self._urgent = asyncio.Event()
         self._closed = False
@@ -101,11 +102,15 @@ class Subscription:
 
     def put(self, envelope: Envelope) -> None:
         """Takes one event; called by the bus."""
-        if not self._closed:
-            self._waiting.append(envelope)
+        if self._closed:
+            return
+        if not self._waiting:
             self._arrived.set()
-            if type(envelope.event) not in _GLANCED_AT:
-                self._urgent.set()
+        self._waiting.append(envelope)
+        if type(envelope.event) in _GLANCED_AT:
+            self._may_merge = self._merge
+        elif not self._urgent.is_set():
+            self._urgent.set()
 
     def close(self) -> None:
         """Unsubscribes; `batches` ends after what is still waiting."""
@@ -117,9 +122,10 @@ class Subscription:
     def drain(self) -> list[Envelope]:
         """Everything since the last look, at once, without waiting."""
         waiting, self._waiting = self._waiting, []
+        may_merge, self._may_merge = self._may_merge, False
         self._arrived.clear()
         self._urgent.clear()
-        return merge_neighbours(waiting) if self._merge else waiting
+        return merge_neighbours(waiting) if may_merge else waiting
 
     async def batches(self, pace: float = 0.0) -> AsyncIterator[list[Envelope]]:
         """Everything since the last look, again and again; ends once the subscription is closed and empty.
