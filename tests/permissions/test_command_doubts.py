@@ -47,6 +47,29 @@ def test_a_rule_leaves_alone_what_only_says_what_it_denies(desk: Desk) -> None:
     assert [(command, found.reason) for command, found in decided.items() if found.decision != "allow"] == []
 
 
+def test_a_rule_that_denies_changes_holds_for_commands(desk: Desk) -> None:
+    policy = desk.policy("deny edit(src/**)", "deny edit(*.lock)", "allow bash", mode="allow")
+    decided = {
+        command: policy.check(desk.tools["bash"], {"command": command}).decision
+        for command in commands("denied_changes.txt")
+    }
+
+    assert [command for command, decision in decided.items() if decision == "allow"] == []
+    for command in ("pytest src", "python3 src/lib.py", "cp src/lib.py b", "npm test", "touch notes.txt"):
+        assert policy.check(desk.tools["bash"], {"command": command}).decision == "allow", command
+
+
+def test_rules_for_prefixes_allow_what_they_are_made_for_and_no_more(desk: Desk) -> None:
+    rules = [f"allow bash({name}:*)" for name in "cp mv touch tee tar curl npm make sed git mkdir pytest".split()]
+    past, within = (
+        {command: desk.bash(command, *rules) for command in commands(f"{where}_prefix_rules.txt")}
+        for where in ("past", "within")
+    )
+
+    assert [command for command, found in past.items() if found.decision == "allow"] == []
+    assert [(command, found.reason) for command, found in within.items() if found.decision != "allow"] == []
+
+
 @pytest.mark.parametrize(
     ("command", "rules", "expected"),
     [

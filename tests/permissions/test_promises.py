@@ -1,5 +1,7 @@
 """What holds for every command, every path and every list of rules (safety §4.2, §4.3)."""
 
+import re
+import shlex
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from tui_agent.permissions import PermissionMode
 from tui_agent.permissions.rule_book import STRICTNESS
 from tui_agent.permissions.shell_grammar import MAX_BYTES
+from tui_agent.permissions.wrapper_table import wrappers
 from tui_agent.protocol.permissions import PermissionDecision
 
 from .command_grammar import any_commands, joins, simple_commands, whole_commands
@@ -31,6 +34,23 @@ RUNNING_WRAPS = (
     "f() {{ {}; }}; f", "{} &", "ls && {}", "{} || true", "cat <<EOF\n$({})\nEOF",
 )  # fmt: skip
 """Company in which the command still runs."""
+
+WRAPPERS = tuple(
+    " ".join((name, *["1"] * wrapper.own_words)) for name, wrapper in wrappers().items() if name not in ("parallel",)
+)
+"""Every wrapper of the table, as it is called."""
+REDIRECTIONS = (
+    "2>/dev/null",
+    ">&2",
+    "> new",
+    ">> new",
+    "< a.txt",
+    "2> ../err",
+    "> .git/x",
+    "> $x",
+    "<> a.txt",
+    ">| a.txt",
+)
 
 rules = st.lists(st.sampled_from(RULES), max_size=4)
 plain = simple_commands.filter(lambda text: "cd " not in text and "xargs" not in text)
@@ -61,15 +81,65 @@ def test_no_company_loosens(desk: Desk, command: str, wrap: str, given_rules: li
 
 @relaxed
 @given(
-    command=plain, wrapper=st.sampled_from(("timeout 5", "env", "nice", "command", "nohup", "env LANG=C", "stdbuf -oL"))
+    command=plain, wrapper=st.sampled_from(WRAPPERS), given_rules=rules, mode=st.sampled_from(("ask", "allow", "plan"))
 )
-def test_no_wrapper_loosens(desk: Desk, command: str, wrapper: str) -> None:
-    if command.split(" ")[0] not in ("[[", "!", "time", "coproc"):
-        before, after = (
-            desk.bash(text, "deny bash(canary:*)", "deny bash(touch:*)") for text in (command, f"{wrapper} {command}")
-        )
+def test_no_wrapper_loosens(desk: Desk, command: str, wrapper: str, given_rules: list[str], mode: str) -> None:
+    gives_words = wrapper == "xargs"
+    if gives_words or command.split(" ")[0] in ("[[", "!", "time", "coproc") or not re.match(r"[a-z]", command):
+        return
+    given_rules = [rule for rule in given_rules if not rule.startswith("allow")]
+    before, after = (desk.bash(text, *given_rules, mode=mode) for text in (command, f"{wrapper} {command}"))
 
-        assert strictness(after) >= strictness(before)
+    assert after.decision != "allow" or before.decision == "allow", (before.reason, after.reason)
+
+
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_what_is_denied_stays_denied_behind_every_wrapper(desk: Desk, wrapper: str) -> None:
+    decision = desk.bash(f"{wrapper} canary x", "deny bash(canary:*)", mode="allow")
+
+    assert (decision.decision, decision.source) == ("deny", "rule"), decision.reason
+
+
+@relaxed
+@given(
+    command=plain, redirection=st.sampled_from(REDIRECTIONS), given_rules=rules, mode=st.sampled_from(("ask", "allow"))
+)
+def test_no_redirection_loosens(desk: Desk, command: str, redirection: str, given_rules: list[str], mode: str) -> None:
+    before, after = (desk.bash(text, *given_rules, mode=mode) for text in (command, f"{command} {redirection}"))
+
+    assert strictness(after) >= strictness(before) or ">" in command or "<" in command
+
+
+SEPARATORS = st.sampled_from(
+    (" ", ";", "(", "'", '"', "=", ":", ",", "{", "|", "&", "@", "<", ">", "\n", "\t", "`", "[")
+)
+WORDS = st.lists(st.text(st.characters(codec="ascii", exclude_categories=("Cc",)), max_size=8), max_size=6)
+
+
+@relaxed
+@given(
+    before=WORDS, after=WORDS, text=WORDS, left=SEPARATORS, right=SEPARATORS, named=st.sampled_from((".git/x", ".GIT"))
+)
+def test_a_protected_name_is_seen_wherever_it_stands(
+    desk: Desk, before: list[str], after: list[str], text: list[str], left: str, right: str, named: str
+) -> None:
+    """In any word of a command that nobody knows, as a word or within one."""
+    inside = f"{' '.join(text)}{left}{named}{right}{' '.join(text)}"
+    command = " ".join(("frobnicate", *(shlex.quote(word) for word in (*before, inside, *after))))
+
+    assert desk.bash(command, "allow bash", mode="allow").decision != "allow"
+
+
+@relaxed
+@given(before=WORDS, after=WORDS, text=WORDS, left=SEPARATORS, right=SEPARATORS)
+def test_a_forbidden_command_is_seen_wherever_it_stands(
+    desk: Desk, before: list[str], after: list[str], text: list[str], left: str, right: str
+) -> None:
+    """In any word of a command that nobody knows, as a word or within one."""
+    inside = f"{' '.join(text)}{left}canary{right}{' '.join(text)}"
+    command = " ".join(("frobnicate", *(shlex.quote(word) for word in (*before, inside, *after))))
+
+    assert desk.bash(command, "deny bash(canary:*)", mode="allow").decision != "allow"
 
 
 @relaxed
@@ -165,6 +235,16 @@ def test_any_long_text_gets_an_answer_with_bounded_work(desk: Desk, piece: str) 
     policy = desk.policy("deny bash(rm:*)", "ask bash(* x)", "deny edit(**/x/*)")
 
     assert calls_made(lambda: policy.check(desk.tools["bash"], {"command": text})) < MAX_CALLS
+
+
+@relaxed
+@given(length=st.integers(MAX_BYTES - 40, MAX_BYTES + 40) | st.integers(10, 4 * MAX_BYTES))
+def test_a_text_is_judged_whole_or_not_at_all(desk: Desk, length: int) -> None:
+    """What is longer than what is analysed is never allowed, however harmless it is, and what is not longer is."""
+    command = "echo ".ljust(length, "x")
+
+    for mode in ("ask", "allow"):
+        assert (desk.bash(command, "allow bash", mode=mode).decision == "allow") == (length <= MAX_BYTES)
 
 
 @pytest.mark.parametrize("piece", ["ls;", "'", "x ", "a/", "> x ", "$(", "\u00e9"])

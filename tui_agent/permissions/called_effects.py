@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from .read_only_find import find_roots
-from .shell_syntax import names
+from .shell_syntax import UNKNOWN, names
 from .writer_options import SortedWords, Write, is_remote, sort_words, writes_of
 from .writer_table import Writer, writer
 
@@ -93,6 +93,8 @@ def _tar(words: Sequence[str]) -> Effects:
         tops = [word.partition("=")[2] for word in rest if re.match(r"--one[a-z-]*=", word)] + found.written or ["."]
         writes += [Write(top) for top in tops]
         writes += [Write(f"{top}/{member}") for top in tops for member in found.operands]
+        if found.has("-P", "--absolute-names"):
+            writes += [Write(UNKNOWN), *(Write(member) for member in found.operands)]
     elif found.has("--remove-files"):
         writes += [Write(operand, whole=True) for operand in found.operands]
     mentions = found.unclear if found.has(*_TAR_TAKING, *_TAR_WRITING) else ()

@@ -5,6 +5,7 @@ and where a script names a protected place and something in it gets words that o
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from .named_commands import forbidden, named_command, takes_programs
 from .path_judge import PathJudge
@@ -14,11 +15,19 @@ from .shell_effects import pieces_of
 from .shell_expansion import Expander
 from .shell_flow import Step
 from .shell_hearsay import hearsay
-from .shell_syntax import UNKNOWN, SimpleCommand, Statement
+from .shell_syntax import PIPE, UNKNOWN, SimpleCommand, Statement
 from .shell_wrappers import Wrapping
 
-Given = tuple[Sequence[str], str | None]
-"""A command's words as the shell would pass them on, and where; no words: it is not certain which."""
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A command in one of the places where it may run."""
+
+    words: Sequence[str]
+    """As the shell would pass them on; none: it is not certain which."""
+    directory: str | None
+    code: Sequence[str]
+    """Programs among them."""
 
 
 class Doubts:
@@ -59,25 +68,34 @@ class Doubts:
         if not self._forbidden:
             return None
         texts = [assignment.value.value for assignment in command.assignments]
-        known = {tuple(words) for words, _ in given if words} or {(command.name,)}
+        known = {tuple(one.words) for one in given if one.words} or {(command.name,)}
         if _is_seen(wrapping) and command.name != "git":
             known = {tuple(word.value for word in wrapping.own) if wrapping and wrapping.own else (command.name,)}
-        elif takes_programs([word.value for word in command.words]):
-            texts += [command.heredoc or "", *(self._heard if step.is_fed else ())]
+        else:
+            texts += [code for one in given for code in one.code]
+            texts += self._input_of(command, step)
+        if any(PIPE in word.value for word in (*command.words, *(one.value for one in command.assignments))):
+            texts += self._heard
         for words in known:
             if found := named_command(words, texts, self._forbidden):
                 return f"it may run {found[0]}, about which there is the rule {found[1].shown}"
         return None
 
+    def _input_of(self, command: SimpleCommand, step: Step) -> list[str]:
+        """What a command may read as a program: its here-document, what comes before it in a pipeline."""
+        if not takes_programs([word.value for word in command.words]):
+            return []
+        return [command.heredoc or "", *(self._heard if step.is_fed else ())]
+
     def _is_open(self, command: SimpleCommand, given: Sequence[Given], wrapping: Wrapping | None, step: Step) -> bool:
         """Whether only the running shell knows some of what a command is given, or its input may say what it does."""
-        if any(UNKNOWN in word for words, _ in given for word in words or (UNKNOWN,)):
+        if any(UNKNOWN in word or PIPE in word for one in given for word in one.words or (UNKNOWN,)):
             return True
         targets = (
             target
-            for _, directory in given
+            for one in given
             for redirect in command.redirects
-            for target in self._expander.expand(redirect.target, directory, step.bindings)
+            for target in self._expander.expand(redirect.target, one.directory, step.bindings)
         )
         if (wrapping and wrapping.hidden) or any(UNKNOWN in target for target in targets):
             return True

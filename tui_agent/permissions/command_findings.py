@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Literal
 
@@ -271,6 +271,9 @@ class PathFindings:
             self.findings.append(Finding("deny", "floor", f"{_shown(path)} is protected and never changed: {why}"))
         elif why := self.judge.book.may_be_private(known) or (around and self.judge.book.why_protected(around)):
             self.findings.append(Finding("ask", "floor", f"{_shown(path)} may be protected: {why}"))
+        elif self.judge.rules.denies_changes and not self._is_spelled_out():
+            reason = f"{what} may be anything, and rules deny some changes"
+            self.findings += [Finding("ask", "floor", reason), by_mode(self.mode, "effect", f"changing {what}")]
         elif not is_allowed:
             self.findings.append(by_mode(self.mode, "effect", f"changing {what}, wherever that is,"))
 
@@ -294,6 +297,16 @@ class PathFindings:
                 self.findings.append(Finding("deny", "floor", f"a program that may change {piece}: {why}"))
             elif why and not self._is_spelled_out():
                 self.findings.append(Finding("ask", "floor", f"a program that names {piece}: {why}"))
+            elif self.judge.rules.denies_changes and _CODE_WRITES.search(code):
+                self._denied_in_code(piece)
+
+    def _denied_in_code(self, piece: str) -> None:
+        facts = self._look(piece, self.judge.book.workspace) if "." in piece or "/" in piece else None
+        found = facts and by_rule(self.judge.rules.on_path(None, facts, "write", []))
+        if found and found.decision == "deny" and not self._is_spelled_out():
+            self.findings.append(
+                replace(found, decision="ask", reason=f"a program that may change {piece}: {found.reason}")
+            )
 
     def _is_private(self, piece: str) -> bool:
         facts = self._look(piece, self.judge.book.workspace) if "/" in piece else None

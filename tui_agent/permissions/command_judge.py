@@ -12,7 +12,7 @@ from tui_agent.protocol.permissions import PermissionDecision, PermissionMode
 
 from .brought_programs import brought_program
 from .called_effects import Effects
-from .command_doubts import Doubts
+from .command_doubts import Doubts, Given
 from .command_findings import InPlace, Looks, PathFindings, Permit
 from .command_pattern import command_patterns
 from .command_views import command_view, is_own_variable, sets_only_harmless, without_expansion
@@ -221,7 +221,7 @@ class _Case:
             paths.findings.extend(self._on_hidden(wrapping, permit))
         if not is_reading and command.words:
             paths.of_assignments(command.assignments)
-            given = [(found.words, found.directory) for found in in_places]
+            given = [Given(found.words, found.directory, found.effects.code) for found in in_places]
             paths.of_doubts(self._doubts.about(command, given, wrapping, task.step))
         self._on_paths(command, in_places, paths, task.step, is_reading=is_reading)
         self.targets.extend(paths.targets)

@@ -38,7 +38,7 @@ _NAMED_BY_OPERANDS = names(
     "stylelint golangci-lint rustc gcc g++ cc c++ clang clang++ ld javac kotlinc ghc swiftc man info tldr apropos "
     "whatis kill pkill killall pgrep ps id groups useradd usermod chsh mount umount mkfs lsblk ip ifconfig ping dig "
     "nslookup host psql mysql sqlite3 redis-cli mongosh createdb dropdb gofmt rustfmt dotnet mix rebar3 lein stack "
-    "cabal opam dune deno zig swift flutter dart bash-completion unalias unset tput clear reset hash complete read "
+    "cabal opam dune deno zig swift flutter dart bash-completion unalias unset tput clear reset read "
     "export declare typeset local readonly set shopt getopts let 7z 7za zip unzip tar bsdtar cpio ar git-lfs pre-"
     "commit"
 )
@@ -46,10 +46,14 @@ _NAMED_BY_OPERANDS = names(
 _RUNS_BEHIND: dict[str, frozenset[str]] = {
     name: names(words)
     for programs, words in (
-        ("docker podman nerdctl docker-compose podman-compose kubectl oc minikube", "exec run create debug -- ssh"),
-        ("npm pnpm yarn bun volta", "exec dlx x --call"),
         (
-            "uv poetry pdm hatch rye conda mamba pipx bundle nix rustup pyenv rbenv nvm nodenv asdf mise aws",
+            "docker podman nerdctl docker-compose podman-compose kubectl oc minikube",
+            "exec run create debug unshare ssh --",
+        ),
+        ("npm pnpm yarn bun", "exec dlx x --call"),
+        ("cmake", "-E"),
+        (
+            "uv poetry pdm hatch rye conda mamba pipx volta bundle nix rustup pyenv rbenv nvm nodenv asdf mise aws",
             "exec run x --",
         ),
     )
@@ -57,11 +61,12 @@ _RUNS_BEHIND: dict[str, frozenset[str]] = {
 }
 """Words behind which programs of containers and packages run what follows."""
 _RUN_BY_OPTION = re.compile(
-    r"-{1,2}(?:e|x|c|C|I|F|rsh|entrypoint|exec|cmd|command|extcmd|program|pager|editor|shell|filter|run|hook|script|to-command|"
-    r"use-compress-program|rsync-path|upload-pack|receive-pack|compress-program|strip-program|info-script|"
-    r"new-volume-script|open-files-in-pager|[a-z]+-filter|on-[a-z-]+|pre|post)\Z"
+    r"-{1,2}(?:e|x|c|entrypoint|exec|cmd|command|extcmd|program|pager|editor|shell|filter|run|hook|script|toolexec|vettool|"
+    r"html|on-[a-z-]+|pre|post)\Z"
 )
 """Options whose value programs run."""
+_RUN_BY_LETTER = {"fd": "X", "fdfind": "X", "man": "H P", "scp": "S", "sftp": "S"}
+"""More such options, of single programs."""
 _SAID = re.compile(r"-[A-Za-z]*m\Z|--(?:message|title|body|description|notes|grep|author|trailer)\Z|-[tb]\Z")
 _SAID_INSIDE = re.compile(r"(?:-m.|--(?:message|title|body|description|notes|grep|author|trailer)=)", re.DOTALL)
 _SAYING = names("git hg svn jj gh glab hub tea fossil darcs")
@@ -175,11 +180,12 @@ def _eligible(words: Sequence[str]) -> Iterator[tuple[int, bool]]:
         return
     takes_names = name in _NAMED_BY_OPERANDS or writer(name) is not None or is_reader(name)
     runs = False
+    letters = _RUN_BY_LETTER.get(name, "")
     for at in range(1, len(words)):
         before, word = words[at - 1], words[at]
         if name in _SAYING and ((at > 1 and _SAID.match(before)) or _SAID_INSIDE.match(word)):
             continue
-        if not takes_names or runs or (at > 1 and _RUN_BY_OPTION.match(before)):
+        if not takes_names or runs or (at > 1 and (_RUN_BY_OPTION.match(before) or before[1:] in letters.split())):
             yield at, True
         elif "=" in word or _TEXT.search(word) or _SHORT.match(word):
             yield at, False

@@ -91,6 +91,11 @@ class RuleBook:
         """Whether any rule denies or asks about reading some paths."""
         return any(rule.verdict != "allow" and rule.speaks_about_path(None, "read") for rule in self.rules)
 
+    @property
+    def denies_changes(self) -> bool:
+        """Whether any rule denies changing some paths."""
+        return any(rule.verdict == "deny" and rule.speaks_about_path(None, "write") for rule in self.rules)
+
     def on_command(self, tool: str, view: CommandView, trace: list[str]) -> Ruling:
         """What rules for `tool` say about one simple command."""
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from .called_effects import Effects, called_effects
 from .named_commands import PROGRAM_INPUT
 from .read_only_check import is_reader, own_name, read_only_use
-from .shell_syntax import SimpleCommand, names
+from .shell_syntax import UNKNOWN, SimpleCommand, names
 from .wrapper_table import INTERPRETERS, SHELLS
 from .writer_options import Write, sort_words, writes_of
 from .writer_table import Writer, writer
@@ -24,6 +24,7 @@ _SAYING: dict[str, frozenset[str]] = {
     for name in ("gh", "glab", "hub", "tea")
 } | {name: names("-m --message --description") for name in ("hg", "svn", "jj", "fossil", "darcs")}
 """Programs with options whose values are only said to other people."""
+_SED_EFFECT = re.compile(r"(?:\A|[;{}\n\d$/!,])\s*[ewW](?:\s|\Z)|[^\w\s][gpimIM\d]*[ew][gpimIM\d]*(?:[\s;}]|\Z)")
 _CONTAINERS = names("docker podman nerdctl docker-compose podman-compose")
 _IN_CONTAINER = names("run exec create")
 _FINDS_AND_RUNS = names("fd fdfind rg")
@@ -83,7 +84,10 @@ def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Effects:
     if name in ("awk", "sed"):
         if _is_plain_script(name, words, raw):
             return effects
-        return replace(effects, code=tuple(word for word in words[1:] if not word.startswith("-")))
+        code = tuple(word for word in words[1:] if not word.startswith("-"))
+        # A command of the script writes another file, or runs a program.
+        anywhere = (Write(UNKNOWN),) if name == "sed" and any(_SED_EFFECT.search(word) for word in code) else ()
+        return replace(effects, writes=(*effects.writes, *anywhere), code=code)
     if name in INTERPRETERS:
         code = [after for before, after in pairwise(words) if before in _CODE_OPTIONS]
         code += [word for word in words[1:] if _PROGRAM.search(word) and word not in code]

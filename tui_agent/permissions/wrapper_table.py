@@ -112,7 +112,6 @@ _OPAQUE = {
     "perf record": "a g v q | e p t o F C c",
     "mpirun": "| n np host hostfile x wd@ wdir@",
     "mpiexec": "| n np host hostfile x wdir@",
-    "entr": "a c d n p r s z",
     "doppler run": "| p c project config",
     "op run": "no-masking | env-file account",
     "aws-vault exec": "n s | d duration mfa-token | 1",
@@ -120,6 +119,7 @@ _OPAQUE = {
     "dotenvx run": "| f e",
     "envdir": "| | 1",
     "ip netns exec": "| | 1",
+    "podman unshare": "rootless-netns",
     "lxc-attach": "| n name",
     "lxc exec": "t T n | cwd@ env user group mode | 1",
     "incus exec": "t T n | cwd@ env user group mode | 1",
@@ -129,6 +129,7 @@ _JOINED = {
     "watch": "b c d e g p t x w beep color differences errexit chgexit precise no-title no-wrap no-rerun exec "
     "| n q interval equexit",
     "sg": "- | | 1",
+    "entr": "a c d n p r s z",
     "parallel": "k u v X m n 0 keep-order ungroup verbose null dry-run bar "
     "| j a I N d S L C P arg-file colsep delimiter jobs delay timeout retries halt results joblog wd@ workdir@",
 }
