@@ -1,5 +1,6 @@
 """Whether what a substitution prints may be a pattern: unquoted, the shell would list the directories it names."""
 
+import re
 from collections.abc import Sequence
 
 from .shell_syntax import UNKNOWN, Apart, Conditional, Pipeline, SimpleCommand, Statement, Word, names
@@ -12,6 +13,8 @@ _PLAIN = names(
 """Commands that print numbers, names of the system, or names of files that they found."""
 _PLAIN_GIT = names("rev-parse describe ls-files rev-list symbolic-ref merge-base branch diff")
 _NAMES_ONLY = names("--name-only --show-current")
+_GIVES_PATTERN = re.compile(r"\$\{[#!]?\w+(?::?[-+=]|/)[^}]*[*?\[\\$`'\"{]|\$\{!|\$\{\w+@")
+"""A parameter with a text of its own that may be a pattern, or that means another one."""
 _ECHOES = names("echo printf basename dirname")
 _PATTERN = frozenset("*?[\\")
 
@@ -23,8 +26,10 @@ def may_list_anything(words: Sequence[Word], nested: Sequence[Statement]) -> boo
         words: the words of a command or of a loop.
         nested: what runs inside them.
     """
-    is_open = any(word.value[at] == UNKNOWN for word in words for at in word.live)
-    return is_open and not all(_is_plain(statement) for statement in nested)
+    opened = [word for word in words if any(word.value[at] == UNKNOWN for at in word.live)]
+    if any(not word.text or _GIVES_PATTERN.search(word.text) for word in opened):
+        return True
+    return bool(opened) and not all(_is_plain(statement) for statement in nested)
 
 
 def _is_plain(statement: Statement) -> bool:

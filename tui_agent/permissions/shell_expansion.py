@@ -182,6 +182,8 @@ class _Search:
                 self.gave_up = True
             if self.gave_up:
                 return []
+        # Whether a name is there is told, too.
+        self.listed.extend(os.path.join(self.directory, os.path.dirname(path)) for path in found)
         return [path for path in found if os.path.lexists(os.path.join(self.directory, path))]
 
     def _names(self, prefix: str, number: int, pattern: re.Pattern[str] | str) -> list[str]:
