@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.permissions import PermissionMode, Verdict
+from tui_agent.protocol.plain_file import plain_content
 
 APP_NAME = "tui-agent"
 ENVIRONMENT_PREFIX = "TUI_AGENT_"
@@ -332,7 +333,7 @@ def _project_layer(project: Path, trust: ProjectTrust | None, ignored: list[str]
 
 def _content(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        return plain_content(str(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

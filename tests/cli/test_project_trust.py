@@ -1,13 +1,14 @@
 """Nothing of a project is applied before a person trusts exactly that (safety promise 8)."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.project_trust import TrustStore, offer_of, state_of
+from tui_agent.cli.project_trust import TrustStore, offer_of, state_of, trust_for
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.settings import Locations, ProjectTrust, load_settings
+from tui_agent.settings import PROJECT_FILE, Locations, ProjectTrust, load_settings
 
 SETTINGS = """\
 model = "expensive"
@@ -275,3 +276,19 @@ def test_commands_that_a_project_wants_asked_are_never_run(project: Path, locati
 
     assert loaded.settings.hooks == ()
     assert any("`hooks` is never taken from a project" in words for words in loaded.ignored)
+
+
+@pytest.mark.parametrize("how", ["pipe", "endless"])
+def test_what_is_no_file_holds_up_nobody_and_is_told(tmp_path: Path, locations: Locations, how: str) -> None:
+    file = tmp_path / "project" / PROJECT_FILE
+    file.parent.mkdir(parents=True)
+    if how == "pipe":
+        os.mkfifo(file)
+    else:
+        file.symlink_to("/dev/zero")
+    folder = tmp_path / "project"
+
+    with pytest.raises(ConfigurationError, match="no regular file"):
+        offer_of(folder, locations)
+    assert trust_for(folder, locations, given=True) == ProjectTrust()
+    assert not state_of(folder, locations).is_trusted

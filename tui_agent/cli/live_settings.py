@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed, Warned
+from tui_agent.protocol.plain_file import plain_content
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, RuleSetting, Settings, value_of
 
 from .assembly import ONLY_AT_START, Engine, apply_settings, settings_now
@@ -122,6 +123,6 @@ async def _watch(live: LiveSettings) -> None:
 
 def _content(file: Path) -> bytes | None:
     try:
-        return file.read_bytes()
+        return plain_content(str(file))
     except OSError:
         return None

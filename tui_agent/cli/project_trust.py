@@ -17,6 +17,7 @@ from typing import Literal
 from tui_agent.context import ContextLayer, load_own_instructions, load_project_instructions
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.plain_file import plain_content
 from tui_agent.settings import (
     PROJECT_FILE,
     Locations,
@@ -132,7 +133,7 @@ def trust_for(folder: Path, locations: Locations, *, given: bool = False) -> Pro
     if not given or not _may_be_trusted(Path(os.path.realpath(folder))):
         return kept
     with suppress(OSError):
-        if kept is not None and kept.digest == content_digest((folder / PROJECT_FILE).read_bytes()):
+        if kept is not None and kept.digest == content_digest(plain_content(str(folder / PROJECT_FILE))):
             return replace(kept, instructions=None)
     return ProjectTrust()
 
@@ -238,7 +239,7 @@ def _may_be_trusted(folder: Path) -> bool:
 def _settings_content(folder: Path) -> bytes | None:
     """The folder's settings file; None: there is none."""
     try:
-        return (folder / PROJECT_FILE).read_bytes()
+        return plain_content(str(folder / PROJECT_FILE))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -13,6 +13,7 @@ from tomlkit.items import Array, InlineTable, Table
 from tui_agent.permissions import Rule
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.permissions import GrantScope
+from tui_agent.protocol.plain_file import plain_content
 from tui_agent.settings import PROJECT_FILE, Locations
 
 from .project_trust import TrustStore, write_whole
@@ -49,7 +50,7 @@ class RuleStore:
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with _alone_in(path.parent):
-                before = path.read_bytes() if path.exists() else None
+                before = plain_content(str(path)) if path.exists() else None
                 if for_project and not self._trust.may_renew(self._project, before):
                     raise ConfigurationError(
                         "this folder's own allow rules are not trusted; grant it for the session or the user"

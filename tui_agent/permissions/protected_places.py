@@ -8,8 +8,9 @@ import os
 import unicodedata
 from functools import lru_cache
 
+from tui_agent.protocol.plain_file import plain_content
+
 from .path_resolution import is_within, resolve
-from .plain_file import plain_content
 
 PROTECTED_NAMES = {
     ".git": "version control data",

@@ -10,7 +10,8 @@ import re
 from functools import lru_cache
 from pathlib import PurePath
 
-from .plain_file import plain_content
+from tui_agent.protocol.plain_file import plain_content
+
 from .protected_places import git_directories
 
 MAX_NESTED = 100

@@ -1,4 +1,4 @@
-"""Reads a file that decides a judgement. Nothing but a regular file of sound size: a pipe would hold everybody up."""
+"""Reads a file that others may have put there: nothing but a regular file of sound size, as a pipe would block."""
 
 import os
 import stat

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tui_agent.permissions import is_read_only_command
-from tui_agent.permissions.plain_file import plain_content
 from tui_agent.permissions.protected_places import git_directories, protected_repository
+from tui_agent.protocol.plain_file import plain_content
 
 
 def repository(place: Path) -> Path:
