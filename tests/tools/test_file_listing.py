@@ -206,3 +206,13 @@ def test_a_bounded_sink_keeps_what_it_can() -> None:
     assert sink.feed(b"abc")
     assert not sink.feed(b"def")
     assert bytes(sink.data) == b"abcd"
+
+
+@needs_ripgrep
+@pytest.mark.parametrize("place", [".", "sub"])
+async def test_a_pipe_called_like_a_file_of_rules_costs_little(root: Path, place: str) -> None:
+    (root / "sub").mkdir()
+    (root / "sub" / "a.txt").write_text("x")
+    os.mkfifo(root / place / ".gitignore")
+
+    assert await listed(root, root, ripgrep=True) == ("sub/a.txt",)  # and it is complete: the time was enough

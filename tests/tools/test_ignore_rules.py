@@ -1,7 +1,10 @@
 """Rule files: which count, and which do not."""
 
 import os
+import subprocess
 from pathlib import Path
+
+import pytest
 
 from tui_agent.tools.ignore_rules import IgnoreRules, SearchScope
 
@@ -77,3 +80,63 @@ def test_lines_that_are_no_pattern_are_passed_over(root: Path) -> None:
 
     (rules,) = IgnoreRules().inside(str(root)).files
     assert len(rules.rules) == 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name"),
+    [
+        ("*a" * 30 + "b", "a" * 250),
+        ("a*" * 40 + "b", "a" * 250),
+        ("*[a]*[a]" * 15 + "b", "a" * 250),
+        ("*?a" * 20 + "b", "a" * 250),
+        ("**/a/" * 20 + "b", "a/" * 900 + "c"),
+        ("a/**/" * 20 + "b", "a/" * 900 + "c"),
+    ],
+)
+def test_no_pattern_takes_long_whatever_the_name(root: Path, pattern: str, name: str) -> None:
+    (root / ".gitignore").write_text(f"{pattern}\n*.log\n")
+    rules = IgnoreRules().inside(str(root))
+
+    for _ in range(200):
+        assert not rules.leaves_out(f"{root}/{name}", is_directory=False)
+    assert rules.leaves_out(f"{root}/x.log", is_directory=False)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["*a*b*c", "x*[ab]*?*d", "*.*.*", "/s*b/*a*b", "*\\**b*", "*a*/b*c*d", "a*?*b", "*a**b*"]
+)
+def test_stars_fit_what_git_says(root: Path, pattern: str) -> None:
+    names = [
+        "aXbXc",
+        "abc",
+        "ab",
+        "xad",
+        "xzbqd",
+        "x.y.z",
+        "x.y",
+        "sub/xaab",
+        "s*b",
+        "zaz/bcd",
+        "azb",
+        "ab",
+        "aab",
+        "caab",
+    ]
+    subprocess.run(["git", "init", "-q", "."], cwd=root, check=True)
+    (root / ".gitignore").write_text(f"{pattern}\n")
+    rules = IgnoreRules().inside(str(root))
+
+    for name in names:
+        said = subprocess.run(["git", "check-ignore", "-q", "--no-index", name], cwd=root, check=False).returncode == 0
+        above = name.rpartition("/")[0]
+        found = rules.leaves_out(f"{root}/{name}", is_directory=False)
+        found = found or (bool(above) and rules.leaves_out(f"{root}/{above}", is_directory=True))
+        assert found == said, (pattern, name)
+
+
+def test_of_a_huge_file_only_so_many_rules_count(root: Path) -> None:
+    (root / ".gitignore").write_text("".join(f"x{number}\n" for number in range(100_000)))
+
+    [file] = IgnoreRules().inside(str(root)).files
+
+    assert len(file.rules) == 2_000

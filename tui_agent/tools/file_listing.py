@@ -13,12 +13,14 @@ from tui_agent.protocol.errors import OperationCancelledError
 from .child_environment import child_environment
 from .held_directory import Place, entered_directory
 from .ignore_rules import GIT_NAME, IgnoreRules, SearchScope
-from .process import ProcessSpec, run_process
+from .process import ProcessOutcome, ProcessSpec, run_process
 from .search_engine import Ripgrep
 
 LISTING_TIME = 10.0
 """Seconds a listing may take; what was found until then is used."""
 
+_QUIET_TIME = 1.5
+"""Seconds without a name before ripgrep counts as stuck, as at a pipe that is called like a file of rules."""
 _LISTING_SIZE = 64 * 1024 * 1024
 _RIPGREP_RAN = (0, 1)
 
@@ -64,8 +66,10 @@ async def list_files(
     output, errors = BoundedBytes(_LISTING_SIZE), BoundedBytes(_LISTING_SIZE)
     with entered_directory(place) as entered:
         spec = ProcessSpec(command, entered, child_environment(os.environ), LISTING_TIME)
-        outcome = await run_process(spec, output, errors, cancellation)
+        outcome, is_stuck = await _unless_stuck(spec, output, errors, cancellation)
     cancellation.raise_if_set()
+    if is_stuck:
+        return await asyncio.to_thread(walk_files, scope, cancellation.is_set, LISTING_TIME)
     whole, _, _ = bytes(output.data).rpartition(b"\0")
     if not whole and outcome.returncode not in _RIPGREP_RAN:
         return await asyncio.to_thread(walk_files, scope, cancellation.is_set, LISTING_TIME)
@@ -96,6 +100,8 @@ def walk_files(scope: SearchScope, stopped: Callable[[], bool], seconds: float) 
         directory, prefix, rules = waiting.pop()
         rules = rules and rules.inside(directory)
         for entry in _entries(directory):
+            if time.monotonic() > deadline:
+                return FileListing(tuple(sorted(names)), False)
             is_directory = entry.is_dir(follow_symlinks=False)
             if not is_directory and not entry.is_file(follow_symlinks=False):
                 continue
@@ -106,6 +112,28 @@ def walk_files(scope: SearchScope, stopped: Callable[[], bool], seconds: float) 
             else:
                 names.append(prefix + entry.name)
     return FileListing(tuple(sorted(names)), not waiting)
+
+
+async def _unless_stuck(
+    spec: ProcessSpec, output: BoundedBytes, errors: BoundedBytes, cancellation: CancellationToken
+) -> tuple[ProcessOutcome, bool]:
+    """Runs a program, and ends it once it says nothing for too long; whether that was so."""
+    patience = cancellation.child()
+
+    async def watch() -> None:
+        heard = -1
+        while heard != len(output.data):
+            heard = len(output.data)
+            await asyncio.sleep(_QUIET_TIME)
+        patience.cancel("it says nothing")
+
+    async with asyncio.TaskGroup() as group:
+        watching = group.create_task(watch())
+        try:
+            outcome = await run_process(spec, output, errors, patience)
+        finally:
+            watching.cancel()
+    return outcome, outcome.ending == "cancelled" and not cancellation.is_set()
 
 
 def _entries(directory: str) -> list["os.DirEntry[str]"]:

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
@@ -13,6 +14,13 @@ GIT_NAME = ".git"
 
 _RULES_NAME = ".gitignore"
 _RULES_LIMIT = 1024 * 1024
+_MOST_RULES = 2_000
+_LONGEST_RULE = 500
+_MOST_CROSSINGS = 2
+"""Most places in a pattern that stand for any number of directories."""
+_CROSSING = re.compile(r"\.\+")
+_EARLY_STAR = re.compile(r"\[\^/\]\*((?:\\.|\[\^/\](?!\*)|\[(?!\^/\])(?:\\.|[^\]\\])+\]|[^\[\]\\/()])+)(?=\[\^/\]\*)")
+"""A star with what follows it, up to another star in the same name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +121,20 @@ def _rule_file(directory: str) -> RuleFile | None:
             lines = file.read().split("\n")
     except OSError:
         return None
-    return RuleFile(os.path.join(directory, ""), tuple(rule for line in lines if (rule := _rule(line))))
+    rules = (rule for line in lines if len(line) <= _LONGEST_RULE and (rule := _rule(line)))
+    return RuleFile(os.path.join(directory, ""), tuple(islice(rules, _MOST_RULES)))
 
 
 def _rule(line: str) -> Rule | None:
-    """The rule of a line; None for a blank, a comment, and what git takes for no pattern."""
+    """The rule of a line; None for a blank, a comment, what git takes for no pattern, and what would take too long to
+    compare."""
     bare = line.rstrip()
     try:
         # `build/**` is about what is in the directory; pathspec takes it for the directory itself, too.
         regex, leaves_out = GitIgnoreSpecPattern.pattern_to_regex(f"{bare}/*" if bare.endswith("/**") else line)
-        return None if regex is None or leaves_out is None else Rule(re.compile(regex), leaves_out)
+        if regex is None or leaves_out is None or len(_CROSSING.findall(regex)) > _MOST_CROSSINGS:
+            return None
+        # A star that another one follows may end where it first can, for good: no name makes the search long.
+        return Rule(re.compile(_EARLY_STAR.sub(r"(?>[^/]*?\1)", regex)), leaves_out)
     except (ValueError, re.error):
         return None

@@ -56,7 +56,7 @@ class Ripgrep:
 
     def search_command(self, request: SearchRequest, files: Sequence[str]) -> tuple[str, ...]:
         case = "--ignore-case" if request.ignore_case else "--case-sensitive"
-        how = ("--text", "--crlf", "--no-mmap", "--no-heading", "--with-filename", case)
+        how = ("--text", "--crlf", "--no-mmap", "--no-heading", "--with-filename", "--no-ignore", case)
         most = (f"--max-count={request.most_of_one}",) if request.mode == "content" else ()
         what = ("-e", request.pattern, "--", *files)
         return (str(self.program), *_SAME_EVERYWHERE, *how, *_MODES[request.mode], *most, *what)
