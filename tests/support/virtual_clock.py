@@ -31,6 +31,10 @@ class VirtualClockLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._jumping.now
 
+    def stand_still(self, seconds: float) -> None:
+        """As if a callback had taken so long."""
+        self._jumping.now += seconds
+
 
 def run_virtual(work: Coroutine[Any, Any, T]) -> T:
     """Runs `work` on a virtual clock."""

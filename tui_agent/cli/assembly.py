@@ -17,9 +17,7 @@ from tui_agent.execution import (
     Auto,
     Batched,
     ExecutionOptions,
-    HookBus,
     Parallel,
-    ProcessHook,
     Sequential,
     Strategy,
 )
@@ -32,10 +30,11 @@ from tui_agent.protocol.messages import Usage
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
 from tui_agent.session import Recorder, SessionStore, StoredSession
 from tui_agent.settings import LoadedSettings, Locations, RuleSetting, Settings, load_settings
-from tui_agent.tools.child_environment import child_environment
 
 from .credentials import Credentials
+from .hooks_command import command_hooks
 from .launch_options import LaunchOptions
+from .loop_watch import stalls_logged
 from .project_trust import state_of, trust_for
 from .rules_and_tools import built_in_tools, parse_rules, policy_of, sandbox_of
 
@@ -113,6 +112,7 @@ async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = F
     """
     locations, loaded = prepare_settings(options)
     async with AsyncExitStack() as stack:
+        await stack.enter_async_context(stalls_logged())
         provider, loaded = await _provider(options, loaded, stack)
         rules = parse_rules(loaded.rules)
         session, archive = await asyncio.to_thread(_open_session, options, locations, stack)
@@ -143,7 +143,7 @@ async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = F
                 bus=bus,
                 policy=policy,
                 gate=gate,
-                hooks=_hooks(loaded.settings, options.cwd),
+                hooks=command_hooks(loaded.settings.hooks, options.cwd),
                 options=_execution(loaded.settings, archive),
                 history=session.messages if left is None else left.messages,
                 open_calls=() if left is None else left.calls,
@@ -200,16 +200,6 @@ def strategy_of(name: str) -> Strategy:
             return Batched(int(size))
         case _:
             return Auto()
-
-
-def _hooks(settings: Settings, working_dir: Path) -> HookBus:
-    """The commands that are asked about calls; they are told no secrets."""
-    hooks = HookBus()
-    environment = child_environment(os.environ)
-    for hook in settings.hooks:
-        command = ProcessHook(hook.command, working_dir, environment, hook.timeout, hook.strict)
-        command.add_to(hooks, hook.on)
-    return hooks
 
 
 async def _provider(

@@ -16,6 +16,7 @@ from tui_agent.protocol.errors import TuiAgentError
 
 from .config_command import config
 from .doctor import doctor
+from .hooks_command import hooks
 from .launch import launch
 from .permissions_command import permissions
 from .sessions_command import sessions
@@ -64,7 +65,7 @@ def program() -> None:
     """
 
 
-for command in (launch, sessions, permissions, config, tools, doctor):
+for command in (launch, sessions, permissions, hooks, config, tools, doctor):
     program.add_command(command)
 
 
