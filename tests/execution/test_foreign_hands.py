@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import dataclasses
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -311,7 +312,7 @@ async def finished(bench: Bench, *asked: ToolCall, streamed: bool = False) -> To
     return await bench.scheduler.finish()
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+@pytest.mark.parametrize("strategy", [Auto(), Sequential()], ids=repr)
 async def test_whatever_a_hook_answers_each_call_ends_and_all_of_it_can_be_told(strategy: Any) -> None:
     async def work(arguments: JsonObject, context: ToolContext) -> ToolResult:
         context.update(ToolResult.of_text("going on"))
@@ -358,6 +359,50 @@ async def test_whatever_a_tool_gives_and_reports_its_call_ends_and_all_of_it_can
         result = await finished(bench, call("odd", "c0"), call("built", "c1"), streamed=streamed)
 
     assert [report.status for report in result.reports] == ["ok", "ok"]
+
+
+class OddTool(ScriptedTool):
+    """One of its predicates raises, or answers with nonsense."""
+
+    predicate, answer = "", None
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if name.startswith("_") or name in ("predicate", "answer") or name != self.predicate:
+            return found
+        return self._answer
+
+    def _answer(self, *given: Any) -> Any:
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+
+ODD_PATHS: list[Any] = [None, frozenset({"a"}), frozenset({5}), ["a"]]
+ODD_WORDS: list[Any] = [
+    *ODD_VALUES,
+    *[Accesses(reads=paths) for paths in ODD_PATHS],
+    *[Accesses(writes=paths) for paths in ODD_PATHS],
+    *(RuntimeError("x"), asyncio.CancelledError(), SystemExit(1), GeneratorExit(), 10**400, -1, b"x"),
+]
+
+
+@pytest.mark.parametrize("strategy", [Auto(), Sequential()], ids=repr)
+@pytest.mark.parametrize("predicate", [*PREDICATES, "subject", "notices_changes", "interruptible"])
+async def test_whatever_a_predicate_answers_each_call_ends(predicate: str, strategy: Any, tmp_path: Path) -> None:
+    options = ExecutionOptions(strategy=strategy, steering_mode="interrupt", result_limit=500, archive_dir=tmp_path)
+    for answer in ODD_WORDS:
+        odd = OddTool("odd")
+        odd.answer, odd.predicate = answer, predicate
+        gate = ApprovalGate(approver=lambda request: ApprovalDecision(decision="approve"))
+        policy = FakePolicy({"odd": "ask"}, targets=lambda arguments: ("/a",))
+        asked = [call("odd", "c0"), call("act", "c1"), call("odd", "c2")]
+
+        async with bench_of([odd, ScriptedTool()], options, policy=policy, gate=gate) as bench:
+            result = await finished(bench, *asked, streamed=True)
+
+        assert [report.call_id for report in result.reports] == ["c0", "c1", "c2"]
+        assert result.reports[1].status == "ok"
 
 
 @pytest.mark.parametrize("value", ODD_VALUES[:5], ids=lambda value: type(value).__name__)

@@ -6,11 +6,25 @@ them meets that write, too.
 """
 
 from collections.abc import Iterator
-from typing import Generic, TypeVar
+from pathlib import Path
+from typing import Any, Generic, TypeVar, cast
 
-from tui_agent.protocol.tool import Accesses
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.tool import Accesses, Tool
+
+from .foreign_code import careful
 
 E = TypeVar("E")
+
+
+def accesses_of(tool: Tool, arguments: JsonObject) -> Accesses | None:
+    """What a tool says of a call's paths; None where it does not know, fails, or names what are no paths (C3)."""
+    told = careful(tool.accesses, arguments, otherwise=None, kind=Accesses)
+    return told if told is not None and all(map(_are_paths, (told.reads, told.writes, told.searches))) else None
+
+
+def _are_paths(named: Any) -> bool:
+    return isinstance(named, frozenset | set) and all(isinstance(path, Path) for path in cast(set[object], named))
 
 
 class _Node(Generic[E]):

@@ -12,9 +12,10 @@ from tui_agent.protocol.permissions import PermissionDecision
 from tui_agent.protocol.reports import Metric, ToolCallReport
 from tui_agent.protocol.tool import Accesses, JudgedTarget, Preview, Tool
 
+from .access_tree import accesses_of
 from .conflict_order import Place
 from .early_executions import EarlyExecutions
-from .foreign_code import careful, in_time
+from .foreign_code import in_time
 from .loop_clock import now
 from .outcomes import Outcome, cancelled
 from .tool_execution import ToolExecution
@@ -174,7 +175,7 @@ class CallState:
         """The resolved paths of the call; None where they are not known or cannot be told (C3)."""
         if self.tool is None or self.unfit is not None:
             return Accesses()
-        return careful(self.tool.accesses, self.arguments, otherwise=None, kind=Accesses)
+        return accesses_of(self.tool, self.arguments)
 
     def targets(self) -> tuple[JudgedTarget, ...]:
         """The paths the call was judged by; where a person was asked, with what they were shown."""

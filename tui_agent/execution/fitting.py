@@ -15,9 +15,9 @@ from pathlib import Path
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import Warned
 from tui_agent.protocol.messages import ImageBlock, JsonObject, TextBlock, UserBlock, joined_text
-from tui_agent.protocol.tool import Accesses, Tool
+from tui_agent.protocol.tool import Tool
 
-from .foreign_code import careful
+from .access_tree import accesses_of
 from .outcomes import Outcome
 
 _HEAD_SHARE = 0.6
@@ -59,7 +59,7 @@ async def fit(
 
 def reads_archive(tool: Tool, arguments: JsonObject, archive_dir: Path | None) -> bool:
     """Whether a call reads what was archived before; its result is not cut and archived again (P67)."""
-    accesses = careful(tool.accesses, arguments, otherwise=None, kind=Accesses)
+    accesses = accesses_of(tool, arguments)
     if accesses is None or archive_dir is None:
         return False
     return any(archive_dir.resolve() in path.parents for path in accesses.reads)

@@ -4,7 +4,7 @@ from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Tool
 
-from .foreign_code import Crash, attempted
+from .foreign_code import Crash, attempted, careful
 from .value_checks import is_duration
 
 
@@ -20,4 +20,5 @@ def time_limit(tool: Tool, arguments: JsonObject, configured: float | None) -> f
     if own is None or is_duration(own):
         return own
     must = "it must be more than 0 seconds, or None for no limit"
-    raise InvalidArgumentsError(f"{tool.name} cannot run with a time limit of {own!r}: {must}")
+    shown = careful(repr, own, otherwise=type(own).__name__)
+    raise InvalidArgumentsError(f"{tool.name} cannot run with a time limit of {shown}: {must}")

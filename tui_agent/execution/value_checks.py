@@ -2,6 +2,7 @@
 
 import difflib
 import math
+import sys
 from collections.abc import Sequence
 from typing import TypeGuard
 
@@ -50,4 +51,6 @@ def expect_seconds(name: str, value: object, *, or_zero: bool = False) -> None:
 
 def is_duration(value: object) -> TypeGuard[float]:
     """Whether a value is a usable number of seconds: finite and more than 0."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+    if isinstance(value, int):
+        return not isinstance(value, bool) and 0 < value <= sys.float_info.max
+    return isinstance(value, float) and math.isfinite(value) and value > 0
