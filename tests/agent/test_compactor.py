@@ -135,6 +135,23 @@ async def test_an_abort_ends_it_and_leaves_everything_as_it_was(bench: BenchMake
     assert b.provider.closed_early == 1
 
 
+async def test_a_follow_up_that_waits_meanwhile_is_delivered_in_the_same_run(bench: BenchMaker) -> None:
+    """A shorter conversation is no end of a run, and leaves the queue alone (P24)."""
+    reached, go_on = asyncio.Event(), asyncio.Event()
+    summary = reply("All was looked at.", Wait(go_on, reached))
+    b = made(bench, *looks(12, read=9_000), summary, "Done.", "This, too.", options=GuardOptions())
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Fix the tests"))
+        await reached.wait()
+        b.loop.follow_up("and this")
+        go_on.set()
+
+    assert [event.ok for event in b.of(CompactionEnded)] == [True]
+    assert b.delivered == ["and this"]
+    assert b.texts[-3:] == ["assistant: Done.", "user: and this", "assistant: This, too."]
+
+
 async def test_a_person_can_ask_for_it_and_take_it_back(bench: BenchMaker) -> None:
     b = made(bench, *looks(12), "Done.", "Again.")
     await b.loop.run("Fix the tests")

@@ -9,7 +9,7 @@ from tui_agent.execution.options import SteeringMode
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import SteeringDelivered, SteeringQueued, SteeringRequeued, ToolEnded, TurnStarted
 from tui_agent.protocol.messages import UserMessage, user_message
-from tui_agent.providers import Wait, call, reply
+from tui_agent.providers import Wait, call, fail, reply
 
 from .harness import Bench, BenchMaker, ScriptedTool
 
@@ -305,3 +305,23 @@ async def test_messages_of_an_earlier_session_wait_again(bench: BenchMaker) -> N
     await b.loop.run()
 
     assert b.delivered == ["a", "b"]
+
+
+async def test_a_follow_up_that_waits_when_the_run_fails_waits_on_and_begins_the_next_run(bench: BenchMaker) -> None:
+    """Nothing but the end of a run drains the queue, so a failure leaves nothing stuck (P24)."""
+    look = ScriptedTool("look").hold()
+    b = bench([reply(call("look")), fail("authentication"), "Now.", "Then."], look)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(b.loop.run("Go"))
+        await look.started.wait()
+        b.loop.follow_up("and then this")
+        look.go_on.set()
+    failed = b.ended.reason
+    waited = [message.text for message in b.loop.waiting_messages]
+    await b.loop.run("Again")
+
+    assert (failed, waited) == ("error", ["and then this"])
+    assert b.delivered == ["and then this"]
+    assert b.texts[-4:] == ["user: Again", "assistant: Now.", "user: and then this", "assistant: Then."]
+    assert b.loop.waiting_messages == ()

@@ -260,7 +260,7 @@ def test_auto_between_batches_looks_whenever_nothing_runs() -> None:
     ran = run_virtual(work())
 
     assert ran.statuses == ["ok"] * 3
-    assert steering.polls in (2, 3)
+    assert steering.polls == 2, "behind the two that ran together, and at the end"
 
 
 @pytest.mark.parametrize("options", [{"strategy": Sequential()}, {"strategy": Batched(1)}, {"strategy": Auto()}])

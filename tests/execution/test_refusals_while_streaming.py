@@ -1,0 +1,182 @@
+"""A call that begins while the model still talks is refused for the same reasons, in the same words (P14, P15, P46)."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tests.execution.kit import Behaviour, FakePolicy, ScriptedTool, call
+from tests.execution.stage_kit import FakeGuardrails
+from tests.support.judged_bus import JudgedBus
+from tests.support.virtual_clock import run_virtual
+from tui_agent.execution import (
+    ApprovalGate,
+    Auto,
+    Batched,
+    EarlyExecutions,
+    ExecutionOptions,
+    HookBus,
+    Parallel,
+    Sequential,
+    Strategy,
+    ToolExecutor,
+    ToolScheduler,
+)
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.envelope import Origin
+from tui_agent.protocol.events import AgentEvent
+from tui_agent.protocol.hooks import DenyCall, ModifyArguments, OverrideResult, SkipCall
+from tui_agent.protocol.messages import JsonObject, ToolCall
+from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.tool import ToolContext, ToolResult
+
+SCHEMA: JsonObject = {"type": "object", "properties": {"n": {"type": "integer"}}}
+
+Submit = Callable[[ToolScheduler, ToolCall], Awaitable[None]]
+
+
+async def early(scheduler: ToolScheduler, asked: ToolCall) -> None:
+    """The call comes while the model talks, and has time to end before the message is complete."""
+    scheduler.submit(asked)
+    await asyncio.sleep(100)
+
+
+async def late(scheduler: ToolScheduler, asked: ToolCall) -> None:
+    """The call comes with the whole message."""
+    scheduler.submit_all([asked])
+
+
+async def never(arguments: JsonObject, context: ToolContext) -> ToolResult:
+    await asyncio.sleep(1000)
+    return ToolResult.of_text("late")
+
+
+async def say_bad(arguments: JsonObject, context: ToolContext) -> ToolResult:
+    return ToolResult.of_text("a bad word")
+
+
+def asked_by(answer: Any) -> HookBus:
+    hooks = HookBus(timeout=5.0)
+    hooks.before_tool(lambda question: answer)
+    return hooks
+
+
+def failing() -> HookBus:
+    hooks = HookBus()
+
+    @hooks.before_tool
+    def broken(question: Any) -> None:
+        raise ValueError("broken")
+
+    return hooks
+
+
+def gate(decision: str) -> ApprovalGate:
+    return ApprovalGate(approver=lambda request: ApprovalDecision.model_validate({"decision": decision}))
+
+
+REFUSALS: dict[str, tuple[str, dict[str, Any]]] = {
+    "arguments that are no JSON": ("invalid", {"asked": call("look").model_copy(update={"malformed": "no JSON"})}),
+    "arguments that do not fit": ("invalid", {"asked": call("look", n="one")}),
+    "no such tool": ("not_found", {"asked": call("lok")}),
+    "cut off": ("output_limit", {"asked": call("look").model_copy(update={"cut": True})}),
+    "the floor": ("denied_policy", {"policy": FakePolicy(floor_denies={"look"})}),
+    "a rule": ("denied_policy", {"policy": FakePolicy({"look": "deny"})}),
+    "nobody to ask": ("denied_policy", {"policy": FakePolicy({"look": "ask"})}),
+    "a person's no": ("denied_user", {"policy": FakePolicy({"look": "ask"}), "gate": gate("deny")}),
+    "a person's skip": ("skipped_user", {"policy": FakePolicy({"look": "ask"}), "gate": gate("skip")}),
+    "a guardrail": ("denied_guardrail", {"asked": call("look", what="bad"), "guardrails": FakeGuardrails()}),
+    "a broken guardrail": ("denied_guardrail", {"asked": call("look", what="worst"), "guardrails": FakeGuardrails()}),
+    "a hook's no": ("denied_hook", {"hooks": asked_by(DenyCall("no"))}),
+    "a hook that fails": ("denied_hook", {"hooks": failing()}),
+    "a hook's skip": ("skipped_hook", {"hooks": asked_by(SkipCall())}),
+    "a hook's own result": ("overridden", {"hooks": asked_by(OverrideResult(ToolResult.of_text("known")))}),
+    "a rewriting that does not fit": ("denied_hook", {"hooks": asked_by(ModifyArguments({"n": "one"}))}),
+    "a rewriting the floor denies": (
+        "denied_policy",
+        {"hooks": asked_by(ModifyArguments({"forbidden": 1})), "policy": FakePolicy()},
+    ),
+}
+
+
+async def outcome(
+    submit: Submit,
+    behaviour: Behaviour | None = None,
+    asked: ToolCall | None = None,
+    options: ExecutionOptions | None = None,
+    **settings: Any,
+) -> tuple[str, str, list[str]]:
+    """Status and text of one call of a tool that only reads, and which calls ran."""
+    look = ScriptedTool("look", *([behaviour] if behaviour else []), read_only=True, schema=SCHEMA)
+    options = options or ExecutionOptions(tool_timeout=3.0, grace=1.0)
+    executor = ToolExecutor([look], bus=JudgedBus(options), options=options, **settings)
+    async with EarlyExecutions(CancellationToken()) as kept, ToolScheduler(executor, early=kept) as scheduler:
+        await submit(scheduler, asked or call("look"))
+        result = await scheduler.finish()
+    return result.reports[0].status, result.tool_results[0].text, look.calls
+
+
+@pytest.mark.parametrize("refusal", REFUSALS)
+def test_every_refusal_is_the_same_while_the_model_still_talks(refusal: str) -> None:
+    status, settings = REFUSALS[refusal]
+
+    while_talking = run_virtual(outcome(early, **settings))
+
+    assert while_talking == run_virtual(outcome(late, **settings))
+    assert (while_talking[0], while_talking[2]) == (status, [])
+
+
+@pytest.mark.parametrize(
+    ("status", "behaviour", "settings"),
+    [("timeout", never, {}), ("withheld", say_bad, {"guardrails": FakeGuardrails()})],
+)
+def test_so_is_every_way_to_lose_a_result(status: str, behaviour: Behaviour, settings: dict[str, Any]) -> None:
+    while_talking = run_virtual(outcome(early, behaviour, **settings))
+
+    assert while_talking == run_virtual(outcome(late, behaviour, **settings))
+    assert (while_talking[0], while_talking[2]) == (status, ["c"])
+
+
+@pytest.mark.parametrize("submit", [early, late])
+@pytest.mark.parametrize("strategy", [Auto(), Sequential(), Parallel(), Batched(2)])
+def test_where_nobody_can_be_asked_no_path_takes_silence_for_a_yes(strategy: Strategy, submit: Submit) -> None:
+    """Whatever runs the calls has the whole engine with it: no path has a gate less than another (P15)."""
+    policy = FakePolicy({"look": "ask"})
+
+    status, text, ran = run_virtual(outcome(submit, options=ExecutionOptions(strategy=strategy), policy=policy))
+
+    assert (status, ran) == ("denied_policy", [])
+    assert "no approver" in text
+
+
+class DeafBus(JudgedBus):
+    """Fails when it is to tell one kind of event."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(whole=False)
+        self._kind = kind
+
+    def publish(self, event: AgentEvent, origin: Origin | None = None) -> None:
+        super().publish(event, origin)
+        if event.type == self._kind:
+            raise OSError("nobody hears")
+
+
+@pytest.mark.parametrize("submit", [early, late])
+@pytest.mark.parametrize("kind", ["hook.started", "hook.ended", "permission.decided", "tool.started"])
+def test_a_denial_that_could_not_be_told_is_a_denial_all_the_same(kind: str, submit: Submit) -> None:
+    """Whatever breaks while a decision is told, the call does not run (P46)."""
+    act = ScriptedTool("look", read_only=True)
+    decides = {"hooks": asked_by(None), "policy": FakePolicy({"look": "allow" if kind == "tool.started" else "deny"})}
+
+    async def work() -> None:
+        executor = ToolExecutor([act], bus=DeafBus(kind), **decides)
+        async with ToolScheduler(executor) as scheduler:
+            await submit(scheduler, call("look"))
+            await scheduler.finish()
+
+    with pytest.RaisesGroup(OSError, flatten_subgroups=True):
+        run_virtual(work())
+
+    assert act.calls == []
