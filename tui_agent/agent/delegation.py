@@ -38,6 +38,14 @@ Several agents worked on parts of one request. Bring their results together into
 matters, say where they disagree, name what failed. The results:
 """
 
+AGAIN = """\
+You and others worked on this and on the tasks below. Look at what each of you found, your own included: correct \
+what is wrong, keep what holds, and give your whole result again. The results so far:
+"""
+
+Judge: TypeAlias = Callable[[Sequence[AgentRunReport]], bool | Awaitable[bool]]
+"""Looks at what the sub-agents of a round found, in the order of their tasks."""
+
 
 class OwnTool(Tool):
     """A tool that works for one agent alone and so cannot be handed on to a sub-agent as it is."""
@@ -132,25 +140,58 @@ async def consolidate(
     *,
     context: ContextChoice = "fork",
     request: str = TOGETHER,
+    rounds: int = 1,
+    judge: Judge | None = None,
     cancellation: CancellationToken | None = None,
 ) -> AgentRunReport:
     """Has one sub-agent a task work at the same time and another bring their results together (S4-81).
 
     Results are given in the order of the tasks; one that failed is given as such. Returns the report of the last.
 
+    Args:
+        parent: whose sub-agents they are.
+        tasks: one for each.
+        context: what they know of the conversation.
+        request: what the last one is told to do with the results.
+        rounds: how often they work; from the second time on each knows what all of them found before (C51).
+        judge: asked after each round but the last; whether that is enough. One that raises ends the whole.
+        cancellation: ends everything.
+
     Raises:
-        ConfigurationError: see `delegate`; nothing was begun.
+        ConfigurationError: see `delegate`, or there is no round; nothing was begun.
     """
     if parent.origin.depth >= MAX_DEPTH:
         raise _too_deep()
-    async with asyncio.TaskGroup() as group:
-        working = [
-            group.create_task(delegate(parent, task, context=context, name=f"part{place}", cancellation=cancellation))
-            for place, task in enumerate(tasks, 1)
-        ]
-    parts = [f"## {task}\n\n{outcome_text(work.result())}" for task, work in zip(tasks, working, strict=True)]
-    words = "\n\n".join([request.strip(), *parts])
+    if rounds < 1:
+        raise ConfigurationError(f"sub-agents cannot work for {rounds} rounds; it takes 1 or more")
+
+    async def work(words: Sequence[str]) -> list[AgentRunReport]:
+        async with asyncio.TaskGroup() as group:
+            working = [
+                group.create_task(delegate(parent, word, context=context, name=f"part{n}", cancellation=cancellation))
+                for n, word in enumerate(words, 1)
+            ]
+        return [each.result() for each in working]
+
+    reports = await work(tasks)
+    for _ in range(rounds - 1):
+        if judge is not None:
+            verdict = judge(reports)
+            if await verdict if inspect.isawaitable(verdict) else verdict:
+                break
+        reports = await work([_once_more(place, tasks, reports) for place in range(len(tasks))])
+    words = "\n\n".join([request.strip(), *_found(tasks, reports)])
     return await delegate(parent, words, context="fresh", tools=(), name="together", cancellation=cancellation)
+
+
+def _found(tasks: Sequence[str], reports: Sequence[AgentRunReport]) -> list[str]:
+    """What came of each task."""
+    return [f"## {task}\n\n{outcome_text(report)}" for task, report in zip(tasks, reports, strict=True)]
+
+
+def _once_more(place: int, tasks: Sequence[str], reports: Sequence[AgentRunReport]) -> str:
+    """A task with what all of them found in the round before."""
+    return "\n\n".join([tasks[place], AGAIN.strip(), *_found(tasks, reports)])
 
 
 def outcome_text(report: AgentRunReport) -> str:

@@ -1,11 +1,16 @@
 """Seed 004, agents that work together: delegate, chain, consolidate (S4-79 … S4-81)."""
 
 import asyncio
+from collections.abc import Sequence
+
+import pytest
 
 from tests.agent.harness import BenchMaker, ScriptedTool
 from tui_agent.agent import chain, consolidate, delegate
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import SubagentEnded, SubagentStarted
 from tui_agent.protocol.provider import ModelRequest
+from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.providers import Fail, call, fail, reply
 from tui_agent.providers.scripted_provider import Reply
 
@@ -78,3 +83,49 @@ async def test_s4_81_results_of_agents_that_work_at_once_are_brought_together(be
     assert asked.index("## part one\n\nResult of part one") < asked.index("## part two\n\nResult of part two")
     assert "## broken part\n\nThe sub-agent did not finish (error: the scripted model failed)." in asked
     assert b.provider.requests[-1].tools == ()
+
+
+async def test_s4_81_in_further_rounds_each_knows_what_all_found_until_the_judge_has_enough(bench: BenchMaker) -> None:
+    def answers(request: ModelRequest) -> Reply:
+        words = request.messages[0].text
+        return reply(f"{words.splitlines()[0]} after {words.count('## ')} results")
+
+    async def enough(reports: Sequence[AgentRunReport]) -> bool:
+        judged.append([report.final_text for report in reports])
+        return len(judged) == 2
+
+    judged: list[list[str]] = []
+    b = bench([answers] * 5)
+
+    report = await consolidate(b.loop, ["first", "second"], context="fresh", request="Sum up", rounds=9, judge=enough)
+
+    first, again = (
+        ["first after 0 results", "second after 0 results"],
+        ["first after 2 results", "second after 2 results"],
+    )
+    assert judged == [first, again]
+    assert report.final_text == "Sum up after 2 results"
+    asked = [request.messages[0].text for request in b.provider.requests]
+    assert all(
+        f"## {task}\n\n{found}" in words
+        for words in asked[2:4]
+        for task, found in zip(("first", "second"), first, strict=True)
+    )
+    assert all(found in asked[4] for found in again)
+
+
+async def test_s4_81_without_a_judge_all_rounds_are_worked(bench: BenchMaker) -> None:
+    b = bench(["one", "two", "three", "together"])
+
+    assert (await consolidate(b.loop, ["only"], rounds=3)).final_text == "together"
+    assert len(b.provider.requests) == 4
+
+
+@pytest.mark.parametrize("rounds", [0, -1])
+async def test_s4_81_no_round_is_refused_before_anything_begins(bench: BenchMaker, rounds: int) -> None:
+    b = bench([])
+
+    with pytest.raises(ConfigurationError, match=f"{rounds} rounds"):
+        await consolidate(b.loop, ["only"], rounds=rounds)
+
+    assert b.of(SubagentStarted) == []
