@@ -2,14 +2,16 @@
 
 import signal
 import time
+from collections.abc import Callable
 
 import pytest
 
 from tests.support.screen_buffer import ALTERNATE_SCREEN
 from tests.support.server_process import ServerProcess
+from tui_agent.session import read_journal, unfinished
 
-from .desk import NARROW, WIDE, Desk
-from .script import bodies_of, call, calls, says, text_block, until
+from .desk import NARROW, WIDE, App, Desk
+from .script import Reply, bodies_of, call, calls, fails, says, text_block, until
 
 pytestmark = pytest.mark.e2e
 
@@ -59,6 +61,86 @@ def test_a_signal_in_the_middle_of_an_answer_ends_it_as_well(desk: Desk) -> None
         assert app.wait_for_end(LONGEST_GOODBYE) == 128 + signal.SIGTERM
         assert app.left_behind == []
         assert "Traceback" not in app.screen.text
+
+
+LONG_ANSWERS = [says(f"{'word ' * 2_000}\n\nThe answer to {question}.") for question in ("one", "two", "three")]
+
+
+def reach_rest(app: App) -> None:
+    app.wait_for_status("ready")
+
+
+def reach_a_retry(app: App) -> None:
+    app.say("write it")
+    app.wait_for_status("retrying")
+
+
+def reach_compacting(app: App) -> None:
+    for question in ("one", "two", "three"):
+        app.say(question)
+        app.wait_for_words(f"The answer to {question}.")
+        app.wait_for_status("ready")
+    app.say("/compact")
+    app.wait_for_status("compacting")
+
+
+def reach_a_question(app: App) -> None:
+    app.say("write it")
+    app.wait_for_question("write")
+
+
+@pytest.mark.parametrize(
+    ("reach", "script", "number"),
+    [
+        (reach_rest, [], signal.SIGHUP),
+        (reach_a_retry, [fails(529, "overloaded_error", **{"retry-after": "50"})], signal.SIGTERM),
+        (reach_compacting, [*LONG_ANSWERS, calls(until("never"))], signal.SIGHUP),
+        (reach_a_question, [calls(call("write", path="new.txt", content="x\n"))], signal.SIGINT),
+    ],
+    ids=["idle", "retrying", "compacting", "asking"],
+)
+def test_a_signal_ends_it_whatever_it_does(
+    desk: Desk, reach: Callable[[App], None], script: list[Reply], number: signal.Signals
+) -> None:
+    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
+        app.ready()
+        reach(app)
+        app.process.send_signal(number)
+        assert app.wait_for_end(LONGEST_GOODBYE) == 128 + number
+        assert app.left_behind == []
+        assert "Traceback" not in app.screen.text
+        journals = list(desk.home.rglob("sessions/*.jsonl"))
+
+    for journal in journals:
+        contents = read_journal(journal)
+        assert contents.problems == ()
+        assert unfinished(contents.envelopes).closing == ()
+
+
+def test_a_command_goes_on_while_the_program_is_suspended(desk: Desk) -> None:
+    wait = "until [ -e go ]; do sleep 0.05; done; touch gone; echo all of it"
+    script = [calls(call("bash", command=f"echo begun; {wait}")), says("It is done.")]
+    with ServerProcess(script, desk.root) as server, desk.shell() as app:
+        app.wait_for("shell>")
+        settings = app.modes_after
+        exports = " ".join(f"{name}={value}" for name, value in server.environment.items())
+        app.type(f"{exports} tui-agent {' '.join(ALLOWED)}\r")
+        app.ready()
+        app.say("wait")
+        app.wait_for_row(r"│ +begun")
+        app.press("ctrl+z")
+        app.wait_for("Stopped")
+        app.wait_for(lambda screen: screen.lines[screen.row].startswith("shell>"))
+        assert app.modes_after == settings
+        app.type("touch go; until [ -e gone ]; do sleep 0.05; done; echo it is $((6 * 7))\r")
+        app.wait_for("it is 42")
+        app.type("fg\r")
+        app.wait_for_words("It is done.")
+        app.press("ctrl+q")
+        app.wait_for(lambda screen: screen.lines[screen.row].startswith("shell>"))
+        app.type("exit\r")
+        assert app.wait_for_end() == 0
+        assert app.left_behind == []
 
 
 def test_leaving_in_the_middle_of_a_command_ends_it(desk: Desk) -> None:
