@@ -4,9 +4,10 @@ from typing import Any
 import pytest
 
 from tests.execution.bench import Bench, bench_of, settled
-from tests.execution.kit import Doors, FakePolicy, Ran, ScriptedTool, Steering, calls, run, sleeping
+from tests.execution.kit import Doors, FakePolicy, Ran, ScriptedTool, Steering, call, calls, run, sleeping
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ApprovalGate, Auto, Batched, ExecutionOptions, HookBus, Parallel, Sequential
+from tui_agent.execution.options import SteeringMode
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, ToolBatchEnded, ToolStarted, Warned
 from tui_agent.protocol.messages import JsonObject, UserMessage
 from tui_agent.protocol.tool import ToolContext, ToolResult
@@ -104,6 +105,12 @@ async def test_before_effects_leaves_the_first_call_and_invalid_ones_alone() -> 
     ran = await steered(["act", "nothing", "act"], steering)
 
     assert ran.statuses == ["ok", "not_found", "skipped_steering"]
+
+
+async def test_before_effects_tells_what_is_wrong_with_a_later_call_all_the_same() -> None:
+    ran = await steered(["act", "act", "nothing"], Steering(1), strategy=Sequential(), steering_mode="before_effects")
+
+    assert ran.statuses == ["ok", "skipped_steering", "not_found"]
 
 
 async def test_a_systems_notice_is_not_blamed_on_the_user() -> None:
@@ -207,6 +214,23 @@ async def test_other_modes_wait_for_their_boundary_even_when_told() -> None:
             doors.open("c0")
 
 
+@pytest.mark.parametrize("mode", ["between_calls", "between_batches", "interrupt", "before_effects", "after_batch"])
+async def test_nobody_looks_before_the_last_call_is_known(mode: SteeringMode) -> None:
+    """The call that comes next may be a read whose work would be lost, or the answer may still break off."""
+    steering = Steering()
+    steering.say()
+    look = ScriptedTool("look", read_only=True)
+    async with bench_of([look], ExecutionOptions(steering_mode=mode), get_steering=steering) as bench:
+        for number in range(2):
+            bench.scheduler.submit(call("look", f"c{number}"))
+            await settled()
+            bench.scheduler.notice_steering()
+            await settled()
+        assert bench.ended() == {"c0": "ok", "c1": "ok"}
+        assert steering.polls == 0
+        await bench.scheduler.finish()
+
+
 def test_interrupt_cancels_what_may_be_interrupted_and_skips_the_rest() -> None:
     steering = Steering()
 
@@ -225,15 +249,36 @@ def test_interrupt_cancels_what_may_be_interrupted_and_skips_the_rest() -> None:
         ]
         loop = asyncio.get_running_loop()
         began = loop.time()
-        asked = calls("long", "speak", "act", "look")
+        asked = calls("long", "speak", "act", "look", "nothing")
         ran = await run(tools, asked, ExecutionOptions(steering_mode="interrupt"), steering=steering)
         return ran, loop.time() - began
 
     ran, took = run_virtual(work())
 
-    assert ran.statuses == ["interrupted", "ok", "skipped_steering", "skipped_steering"]
+    assert ran.statuses == ["interrupted", "ok", "skipped_steering", "skipped_steering", "not_found"]
     assert 9.9 < took < 10.2
     assert "the user sent a message" in ran.texts[0]
+
+
+async def test_interrupt_leaves_a_call_alone_of_which_it_cannot_be_said_whether_it_may() -> None:
+    class Broken(ScriptedTool):
+        def interruptible(self, arguments: JsonObject) -> bool:
+            raise KeyError
+
+    doors, steering = Doors(), Steering(at_poll=1)
+    async with bench_of(
+        [Broken(behaviour=doors)], ExecutionOptions(steering_mode="interrupt"), get_steering=steering
+    ) as bench:
+        bench.scheduler.submit_all(calls("act"))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(bench.scheduler.finish())
+            await doors.until("c0")
+            bench.scheduler.notice_steering()
+            await settled()
+            assert steering.polls == 1
+            doors.open("c0")
+
+    assert bench.ended() == {"c0": "ok"}
 
 
 def test_interrupt_looks_again_and_again_and_at_the_end() -> None:
@@ -253,14 +298,47 @@ def test_auto_between_batches_looks_whenever_nothing_runs() -> None:
     steering = Steering()
 
     async def work() -> Ran:
-        tools = [ScriptedTool("look", sleeping(1), read_only=True), ScriptedTool(behaviour=sleeping(1))]
+        tools = [
+            ScriptedTool("look", sleeping(1), read_only=True),
+            ScriptedTool("search", sleeping(2), read_only=True),
+            ScriptedTool(behaviour=sleeping(1)),
+        ]
         options = ExecutionOptions(steering_mode="between_batches")
-        return await run(tools, calls("look", "look", "act"), options, steering=steering)
+        return await run(tools, calls("look", "search", "act"), options, steering=steering)
 
     ran = run_virtual(work())
 
     assert ran.statuses == ["ok"] * 3
     assert steering.polls == 2, "behind the two that ran together, and at the end"
+
+
+async def test_auto_between_calls_looks_behind_an_only_call_too() -> None:
+    steering = Steering()
+
+    await steered(["act"], steering, strategy=Auto(), steering_mode="between_calls")
+
+    assert steering.polls == 1
+
+
+async def test_a_call_is_judged_again_after_somebody_looked() -> None:
+    policy = FakePolicy()
+    act = ScriptedTool()
+
+    async def forbid() -> list[UserMessage]:
+        policy.verdicts["act"] = "deny"
+        return []
+
+    options = ExecutionOptions(strategy=Parallel(), steering_mode="before_effects")
+    ran = await run(
+        [ScriptedTool("other"), act],
+        calls("other", "act"),
+        options,
+        policy=policy,
+        steering=forbid,  # pyright: ignore[reportArgumentType]
+    )
+
+    assert ran.statuses == ["ok", "denied_policy"]
+    assert act.calls == []
 
 
 @pytest.mark.parametrize("options", [{"strategy": Sequential()}, {"strategy": Batched(1)}, {"strategy": Auto()}])

@@ -1,5 +1,6 @@
 import asyncio
 import gc
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,10 +29,10 @@ from tui_agent.protocol.events import (
     ToolEnded,
     ToolQueued,
 )
-from tui_agent.protocol.hooks import FailureAnswer
+from tui_agent.protocol.hooks import FailureAnswer, ModifyArguments
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision
-from tui_agent.protocol.tool import ToolContext, ToolResult
+from tui_agent.protocol.tool import Accesses, ToolContext, ToolResult
 
 # --- strategies ---
 
@@ -208,6 +209,27 @@ async def test_a_waiting_call_says_for_whom_it_waits() -> None:
                 ("c2", "group", ("c1",)),
             ]
             doors.open("c0", "c1", "c2")
+
+
+async def test_a_call_that_a_hook_makes_fit_waits_for_whom_it_conflicts_with() -> None:
+    doors = Doors()
+    hooks = HookBus()
+    hooks.before_tool(lambda question: ModifyArguments({"path": "/a"}) if question.call.id == "c1" else None)
+    act = ScriptedTool(
+        behaviour=doors,
+        schema={"type": "object", "required": ["path"]},
+        paths=lambda arguments: Accesses(writes=frozenset({Path(arguments["path"])})),
+    )
+    async with bench_of([act], ExecutionOptions(pre_hook_position="before_lookup"), hooks=hooks) as bench:
+        bench.scheduler.submit_all([call("act", "c0", path="/a"), call("act", "c1")])
+        async with asyncio.TaskGroup() as group:
+            group.create_task(bench.scheduler.finish())
+            await doors.until("c0")
+            await settled()
+            assert doors.arrived == ["c0"]
+            doors.open("c0", "c1")
+
+    assert bench.ended() == {"c0": "ok", "c1": "ok"}
 
 
 async def test_a_call_without_a_permit_says_so() -> None:

@@ -53,8 +53,6 @@ class Boundaries:
         if not state.read_only and self._mode in ("before_effects", "interrupt") and self.may_look:
             state.stale = True
             await state.leashed(self.look())
-            if self._poll.found and state.stopping is None:
-                return skipped(self._poll.reason)
         return state.stopping
 
     async def after_call(self, state: CallState) -> None:
