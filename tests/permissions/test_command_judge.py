@@ -316,6 +316,10 @@ def test_patterns_in_the_workspace_need_no_answer(desk: Desk, command: str) -> N
     assert desk.bash(command).decision == "allow"
 
 
+def test_a_denial_of_reading_holds_beside_an_assignment(desk: Desk) -> None:
+    assert desk.bash("X=1 cat README.md", "deny read(README.md)", mode="allow").decision == "deny"
+
+
 def test_a_rule_that_denies_reading_holds_for_patterns(desk: Desk) -> None:
     assert desk.bash("echo secrets/*", "deny read(secrets/**)").decision == "deny"
 

@@ -1,6 +1,7 @@
 """Whether a command's name means a program that the workspace itself brings: whoever writes there decides what runs."""
 
 import os
+from functools import lru_cache
 
 from .path_resolution import is_within
 from .shell_syntax import names
@@ -25,16 +26,27 @@ def brought_program(name: str, workspace: str, directory: str | None) -> str | N
     """
     if "/" in name or name in _BUILT_IN:
         return None
-    for entry in os.environ.get("PATH", os.defpath).split(os.pathsep):
+    for entry, is_brought in _entries(os.environ.get("PATH", os.defpath), workspace):
         if not entry.startswith("/") and directory is None:
             return f"{entry or '.'}/{name}"
         program = os.path.join(directory or "/", entry, name)
         if not os.path.isfile(program) or not os.access(program, os.X_OK):
             continue
-        return program if not entry.startswith("/") or _is_in(program, workspace) else None
+        leads_in = os.path.islink(program) and _is_in(os.path.realpath(program), workspace)
+        return program if is_brought or leads_in else None
     return None
 
 
-def _is_in(program: str, workspace: str) -> bool:
-    """Whether a program is in the workspace; where that is the whole system, nothing is brought by it."""
-    return workspace != "/" and (is_within(program, workspace) or is_within(os.path.realpath(program), workspace))
+@lru_cache(maxsize=64)
+def _entries(path: str, workspace: str) -> tuple[tuple[str, bool], ...]:
+    """The entries of PATH, and of each whether it is relative or in the workspace. Kept, because what it says is looked
+    up anew before a command runs that nobody was asked about."""
+    return tuple(
+        (entry, not entry.startswith("/") or _is_in(entry, workspace) or _is_in(os.path.realpath(entry), workspace))
+        for entry in path.split(os.pathsep)
+    )
+
+
+def _is_in(path: str, workspace: str) -> bool:
+    """Whether a path is in the workspace; where that is the whole system, nothing is brought by it."""
+    return workspace != "/" and is_within(os.path.normpath(path), workspace)

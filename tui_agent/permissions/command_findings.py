@@ -64,8 +64,8 @@ class InPlace:
     use: Use | None
     """What it reads; None: it is not known to only read."""
     effects: Effects
-    sources: Sources = field(default_factory=Sources)
-    """What it reads as far as its words tell, where it is not known to only read."""
+    own: tuple[str, ...] = ()
+    """The words that tell what it does by itself, its name included."""
     listed: Listed = field(default_factory=Listed)
     """What the expansion of its words lists."""
 

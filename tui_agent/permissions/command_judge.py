@@ -303,7 +303,7 @@ class _Case:
             use = None
         own = self._own_words(words, command, wrapping, place, task.step)
         effects = effects_of(words, command) if own is words else wrapper_effects(own)
-        return InPlace(place, words, use, effects, sources_of(own), listed)
+        return InPlace(place, words, use, effects, own, listed)
 
     def _own_words(
         self,
@@ -373,7 +373,7 @@ class _Case:
             else:
                 paths.of_effects(found.effects, found.directory)
                 paths.of_secrets(found.words, found.directory)
-                paths.of_sources(found.sources, found.effects.code, found.directory)
+                paths.of_sources(sources_of(found.own), found.effects.code, found.directory)
             expanded = [
                 (redirect, self.expander.expand(redirect.target, found.directory, step.bindings))
                 for redirect in command.redirects
