@@ -232,6 +232,29 @@ async def test_a_call_that_a_hook_makes_fit_waits_for_whom_it_conflicts_with() -
     assert bench.ended() == {"c0": "ok", "c1": "ok"}
 
 
+async def test_a_call_that_a_person_changes_waits_for_whom_it_conflicts_with_now() -> None:
+    doors = Doors()
+    gate = ApprovalGate(interactive=True)
+    tools = [
+        ScriptedTool(name, doors, paths=lambda arguments: Accesses(writes=frozenset({Path(arguments["path"])})))
+        for name in ("act", "ask")
+    ]
+    async with bench_of(tools, gate=gate, policy=FakePolicy({"ask": "ask"})) as bench:
+        bench.scheduler.submit_all([call("act", "c0", path="/a"), call("ask", "c1", path="/b")])
+        async with asyncio.TaskGroup() as group:
+            group.create_task(bench.scheduler.finish())
+            await bench.until(ApprovalRequested)
+            await doors.until("c0")
+            answer = ApprovalDecision(decision="approve", input={"path": "/a"})
+            gate.resolve(gate.pending[0].request_id, answer)
+            await settled()
+            assert doors.arrived == ["c0"]
+            doors.open("c0", "c1")
+
+    assert doors.arrived == ["c0", "c1"]
+    assert bench.ended() == {"c0": "ok", "c1": "ok"}
+
+
 async def test_a_call_without_a_permit_says_so() -> None:
     look = ScriptedTool("look", sleeping(0), read_only=True)
 
