@@ -16,6 +16,7 @@ from tests.support.transcripts import validate_events
 from tui_agent.agent import AgentLoop
 from tui_agent.execution import ApprovalGate
 from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.errors import CompactionError
 from tui_agent.protocol.events import ApprovalRequested, MessageDelta, ToolStarted
 from tui_agent.protocol.messages import AssistantMessage, ToolResultMessage
 from tui_agent.protocol.permissions import ApprovalDecision
@@ -240,3 +241,33 @@ def test_a_killed_sessions_next_request_is_valid(tmp_path: Path) -> None:
     assert session.unfinished.closing == ()
     assert (tmp_path / "effects").read_text() == before
     assert messages_of(session.envelopes) == session.messages
+
+
+async def test_a_compaction_can_be_taken_back_after_a_restart(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path / "sessions")
+    words = [f"answer {number} {'word ' * 400}" for number in range(6)]
+    session = store.create(tmp_path)
+    bus = bus_for(session)
+    async with recorded(session, bus):
+        session.announce(bus, "0")
+        agent = agent_for(session, bus, ScriptedProvider([*words, "A summary."]), tmp_path / "effects")
+        for number in range(len(words)):
+            await agent.run(f"question {number}")
+        before = tuple(agent.history.messages())
+        assert await agent.compact()
+
+    again = store.load(session.id)
+    assert len(again.messages) < len(before)
+    bus = bus_for(again)
+    async with recorded(again, bus):
+        again.announce(bus, "0")
+        provider = ScriptedProvider(["Since then."])
+        agent = agent_for(again, bus, provider, tmp_path / "effects", compactions=again.compactions)
+        await agent.run("go on")
+        agent.undo_compaction()
+        with pytest.raises(CompactionError, match="no compaction"):
+            agent.undo_compaction()
+
+    assert tuple(agent.history.messages()[:-2]) == before
+    last = store.load(session.id)
+    assert (last.messages, last.compactions) == (tuple(agent.history.messages()), ())

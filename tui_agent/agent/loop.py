@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Literal
 
 from tui_agent.context.breakdown import ContextBreakdown, break_down
-from tui_agent.context.guard import ContextGuard
+from tui_agent.context.guard import Compaction, ContextGuard
 from tui_agent.context.history import ConversationHistory
 from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, write_layer
 from tui_agent.execution.options import ExecutionOptions
@@ -73,6 +73,9 @@ class AgentLoop:
         if agent.history.length:
             agent.tell_context()
         agent.queue.restore(config.waiting)
+        if config.guard is not None:
+            done = (Compaction(one.strategy, 0, 0, one.cut, one.removed, one.replacement) for one in config.compactions)
+            config.guard.remember(agent.history, done)
 
     # --- what it is ---------------------------------------------------------------------------------------------------
 
@@ -423,6 +426,7 @@ class AgentLoop:
             policy=agent.policy,
             gate=agent.gate,
             history=(),
+            compactions=(),
             waiting=(),
             checkpoint=None,
             cancellation=None,

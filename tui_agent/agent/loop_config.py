@@ -20,7 +20,7 @@ from .guardrails import Guardrail
 from .input_filters import InputFilter
 from .limits import Budget, RepetitionLimits
 from .retry import RetryPolicy
-from .snapshot import AgentLoopSnapshot, OpenCall
+from .snapshot import AgentLoopSnapshot, OpenCall, PastCompaction
 from .system_prompt import DEFAULT_SYSTEM
 
 SystemText: TypeAlias = str | Callable[[], str | Awaitable[str]]
@@ -66,6 +66,8 @@ class AgentLoopConfig:
     open_calls: Sequence[OpenCall] = ()
     """What is known of the calls at its end that have no result. A run without input takes them up: what finished is
     answered with what it gave, what had not started is judged, asked about and run, and nothing is done twice (C43)."""
+    compactions: Sequence[PastCompaction] = ()
+    """What made this conversation shorter before and was not taken back, oldest first."""
     waiting: Sequence[UserMessage] = ()
     """Steering and follow-ups that were not delivered when the session ended; they wait again."""
     input_filters: Sequence[InputFilter] = ()

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from tui_agent.context.history import HistorySnapshot
 from tui_agent.protocol.events import Warned
-from tui_agent.protocol.messages import JsonObject, Usage, UserMessage, Word
+from tui_agent.protocol.messages import JsonObject, Message, ToolResultMessage, Usage, UserMessage, Word
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool import ToolResult
@@ -32,6 +32,17 @@ class OpenCall:
     """What it gave, where it had finished."""
     request: ApprovalRequest | None = None
     """The question about it, where it waited for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastCompaction:
+    """A compaction of an earlier process, with what it took away: it can still be taken back."""
+
+    strategy: str
+    removed: tuple[Message, ...]
+    replacement: UserMessage | None
+    cut: tuple[tuple[ToolResultMessage, ToolResultMessage], ...]
+    """Results that were cut: as they were, and as they are."""
 
 
 class AgentLoopSnapshot(Word):

@@ -147,6 +147,7 @@ async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = F
                 options=_execution(loaded.settings, archive),
                 history=session.messages if left is None else left.messages,
                 open_calls=() if left is None else left.calls,
+                compactions=session.compactions,
                 waiting=session.waiting,
                 max_steps=_max_steps(options, loaded.settings),
                 budget=Budget(**dict(loaded.settings.budget)),

@@ -5,7 +5,7 @@ model if it gives a usable one, else a digest. What was there is kept so that it
 """
 
 import weakref
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
@@ -155,6 +155,10 @@ class ContextGuard:
             history.replace_range(place, place + 1, last.removed)
         record.length = history.length
         return last
+
+    def remember(self, history: ConversationHistory, done: Iterable[Compaction]) -> None:
+        """Takes over what was done to a conversation before, oldest first, so that it can be undone."""
+        self._record(history).done.extend(done)
 
     def can_undo(self, history: ConversationHistory) -> bool:
         """Whether a compaction of this conversation could be taken back."""

@@ -10,7 +10,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import assert_never
 
-from tui_agent.agent.snapshot import Fate, OpenCall
+from tui_agent.agent.snapshot import Fate, OpenCall, PastCompaction
 from tui_agent.protocol.cancellation import NOT_BEGUN
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
@@ -240,6 +240,15 @@ class _Asked:
                 self.slots[place] = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Condensed:
+    """A compaction, with the conversation before it and the number of messages right after it."""
+
+    before: list[Message]
+    length: int
+    done: PastCompaction
+
+
 @dataclass(slots=True)
 class HistoryFold:
     """The conversation as far as it was folded."""
@@ -248,10 +257,8 @@ class HistoryFold:
     records: dict[str, CallRecord] = field(default_factory=dict[str, CallRecord])
     seen: set[str] = field(default_factory=set[str])
     asked: _Asked | None = None
-    condensed: list[list[Message]] = field(default_factory=list[list[Message]])
-    """The conversation as it was before each compaction that was not taken back."""
-    lengths: list[int] = field(default_factory=list[int])
-    """Messages right after each of them."""
+    condensed: list[_Condensed] = field(default_factory=list[_Condensed])
+    """Each compaction that was not taken back."""
 
     def apply(self, event: AgentEvent) -> None:
         """Takes the next event that is not about a discarded message."""
@@ -299,19 +306,27 @@ class HistoryFold:
     def _condense(self, event: CompactionEnded) -> None:
         """Does to the conversation what was done to it then; a range that is not there any more is left alone."""
         self._close_asked()
-        self.condensed.append(list(self.done))
-        cut: dict[str, Message] = {message.id: message for message in event.cut}
+        before, removed = list(self.done), tuple[Message, ...]()
+        cut: dict[str, ToolResultMessage] = {message.id: message for message in event.cut}
         self.done = [cut.get(message.id, message) for message in self.done]
         ids = [message.id for message in self.done]
         if event.replacement is not None and event.first_removed in ids and event.last_removed in ids:
             start, end = ids.index(event.first_removed), ids.index(event.last_removed) + 1
             self.done[start:end] = [event.replacement]
-        self.lengths.append(len(self.done))
+            removed = tuple(before[start:end])
+        pairs = tuple((old, new) for old in before if isinstance(old, ToolResultMessage) and (new := cut.get(old.id)))
+        done = PastCompaction(event.strategy, removed, event.replacement if removed else None, pairs)
+        self.condensed.append(_Condensed(before, len(self.done), done))
 
     def _undo_condensing(self) -> None:
         if self.condensed:
             self._close_asked()
-            self.done = [*self.condensed.pop(), *self.done[self.lengths.pop() :]]
+            last = self.condensed.pop()
+            self.done = [*last.before, *self.done[last.length :]]
+
+    def compactions(self) -> tuple[PastCompaction, ...]:
+        """What made it shorter and was not taken back, oldest first."""
+        return tuple(one.done for one in self.condensed)
 
     def messages(self) -> tuple[Message, ...]:
         """Everything, with the last calls answered."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from tui_agent.agent.snapshot import PastCompaction
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import RunEnded, SessionCreated, SessionLoaded, SessionRepaired
@@ -50,6 +51,11 @@ class StoredSession:
     def messages(self) -> tuple[Message, ...]:
         """The conversation so far, valid whatever happened."""
         return self._fold.messages()
+
+    @property
+    def compactions(self) -> tuple[PastCompaction, ...]:
+        """What made the conversation shorter and was not taken back, oldest first."""
+        return self._fold.compactions()
 
     @cached_property
     def waiting(self) -> tuple[UserMessage, ...]:
