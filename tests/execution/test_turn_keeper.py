@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from tests.execution.bench import bench_of
+from tests.execution.bench import bench_of, settled
 from tests.execution.kit import Doors, FakePolicy, ScriptedTool, Steering, calls
 from tests.execution.stage_kit import Stand
 from tui_agent.execution import ExecutionOptions
@@ -113,3 +113,20 @@ async def test_a_call_that_waited_is_judged_by_the_rules_of_the_moment_it_would_
         assert [event.what for event in bench.events(ToolBlockedOn)] == [what]
         assert bench.ended() == {"c0": "ok", "c1": "denied_policy"}
     assert second.calls == []
+
+
+async def test_a_permit_is_given_back_once_however_often_that_is_said() -> None:
+    stands = [Stand(), Stand(), Stand()]
+    first, second, third = (stand.state for stand in stands)
+    keeper = keeper_of(stands, ordered=False, permits=1)
+    await keeper.take(first)
+    keeper.give_back(first)
+    keeper.leave(first)
+    await keeper.take(second)
+    async with asyncio.TaskGroup() as group:
+        taking = group.create_task(keeper.take(third))
+        await settled()
+        assert not taking.done()
+        keeper.leave(second)
+
+    assert third.holds_permit
