@@ -1,8 +1,13 @@
 """Guardrails: asked in order, first trip wins, what fails does not pass (S4-67 … S4-70)."""
 
+import asyncio
+import contextlib
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
+from tests.support.virtual_clock import run_virtual
 from tui_agent.agent.guardrails import GuardrailContext, GuardrailDecision, first_trip
 from tui_agent.protocol.events import AgentEvent, GuardrailTripped
 from tui_agent.protocol.messages import AssistantMessage, ToolCall
@@ -79,3 +84,23 @@ async def test_one_whose_answer_is_none_lets_nothing_pass() -> None:
     odd: Any = Odd()
 
     assert await first_trip([odd], CONTEXT, [].append) == "guardrail odd answered a bool"
+
+
+def test_one_that_swallows_every_cancellation_is_given_up() -> None:
+    class Endless:
+        name, kind = "endless", "input"
+
+        async def check(self, context: GuardrailContext) -> GuardrailDecision:
+            while True:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.Event().wait()
+
+    async def work() -> float:
+        endless: Any = Endless()
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(10):
+                await first_trip([endless], CONTEXT, [].append)
+        return asyncio.get_running_loop().time() - began
+
+    assert 10 <= run_virtual(work()) < 20
