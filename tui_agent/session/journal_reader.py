@@ -7,6 +7,7 @@ import gc
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Literal
 
@@ -68,10 +69,9 @@ def parse_journal(data: bytes) -> JournalContents:
     envelopes: list[Envelope] = []
     problems: list[Problem] = []
     unknown: list[int] = []
-    lines = data.removeprefix(BYTE_ORDER_MARK).split(b"\n")
     newest = told_until = 0
-    for number, line in enumerate(lines, start=1):
-        content = line.strip(b"\0 \t\r")
+    for number, line in enumerate(BytesIO(data.removeprefix(BYTE_ORDER_MARK)), start=1):
+        content = line.strip(b"\0 \t\r\n")
         if not content:
             if b"\0" in line:
                 problems.append(Problem("unreadable", number, f"Line {number} holds nothing but zero bytes."))
@@ -79,7 +79,7 @@ def parse_journal(data: bytes) -> JournalContents:
         try:
             envelope = read_envelope(content)
         except ValueError as error:
-            problems.append(_bad_line(number, error, is_last=number == len(lines)))
+            problems.append(_bad_line(number, error, is_last=not line.endswith(b"\n")))
             continue
         if envelope is None:
             unknown.append(number)
