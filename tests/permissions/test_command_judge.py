@@ -316,6 +316,11 @@ def test_patterns_in_the_workspace_need_no_answer(desk: Desk, command: str) -> N
     assert desk.bash(command).decision == "allow"
 
 
+@pytest.mark.parametrize(("command", "decision"), [("ls -ltr", "allow"), ("ls -d s*", "allow"), ("ls -R", "ask")])
+def test_a_list_backwards_is_no_list_of_everything_below(desk: Desk, command: str, decision: str) -> None:
+    assert desk.bash(command, "deny read(src/app/main.py)").decision == decision
+
+
 def test_a_denial_of_reading_holds_beside_an_assignment(desk: Desk) -> None:
     assert desk.bash("X=1 cat README.md", "deny read(README.md)", mode="allow").decision == "deny"
 

@@ -19,6 +19,8 @@ _VERSION_WORDS = (["--version"], ["-V"], ["-version"])
 _PS_STYLES = re.compile(r"[aAxulfwjv]+\Z")
 _TAR_LETTERS = re.compile(r"[tvzjJf]+\Z")
 _SPECIAL = names("git find sed awk printf test [ [[ cd command")
+_DESCENDING = {"grep": ("-r", "-R", "-d", "--recursive", "--directories"), "ls": ("-R", "--recursive")}
+"""Options with which a command reads everything below its operands."""
 _SHORT_VERSION = names("node npm ruby php")
 """Of these `-v` is the version, too."""
 
@@ -51,7 +53,7 @@ def read_only_use(words: Sequence[str], raw: SimpleCommand) -> Use | None:
     if options is None or not _is_reading(name, options):
         return None
     use = use_of(command, options)
-    if use is not None and name in ("grep", "ls") and options.has("-r", "-R", "-d", "--recursive", "--directories"):
+    if use is not None and options.has(*_DESCENDING.get(name, ())):
         return Use(tuple(options.paths), tuple(path for path in use.paths if path not in options.paths) or (".",))
     if use is not None and name == "diff" and not options.has("--no-dereference"):
         return Use(use.paths, use.trees, only_files=True)
