@@ -90,6 +90,7 @@ async def test_the_run_ends_only_if_every_result_asks_for_it() -> None:
 
     assert not (await run(tools, calls("end", "act"))).result.terminate
     assert (await run(tools, calls("end", "end"))).result.terminate
+    assert not (await run(tools, [])).result.terminate
 
 
 async def test_a_hook_answers_no_question_in_place_of_a_person() -> None:
