@@ -60,7 +60,8 @@ def test_a_rule_that_denies_changes_holds_for_commands(desk: Desk) -> None:
 
 
 def test_rules_for_prefixes_allow_what_they_are_made_for_and_no_more(desk: Desk) -> None:
-    rules = [f"allow bash({name}:*)" for name in "cp mv touch tee tar curl npm make sed git mkdir pytest".split()]
+    names = ("cp", "mv", "touch", "tee", "tar", "curl", "npm", "make", "sed", "git", "mkdir", "pytest")
+    rules = [f"allow bash({name}:*)" for name in names]
     past, within = (
         {command: desk.bash(command, *rules) for command in commands(f"{where}_prefix_rules.txt")}
         for where in ("past", "within")

@@ -133,6 +133,7 @@ def _git(words: Sequence[str]) -> Effects:
         if entry is not None:
             effects = _by_git_entry(entry, rest[count - 1], rest[count:], directory, mentions)
             return replace(effects, code=(*effects.code, *settings))
+    mentions += [name for name in rest[:1] if UNKNOWN in name]
     named = _unsaid(word for word in rest[1:] if word.startswith("-") or rest[0] not in _GIT_READING)
     return Effects(mentions=_paths([*mentions, *named]), code=settings, runs_in=directory)
 

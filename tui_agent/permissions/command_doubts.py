@@ -7,9 +7,10 @@ and where a script names a protected place and something in it gets words that o
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from .called_effects import Effects
 from .named_commands import forbidden, named_command, takes_programs
 from .path_judge import PathJudge
-from .protected_places import protected_name
+from .protected_places import may_mean_protected, protected_name
 from .read_only_options import is_known
 from .shell_effects import pieces_of
 from .shell_expansion import Expander
@@ -26,8 +27,17 @@ class Given:
     words: Sequence[str]
     """As the shell would pass them on; none: it is not certain which."""
     directory: str | None
-    code: Sequence[str]
-    """Programs among them."""
+    effects: Effects
+    """What they tell of its effects."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether only the running shell knows what it is, where it runs or what it may change."""
+        if not self.words or self.directory is None or UNKNOWN in self.words[0]:
+            return True
+        effects = self.effects
+        touched = (*(one.path for one in (*effects.writes, *effects.mentions)), *effects.code, effects.runs_in or "")
+        return any(UNKNOWN in text or PIPE in text for text in touched)
 
 
 class Doubts:
@@ -72,7 +82,7 @@ class Doubts:
         if _is_seen(wrapping) and command.name != "git":
             known = {tuple(word.value for word in wrapping.own) if wrapping and wrapping.own else (command.name,)}
         else:
-            texts += [code for one in given for code in one.code]
+            texts += [code for one in given for code in one.effects.code]
             texts += self._input_of(command, step)
         if any(PIPE in word.value for word in (*command.words, *(one.value for one in command.assignments))):
             texts += self._heard
@@ -89,7 +99,7 @@ class Doubts:
 
     def _is_open(self, command: SimpleCommand, given: Sequence[Given], wrapping: Wrapping | None, step: Step) -> bool:
         """Whether only the running shell knows some of what a command is given, or its input may say what it does."""
-        if any(UNKNOWN in word or PIPE in word for one in given for word in one.words or (UNKNOWN,)):
+        if any(one.is_open for one in given):
             return True
         targets = (
             target
@@ -112,6 +122,8 @@ class Doubts:
     def _why_untouchable(self, piece: str) -> str | None:
         if why := protected_name(piece) or self._book.may_be_private(piece.split("/")):
             return why
+        if any(may_mean_protected(name) for name in piece.split("/")):
+            return f"{piece} may mean one"
         return self._book.look(piece).private if piece.startswith(("/", "~")) and is_known(piece) else None
 
 

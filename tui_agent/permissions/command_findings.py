@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import Literal
 
 from tui_agent.protocol.permissions import PermissionMode
@@ -13,7 +12,7 @@ from .called_effects import Effects
 from .path_facts import PathFacts
 from .path_judge import PathJudge
 from .path_resolution import MAX_LENGTH
-from .protected_places import PROTECTED_NAMES, protected_name
+from .protected_places import may_mean_protected, protected_name
 from .read_only_check import shows_environments
 from .read_only_options import Use, is_known
 from .shell_effects import pieces_of
@@ -341,11 +340,8 @@ def _shown(path: str) -> str:
 
 
 def _may_mean_protected(word: Word) -> bool:
-    """Whether a component with a pattern and with letters of its own fits a protected name."""
-    return any(
-        component.strip("*?[]") and any(fnmatchcase(name, component.lower()) for name in PROTECTED_NAMES)
-        for component in _components(word)
-    )
+    """Whether a component with a live pattern fits a protected name."""
+    return any(may_mean_protected(component) for component in _components(word))
 
 
 def _components(word: Word) -> Iterator[str]:

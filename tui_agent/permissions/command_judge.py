@@ -221,7 +221,7 @@ class _Case:
             paths.findings.extend(self._on_hidden(wrapping, permit))
         if not is_reading and command.words:
             paths.of_assignments(command.assignments)
-            given = [Given(found.words, found.directory, found.effects.code) for found in in_places]
+            given = [Given(found.words, found.directory, found.effects) for found in in_places]
             paths.of_doubts(self._doubts.about(command, given, wrapping, task.step))
         self._on_paths(command, in_places, paths, task.step, is_reading=is_reading)
         self.targets.extend(paths.targets)

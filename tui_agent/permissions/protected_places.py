@@ -6,6 +6,7 @@ them: a repository kept elsewhere is as protected as the `.git` file that points
 
 import os
 import unicodedata
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from tui_agent.protocol.plain_file import plain_content
@@ -21,6 +22,7 @@ PROTECTED_NAMES = {
 }
 """Directory names (or pointer files) that are never written, and what they hold."""
 
+_PATTERN = frozenset("*?[")
 _POINTER_BYTES = 4_096
 _MAX_DEPTH = 40
 _GIT_DIRECTORY_SIGNS = (("HEAD", "objects", "refs"), ("HEAD", "commondir"))
@@ -34,6 +36,12 @@ def protected_name(path: str) -> str | None:
         if len(name) >= 4 and (what := PROTECTED_NAMES.get(fold_name(name))):
             return f"{name} holds {what}"
     return None
+
+
+def may_mean_protected(pattern: str) -> bool:
+    """Whether a component with a pattern, and with letters of its own, fits a protected name."""
+    is_pattern = not _PATTERN.isdisjoint(pattern) and bool(pattern.strip("*?[]"))
+    return is_pattern and any(fnmatchcase(name, pattern.lower()) for name in PROTECTED_NAMES)
 
 
 @lru_cache(maxsize=4_096)

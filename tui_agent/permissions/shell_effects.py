@@ -79,7 +79,8 @@ def _of_this_machine(name: str, words: Sequence[str]) -> Sequence[str]:
 def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Effects:
     entry = writer(name)
     effects = _by_entry(name, entry, words) if entry else Effects()
-    if name in PROGRAM_INPUT and raw.heredoc is not None:
+    is_configured = name in ("curl", "wget") and any(re.match(r"-[A-Za-z]*K|--conf|--input", word) for word in words)
+    if (name in PROGRAM_INPUT or is_configured) and raw.heredoc is not None:
         effects = replace(effects, code=(*effects.code, raw.heredoc))
     if name in ("awk", "sed"):
         if _is_plain_script(name, words, raw):

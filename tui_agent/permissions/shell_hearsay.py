@@ -28,10 +28,12 @@ _PASSES_CONTENT = names(
     "cat head tail tac nl base64 od xxd hexdump hd strings zcat gzip gunzip xzcat bzcat less bat jq wc"
 )
 """What they put out is what is in files, not what their words say."""
-_SAYS_NOTHING = names("test [ [[ cd pushd true false :")
+_MOVERS = names("cd pushd")
+_SAYS_NOTHING = names("test [ [[ true false :") | _MOVERS
 _FIND_RUNS = names("-exec -execdir -ok -okdir")
 _TAKES_OUT = re.compile(r"-[A-Za-z]*v|--invert-match\Z")
 _TAKES_OUT_NEXT = names("-not !")
+_GIT_PLACE = re.compile(r"--(?:git-|absolute-git-dir)")
 _QUOTING = re.compile(r"['\"\\]")
 
 
@@ -77,6 +79,10 @@ def _of_command(command: SimpleCommand, *, is_heard: bool) -> Iterator[str]:
     is_heard = is_heard or any(word.value in _FIND_RUNS for word in command.words)
     if command.heredoc is not None and (is_heard or (name not in _PASSES_CONTENT and writer(name) is None)):
         yield command.heredoc
+    if any(variable.name.startswith("GIT_") for word in command.words for variable in word.variables):
+        yield ".git"
+    if name in _MOVERS:
+        yield from (word.value for word in command.words[1:] if not word.is_fixed)
     if is_heard and name not in _SAYS_NOTHING and name not in _PASSES_CONTENT:
         yield from _spoken(name, command.words[1:])
 
@@ -91,6 +97,8 @@ def _spoken(name: str, words: tuple[Word, ...]) -> Iterator[str]:
     if name in ("grep", "egrep", "fgrep", "rg") and any(_TAKES_OUT.match(word.value) for word in words):
         return
     values = [word.value for word in words]
+    if name == "git" and any(_GIT_PLACE.match(value) for value in values):
+        yield ".git"
     for at, value in enumerate(values):
         is_negated = at > 1 and values[at - 2] in _TAKES_OUT_NEXT
         is_pruned = values[at + 1 : at + 2] == ["-prune"]

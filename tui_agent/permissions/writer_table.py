@@ -109,9 +109,9 @@ WRITERS: dict[str, str] = {
     "curl": "NONE: -o> --output> -D> --dump-header> -c> --cookie-jar> --trace> --trace-ascii> --stderr> --output-dir* "
     "--hsts> --alt-svc> --etag-save> --libcurl> -H: -X: -d: -F: -A: -e: -u: -b: -T< -K< -x: -m: -w: --data: --header: "
     "--request: --user: --url: --form: --cookie: --user-agent: --referer: --config< --upload-file< --etag-compare<",
-    "wget": "NONE: -O> --output-document> -o> --output-file> -a> --append-output> -P* --directory-prefix* -i< -e: -U: "
+    "wget": "NONE: -O> --output-document> -o> --output-file> -a> --append-output> -P* --directory-prefix* -i< -e$ -U: "
     "--save-cookies> --hsts-file> --warc-file> --warc-tempdir> --rejected-log> --use-askpass$ --load-cookies< "
-    "--input-file< --execute: --header: --user-agent: --post-data: --post-file<",
+    "--input-file< --execute$ --header: --user-agent: --post-data: --post-file<",
     "aria2c": "NONE: -d* --dir* -o> --out> -l> --log> --save-session> --on-download-complete$ -i<",
     "gcc": "NONE: -o> -I: -L: -l: -D: -x: -include<",
     "g++": "NONE: -o> -I: -L: -l: -D: -x: -include<",
