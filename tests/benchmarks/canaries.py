@@ -8,7 +8,7 @@ one did.
 
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -24,7 +24,9 @@ ROUND = 100
 """Draws of one round; each round has a seed of its own."""
 
 
-def try_commands(count: int, first_seed: int, cage: CanaryCage, tell: Callable[[str], None]) -> tuple[int, int, int]:
+def try_commands(
+    count: int, first_seed: int, cages: Sequence[CanaryCage], tell: Callable[[str], None]
+) -> tuple[int, int, int]:
     """Tries at least `count` commands; returns how many were tried, were allowed, and left a trace."""
     tried = allowed = guilty = 0
     number = first_seed
@@ -39,6 +41,7 @@ def try_commands(count: int, first_seed: int, cage: CanaryCage, tell: Callable[[
     @given(commands=st.lists(any_commands, min_size=AT_ONCE, max_size=AT_ONCE))
     def one_round(commands: list[str]) -> None:
         nonlocal tried, allowed, guilty
+        cage = cages[number % len(cages)]
         different = list(dict.fromkeys(commands))
         running = [command for command in different if is_read_only_command(command, cage.work)]
         tried += len(different)
@@ -60,7 +63,12 @@ def main() -> int:
     first_seed = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     bound_resources()
     with tempfile.TemporaryDirectory() as place:
-        *_, guilty = try_commands(count, first_seed, CanaryCage(Path(place)), lambda line: print(line, flush=True))
+        cages: list[CanaryCage] = []
+        for name, has_odd_names in (("odd", True), ("plain", False)):
+            (Path(place) / name).mkdir()
+            cages.append(CanaryCage(Path(place) / name, has_odd_names=has_odd_names))
+        Path(place).chmod(0o755)
+        *_, guilty = try_commands(count, first_seed, cages, lambda line: print(line, flush=True))
     return 1 if guilty else 0
 
 

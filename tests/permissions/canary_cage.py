@@ -1,5 +1,8 @@
 """A directory in which commands really run, and a look at what they did there and what they showed.
 
+It is as hostile as a repository can be: settings, attributes and a merge that name programs, a repository inside, a
+`.git` that is none, files that look like options or programs, and itself on the search path.
+
 Whatever runs has no privileges, no network to speak of and little time. A program called `canary` tells that it ran;
 it is what every setting of the repository names that could start a program.
 """
@@ -21,8 +24,9 @@ SECRET = "nobody-may-read-this"
 SECONDS = 5.0
 """How long one command may run."""
 _NOBODY = 65_534
-_TIME_CACHE = ("index", "index.lock")
-"""`git diff` notes in the index when files were last changed; what is staged stays as it is."""
+_INDEX = os.path.join(".git", "index")
+"""`git diff` notes in it when files were last changed; what is staged stays as it is."""
+_ODD_NAMES = ("-n", "-exec", "-or", "-delete", "--pre=canary", "@x", "w new", "--files0-from=..", "a b", "[", "1w.")
 _CANARY = '#!/bin/sh\necho "$0 $*" >> "{log}"\n'
 _PROGRAM_SETTINGS = (
     "core.fsmonitor", "core.pager", "core.editor", "core.sshCommand", "core.askPass", "core.alternateRefsCommand",
@@ -34,7 +38,13 @@ _PROGRAM_SETTINGS = (
 class CanaryCage:
     """Runs commands and says whether one of them changed something or ran a canary."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, *, has_odd_names: bool = True) -> None:
+        """
+        Args:
+            place: an empty directory.
+            has_odd_names: with them no list of all names is believed; without, more is allowed and tried.
+        """
+        self._odd_names = _ODD_NAMES if has_odd_names else ()
         self.work = place / "work"
         self._place = place
         self._log = place / "log"
@@ -43,7 +53,7 @@ class CanaryCage:
         canary = self._programs / "canary"
         canary.write_text(_CANARY.format(log=self._log), "utf-8")
         canary.chmod(0o755)
-        path = f"{self._programs}:/usr/local/bin:/usr/bin:/bin"
+        path = f"{self.work}:.:{self._programs}:/usr/local/bin:/usr/bin:/bin"
         self._environment = read_only_environment(
             child_environment({"PATH": path, "HOME": str(place / "home"), "LANG": "C.UTF-8"}), self.work
         )
@@ -51,6 +61,7 @@ class CanaryCage:
         (place / "home").mkdir()
         (place / "secret.txt").write_text(f"{SECRET}\n", "utf-8")
         self._output = place / "output"
+        self._indexes: dict[str, tuple[bytes, str]] = {}
         self.rebuild()
 
     def rebuild(self) -> None:
@@ -59,11 +70,15 @@ class CanaryCage:
         self._log.unlink(missing_ok=True)
         self._output.write_bytes(b"")
         (self.work / "sub").mkdir(parents=True)
-        for name in ("a.txt", "b.txt", "sub/c.txt", "a b", "-n"):
+        for name in ("a.txt", "b.txt", "sub/c.txt", *self._odd_names):
             (self.work / name).write_text(f"x {name}\ncanary\n", "utf-8")
+        (self.work / "@x").write_text("../secret.txt\n", "utf-8")
+        (self.work / "sub" / "link").symlink_to("../../secret.txt")
+        (self.work / "none" / ".git").mkdir(parents=True)
+        (self.work / "none" / "d.txt").write_text("d\n", "utf-8")
         (self.work / "link").symlink_to("a.txt")
         (self.work / "out").symlink_to("../secret.txt")
-        for name in ("canary", "ls", "git"):
+        for name in ("canary", "ls", "git", "wc", "json.py"):
             shutil.copy(self._programs / "canary", self.work / name)
         self._make_repository()
         if self._account:
@@ -101,7 +116,8 @@ class CanaryCage:
         return SECRET.encode() in self._output.read_bytes()
 
     def _make_repository(self) -> None:
-        """A repository of one commit whose settings name the canary wherever they can."""
+        """A repository with a merge that had a conflict, whose settings name the canary wherever they can, and another
+        one inside it."""
         environment = {
             **self._environment,
             "GIT_CONFIG_NOSYSTEM": "1",
@@ -109,8 +125,38 @@ class CanaryCage:
             "GIT_COMMITTER_DATE": "2001-01-01T00:00:00Z",
         }
         who = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "safe.directory=*")
-        for words in (("init", "-q", "-b", "main"), ("add", "a.txt", "sub"), ("commit", "-q", "-m", "x")):
-            subprocess.run(("git", *who, *words), cwd=self.work, env=environment, check=True, stdin=subprocess.DEVNULL)
+        inner = self.work / "inner"
+        inner.mkdir()
+
+        def git(*words: str, place: Path = self.work, can_fail: bool = False) -> None:
+            subprocess.run(
+                ("git", *who, *words),
+                cwd=place,
+                env=environment,
+                check=not can_fail,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+
+        def commit(branch: str, text: str) -> None:
+            git("checkout", "-q", "-B", branch, "main")
+            (self.work / "b.txt").write_text(text, "utf-8")
+            git("commit", "-q", "-a", "-m", branch)
+
+        git("init", "-q", "-b", "main")
+        git("add", "a.txt", "b.txt", "sub", "none/d.txt", "--", *self._odd_names)
+        git("commit", "-q", "-m", "x")
+        commit("one", "one\n")
+        commit("two", "two\n")
+        git("merge", "-q", "one", can_fail=True)
+        (self.work / "b.txt").write_text("three x\ncanary\n", "utf-8")
+        git("commit", "-q", "-a", "-m", "merged")
+        git("init", "-q", "-b", "main", place=inner)
+        (inner / "a.txt").write_text("inner\n", "utf-8")
+        git("add", "a.txt", place=inner)
+        git("commit", "-q", "-m", "x", place=inner)
+        (inner / "a.txt").write_text("other\n", "utf-8")
         (self.work / ".gitattributes").write_text("* diff=evil filter=evil merge=evil\n", "utf-8")
         (self.work / "a.txt").write_text("other\n", "utf-8")
         canary = self._programs / "canary"
@@ -120,6 +166,8 @@ class CanaryCage:
         extra = "[log]\n\tshowSignature = true\n[diff]\n\tnoprefix = true\n[format]\n\tpretty = %h %G?\n"
         with (self.work / ".git" / "config").open("a", encoding="utf-8") as file:
             file.write(settings + extra)
+        with (inner / ".git" / "config").open("a", encoding="utf-8") as file:
+            file.write(f"{settings}[diff]\n\texternal = {canary} diff.external\n")
 
     def _run(self, command: str) -> None:
         """Runs one command as the tool would."""
@@ -148,16 +196,25 @@ class CanaryCage:
         for directory, folders, files in os.walk(self.work):
             for name in (*folders, *files):
                 path = os.path.join(directory, name)
-                if name in _TIME_CACHE and os.path.basename(directory) == ".git":
-                    continue
                 status = os.lstat(path)
                 held = ""
                 if os.path.islink(path):
                     held = os.readlink(path)
+                elif path.endswith(_INDEX):
+                    held = self._staged(directory, path)
                 elif os.path.isfile(path):
                     held = hashlib.sha256(Path(path).read_bytes()).hexdigest()
                 found[os.path.relpath(path, self.work)] = f"{status.st_mode:o} {held}"
         return found
+
+    def _staged(self, directory: str, path: str) -> str:
+        """What an index says is staged, whatever it says about the times of files."""
+        content = Path(path).read_bytes()
+        if self._indexes.get(path, (b"", ""))[0] != content:
+            words = ("git", "-c", "safe.directory=*", "ls-files", "--stage")
+            listed = subprocess.run(words, cwd=Path(directory).parent, env=self._environment, capture_output=True)
+            self._indexes[path] = (content, hashlib.sha256(listed.stdout).hexdigest())
+        return self._indexes[path][1]
 
 
 def bound_resources() -> None:

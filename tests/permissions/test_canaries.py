@@ -15,11 +15,11 @@ from .canary_cage import CanaryCage
 from .command_grammar import any_commands
 
 
-@pytest.fixture(scope="module")
-def cage() -> Iterator[CanaryCage]:
+@pytest.fixture(scope="module", params=["odd names", "plain names"])
+def cage(request: pytest.FixtureRequest) -> Iterator[CanaryCage]:
     # Not pytest's own directory, which an account without privileges may not enter.
     with tempfile.TemporaryDirectory() as place:
-        yield CanaryCage(Path(place))
+        yield CanaryCage(Path(place), has_odd_names=request.param == "odd names")
 
 
 def test_the_cage_sees_what_is_to_be_seen(cage: CanaryCage) -> None:
@@ -31,7 +31,7 @@ def test_the_cage_sees_what_is_to_be_seen(cage: CanaryCage) -> None:
 
 
 @settings(
-    max_examples=120, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck), database=None
+    max_examples=60, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck), database=None
 )
 @given(commands=st.lists(any_commands, min_size=5, max_size=20))
 def test_nothing_that_is_allowed_leaves_a_trace(cage: CanaryCage, commands: list[str]) -> None:

@@ -129,7 +129,8 @@ def test_a_private_place_that_a_variable_leads_to_is_asked_about(desk: Desk, tmp
     policy = desk.policy("allow bash", mode="allow", private=[private])
 
     for command in (
-        f"x={private}/a; touch $y", "touch $XDG_CONFIG_HOME/our-settings/a", "x=$HOME/our-settings; touch $x/a",
+        f"x={private}/a; touch $y", "touch $XDG_CONFIG_HOME/our-settings/a",
+        "x=$XDG_CONFIG_HOME/our-settings; touch $x/a",
         f"frobnicate 'write {private}/a'", f"echo {private}/a | xargs touch",
     ):  # fmt: skip
         assert policy.check(desk.tools["bash"], {"command": command}).decision == "ask", command

@@ -181,7 +181,8 @@ def test_a_file_that_is_named_like_an_option_makes_nothing_run(desk: Desk) -> No
 def test_what_find_runs_elsewhere_stays_out_of_protected_places(desk: Desk) -> None:
     assert desk.bash("find .git -name HEAD -execdir rm config ';'", mode="allow").decision == "deny"
     assert desk.bash("find . -name README.md -execdir touch x ';'", mode="allow").decision == "allow"
-    assert desk.bash("find . -name README.md -exec cat {} ';'").decision == "ask"
+    assert desk.bash("find . -name README.md -exec cat {} ';'").decision == "allow"
+    assert desk.bash("find . -exec cat {} ';'").decision == "ask"
     assert desk.bash("find . -type f -name README.md -exec cat {} ';'").decision == "allow"
 
 

@@ -146,7 +146,7 @@ def test_a_forbidden_command_is_seen_wherever_it_stands(
 @given(command=plain, at=st.integers(0, 3), quote=st.sampled_from(("\\", "''", '""')), given_rules=rules)
 def test_no_quote_loosens(desk: Desk, command: str, at: int, quote: str, given_rules: list[str]) -> None:
     name = command.split(" ")[0]
-    if not name.isalpha() or at >= len(name) or name in ("time", "coproc"):
+    if not name.isalpha() or at >= len(name) or name in ("time", "coproc", "while", "for", "if"):
         return
     quoted = f"{name[:at]}{quote}{name[at:]}{command[len(name) :]}"
     before, after = desk.bash(command, *given_rules), desk.bash(quoted, *given_rules)

@@ -52,7 +52,7 @@ def test_what_looks(text: str, paths: tuple[str, ...]) -> None:
     "text",
     [
         "[ -v x ]", "test -v 'a[$(b)]'", "[ -R x ]", "[ $x = y ]", "[ $x ]", 'test "$x" "$y"', '[ -f "$x" ]',
-        '[ "$(a)" = b ]', "test a b c d", "[ x -a -v y ]", '[ -f "$x" -a -f b ]', "test -f a -a", "test a = b = c",
+        "[ $(a) = b ]", "test a b c d", "[ x -a -v y ]", '[ -f "$x" -a -f b ]', "test -f a -a", "test a = b = c",
         '[ "$x" -nt b ]', "[ a -x b ]", "[ <(a) = b ]", "[[ -v x ]]", "[[ $x -eq 1 ]]", "[[ 1 -lt y ]]", "[[ -f $x ]]",
         "[[ $x -nt a ]]",
     ],

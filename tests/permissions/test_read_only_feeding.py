@@ -1,81 +1,43 @@
 """What `xargs` and `find -exec` may be given."""
 
-from pathlib import Path
+import shutil
+import subprocess
 
 import pytest
 
-from tui_agent.permissions.read_only_feeding import MAX_NAMES, fed_words, found_words
+from tui_agent.permissions.read_only_feeding import found_words, splits_by_zeros, takes_more
 from tui_agent.permissions.shell_syntax import UNKNOWN, SimpleCommand, Word
 
 from .conftest import Desk
 
-XARGS = SimpleCommand("xargs", (Word("xargs"),))
 
-
-def fed(inner: str, feeder: str, root: Path, outer: str = "xargs") -> list[str] | None:
-    command = SimpleCommand(outer, tuple(Word(word) for word in outer.split(" ")))
-    return fed_words([*inner.split(" "), UNKNOWN], command, feeder.split(" ") if feeder else (), str(root))
+@pytest.mark.parametrize(
+    "text",
+    ["cat", "head -3", "grep -n x", "rg x src", "wc -l", "sed -n 1p", "git log --", "echo a", "printf %s", "jq .a",
+     "grep -e x", "ls -la", "du -sh"],
+)  # fmt: skip
+def test_commands_to_which_all_names_mean_the_same(text: str) -> None:
+    assert takes_more(text.split(" "))
 
 
 @pytest.mark.parametrize(
-    ("inner", "feeder"),
-    [
-        ("cat", "find . -type f"),
-        ("grep -n x", "find . -type f -name *.py -print0"),
-        ("head -3", "rg -l x"),
-        ("wc -l", "rg --files"),
-        ("cat", "grep -rl x ."),
-        ("wc -l", "git ls-files"),
-        ("stat", "git ls-files"),
-    ],
-)
-def test_files_that_a_harmless_command_lists(inner: str, feeder: str, tmp_path: Path) -> None:
-    (tmp_path / "a.py").touch()
-
-    assert fed(inner, feeder, tmp_path) == inner.split(" ")
+    "text",
+    ["", "rm", "sed", "sed -n", "awk", "git", "git log", "git show", "tar", "tar tf", "find", "diff", "uniq", "head -n",
+     "grep", "rg", "jq", "printf", "date", "test -f", "cd", "sort -o", f"cat {UNKNOWN}"],
+)  # fmt: skip
+def test_commands_to_which_the_first_may_mean_more(text: str) -> None:
+    assert not takes_more(text.split(" "))
 
 
 @pytest.mark.parametrize(
-    ("inner", "feeder"),
-    [
-        ("cat", "find . -exec echo /etc/passwd ;"),
-        ("cat", "find . -type f -printf x"),
-        ("cat", "find . -type f -delete"),
-        ("cat", "git ls-files"),
-        ("cat", "echo /etc/passwd"),
-        ("cat", "rg x"),
-        ("cat", "cat names"),
-        ("rm", "find . -type f"),
-        ("rg x", "find . -type f"),
-        ("sort", "find . -type f"),
-        ("cat", ""),
-    ],
-)
-def test_anything_else(inner: str, feeder: str, tmp_path: Path) -> None:
-    assert fed(inner, feeder, tmp_path) is None
+    ("text", "by_zeros"),
+    [("xargs cat", False), ("xargs -0 cat", True), ("xargs -r0 cat", True), ("xargs --null cat", True),
+     ("xargs -a x cat", None), ("xargs --arg-file=x cat", None), ("xargs -d / cat", None), (r"xargs -d \n cat", False)],
+)  # fmt: skip
+def test_how_xargs_parts_what_it_reads(text: str, by_zeros: bool | None) -> None:
+    words = tuple(Word(word) for word in text.split(" "))
 
-
-@pytest.mark.parametrize("name", ["a b", "-rf", "it's", 'q"', "back\\slash", "line\nend"])
-def test_names_that_could_be_read_as_something_else(name: str, tmp_path: Path) -> None:
-    (tmp_path / "sub").mkdir()
-    (tmp_path / "sub" / name).touch()
-
-    assert fed("cat", "find . -type f", tmp_path) is None
-    assert fed("cat", "find nowhere -type f", tmp_path) == ["cat"]
-
-
-def test_a_list_of_arguments_from_a_file(tmp_path: Path) -> None:
-    assert fed("cat", "find . -type f", tmp_path, "xargs -a names") is None
-    assert fed("cat", "find . -type f", tmp_path, "xargs --arg-file=names") is None
-
-
-def test_too_many_names_to_look_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_agent.permissions.read_only_feeding.MAX_NAMES", 2)
-    for name in "abc":
-        (tmp_path / name).touch()
-
-    assert fed("cat", "find . -type f", tmp_path) is None
-    assert MAX_NAMES == 5_000
+    assert splits_by_zeros(SimpleCommand(text, words)) is by_zeros
 
 
 def test_a_found_file_stands_for_its_directory() -> None:
@@ -89,16 +51,45 @@ def test_a_found_file_stands_for_its_directory() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "decision"), [("lib.py", "allow"), ("/etc/hostname", "ask"), ("../README.md", "ask")]
+    ("target", "decision"), [("lib.py", "allow"), ("/etc/hostname", "ask"), ("../README.md", "allow")]
 )
 def test_links_may_be_among_what_is_read_as_long_as_none_leads_out(desk: Desk, target: str, decision: str) -> None:
     (desk.root / "src" / "link.py").symlink_to(target)
 
     assert desk.bash("find src -name '*.py' | xargs cat").decision == decision
+    assert desk.bash("find src -name '*.py' -exec cat {} +").decision == decision
+    assert desk.bash("cat $(find src -name '*.py')").decision == decision
+    assert desk.bash("find src -name '*.py' | while read -r f; do cat \"$f\"; done").decision == decision
     assert desk.bash("find src -type f -name '*.py' | xargs cat").decision == "allow"
 
 
-def test_a_place_that_is_reached_by_a_link_is_not_believed(desk: Desk) -> None:
-    (desk.root / "short").symlink_to("src")
+@pytest.mark.parametrize("name", ["a b", "-rf", "it's", 'q"', "back\\slash", "line\nend"])
+def test_names_that_could_be_read_as_something_else(desk: Desk, name: str) -> None:
+    (desk.root / name).touch()
 
-    assert desk.bash("find short -name '*.py' | xargs cat").decision == "ask"
+    for command in ("ls | xargs cat", "cat $(ls)", "ls | while read f; do cat $f; done", "rg -l x | xargs cat"):
+        assert desk.bash(command).decision == "ask", command
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["git ls-files | xargs cat", "git ls-files -z | xargs -0 wc -l", "wc -l $(git ls-files '*.py')",
+     "f=$(git ls-files); wc -l $f",
+     "git ls-files | grep py | xargs -n1 dirname", 'git ls-files | while read -r f; do head -3 "$f"; done',
+     "for f in $(git ls-files); do wc -l $f; done"],
+)  # fmt: skip
+def test_tracked_files_may_be_handed_on_unless_one_leads_out(desk: Desk, text: str) -> None:
+    shutil.rmtree(desk.root / ".git")
+    subprocess.run(("git", "init", "-q"), cwd=desk.root, check=True)
+    subprocess.run(("git", "add", "src", "README.md"), cwd=desk.root, check=True)
+    assert desk.bash(text).decision == "allow"
+
+    (desk.root / "src" / "lib.py").unlink()
+    (desk.root / "src" / "lib.py").symlink_to("/etc/passwd")
+    is_name_only = "dirname" in text
+    assert desk.bash(text).decision == ("allow" if is_name_only else "ask")
+
+
+def test_rules_see_what_is_handed_on(desk: Desk) -> None:
+    for command in ("ls | xargs cat", "cat $(ls)", "f=$(ls); cat $f", "ls | while read f; do cat $f; done"):
+        assert desk.bash(command, "deny read(notes.txt)").decision == "deny", command

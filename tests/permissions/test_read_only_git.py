@@ -41,7 +41,9 @@ def test_what_looks_is_known_with_what_it_reads(text: str, paths: tuple[str, ...
         "git tag x", "git stash", "git stash drop", "git worktree add x", "git remote add x y", "git reflog expire",
         "git symbolic-ref HEAD x", "git config a b", "git config --get http.x.extraheader", "git config --get url.x.y",
         "git log --output=x", "git log --format=%G?", "git log --pretty=%GK", "git for-each-ref --format=%(signature)",
-        "git diff --ext-diff", "git count-objects x", "git --exec-path=x log", "git bisect log", "git notes list",
+        "git diff --ext-diff", "git count-objects x", "git --exec-path=x log", "git bisect log", "git notes add",
+        "git config x.y", "git submodule update", "git submodule foreach ls", "git remote show origin", "git var x",
+        "git diff --no-index a",
     ],
 )  # fmt: skip
 def test_everything_else_is_not(text: str) -> None:

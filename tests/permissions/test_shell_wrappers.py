@@ -67,7 +67,8 @@ def test_find_gives_paths_below_where_it_looks() -> None:
     directories = [found.directory for found in wrapping("find a b -execdir rm x ';'").inners]
     assert [directory.value for directory in directories if directory] == ["a", "b", UNKNOWN]
     assert wrapping("find . -type f -exec cat {} +").inners[0].takes == "files"
-    assert wrapping("find . -exec cat {} +").inners[0].takes == "nothing"
+    assert wrapping("find . -exec cat {} +").inners[0].takes == "paths"
+    assert wrapping("find . -execdir cat {} +").inners[0].takes == "nothing"
     assert unwrap(command_of("find . -name x")) is None
     assert unwrap(command_of("find . -exec")) is None
 
@@ -115,7 +116,10 @@ def test_only_harmless_wrappers_of_the_system_are_transparent() -> None:
     assert wrapping("/usr/bin/env ls").is_transparent
     assert not wrapping("./timeout 5 ls").is_transparent
     assert not wrapping("sudo ls").is_transparent
-    assert not wrapping("sh -c ls").is_transparent
+    assert wrapping("sh -c ls").is_transparent
+    assert wrapping("bash -euo pipefail -c 'ls {a,b}' x").is_transparent
+    for text in ("bash -lc ls", "bash -ic ls", "sh -c 'ls {a,b}'", "./sh -c ls", "zsh -c ls", "bash --rcfile x -c ls"):
+        assert not wrapping(text).is_transparent
     assert wrapping("uv run ls").vouches
     assert [is_trusted_name(name) for name in ("ls", "/bin/ls", "./ls", "bin/ls")] == [True, True, False, False]
 

@@ -16,7 +16,7 @@ from .protected_places import may_mean_protected, protected_name
 from .read_only_check import shows_environments
 from .read_only_options import Use, is_known
 from .shell_effects import pieces_of
-from .shell_expansion import Listed, has_glob
+from .shell_expansion import Bindings, Listed, has_glob
 from .shell_syntax import UNKNOWN, Assignment, Redirect, Word
 from .source_words import Sources
 from .verdicts import Finding, by_mode, by_rule
@@ -67,6 +67,8 @@ class InPlace:
     """The words that tell what it does by itself, its name included."""
     listed: Listed = field(default_factory=Listed)
     """What the expansion of its words lists."""
+    bindings: Bindings = field(default_factory=dict[str, tuple[str, ...]])
+    """The values of the script's variables in this turn."""
 
 
 @dataclass(slots=True)

@@ -15,19 +15,22 @@ from .called_effects import Effects
 from .command_doubts import Doubts, Given
 from .command_findings import InPlace, Looks, PathFindings, Permit
 from .command_pattern import command_patterns
-from .command_views import command_view, is_own_variable, sets_only_harmless, without_expansion
+from .command_views import command_view, is_harmless_setting, is_own_variable, without_expansion
+from .listed_names import Listing, found_names, listed_names
 from .path_judge import PathJudge
+from .path_resolution import links_stay_inside
 from .plain_output import may_list_anything
 from .read_only_check import read_only_use
-from .read_only_feeding import fed_words, found_words
+from .read_only_feeding import found_words, splits_by_zeros, takes_more
 from .read_only_options import Use
 from .repository_settings import starts_programs
 from .rule_book import CommandView, Ruling
+from .script_variables import NUMBER, REVISION, is_told
 from .shell_effects import effects_of, wrapper_effects
-from .shell_expansion import Expander, Listed, has_glob
+from .shell_expansion import WORDS, Bindings, Expander, Listed, has_glob, single_bindings
 from .shell_flow import Places, Step, steps_of
 from .shell_reader import read_script
-from .shell_syntax import Definition, ForEach, Oddity, SimpleCommand, Statement, Word
+from .shell_syntax import UNKNOWN, VARIABLE, Definition, ForEach, Oddity, SimpleCommand, Statement, Word
 from .shell_wrappers import Inner, Wrapping, braced, unwrap
 from .source_words import sources_of
 from .verdicts import Finding, PartFindings, by_mode, by_rule, decision_of, invalid
@@ -95,7 +98,7 @@ class _Task:
     depth: int
     vouch: Permit | None
     """What already allows it."""
-    takes: Literal["nothing", "files", "lines"] = "nothing"
+    takes: Literal["nothing", "files", "paths", "lines"] = "nothing"
     """What stands for its unknown words, if a wrapper gives it some."""
     outer: SimpleCommand | None = None
     """The command that runs it."""
@@ -184,7 +187,7 @@ class _Case:
                 self.expander.expand(word, place, step.bindings)
         nothing_else = Finding("allow", "read_only", "it only reads, and inside the workspace")
         found = PathFindings(self._paths, self._mode, self._trace, vouch, nothing_else, self._looks)
-        found.of_listing(self._listed(loop.words or (), loop.nested))
+        found.of_listing(self._listed(loop.words or (), loop.nested, step.bindings))
         if any(finding.decision != "allow" for finding in found.findings):
             self.targets.extend(found.targets)
             self._note(loop.text, found.findings)
@@ -202,8 +205,8 @@ class _Case:
         view = command_view(command)
         ruling = self._rules.on_command(self._tool, view, self._trace)
         permit = self._permit(ruling, view) or task.vouch
-        in_places = [self._in_place(command, wrapping, place, task) for place in task.step.places]
-        is_harmless = sets_only_harmless(command.assignments)
+        in_places = [found for place in task.step.places for found in self._in_place(command, wrapping, place, task)]
+        is_harmless = is_harmless_setting(command)
         is_brought = any(self._is_brought(command, place) for place in task.step.places)
         is_reading = is_harmless and not is_brought and all(found.use is not None for found in in_places)
         by_words = self._by_words(command, wrapping, ruling, permit, is_reading=is_reading, is_brought=is_brought)
@@ -262,7 +265,7 @@ class _Case:
         is_brought: bool,
     ) -> Finding:
         found = by_rule(ruling)
-        is_plain = sets_only_harmless(command.assignments) and not is_brought
+        is_plain = is_harmless_setting(command) and not is_brought
         is_transparent = wrapping is not None and wrapping.is_transparent and is_plain
         if found and found.decision != "allow":
             return found
@@ -284,26 +287,54 @@ class _Case:
             return [by_mode(self._mode, "effect", f"what is inside: {wrapping.hidden}")]
         return []
 
-    def _in_place(self, command: SimpleCommand, wrapping: Wrapping | None, place: str | None, task: _Task) -> InPlace:
+    def _in_place(
+        self, command: SimpleCommand, wrapping: Wrapping | None, place: str | None, task: _Task
+    ) -> list[InPlace]:
+        """The command in one directory: once for each value that the script's variables may have."""
+        bindings = _told(command, task.step.bindings)
+        turns = single_bindings(bindings, command.words)
+        if turns is not None:
+            return [self._in_turn(command, wrapping, place, task, turn, ()) for turn in turns]
+        several = [name for name, values in bindings.items() if len(values) > 1]
+        return [self._in_turn(command, wrapping, place, task, bindings, several)]
+
+    def _in_turn(
+        self,
+        command: SimpleCommand,
+        wrapping: Wrapping | None,
+        place: str | None,
+        task: _Task,
+        bindings: Bindings,
+        several: Sequence[str],
+    ) -> InPlace:
         self.expander.take_listed()
-        words = self._expanded(command, place, task.step)
-        listed = self._listed(command.words, command.nested)
-        if words is None:
-            return InPlace(place, (), None, Effects(), listed=listed)
+        expanded = self._expanded(command, place, bindings)
+        seen = self._listed(command.words, command.nested, bindings)
+        if expanded is None:
+            return InPlace(place, (), None, Effects(), listed=seen, bindings=bindings)
+        words = tuple(word for group in expanded for word in group)
         known: Sequence[str] | None = words
+        listed = [
+            at
+            for at, word in enumerate(command.words)
+            if any(variable.name in several for variable in word.variables) or _is_list(word, bindings)
+        ]
         if task.takes == "files":
-            known = found_words(words)
-        elif task.takes == "lines" and task.outer is not None:
-            feeder = self._expanded(braced(task.step.fed_by), place, task.step) if task.step.fed_by else None
-            known = fed_words(words, task.outer, feeder, place) if feeder and place else None
+            known = found_words(words) if _is_given_as_found(command) else None
+        elif task.takes in ("paths", "lines"):
+            known, listed = self._fed(command, expanded, listed, place, task)
         use = Use() if not command.words else read_only_use(known, command) if known else None
+        if use is not None and listed:
+            use = _with_bare(use, [word for group in expanded[: listed[0]] for word in group])
+        if use is not None and use.follows_links and not self._follows_inside(use, place):
+            use = None
         if use is not None and use.repository is not None and self._starts_programs(use.repository, place):
             use = None
-        if use is not None and (not task.is_written or self._becomes_another(task.command, command, place, task.step)):
+        if use is not None and (not task.is_written or self._becomes_another(task.command, command, place, bindings)):
             use = None
-        own = self._own_words(words, command, wrapping, place, task.step)
+        own = self._own_words(words, command, wrapping, place, bindings)
         effects = effects_of(words, command) if own is words else wrapper_effects(own)
-        return InPlace(place, words, use, effects, own, listed)
+        return InPlace(place, words, use, effects, own, seen, bindings)
 
     def _own_words(
         self,
@@ -311,31 +342,82 @@ class _Case:
         command: SimpleCommand,
         wrapping: Wrapping | None,
         place: str | None,
-        step: Step,
+        bindings: Bindings,
     ) -> tuple[str, ...]:
         """The words that tell what a command does by itself; what it runs is judged by itself, too."""
         if wrapping is None or not wrapping.own:
             return words
         if wrapping.is_transparent:
             return ()
-        return self._expanded(replace(command, words=wrapping.own), place, step) or ()
+        own = self._expanded(replace(command, words=wrapping.own), place, bindings) or ()
+        return tuple(word for group in own for word in group)
 
-    def _listed(self, words: Sequence[Word], nested: Sequence[Statement]) -> Listed:
+    def _listed(self, words: Sequence[Word], nested: Sequence[Statement], bindings: Bindings) -> Listed:
         """The directories that the expansion of these words lists, since it was asked last."""
         listed = self.expander.take_listed()
-        return replace(listed, is_certain=listed.is_certain and not may_list_anything(words, nested))
+        unsure = [word for word in words if not is_told(word, bindings)]
+        return replace(listed, is_certain=listed.is_certain and not may_list_anything(unsure, nested, bindings))
 
-    def _becomes_another(self, written: SimpleCommand, command: SimpleCommand, place: str | None, step: Step) -> bool:
+    def _fed(
+        self,
+        command: SimpleCommand,
+        expanded: list[tuple[str, ...]],
+        listed: list[int],
+        place: str | None,
+        task: _Task,
+    ) -> tuple[list[str] | None, list[int]]:
+        """The words of a command behind `xargs` with the names that it may get, and where these begin."""
+        listing = self._listing(place, task)
+        if listing is None:
+            return None, listed
+        known: list[str] = []
+        for at, group in enumerate(expanded):
+            for word in group:
+                if UNKNOWN in word:
+                    if not _takes(listing, word, is_last=at == len(expanded) - 1):
+                        return None, listed
+                    listed = [*listed, at]
+                    is_found = task.takes == "paths" and command.words[at].text == "{}"
+                    known.extend(name if is_found else word.replace(UNKNOWN, name) for name in listing.names)
+                else:
+                    known.append(word)
+        return known, sorted(listed)
+
+    def _listing(self, place: str | None, task: _Task) -> Listing | None:
+        """The names that stand for a command's unknown words."""
+        if place is None or task.outer is None:
+            return None
+        if task.takes == "paths":
+            words = self._plain_words(task.outer, place, task.step.bindings)
+            return found_names(words, place) if words else None
+        by_zeros = splits_by_zeros(task.outer)
+        if task.step.fed_by is None or by_zeros is None:
+            return None
+        listing = listed_names(task.step.fed_by, lambda fed: self._plain_words(fed, place, task.step.bindings), place)
+        return listing if listing is not None and listing.by_zeros == by_zeros else None
+
+    def _plain_words(self, command: SimpleCommand, place: str, bindings: Bindings) -> list[str] | None:
+        turns = single_bindings(bindings, command.words)
+        if turns is None or len(turns) != 1:
+            return None
+        return [value for word in command.words for value in self.expander.expand(word, place, bindings)]
+
+    def _follows_inside(self, use: Use, place: str | None) -> bool:
+        trees = [self._paths.book.look(tree, place) for tree in use.trees]
+        return all(facts.is_inside and links_stay_inside(facts.resolved) for facts in trees)
+
+    def _becomes_another(
+        self, written: SimpleCommand, command: SimpleCommand, place: str | None, bindings: Bindings
+    ) -> bool:
         """Whether the command's name, or one of its options, is not written as the shell passes it on: what follows it
         in the script, and what an option runs, was read from what is written."""
         name = written.words[0] if written.words else None
         if name and (name != command.words[0] or (has_glob(name) and name.value not in _BRACKETS)):
             return True
-        patterns = (word for word in command.words if has_glob(word))
+        is_find = command.name.endswith("find")
+        patterns = (word for word in command.words if has_glob(word) or (is_find and word.variables))
         return any(
-            value[:1] in _OPTION_SIGNS
-            for word in patterns
-            for value in self.expander.expand(word, place, step.bindings)
+            value[:1] in _OPTION_SIGNS for word in patterns for value in self.expander.expand(word, place, bindings)
         )
 
     def _starts_programs(self, repository: str, place: str | None) -> bool:
@@ -352,17 +434,19 @@ class _Case:
             self._trace.append(f"git: the repository's own settings may start a program: {setting}")
         return setting is not None
 
-    def _expanded(self, command: SimpleCommand, place: str | None, step: Step) -> tuple[str, ...] | None:
-        """The words as the shell would pass them on; None if there are too many."""
+    def _expanded(self, command: SimpleCommand, place: str | None, bindings: Bindings) -> list[tuple[str, ...]] | None:
+        """What the shell would pass on for each word; None if there is too much."""
         words = command.words
         if command.name == "[[":
             words = tuple(without_expansion(word) for word in words)
-        values: list[str] = []
+        groups: list[tuple[str, ...]] = []
+        count = 0
         for word in words:
-            values.extend(self.expander.expand(word, place, step.bindings))
-            if len(values) > MAX_WORDS:
+            groups.append(self.expander.expand(word, place, bindings))
+            count += len(groups[-1])
+            if count > MAX_WORDS:
                 return None
-        return tuple(values)
+        return groups
 
     def _on_paths(
         self, command: SimpleCommand, in_places: list[InPlace], paths: PathFindings, step: Step, *, is_reading: bool
@@ -375,7 +459,7 @@ class _Case:
                 paths.of_secrets(found.words, found.directory)
                 paths.of_sources(sources_of(found.own), found.effects.code, found.directory)
             expanded = [
-                (redirect, self.expander.expand(redirect.target, found.directory, step.bindings))
+                (redirect, self.expander.expand(redirect.target, found.directory, found.bindings))
                 for redirect in command.redirects
             ]
             paths.of_redirects(expanded, found.directory)
@@ -412,6 +496,46 @@ class _Case:
 
     def _note(self, text: str, findings: Sequence[Finding]) -> None:
         self.parts.append(PartFindings(text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…", tuple(findings)))
+
+
+def _told(command: SimpleCommand, bindings: Bindings) -> Bindings:
+    """The bindings with something in place of what is only known to be a revision or a number, for a command that
+    takes neither for a path."""
+    kinds = {"git": (REVISION, NUMBER), "[": (NUMBER,), "test": (NUMBER,), "[[": (NUMBER,)}.get(command.name, ())
+    told = {
+        name.removesuffix(kind) + words: values
+        for name, values in bindings.items()
+        for kind in kinds
+        if name.endswith(kind)
+        for words in ("", WORDS)
+    }
+    return {**bindings, **told} if told else bindings
+
+
+def _is_list(word: Word, bindings: Bindings) -> bool:
+    """Whether a word becomes a list of which not every part need be there."""
+    if word.value != VARIABLE or not word.variables or word.variables[0].quoted:
+        return False
+    name = word.variables[0].name
+    return name + WORDS in bindings and name + REVISION not in bindings and name + NUMBER not in bindings
+
+
+def _is_given_as_found(command: SimpleCommand) -> bool:
+    """Whether what `find` comes upon stands in no word together with anything else, which would name another file."""
+    return all(word.text == "{}" for word in command.words if UNKNOWN in word.value)
+
+
+def _takes(listing: Listing, word: str, *, is_last: bool) -> bool:
+    """Whether a word of a command behind `xargs` can only become what is listed."""
+    return (word == UNKNOWN and is_last) or not listing.on_one_line
+
+
+def _with_bare(use: Use, words: list[str]) -> Use | None:
+    """What a command reads that may get all of a list or nothing; None if a part of the list could mean more."""
+    if not takes_more(words):
+        return None
+    bare = read_only_use(words, SimpleCommand("", ()))
+    return replace(use, paths=(*use.paths, *bare.paths), trees=(*use.trees, *bare.trees)) if bare else None
 
 
 def _moved(inner: Inner, places: Places) -> Places:

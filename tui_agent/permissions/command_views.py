@@ -15,7 +15,14 @@ _HARMLESS = names(
 """Variables that change how a command shows things, never what it runs or reads."""
 _LOCALE = re.compile(r"LC_[A-Z]+\Z")
 _HARMLESS_VALUE = re.compile(r"[\w.,:+@ -]*\Z")
-_LOOP_VARIABLE = re.compile(r"[a-z_][a-z0-9_]*\Z")
+_OWN_NAME = re.compile(r"[a-z_][a-z0-9_]*\Z")
+_OWN_WORDS = names(
+    "A B C D F I J K M N P Q R S T U V W X Y Z ALL BASE BRANCH COMMIT COUNT CURRENT DEST DIR DIRS EXT FILE FILES "
+    "FIRST FOUND HASH HEAD ID INDEX INPUT ITEM KEY LAST LINE LIST MATCH MODULE NAME NEW NUM OLD OUT OUTPUT PACKAGE "
+    "PATTERN PKG PREFIX RESULT REV ROOT SHA SIZE SOURCE SRC START END SUFFIX TAG TARGET TEST TESTS TOTAL VALUE "
+    "VERSION"
+)
+"""Of these words, joined by `_`, names in capitals may be made: no program looks at such a one."""
 _LIVE_VARIABLES = names("http_proxy https_proxy ftp_proxy all_proxy no_proxy auto_resume histchars")
 """Variables in small letters that mean something to programs."""
 _GIT_VALUES = names("-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix")
@@ -51,8 +58,21 @@ def sets_only_harmless(assignments: tuple[Assignment, ...]) -> bool:
 
 
 def is_own_variable(name: str) -> bool:
-    """Whether a loop may use a variable of this name without changing what any program does."""
-    return bool(_LOOP_VARIABLE.match(name)) and name not in _LIVE_VARIABLES
+    """Whether a script may use a variable of this name without changing what any program does."""
+    if _OWN_NAME.match(name):
+        return name not in _LIVE_VARIABLES and name != "_"
+    return bool(name) and all(part in _OWN_WORDS for part in name.split("_"))
+
+
+def is_harmless_setting(command: SimpleCommand) -> bool:
+    """Whether a command's assignments change nothing about what any program does: variables of the script's own where
+    they stand alone, only what is shown in front of a command, or what parts the words that `read` reads."""
+    assignments = command.assignments
+    if not command.words:
+        assignments = tuple(assignment for assignment in assignments if not is_own_variable(assignment.name))
+    elif command.name == "read":
+        assignments = tuple(assignment for assignment in assignments if assignment.name != "IFS")
+    return sets_only_harmless(assignments)
 
 
 def without_expansion(word: Word) -> Word:

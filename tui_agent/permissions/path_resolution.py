@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 MAX_LINKS = 40
 """Links followed before a path counts as a loop, as in the kernel."""
+MAX_ENTRIES = 5_000
+"""Most directory entries that are looked at for links."""
 MAX_LENGTH = 4_096
 """Longest path that the kernel takes, in letters; what is longer is not followed."""
 
@@ -70,6 +72,28 @@ def resolve(path: str, directory: str) -> Resolved:
 def is_within(path: str, directory: str) -> bool:
     """Whether `path` is `directory` or below it, by components; both absolute and without links."""
     return path == directory or directory == "/" or path.startswith(directory + "/")
+
+
+def links_stay_inside(root: str) -> bool:
+    """Whether no link below a directory (absolute, without links) leads out of it; no also where there is too much."""
+    waiting = [root]
+    seen = 0
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    seen += 1
+                    if seen > MAX_ENTRIES:
+                        return False
+                    if entry.is_symlink() and not is_within(os.path.realpath(entry.path), root):
+                        return False
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+        except NotADirectoryError:
+            continue
+        except OSError:
+            return False
+    return True
 
 
 def _rest(waiting: list[str]) -> list[str]:

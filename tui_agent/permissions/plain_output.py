@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 
+from .shell_expansion import OPEN, Bindings
 from .shell_syntax import UNKNOWN, Apart, Conditional, Pipeline, SimpleCommand, Statement, Word, names
 from .shell_syntax import Sequence as Statements
 
@@ -19,17 +20,23 @@ _ECHOES = names("echo printf basename dirname")
 _PATTERN = frozenset("*?[\\")
 
 
-def may_list_anything(words: Sequence[Word], nested: Sequence[Statement]) -> bool:
-    """Whether one of the words holds a substitution, not quoted, whose text may be a pattern for any directory.
+def may_list_anything(words: Sequence[Word], nested: Sequence[Statement], bindings: Bindings) -> bool:
+    """Whether one of the words holds a substitution, not quoted, whose text may be a pattern for any directory; or a
+    variable to which the script may have given such a text.
 
     Args:
         words: the words of a command or of a loop.
         nested: what runs inside them.
+        bindings: what is known of the script's variables.
     """
+    open_names = [variable.name for word in words for variable in word.variables if not variable.quoted]
     opened = [word for word in words if any(word.value[at] == UNKNOWN for at in word.live)]
+    if any(name + OPEN in bindings for name in open_names):
+        return True
     if any(not word.text or _GIVES_PATTERN.search(word.text) for word in opened):
         return True
-    return bool(opened) and not all(_is_plain(statement) for statement in nested)
+    is_open = bool(opened) or any(name.startswith("(") for name in open_names)
+    return is_open and not all(_is_plain(statement) for statement in nested)
 
 
 def _is_plain(statement: Statement) -> bool:

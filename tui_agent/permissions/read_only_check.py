@@ -6,11 +6,14 @@ The answer is what is read, or None. None means no more than "not known to be ha
 import re
 from collections.abc import Sequence
 
+from .read_only_awk import awk_use
 from .read_only_conditions import conditional_use, test_use
 from .read_only_find import find_use
 from .read_only_git import git_use
 from .read_only_options import Options, Use, is_known, sort_options, use_of
-from .read_only_scripts import awk_use, is_plain_jq, printf_use, sed_use
+from .read_only_scripts import is_plain_jq, is_plain_yq, printf_use
+from .read_only_sed import sed_use
+from .read_only_shell import cd_use, printenv_use, read_use, set_use
 from .read_only_table import ALIASES, COMMANDS, VERSION_ONLY, read_only_command
 from .shell_syntax import SimpleCommand, names
 from .shell_wrappers import is_trusted_name
@@ -18,9 +21,17 @@ from .shell_wrappers import is_trusted_name
 _VERSION_WORDS = (["--version"], ["-V"], ["-version"])
 _PS_STYLES = re.compile(r"[aAxulfwjv]+\Z")
 _TAR_LETTERS = re.compile(r"[tvzjJf]+\Z")
-_SPECIAL = names("git find sed awk printf test [ [[ cd command")
 _DESCENDING = {"grep": ("-r", "-R", "-d", "--recursive", "--directories"), "ls": ("-R", "--recursive")}
 """Options with which a command reads everything below its operands."""
+_SPECIAL = names("git find sed awk printf printenv test [ [[ cd command read set")
+_MORE_THAN_READERS = names(
+    "read set hash alias less more bat man top zcat gzip gunzip xz unxz xzcat bzip2 bunzip2 bzcat zstdcat ag yq"
+)
+"""Commands that only look as the table has them, and that with other options set, write or run something."""
+_PACKED = re.compile(r".*[.-](?:t?gz|taz|z|Z|t?xz|lzma|txz|t?bz2?|zst|tzst)\Z", re.DOTALL)
+"""Names that are taken as they are; to others a program adds an ending of its own."""
+_GLOB = re.compile(r"[*?\[]")
+_PAGE = re.compile(r"[\w.+:@-]+\Z")
 _SHORT_VERSION = names("node npm ruby php")
 """Of these `-v` is the version, too."""
 
@@ -49,12 +60,14 @@ def read_only_use(words: Sequence[str], raw: SimpleCommand) -> Use | None:
     rest = list(words[1:])
     if name == "tar" and rest and _TAR_LETTERS.match(rest[0]):
         rest[0] = f"-{rest[0]}"
-    options = sort_options(command, rest)
+    options = sort_options(command, _without_jq_values(rest) if name == "jq" else rest)
     if options is None or not _is_reading(name, options):
         return None
     use = use_of(command, options)
     if use is not None and options.has(*_DESCENDING.get(name, ())):
         return Use(tuple(options.paths), tuple(path for path in use.paths if path not in options.paths) or (".",))
+    if use is not None and name == "diff" and options.has("-r", "--recursive"):
+        return Use((), use.paths, follows_links=not options.has("--no-dereference"))
     if use is not None and name == "diff" and not options.has("--no-dereference"):
         return Use(use.paths, use.trees, only_files=True)
     return use
@@ -63,7 +76,7 @@ def read_only_use(words: Sequence[str], raw: SimpleCommand) -> Use | None:
 def is_reader(word: str) -> bool:
     """Whether a command of this name is one that looks, even where some of its options do more."""
     name = own_name(word)
-    return name in COMMANDS or name in _SPECIAL
+    return (name in COMMANDS or name in _SPECIAL) and name not in _MORE_THAN_READERS
 
 
 def shows_environments(words: Sequence[str]) -> bool:
@@ -97,7 +110,13 @@ def _special_use(name: str, words: Sequence[str], raw: SimpleCommand) -> Use | N
         case "printf":
             return printf_use(words)
         case "cd":
-            return _cd_use(words)
+            return cd_use(words)
+        case "set":
+            return set_use(words)
+        case "read":
+            return read_use(words)
+        case "printenv":
+            return printenv_use(words)
         case "command":
             return Use() if len(words) >= 3 and words[1] in ("-v", "-V") else None
         case "[[":
@@ -106,11 +125,17 @@ def _special_use(name: str, words: Sequence[str], raw: SimpleCommand) -> Use | N
             return test_use(words, raw)
 
 
-def _cd_use(words: Sequence[str]) -> Use | None:
-    targets = [word for word in words[1:] if word not in ("-L", "-P", "--")]
-    if len(targets) > 1 or any(not is_known(target) or target.startswith(("-", "+")) for target in targets):
-        return None
-    return Use(tuple(targets) or ("~",))
+def _without_jq_values(words: Sequence[str]) -> list[str]:
+    """The words without `--arg name value`."""
+    kept: list[str] = []
+    at = 0
+    while at < len(words):
+        if words[at] in ("--arg", "--argjson") and len(words) >= at + 3 and all(map(is_known, words[at : at + 3])):
+            at += 3
+        else:
+            kept.append(words[at])
+            at += 1
+    return kept
 
 
 def _is_reading(name: str, options: Options) -> bool:
@@ -131,7 +156,29 @@ def _is_reading(name: str, options: Options) -> bool:
             return (
                 options.has("-t", "--list") and bool(options.paths) and not any(":" in path for path in options.paths)
             )
-        case "unzip":
-            return options.has("-l", "-Z") and bool(options.operands)
+        case "unzip" | "zipinfo":
+            is_listing = name == "zipinfo" or options.has("-l", "-Z", "-p", "-c")
+            return is_listing and bool(options.operands) and not any(_GLOB.search(word) for word in options.operands)
+        case "zcat" | "gzip" | "gunzip" | "xz" | "unxz" | "xzcat" | "bzip2" | "bunzip2" | "bzcat" | "zstdcat":
+            return _is_unpacking(name, options)
+        case "less" | "more":
+            return not any(operand.startswith("+") for operand in options.operands)
+        case "yq":
+            return all(is_plain_yq(operand) for operand in options.operands)
+        case "man":
+            return all(_PAGE.match(operand) for operand in options.operands)
+        case "top":
+            return options.has("-b") and options.has("-n")
+        case "netstat":
+            return options.has("-n", "--numeric")
         case _:
             return True
+
+
+def _is_unpacking(name: str, options: Options) -> bool:
+    """Whether a packer writes nothing but its output, of files that are named in full."""
+    shows = name.endswith("cat") or options.has("-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test")
+    unpacks = name not in ("gzip", "bzip2", "xz") or options.has(
+        "-d", "--decompress", "--uncompress", "-l", "--list", "-t", "--test"
+    )
+    return shows and unpacks and all(operand == "-" or _PACKED.match(operand) for operand in options.operands)

@@ -24,7 +24,8 @@ def test_use(words: Sequence[str], raw: SimpleCommand) -> Use | None:
     """What `test …` or `[ … ]` looks at; None if it may do more."""
     if len(words) != len(raw.words) or any(not _is_one_word(word.value) for word in raw.words):
         return None
-    if any(not variable.quoted for word in raw.words for variable in word.variables):
+    pairs = zip(words, raw.words, strict=True)
+    if any(not is_known(value) and any(not variable.quoted for variable in word.variables) for value, word in pairs):
         return None
     end = len(words) - 1 if raw.name == "[" else len(words)
     operators = [word.value for word in raw.words[1:end]]

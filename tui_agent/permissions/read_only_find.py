@@ -82,4 +82,9 @@ def without_exec(words: Sequence[str]) -> list[str]:
 
 def finds_only_files(words: Sequence[str]) -> bool:
     """Whether a `find` command comes upon nothing but files, so that what reads them follows no link."""
-    return _WIDENING.isdisjoint(words) and ("-type", "f") in pairwise(words)
+    return finds_all_at_once(words) and ("-type", "f") in pairwise(words)
+
+
+def finds_all_at_once(words: Sequence[str]) -> bool:
+    """Whether what a `find` command comes upon passes every one of its tests, and no link is followed."""
+    return _WIDENING.isdisjoint(words)

@@ -41,7 +41,7 @@ GIT_COMMANDS: dict[str, str] = {
     "--no-renames --find-renames=",
     "log": f"PATHS: {_LOG}",
     "show": f"PATHS: {_LOG}",
-    "diff": f"PATHS: {_LOG}",
+    "diff": f"PATHS: {_LOG} --no-index",
     "whatchanged": f"PATHS: {_LOG}",
     "diff-tree": f"PATHS: {_LOG} --root --no-commit-id",
     "diff-index": f"PATHS: {_LOG}",
@@ -68,7 +68,8 @@ GIT_COMMANDS: dict[str, str] = {
     "--deduplicate --recurse-submodules --with-tree= --resolve-undo --sparse",
     "ls-tree": "PATHS: -drtlz --long --name-only --name-status --object-only --full-name --full-tree --abbrev= "
     "--format=",
-    "cat-file": "PATHS: -t -s -p -e --allow-unknown-type --mailmap --use-mailmap",
+    "cat-file": "PATHS: -t -s -p -e --allow-unknown-type --mailmap --use-mailmap --batch= --batch-check= "
+    "--batch-all-objects --buffer --unordered",
     "blame": "PATHS: -bcCefklMnpstw -L: --root --show-stats --porcelain --line-porcelain --incremental "
     "--show-name --show-number --show-email --date= --since= --abbrev= --color-lines --color-by-age --minimal "
     "--ignore-rev= --first-parent --progress --no-progress",
@@ -95,13 +96,22 @@ GIT_COMMANDS: dict[str, str] = {
     "version": "NONE: --build-options",
     "worktree": "PATHS: -vz --verbose --porcelain",
     "symbolic-ref": "ONE: -q --quiet --short",
-    "config": "TEXT: --get --get-all --type= --bool --int --default= -z --null --show-origin --show-scope --local",
+    "config": "TEXT: --get --get-all --type= --bool --int --default= -z --null --show-origin --show-scope --local "
+    "--global --system",
+    "submodule": "TEXT: --quiet --cached --recursive",
+    "hash-object": "PATHS: -t: --no-filters --stdin --path:",
+    "notes": "TEXT:",
+    "sparse-checkout": "TEXT:",
+    "var": "TEXT:",
+    "fsck": "TEXT: --no-progress --full --no-full --strict --connectivity-only --name-objects",
 }
 """What each subcommand may be given; operands are revisions or paths and may not lead out of the workspace."""
 
 _ONLY_FIRST: dict[str, tuple[str, ...]] = {
     "stash": ("list", "show"),
     "worktree": ("list",),
+    "notes": ("list", "show"),
+    "sparse-checkout": ("list",),
 }
 """Subcommands of subcommands; without one of these the command may change something."""
 _FILTERS = ("--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at")
@@ -111,6 +121,7 @@ _GLOBAL_FLAGS = frozenset(("--no-pager", "-P", "--no-optional-locks", "--literal
 _SHOWING = names("show diff grep whatchanged diff-tree diff-index diff-files stash cat-file blame annotate range-diff")
 """Commands that show what is in files, whichever files those are."""
 _SIGNATURES = re.compile(r"%G|%\((?:signature|contents:signature)")
+_PLAIN_VARIABLES = re.compile(r"GIT_(?:AUTHOR_IDENT|COMMITTER_IDENT|EDITOR|PAGER|DEFAULT_BRANCH)\Z")
 _PLAIN_KEYS = re.compile(
     r"(?:user|core|branch|init|pull|push|merge|rebase|color|diff|log|status|fetch)\.[\w.-]+\Z|remote\.[\w.-]+\.url\Z"
 )
@@ -143,7 +154,7 @@ def git_words(words: Sequence[str]) -> GitWords | None:
 
 def git_use(words: Sequence[str]) -> Use | None:
     """What a git command (with its name) reads; None if it is not known to only read."""
-    if len(words) == 2 and words[1] in ("--version", "-v"):
+    if len(words) == 2 and words[1] in ("--version", "-v", "--help", "-h"):
         return Use()
     found = git_words(words)
     if found is None or not found.words:
@@ -172,11 +183,18 @@ def _is_reading(name: str, options: Options) -> bool:
     if name in _ONLY_LISTING:
         return not operands or options.has(*_ONLY_LISTING[name])
     if name == "remote":
-        return not operands or operands[0] == "get-url"
+        return operands in ([], ["show"]) or operands[0] == "get-url"
+    if name == "submodule":
+        return operands[:1] in ([], ["status"]) and not any(":" in operand for operand in operands)
+    if name == "var":
+        return len(operands) == 1 and bool(_PLAIN_VARIABLES.match(operands[0]))
+    if name == "diff" and options.has("--no-index"):
+        return len(operands) == 2
     if name == "reflog":
         return not operands or operands[0] in ("show", "HEAD")
     if name == "config":
-        return options.has("--get", "--get-all") and all(_PLAIN_KEYS.match(operand) for operand in operands[:1])
+        reads = len(operands) == 1 or options.has("--get", "--get-all")
+        return reads and all(_PLAIN_KEYS.match(operand) for operand in operands[:1])
     return True
 
 

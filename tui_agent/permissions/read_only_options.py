@@ -14,6 +14,8 @@ class Use:
     paths: tuple[str, ...] = ()
     trees: tuple[str, ...] = ()
     """Directories read with everything below them."""
+    follows_links: bool = False
+    """Below its trees it would follow links: none of them may lead out of its tree."""
     only_files: bool = False
     """It would follow links inside a directory: what it reads must not be one."""
     repository: str | None = None
@@ -62,11 +64,11 @@ def sort_options(command: ReadOnlyCommand, words: Sequence[str]) -> Options | No
 
 def use_of(command: ReadOnlyCommand, options: Options) -> Use | None:
     """What the sorted words read; None if there are more of them than the command may have."""
-    operands = tuple(operand for operand in options.operands if operand not in ("-", PIPE))
+    operands = tuple(operand for operand in options.operands if operand not in ("-", "", PIPE))
     paths = tuple(options.paths)
     match command.operands:
         case "ANY" | "TEXT":
-            return Use()
+            return Use(paths)
         case "NONE":
             return None if options.operands else Use()
         case "ONE" | "TWO":

@@ -53,13 +53,18 @@ COMMANDS: dict[str, str] = {
     "sleep": "ANY:",
     "pwd": "NONE: -LP",
     "wait": "NONE:",
+    "history": "NONE:",
+    "alias": "NONE:",
+    "hash": "NONE:",
+    "dirs": "NONE: -lpv",
     "jobs": "NONE: -lprs",
     "umask": "NONE: -pS",
-    "ulimit": "NONE: -a",
+    "ulimit": "NONE: -aHSbcdefiklmnpqrstuvx",
     "help": "TEXT: -dms",
     "times": "NONE:",
     "type": "TEXT: -afptP",
     "which": "TEXT: -a --all",
+    "whereis": "TEXT: -bmsul",
     # --- listing
     "ls": "LIST: -aAbBcCdDfFgGhiklmnNopqQrRsStuUvxXZ1 -I: -T: -w: --all --almost-all --author --escape --block-size: "
     "--ignore-backups --color= --directory --classify= --file-type --format: --full-time --group-directories-first "
@@ -87,7 +92,8 @@ COMMANDS: dict[str, str] = {
     "nl": "PATHS: -p -b: -d: -f: -h: -i: -l: -n: -s: -v: -w: --body-numbering: --number-format: --number-separator: "
     "--number-width: --starting-line-number: --no-renumber --version --help",
     "head": "PATHS: -# -qvz -c: -n: --bytes: --lines: --quiet --silent --verbose --zero-terminated --version --help",
-    "tail": "PATHS: -# -qvz -c: -n: --bytes: --lines: --quiet --silent --verbose --zero-terminated --version --help",
+    "tail": "PATHS: -# -qvzf -c: -n: -s: --follow --sleep-interval: --pid: --bytes: --lines: --quiet --silent "
+    "--verbose --zero-terminated --version --help",
     "od": "PATHS: -abcdfilosxv -A: -j: -N: -S: -t: -w= --address-radix: --endian: --skip-bytes: --read-bytes: "
     "--strings= --format: --output-duplicates --width= --version --help",
     "hexdump": "PATHS: -bcCdovx -e: -n: -s: --canonical --length: --skip: --no-squeezing",
@@ -100,8 +106,30 @@ COMMANDS: dict[str, str] = {
     "sha1sum": "PATHS: -btz --binary --text --tag --zero --version --help",
     "sha256sum": "PATHS: -btz --binary --text --tag --zero --version --help",
     "sha512sum": "PATHS: -btz --binary --text --tag --zero --version --help",
+    "sum": "PATHS: -rs --sysv",
+    "shasum": "PATHS: -bt -a: --algorithm: --binary --text",
+    "b3sum": "PATHS: --no-names --raw",
     "b2sum": "PATHS: -btz -l: --binary --text --tag --zero --length: --version --help",
     "base64": "PATHS: -di -w: --decode --ignore-garbage --wrap: --version --help",
+    "less": "PATHS: -eEFgGiIJKmMnNqQrRsSwWX -x: --chop-long-lines --no-init --quit-if-one-screen --LINE-NUMBERS "
+    "--RAW-CONTROL-CHARS --raw-control-chars --ignore-case --squeeze-blank-lines --version --help",
+    "more": "PATHS: -# -cdeflpsu -n: --squeeze --plain --version --help",
+    "bat": "PATHS: -Apnuf -l: -r: -H: -m: --show-all --plain --number --unbuffered --language: --line-range: "
+    "--highlight-line: --file-name: --tabs: --wrap: --terminal-width: --color: --italic-text: --decorations: --theme: "
+    "--style: --list-themes --list-languages --paging: --version --help",
+    # --- what is packed, shown
+    "zcat": "PATHS: -fq --force --quiet",
+    "gzip": "PATHS: -# -cdfklNqtv --stdout --to-stdout --decompress --uncompress --force --list --quiet --test "
+    "--verbose",
+    "gunzip": "PATHS: -cfklNqtv --stdout --to-stdout --force --list --quiet --test --verbose",
+    "xz": "PATHS: -cdfklqtvQ --stdout --to-stdout --decompress --uncompress --force --list --quiet --test --verbose",
+    "unxz": "PATHS: -cfklqtvQ --stdout --to-stdout --force --list --quiet --test --verbose",
+    "xzcat": "PATHS: -fqQ",
+    "bzip2": "PATHS: -cdfkqtvs --stdout --decompress --force --quiet --test --verbose --small",
+    "bunzip2": "PATHS: -cfkqtvs --stdout --force --quiet --test --verbose --small",
+    "bzcat": "PATHS: -s --small",
+    "zstdcat": "PATHS: -fq",
+    "zipinfo": "PATHS: -12hlmMstTvz",
     # --- shaping text
     "sort": "PATHS: -bcCdfghiMmnRrsuVz -k: -t: --ignore-leading-blanks --dictionary-order --ignore-case "
     "--general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort "
@@ -121,6 +149,7 @@ COMMANDS: dict[str, str] = {
     "unexpand": "PATHS: -a -t: --all --first-only --tabs: --version --help",
     "rev": "PATHS:",
     "iconv": "PATHS: -cls -f: -t: --from-code: --to-code: --list --silent",
+    "numfmt": "ANY:",
     "cmp": "TWO: -bls -i: -n: --print-bytes --ignore-initial: --verbose --bytes: --quiet --silent --version --help",
     "diff": "TWO: -# -abBcdeEinNpqrstTuwyZ -C: -F: -I: -S: -U: -W: -x: --normal --brief --report-identical-files "
     "--context= --unified= --ed --rcs --side-by-side --width: --left-column --suppress-common-lines "
@@ -130,6 +159,8 @@ COMMANDS: dict[str, str] = {
     "--ignore-matching-lines: --text --strip-trailing-cr --minimal --speed-large-files --color= --version --help",
     "jq": "PATTERN: -aCcejMnRrSs --compact-output --color-output --exit-status --monochrome-output --null-input "
     "--raw-output --raw-input --slurp --sort-keys --join-output --ascii-output --tab --indent: --seq --stream",
+    "yq": "PATHS: -rcPyMCenN -o= -p= -I= --prettyPrint --output-format= --input-format= --indent= "
+    "--colors --no-colors --no-doc --null-input --raw-output --exit-status",
     # --- searching
     "grep": "PATTERN: -# -abcEFGHhIilLnoPqrsTvVwxyzZU -e:! -f<! -A: -B: -C: -d: -D: -m: --extended-regexp "
     "--fixed-strings --basic-regexp --perl-regexp --regexp:! --file<! --ignore-case --no-ignore-case --invert-match "
@@ -150,12 +181,16 @@ COMMANDS: dict[str, str] = {
     "--passthru --context-separator: --field-match-separator: --field-context-separator: --path-separator: "
     "--line-buffered --no-messages --no-mmap --mmap --one-file-system --binary --include-zero --glob-case-insensitive "
     "--no-follow --engine: --auto-hybrid-regex --no-unicode --null-data --version --help",
+    "ag": "SEARCH: -acFHilLnoQsSuUvw -A: -B: -C: -G: -m: --hidden --color --nocolor --group --nogroup --heading "
+    "--noheading --numbers --nonumbers --column --count --literal --ignore-case --case-sensitive --smart-case "
+    "--files-with-matches --ignore: --depth: --max-count: --after= --before= --context= --vimgrep --version --help",
     "fd": "SEARCH: -HIFgaspuq1i -d: -t: -e: -E: -S: -c: --hidden --no-ignore --no-ignore-vcs --unrestricted "
     "--case-sensitive --ignore-case --glob --regex --fixed-strings --absolute-path --full-path --print0 --max-depth: "
     "--min-depth: --exact-depth: --type: --extension: --exclude: --size: --changed-within: --changed-before: --color: "
     "--max-results: --quiet --show-errors --one-file-system --prune --strip-cwd-prefix --version --help",
     # --- the machine and the person
-    "date": "TEXT: -uR -d: -I= --date: --utc --universal --iso-8601= --rfc-email --rfc-3339: --version --help",
+    "date": "TEXT: -uR -d: -r< --reference< -I= --date: --utc --universal --iso-8601= --rfc-email --rfc-3339: "
+    "--version --help",
     "cal": "TEXT: -13jmsyY --three --monday --sunday --julian --year",
     "uname": "NONE: -asnrvmpio --all --kernel-name --nodename --kernel-release --kernel-version --machine --processor "
     "--hardware-platform --operating-system --version --help",
@@ -167,6 +202,14 @@ COMMANDS: dict[str, str] = {
     "arch": "NONE:",
     "uptime": "NONE: -ps --pretty --since --version --help",
     "free": "NONE: -bkmghltw --bytes --kibi --mebi --gibi --human --lohi --total --wide --version --help",
+    "w": "NONE: -hsfoiu",
+    "who": "NONE: -abdHlmpqrstTu",
+    "pstree": "TEXT: -aclnpstuAU",
+    "top": "NONE: -bcHiS1 -n: -d: -p: -o: -w= -u:",
+    "ss": "NONE: -alntupxw46semioOH --all --listening --numeric --tcp --udp --unix --processes --summary --extended "
+    "--memory --info --no-header --oneline --ipv4 --ipv6",
+    "netstat": "NONE: -alntupxw46seir --all --listening --numeric --tcp --udp --programs --extend --route --statistics",
+    "man": "TEXT: -kfaw -s: --apropos --whatis --all --where --sections:",
     "tty": "NONE: -s --silent --quiet",
     "locale": "TEXT: -amck --all-locales --charmaps --category-name --keyword-name",
     "getconf": "TEXT: -a",
@@ -177,11 +220,19 @@ COMMANDS: dict[str, str] = {
     "pgrep": "TEXT: -afilnovxcw -d: -g: -P: -s: -t: -u: -U: --full --list-name --list-full --count --newest --oldest",
     # --- archives, only their tables of contents
     "tar": "PATHS: -tvzjJ -f< --list --verbose --gzip --bzip2 --xz --file<",
-    "unzip": "PATHS: -lvZ1",
+    "unzip": "PATHS: -lvZ1pqc",
 }
 """What each command may be given."""
 
-ALIASES = {"egrep": "grep", "fgrep": "grep", "fdfind": "fd", "gawk": "awk", "mawk": "awk", "sha224sum": "sha256sum"}
+ALIASES = {
+    "egrep": "grep",
+    "fgrep": "grep",
+    "fdfind": "fd",
+    "batcat": "bat",
+    "gawk": "awk",
+    "mawk": "awk",
+    "sha224sum": "sha256sum",
+}
 """Other names of commands in the table."""
 
 VERSION_ONLY = names(

@@ -40,7 +40,7 @@ def starts_programs(directory: str, *, is_protected: bool = True) -> str | None:
     Returns:
         None: there is none, or no repository.
     """
-    waiting = _tops_of(directory)
+    waiting = repository_tops(directory)
     seen: set[str] = set()
     while waiting:
         top = waiting.pop()
@@ -67,7 +67,7 @@ def starts_programs(directory: str, *, is_protected: bool = True) -> str | None:
     return None
 
 
-def _tops_of(directory: str) -> list[str]:
+def repository_tops(directory: str) -> list[str]:
     """Every directory from here upwards with a `.git`: git passes one by that it finds not to be valid."""
     upwards = (directory, *map(str, PurePath(directory).parents))
     return [place for place in upwards if os.path.lexists(os.path.join(place, ".git"))]

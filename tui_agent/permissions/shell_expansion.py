@@ -6,22 +6,29 @@ Where it cannot be told, the outcome holds the mark `UNKNOWN`, which no check fo
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
 from .brace_expansion import expand_braces, part_of, plain_part
-from .shell_syntax import UNKNOWN, VARIABLE, Word
+from .shell_syntax import UNKNOWN, VARIABLE, Variable, Word
 
 MAX_VALUES = 2_000
 """Most words that one word may become."""
+MAX_TURNS = 300
+"""Most values of variables that are gone through one by one."""
 MAX_COMPONENTS = 200
 """Most components of a pattern for paths; beyond, what it fits counts as unknown."""
 MAX_ENTRIES = 50_000
 """Most directory entries that are looked at for one script."""
 
 Bindings = Mapping[str, tuple[str, ...]]
-"""The values that a loop's variable takes, as far as they are known."""
+"""The values that a variable of the script may have, as far as they are known. Behind a name `*` stands for the words
+that its value falls into, where it is nothing but a word by itself."""
+OPEN = "#open"
+"""Behind a variable's name: somewhere in the script it gets a value that is not known."""
+WORDS = "*"
+"""Behind a variable's name: its value is a list of words."""
 
 _UNSPLIT = re.compile(r"[\w./:=@%+,-]*\Z")
 _GLOB = frozenset("*?[")
@@ -70,6 +77,15 @@ class Expander:
                     return (plain_part(word),)
         return tuple(values)
 
+    def assigned(self, value: Word, directory: str | None, bindings: Bindings) -> tuple[str, ...]:
+        """What a variable holds to which a word is assigned, where nothing is split and no pattern expanded."""
+        variables = tuple(Variable(variable.name, quoted=True) for variable in value.variables)
+        tildes = frozenset(at for at in value.live if value.value[at] == "~")
+        if not tildes <= {0}:
+            return (UNKNOWN,)
+        found = self._with_variables(_with_home(Word(value.value, tildes, variables), directory), directory, bindings)
+        return tuple(word.value for word in found)
+
     def _paths(self, word: Word, directory: str | None) -> list[str]:
         """Pathname expansion; a pattern without a match stays as it is."""
         if not has_glob(word):
@@ -90,6 +106,10 @@ class Expander:
         """The word with each value of its variables; a value that the shell would split again counts as unknown."""
         if not word.variables:
             return [word]
+        if word.value == VARIABLE and not word.variables[0].quoted:
+            words = bindings.get(word.variables[0].name + WORDS)
+            if words is not None:
+                return [Word(value if _UNSPLIT.match(value) else UNKNOWN) for value in words]
         choices: list[tuple[str, ...]] = []
         for variable in word.variables:
             values = _values_of(variable.name, directory, bindings)
@@ -104,6 +124,21 @@ class Expander:
             return [Word(plain_part(word))]
         pieces = word.value.split(VARIABLE)
         return [_filled(word, pieces, chosen) for chosen in product(*choices)]
+
+
+def single_bindings(bindings: Bindings, words: Sequence[Word]) -> list[Bindings] | None:
+    """The bindings once for each value that a variable of some words may have at a time; None if there are too many."""
+    used = {variable.name for word in words for variable in word.variables}
+    several = [name for name in sorted(used) if len(bindings.get(name, ())) > 1]
+    count = 1
+    for name in several:
+        count *= len(bindings[name])
+    if count > MAX_TURNS:
+        return None
+    return [
+        {**bindings, **{name: (value,) for name, value in zip(several, chosen, strict=True)}}
+        for chosen in product(*(bindings[name] for name in several))
+    ]
 
 
 def has_glob(word: Word) -> bool:

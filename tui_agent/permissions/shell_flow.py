@@ -5,12 +5,12 @@ either. Where that cannot be told, one of the directories is None, and a relativ
 """
 
 import os
-from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from .path_resolution import resolve
-from .shell_expansion import Bindings, Expander
+from .read_only_shell import sets_switches_only
+from .script_variables import KINDS, ScriptVariables, everything_in
+from .shell_expansion import Bindings, Expander, single_bindings
 from .shell_syntax import (
     UNKNOWN,
     Apart,
@@ -37,10 +37,6 @@ MAX_MOVES = 25
 _TRANSPARENT_PREFIXES = names("time -p -- command builtin")
 _MOVERS = names("pushd popd eval source . exec trap alias unalias shopt set enable hash bind unset")
 """Commands after which the shell may be anywhere, or mean something else by a name."""
-_ASSIGNERS = names(
-    "read mapfile readarray printf getopts let declare typeset local export readonly eval source . unset"
-)
-"""Commands that may give a loop's variable another value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +45,8 @@ class Step:
 
     command: SimpleCommand | Oddity | Definition | ForEach
     places: Places
-    fed_by: SimpleCommand | None = None
-    """The command whose output it reads, in a pipeline."""
+    fed_by: Statement | None = None
+    """What it reads the output of, in a pipeline."""
     bindings: Bindings = field(default_factory=dict[str, tuple[str, ...]])
     is_fed: bool = False
     """Its input is what comes before it in a pipeline, whatever that is."""
@@ -76,17 +72,16 @@ class _Flow:
 
     def __init__(self, statement: Statement, expander: Expander) -> None:
         self._expand = expander.expand
-        everything = list(_everything_in(statement))
+        everything = list(everything_in(statement))
         self.steps: list[Step] = []
-        self._loops = Counter(part.variable for part in everything if isinstance(part, ForEach))
         self._functions = {part.name for part in everything if isinstance(part, Definition)}
-        self._may_bind = not any(_may_assign(part) for part in everything)
-        self._bindings: dict[str, tuple[str, ...]] = {}
+        self._variables = ScriptVariables(everything, expander)
+        self._bindings: dict[str, tuple[str, ...]] = self._variables.opened()
         self._is_fed = False
         is_readable = not any(isinstance(part, Oddity) and part.unreadable for part in everything)
         self._moves_left = MAX_MOVES if is_readable else 0
 
-    def run(self, statement: Statement, places: Places, fed_by: SimpleCommand | None) -> _After:
+    def run(self, statement: Statement, places: Places, fed_by: Statement | None) -> _After:
         """Notes every step of a statement that starts in one of `places`."""
         match statement:
             case SimpleCommand():
@@ -96,7 +91,9 @@ class _Flow:
                 return _After(places, places)
             case Definition():
                 self._note(statement, places, None)
+                outside, self._bindings = self._bindings, self._variables.opened()
                 self.run(statement.body, (None,), None)
+                self._bindings = outside
                 return _After(places, places)
             case Sequence():
                 return self._in_turn(statement.parts, places, fed_by)
@@ -106,22 +103,34 @@ class _Flow:
                 was_fed = self._is_fed
                 for number, part in enumerate(statement.parts):
                     self._is_fed = was_fed or number > 0
-                    before = statement.parts[number - 1] if number else fed_by
-                    self.run(part, places, before if isinstance(before, SimpleCommand) else None)
+                    self._run_apart(part, places, _piped(statement.parts[:number]) if number else fed_by)
                 self._is_fed = was_fed
                 return _After(places, places)
             case Apart():
-                self.run(statement.body, places, fed_by)
+                self._run_apart(statement.body, places, fed_by)
                 return _After(places, places)
             case Branches():
-                return self._branches(statement, places)
+                return self._branches(statement, places, fed_by)
             case ForEach():
                 return self._for_each(statement, places)
 
-    def _command(self, command: SimpleCommand, places: Places, fed_by: SimpleCommand | None) -> _After:
-        for nested in command.nested:
-            self.run(nested, places, None)
+    def _run_apart(self, statement: Statement, places: Places, fed_by: Statement | None) -> None:
+        """Runs what can set no variable of the shell around it."""
+        outside = dict(self._bindings)
+        self.run(statement, places, fed_by)
+        self._bindings = outside
+
+    def _run_nested(self, nested: tuple[Statement, ...], places: Places) -> None:
+        """Runs what is inside words, and keeps what comes out of it."""
+        for part in nested:
+            self.run(part, places, None)
+            if isinstance(part, Apart) and part.name:
+                self._bindings |= self._variables.output(part, places, self._bindings)
+
+    def _command(self, command: SimpleCommand, places: Places, fed_by: Statement | None) -> _After:
+        self._run_nested(command.nested, places)
         self._note(command, places, fed_by)
+        self._variables.set_by(command, places, self._bindings)
         values = [word.value for word in command.words]
         while values and values[0] in _TRANSPARENT_PREFIXES:
             values.pop(0)
@@ -129,6 +138,8 @@ class _Flow:
             return _After(places, places)
         if values[0] == "cd":
             return _After(self._moved(command, len(command.words) - len(values) + 1, places), places)
+        if values[0] == "set" and sets_switches_only(values):
+            return _After(places, places)
         if values[0] in _MOVERS or values[0] in self._functions or not command.words[0].is_fixed:
             return _After(_either(places, (None,)), _either(places, (None,)))
         return _After(places, places)
@@ -140,67 +151,62 @@ class _Flow:
             return (None,)
         moved: list[str | None] = []
         for place in places:
-            targets = [value for word in command.words[first:] for value in self._expand(word, place, self._bindings)]
-            targets = [target for target in targets if target not in ("-L", "-P", "-e", "-@", "--")] or ["~"]
-            target = os.path.expanduser(targets[0]) if targets == ["~"] else targets[0]
-            is_known = len(targets) == 1 and UNKNOWN not in target and not target.startswith(("-", "+"))
-            if not is_known or (place is None and not target.startswith("/")):
-                moved.append(None)
-                continue
-            logical = os.path.normpath(os.path.join(place or "/", target))
-            physical = resolve(target, place or "/")
-            moved.append(logical)
-            if resolve(logical, "/").path != physical.path:
-                moved.append(physical.path if physical.is_certain else None)
+            for bindings in single_bindings(self._bindings, command.words[first:]) or [self._bindings]:
+                targets = [value for word in command.words[first:] for value in self._expand(word, place, bindings)]
+                moved.extend(_led_to(targets, place))
         return _either(tuple(moved), ())
 
-    def _in_turn(self, parts: tuple[Statement, ...], places: Places, fed_by: SimpleCommand | None) -> _After:
+    def _in_turn(self, parts: tuple[Statement, ...], places: Places, fed_by: Statement | None) -> _After:
         after = _After(places, places)
+        before = dict(self._bindings)
         for part in parts:
+            if isinstance(part, Branches) and part.is_other:
+                self._bindings = dict(before)
             after = self.run(part, _either(after.success, after.failure), fed_by)
         return after
 
-    def _conditional(self, statement: Conditional, places: Places, fed_by: SimpleCommand | None) -> _After:
+    def _conditional(self, statement: Conditional, places: Places, fed_by: Statement | None) -> _After:
+        """What follows `&&` may count on what was set before it; behind a `||` only on what was set at first."""
         after = self.run(statement.first, places, fed_by)
+        surely = dict(self._bindings)
         for operator, part in statement.rest:
             if operator == "&&":
                 right = self.run(part, after.success, None)
                 after = _After(right.success, _either(after.failure, right.failure))
             else:
+                self._bindings = dict(surely)
                 right = self.run(part, after.failure, None)
+                self._bindings = dict(surely)
                 after = _After(_either(after.success, right.success), right.failure)
+        self._bindings = surely
         return after
 
-    def _branches(self, statement: Branches, places: Places) -> _After:
+    def _branches(self, statement: Branches, places: Places, fed_by: Statement | None) -> _After:
         current = self._for_loop(statement, places) if statement.repeats else places
+        surely = dict(self._bindings)
         for part in statement.parts:
+            if fed_by is not None:
+                self._bindings |= self._variables.read_in_loop(statement, places, fed_by, self._bindings)
             after = self.run(part, current, None)
+            self._bindings = dict(surely)
             current = _either(current, _either(after.success, after.failure))
         return _After(current, current)
 
     def _for_each(self, statement: ForEach, places: Places) -> _After:
-        for nested in statement.nested:
-            self.run(nested, places, None)
+        self._run_nested(statement.nested, places)
         self._note(statement, places, None)
-        values = self._values(statement, places)
-        if values is not None:
-            self._bindings[statement.variable] = values
-        after = self._branches(Branches((statement.body,), repeats=True), places)
-        self._bindings.pop(statement.variable, None)
+        outside = dict(self._bindings)
+        for kind in ("", *KINDS):
+            self._bindings.pop(statement.variable + kind, None)
+        self._bindings |= self._variables.of_loop(statement, places, outside)
+        after = self._branches(Branches((statement.body,), repeats=True), places, None)
+        self._bindings = outside
         return after
-
-    def _values(self, statement: ForEach, places: Places) -> tuple[str, ...] | None:
-        """Every value of a loop's variable; None where another part of the script may set it, or a value is open."""
-        if statement.words is None or not self._may_bind or self._loops[statement.variable] > 1:
-            return None
-        values = [
-            value for place in places for word in statement.words for value in self._expand(word, place, self._bindings)
-        ]
-        return tuple(dict.fromkeys(values)) if all(UNKNOWN not in value for value in values) else None
 
     def _for_loop(self, statement: Statement, places: Places) -> Places:
         """Where a loop's body may start: somewhere unknown if a turn of it can move."""
-        return _either(places, (None,)) if any(self._moves(part) for part in _everything_in(statement)) else places
+        moves = any(self._moves(part) for part in everything_in(statement, is_same_shell=True))
+        return _either(places, (None,)) if moves else places
 
     def _moves(self, part: Statement) -> bool:
         if not isinstance(part, SimpleCommand) or not part.words:
@@ -209,7 +215,7 @@ class _Flow:
         return not part.words[0].is_fixed or "cd" in values or not values.isdisjoint(_MOVERS | self._functions)
 
     def _note(
-        self, command: SimpleCommand | Oddity | Definition | ForEach, places: Places, fed_by: SimpleCommand | None
+        self, command: SimpleCommand | Oddity | Definition | ForEach, places: Places, fed_by: Statement | None
     ) -> None:
         self.steps.append(Step(command, places, fed_by, dict(self._bindings), self._is_fed))
 
@@ -219,34 +225,19 @@ def _either(first: Places, second: Places) -> Places:
     return together if len(together) <= MAX_PLACES else (*together[: MAX_PLACES - 1], None)
 
 
-def _may_assign(part: Statement) -> bool:
-    if isinstance(part, Oddity):
-        return True
-    if not isinstance(part, SimpleCommand):
-        return False
-    return (
-        bool(part.assignments)
-        or not _ASSIGNERS.isdisjoint(word.value for word in part.words)
-        or (bool(part.words) and not part.words[0].is_fixed)
-    )
+def _piped(parts: tuple[Statement, ...]) -> Statement:
+    return parts[0] if len(parts) == 1 else Pipeline(parts)
 
 
-def _everything_in(statement: Statement) -> Iterator[Statement]:
-    """A statement and everything inside it."""
-    stack: list[Statement] = [statement]
-    while stack:
-        current = stack.pop()
-        yield current
-        match current:
-            case SimpleCommand():
-                stack.extend(current.nested)
-            case Sequence() | Pipeline() | Branches():
-                stack.extend(current.parts)
-            case Conditional():
-                stack.extend((current.first, *(part for _, part in current.rest)))
-            case Apart() | Definition():
-                stack.append(current.body)
-            case ForEach():
-                stack.extend((current.body, *current.nested))
-            case Oddity():
-                pass
+def _led_to(targets: list[str], place: str | None) -> tuple[str | None, ...]:
+    """Where `cd` with these words leads, by name and by the links behind it."""
+    targets = [target for target in targets if target not in ("-L", "-P", "-e", "-@", "--")] or ["~"]
+    target = os.path.expanduser(targets[0]) if targets == ["~"] else targets[0]
+    is_known = len(targets) == 1 and UNKNOWN not in target and not target.startswith(("-", "+"))
+    if not is_known or (place is None and not target.startswith("/")):
+        return (None,)
+    logical = os.path.normpath(os.path.join(place or "/", target))
+    physical = resolve(target, place or "/")
+    if resolve(logical, "/").path == physical.path:
+        return (logical,)
+    return (logical, physical.path if physical.is_certain else None)

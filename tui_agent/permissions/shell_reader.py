@@ -106,7 +106,7 @@ class _ScriptReader:
             case "compound_statement":
                 return self._arithmetic(node) if node.children[0].type == "((" else self._inside(node)
             case "if_statement" | "elif_clause" | "else_clause" | "do_group":
-                return Branches((self._inside(node),))
+                return Branches((self._inside(node),), is_other=node.type in ("elif_clause", "else_clause"))
             case "while_statement":
                 return Branches((self._inside(node),), repeats=True)
             case "for_statement":

@@ -6,11 +6,12 @@ holds, and that can run commands: such a form is marked as an oddity, never pass
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from tree_sitter import Node
 
 from .shell_lexer import Hole, UnreadableError
-from .shell_syntax import PIPE, UNKNOWN, VARIABLE, Oddity, Statement
+from .shell_syntax import PIPE, UNKNOWN, VARIABLE, Apart, Oddity, Statement
 
 Holes = dict[int, Hole]
 """Substitutions by where they begin."""
@@ -72,8 +73,9 @@ def _hole(node: Node, text: str, visit: Visit, nested: list[Statement]) -> Hole:
             return Hole(node.end_byte, PIPE if text.startswith("<") else UNKNOWN)
         case _:
             _check_command_substitution(text)
-            nested.append(visit(node))
-            return Hole(node.end_byte, UNKNOWN)
+            inside, name = visit(node), f"({node.start_byte}"
+            nested.append(replace(inside, name=name) if isinstance(inside, Apart) else inside)
+            return Hole(node.end_byte, VARIABLE, name)
 
 
 def _braced(node: Node, text: str, visit: Visit, nested: list[Statement]) -> Hole:

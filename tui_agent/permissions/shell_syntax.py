@@ -10,7 +10,7 @@ from typing import TypeAlias
 UNKNOWN = "\ud800"
 """Stands in a word's value for text that only the running shell knows; it may also be several words, or none."""
 VARIABLE = "\ud801"
-"""Stands for a plain `$name`; the names are in `Word.variables`, in order."""
+"""Stands for a plain `$name` or a `$(…)`; the names are in `Word.variables`, in order."""
 PIPE = "\ud802"
 """Stands for the name of a pipe that a `<(…)` becomes."""
 
@@ -142,6 +142,8 @@ class Apart:
     """Something in a shell of its own: a subshell, a substitution, a job in the background."""
 
     body: "Statement"
+    name: str = ""
+    """For a `$(…)`: the name that its output has among the variables of the word around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,8 @@ class Branches:
 
     parts: tuple["Statement", ...]
     repeats: bool = False
+    is_other: bool = False
+    """It runs only where what stands before it in its sequence did not: `else`, `elif`."""
 
 
 @dataclass(frozen=True, slots=True)

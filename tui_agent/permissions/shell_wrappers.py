@@ -5,13 +5,13 @@ inside, and where any rule forbids anything, a person is asked.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from .brace_expansion import expand_braces
 from .read_only_find import find_roots, finds_only_files
 from .shell_expansion import has_glob
-from .shell_syntax import PIPE, UNKNOWN, Assignment, SimpleCommand, Word
+from .shell_syntax import PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word
 from .wrapper_table import SHELLS, Wrapper, wrappers
 
 MAX_ROOTS = 8
@@ -26,6 +26,15 @@ _CLEARING = re.compile(r"-\Z|-[0v]*[iu]|--(?:ignore-environment|unset)")
 _EXEC_ACTIONS = ("-exec", "-execdir", "-ok", "-okdir")
 _EXEC_ELSEWHERE = ("-execdir", "-okdir")
 """These run a command in the directory of what was found."""
+_MARKER = re.compile(r"-[0rtpxo]*I(.*)\Z", re.DOTALL)
+"""The option of `xargs` with which it puts what it reads in the place of a text."""
+_REVOKES_MARKER = re.compile(r"-[0rtpxo]*[nL]|--max")
+_NAMES_SWITCH = re.compile(r"[-+]\w*[oO]\Z")
+_SHELL_SWITCHES = re.compile(r"-[eux]*[cox]\Z|-[eux]+\Z")
+_ONLY_BASH = re.compile(
+    r"[{}~^]|\$['\"]|&>|>&\s*[^\s\d-]|\|&|[<>]\(|<<<|\[\[|\(\(|;;?&|\b(?:function|select|coproc|time)\b"
+)
+"""What another shell may read in another way."""
 _SCRIPT_OPTIONS = {"su": "c", "script": "c", "runuser": "c", "flock": "c", "nix-shell": "run", "npm": "c", "npx": "c"}
 
 
@@ -38,9 +47,9 @@ class Inner:
     """Which of the outer command's words it begins with; what a rule must spell out to speak for it."""
     directory: Word | None = None
     """Where the wrapper takes it first; None: where the outer command runs."""
-    takes: Literal["nothing", "files", "lines"] = "nothing"
-    """What stands for its unknown words: nothing (there are none, or anything), paths of files that `find` came upon,
-    or the lines that `xargs` reads."""
+    takes: Literal["nothing", "files", "paths", "lines"] = "nothing"
+    """What stands for its unknown words: nothing (there are none, or anything), files or any paths that `find` came
+    upon, or the lines that `xargs` reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,16 +252,49 @@ def _option_words(word: Word, wrapper: Wrapper) -> int:
 
 
 def _opened(command: SimpleCommand, inner_words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """The command of `xargs`: more words follow, or take the place of the word that `-I` names."""
-    values = [word.value for word in command.words]
-    marker = next((values[at + 1] for at in range(len(values) - 1) if values[at] == "-I"), None)
-    marker = marker or next((value[2:] for value in values if value.startswith("-I") and len(value) > 2), None)
-    if marker is None:
+    """The command of `xargs`: more words follow, or take the place of the text that `-I` names."""
+    options = command.words[1 : len(command.words) - len(inner_words)]
+    markers = [
+        found.group(1) or (following.value if following else "")
+        for word, following in zip(options, (*options[1:], None), strict=False)
+        if (found := _MARKER.match(word.value))
+    ]
+    if not markers:
         return (*inner_words, Word(UNKNOWN))
-    return tuple(Word(word.value.replace(marker, UNKNOWN)) if marker in word.value else word for word in inner_words)
+    if len(markers) > 1 or not markers[0] or any(_REVOKES_MARKER.match(word.value) for word in options):
+        # Which of them counts, and what else would be one, is not for us to say.
+        return tuple(Word(VARIABLE) for _ in (*inner_words, markers))
+    return tuple(_marked(word, markers[0]) for word in inner_words)
+
+
+def _marked(word: Word, marker: str) -> Word:
+    if marker not in word.value:
+        return word
+    return Word(VARIABLE) if has_glob(word) else Word(word.value.replace(marker, UNKNOWN))
 
 
 def _shell(command: SimpleCommand) -> Wrapping:
+    found = _shell_of_any_kind(command)
+    is_plain = found.hidden is None and len(found.scripts) == 1 and _runs_only_script(command, found.scripts[0])
+    return replace(found, is_transparent=True) if is_plain else found
+
+
+def _runs_only_script(command: SimpleCommand, script: str) -> bool:
+    """Whether a shell runs its script as it is read here, and nothing before it such as start files."""
+    name = command.name.rpartition("/")[2]
+    words = [word.value if _is_settled(word) else "" for word in command.words[1:]]
+    while words and words[0] != script:
+        option = words.pop(0)
+        if _SHELL_SWITCHES.match(option) and option.endswith("o"):
+            option = words.pop(0) if words else ""
+            if option not in ("pipefail", "errexit", "nounset"):
+                return False
+        elif not _SHELL_SWITCHES.match(option):
+            return False
+    return is_trusted_name(command.name) and (name == "bash" or (name == "sh" and not _ONLY_BASH.search(script)))
+
+
+def _shell_of_any_kind(command: SimpleCommand) -> Wrapping:
     words = command.words[1:]
     for at, word in enumerate(words):
         value = word.value
@@ -262,7 +304,7 @@ def _shell(command: SimpleCommand) -> Wrapping:
             return _script_at(words, at + 1)
         if not value.startswith(("-", "+")):
             before = words[at - 1].value if at else ""
-            if before not in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file"):
+            if before not in ("--rcfile", "--init-file") and not _NAMES_SWITCH.match(before):
                 return Wrapping(is_transparent=False, hidden="it runs a file of commands", runs_file=True)
     if command.heredoc is not None:
         return Wrapping(is_transparent=False, scripts=(command.heredoc,), hidden="it runs its input")
@@ -312,7 +354,7 @@ def _find(command: SimpleCommand) -> Wrapping | None:
     found = tuple(Word(f"{root}/{UNKNOWN}", text="{}") for root in roots)
     # In a root itself, which may be protected, or anywhere below it.
     elsewhere = (*(Word(root) for root in roots), Word(UNKNOWN))
-    takes = "files" if finds_only_files(values) else "nothing"
+    takes = "files" if finds_only_files(values) else "paths"
     at = 1
     while at < len(words):
         if values[at] not in _EXEC_ACTIONS:
@@ -325,7 +367,8 @@ def _find(command: SimpleCommand) -> Wrapping | None:
         if inner_words := words[start:at]:
             filled = tuple(part for word in inner_words for part in _filled(word, found))
             inner = SimpleCommand(_text_of(inner_words), filled)
-            inners.extend(Inner(inner, start, directory, takes) for directory in directories)
+            taken = takes if takes == "files" or values[start - 1] not in _EXEC_ELSEWHERE else "nothing"
+            inners.extend(Inner(inner, start, directory, taken) for directory in directories)
     return Wrapping(is_transparent=False, inners=tuple(inners)) if inners else None
 
 

@@ -48,7 +48,7 @@ _TRANSPARENT = {
 }
 _OPEN = {
     "xargs": "0 null r no-run-if-empty t verbose p interactive x exit o open-tty "
-    "| I n P L d a s E max-args max-procs max-lines delimiter arg-file max-chars replace",
+    "| I n P L d a s E max-args max-procs delimiter arg-file max-chars",
 }
 _OPAQUE = {
     "exec": "c l | a",

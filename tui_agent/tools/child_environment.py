@@ -21,6 +21,8 @@ _QUIET = {
     "GIT_PAGER": "cat",
     "MANPAGER": "cat",
     "SYSTEMD_PAGER": "",
+    "LESSOPEN": "",
+    "LESSSECURE": "1",
     "TERM": "dumb",
     "NO_COLOR": "1",
     "GIT_TERMINAL_PROMPT": "0",

@@ -1,0 +1,76 @@
+"""The names in a repository's index, which `git ls-files` prints: they need not be names of files that exist."""
+
+import os
+import struct
+from functools import lru_cache
+
+from tui_agent.protocol.plain_file import plain_content
+
+from .protected_places import git_directories, is_git_directory
+from .repository_settings import repository_tops
+
+MAX_BYTES = 5_000_000
+"""Longest index that is read."""
+
+_HEADER = struct.Struct(">4sLL")
+_FIXED = 62
+"""Bytes of an entry in front of its name: times, numbers, size, hash, flags."""
+_DIRECTORY = 0o040000
+
+
+def index_names(directory: str) -> tuple[str, ...] | None:
+    """The names of tracked files in and below a directory, relative to it; None if they cannot be told.
+
+    Args:
+        directory: absolute, in a repository or not.
+    """
+    place = os.path.realpath(directory)
+    tops = repository_tops(place)
+    if len(tops) != 1:
+        return None
+    places = git_directories(tops[0])
+    if not places or not is_git_directory(places[0]):
+        return None
+    index = os.path.join(places[0], "index")
+    try:
+        if any(name.startswith("sharedindex.") for name in os.listdir(places[0])):
+            return None
+        if b"sha256" in plain_content(os.path.join(places[0], "config")).lower():
+            return None
+        status = os.stat(index)
+        found = _names(index, status.st_mtime_ns, status.st_size, status.st_ino)
+    except OSError:
+        return None
+    prefix = "" if place == tops[0] else os.path.relpath(place, tops[0]) + "/"
+    return None if found is None else tuple(name[len(prefix) :] for name in found if name.startswith(prefix))
+
+
+@lru_cache(maxsize=16)
+def _names(index: str, changed: int, size: int, inode: int) -> tuple[str, ...] | None:
+    """The names in an index of a plain form; the file as it was at one time."""
+    if size > MAX_BYTES:
+        return None
+    data = plain_content(index, MAX_BYTES)
+    if len(data) < _HEADER.size:
+        return None
+    sign, version, count = _HEADER.unpack_from(data)
+    if sign != b"DIRC" or version not in (2, 3):
+        return None
+    found: list[str] = []
+    at = _HEADER.size
+    for _ in range(count):
+        if len(data) < at + _FIXED:
+            return None
+        mode, flags = int.from_bytes(data[at + 24 : at + 28]), int.from_bytes(data[at + 60 : at + 62])
+        start = at + _FIXED + (2 if flags & 0x4000 else 0)
+        end = data.find(b"\0", start)
+        if end < 0 or mode & 0o170000 == _DIRECTORY:
+            return None
+        found.append(data[start:end].decode("utf-8", "surrogateescape"))
+        at += (end - at) // 8 * 8 + 8
+    # Extensions in small letters change what the entries mean; the last 20 bytes are a hash.
+    while at + 28 <= len(data):
+        if not data[at : at + 1].isupper():
+            return None
+        at += 8 + int.from_bytes(data[at + 4 : at + 8])
+    return tuple(found)

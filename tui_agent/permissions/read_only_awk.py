@@ -1,0 +1,82 @@
+"""`awk`: programs that can neither start a program nor open a file by themselves.
+
+Texts and patterns are taken out first; in what is left nothing may write, and `>` must be a comparison.
+"""
+
+import re
+from collections.abc import Sequence
+
+from .read_only_options import Use, sort_options
+from .read_only_table import parse_entry
+from .shell_syntax import PIPE
+
+_OPTIONS = parse_entry("TEXT: -F: -v:")
+_WORDS = re.compile(
+    r"\b(?:system|getline|close|fflush|ARGV|ARGC|ENVIRON|PROCINFO|SYMTAB|FUNCTAB|include|load|namespace|exec)\b"
+)
+_PRINT = re.compile(r"\bprintf?\b")
+_TEXT = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"')
+_PATTERN = re.compile(r"/((?:[^/\\\n]|\\[^\n])*)/")
+_UNCLOSED = re.compile(r"\[\^?\]?[^\]]*\Z")
+_BEFORE_PATTERN = re.compile(
+    r"(?:[(,{};!~&|=\n]|\b(?:printf?|return|in|else|do|exit|case|delete))[ \t\n]*\Z|\A[ \t\n]*\Z"
+)
+_DIVIDED = re.compile(r"(?<!\blength)[\w\]][ \t]*\Z")
+_BANNED = frozenset("@`#\\")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_BORDERS = frozenset(";{}")
+
+
+def awk_use(words: Sequence[str]) -> Use | None:
+    """What `awk` (with its name) reads; None if its program is not known to only print."""
+    options = sort_options(_OPTIONS, words[1:])
+    if options is None or not options.operands:
+        return None
+    program, *operands = options.operands
+    code = _without_texts(program)
+    if code is None or not _BANNED.isdisjoint(code) or _WORDS.search(code):
+        return None
+    if "|" in code.replace("||", "") or not _only_compares(code):
+        return None
+    return Use(tuple(word for word in operands if word not in ("-", PIPE) and not _ASSIGNMENT.match(word)))
+
+
+def _without_texts(program: str) -> str | None:
+    """The program with nothing in its texts and patterns; None where it is not certain what is one."""
+    code = ""
+    at = 0
+    while at < len(program):
+        letter = program[at]
+        if letter == '"':
+            found = _TEXT.match(program, at)
+        elif letter == "/" and _BEFORE_PATTERN.search(code):
+            found = _PATTERN.match(program, at)
+            if found and _UNCLOSED.search(re.sub(r"\\.", "", found.group(1))):
+                return None
+        elif letter == "/" and not _DIVIDED.search(code) and "/" in program[at + 1 :]:
+            return None
+        else:
+            code += letter
+            at += 1
+            continue
+        if found is None:
+            return None
+        code += '""'
+        at = found.end()
+    return code
+
+
+def _only_compares(code: str) -> bool:
+    """Whether no `>` can be the one of `print … > file`: in brackets, or in a statement that does not print."""
+    depth = start = 0
+    for at, letter in enumerate(code):
+        if letter == "(":
+            start = at if depth == 0 else start
+            depth += 1
+        elif letter == ")":
+            depth = max(depth - 1, 0)
+        elif letter == ">":
+            first = start if depth else max((code.rfind(border, 0, at) for border in _BORDERS), default=0)
+            if _PRINT.search(code, max(first, 0), at):
+                return False
+    return True

@@ -1,0 +1,119 @@
+"""`sed`: scripts that print, delete, stop, keep and replace, and nothing else.
+
+The commands that read files, write them or run something (`r R w W e`, and those flags of `s`) are not known here, so
+that no script with one of them can be read to its end.
+"""
+
+import re
+from collections.abc import Sequence
+
+from .read_only_options import Use, sort_options
+from .read_only_table import parse_entry
+from .shell_syntax import PIPE
+
+_OPTIONS = parse_entry(
+    "TEXT: -nErsuz -e: -l: --quiet --silent --regexp-extended --separate --unbuffered --null-data --expression: --posix"
+)
+_BLANKS = re.compile(r"[ \t]*")
+_BETWEEN = re.compile(r"(?:[ \t\n;]|#[^\n]*)*")
+_NUMBER = re.compile(r"\d+(?:~\d+)?|\$")
+_RANGE_END = re.compile(r"[+~]\d+")
+_PLAIN = re.compile(r"[dDgGhHnNpPxzF=]|[qQl][ \t]*\d*")
+_LABELLED = re.compile(r":[ \t]*[\w-]+|[btT][ \t]*[\w-]*")
+_TEXT = re.compile(r"[aic][ \t]*\\?[ \t]*[^\s\\][^\n\\]*(?=\n|\Z)")
+_MATCH_FLAGS = re.compile(r"[IM]*")
+_FLAGS = re.compile(r"[gpiImM0-9]*")
+_DELIMITERS = frozenset("/|,#:@!%_+=~;")
+"""What may stand between the parts of `s` and `y`."""
+_END = re.compile(r"[ \t]*(?=[;\n}#]|\Z)")
+
+
+def sed_use(words: Sequence[str]) -> Use | None:
+    """What `sed` (with its name) reads; None if its script is not known to only print."""
+    options = sort_options(_OPTIONS, words[1:])
+    if options is None:
+        return None
+    scripts = [*options.given.get("-e", ()), *options.given.get("--expression", ())]
+    operands = options.operands
+    if not scripts:
+        scripts, operands = operands[:1], operands[1:]
+    if not scripts or not _is_harmless("\n".join(scripts)):
+        return None
+    return Use(tuple(operand for operand in operands if operand not in ("-", PIPE)))
+
+
+def _is_harmless(script: str) -> bool:
+    """Whether every command of a script is known, to its last letter."""
+    at = depth = 0
+    while (at := _past(_BETWEEN, script, at)) < len(script):
+        if script[at] == "}":
+            depth -= 1
+            end = at + 1
+        else:
+            start = _past_addresses(script, at)
+            if start is not None and script[start : start + 1] == "{":
+                depth += 1
+                at = start + 1
+                continue
+            end = _past_command(script, start) if start is not None else None
+        if end is None or depth < 0 or not _END.match(script, end):
+            return False
+        at = end
+    return depth == 0
+
+
+def _past(pattern: re.Pattern[str], script: str, at: int) -> int:
+    match = pattern.match(script, at)
+    return match.end() if match else at
+
+
+def _past_addresses(script: str, at: int) -> int | None:
+    """Where the command behind `first,last!` begins; None if that is not certain."""
+    end = _past_address(script, at)
+    if end is None:
+        return None
+    comma = _past(_BLANKS, script, end)
+    if end > at and script[comma : comma + 1] == ",":
+        start = _past(_BLANKS, script, comma + 1)
+        end = _past(_RANGE_END, script, start)
+        end = end if end > start else _past_address(script, start)
+        if end is None or end == start:
+            return None
+    at = _past(_BLANKS, script, end)
+    while script[at : at + 1] == "!":
+        at = _past(_BLANKS, script, at + 1)
+    return at
+
+
+def _past_address(script: str, at: int) -> int | None:
+    if script[at : at + 1] != "/":
+        return _past(_NUMBER, script, at)
+    end = _past_delimited(script, at, "/")
+    return _past(_MATCH_FLAGS, script, end) if end is not None else None
+
+
+def _past_command(script: str, at: int) -> int | None:
+    letter = script[at : at + 1]
+    if letter in ("s", "y") and script[at + 1 : at + 2] in _DELIMITERS:
+        mark = script[at + 1]
+        middle = _past_delimited(script, at + 1, mark)
+        end = _past_delimited(script, middle - 1, mark) if middle is not None else None
+        return end if end is None or letter == "y" else _past(_FLAGS, script, end)
+    for pattern in (_PLAIN, _LABELLED, _TEXT):
+        if match := pattern.match(script, at):
+            return match.end()
+    return None
+
+
+def _past_delimited(script: str, at: int, mark: str) -> int | None:
+    """Behind the text between two marks, of which the first is at `at`; None if that may be read in several ways."""
+    start = at = at + 1
+    while at < len(script) and script[at] != mark:
+        if script[at] == "\n" or script[at : at + 2] == "\\\n":
+            return None
+        at += 2 if script[at] == "\\" else 1
+    if at >= len(script):
+        return None
+    # Some take a mark inside brackets for a letter.
+    opened = script.rfind("[", start, at)
+    return None if opened >= 0 and script.find("]", opened, at) < 0 else at + 1

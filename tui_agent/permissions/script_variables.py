@@ -1,0 +1,316 @@
+"""The variables that a script sets for itself, and what they may hold.
+
+Only what is sure is told: a variable has the values that the script gives it, wherever it does so; what may give it
+another one makes it unknown. That it was set at all before it is used is for the walk over the script to see.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from .command_views import is_own_variable
+from .listed_names import Listing, listed_names
+from .read_only_git import git_words
+from .read_only_shell import read_names
+from .repository_settings import repository_tops
+from .shell_expansion import OPEN, WORDS, Bindings, Expander, single_bindings
+from .shell_syntax import (
+    PIPE,
+    UNKNOWN,
+    VARIABLE,
+    Apart,
+    Branches,
+    Conditional,
+    Definition,
+    ForEach,
+    Oddity,
+    Pipeline,
+    SimpleCommand,
+    Statement,
+    Word,
+    names,
+)
+from .shell_syntax import Sequence as Statements
+
+Values = dict[str, tuple[str, ...]]
+Directories = tuple[str | None, ...]
+
+REVISION = "#revision"
+"""Behind a variable's name: it holds names of revisions, or nothing."""
+NUMBER = "#number"
+"""Behind a variable's name: it holds a number, or nothing."""
+KINDS = (WORDS, REVISION, NUMBER)
+"""What may stand behind a variable's name; nothing: its value is known."""
+
+_GLOB = frozenset("*?[")
+_PREFIXES = names("time -p -- command builtin")
+_SETTERS = names(
+    "mapfile readarray getopts let declare typeset local export readonly eval source . unset trap alias enable exec"
+)
+"""Commands that may give any variable another value."""
+_TALKERS = names("echo printf basename dirname test [ [[ : true false continue break exit return cd pwd date read")
+"""Commands that never take what comes through a pipe, or only whole lines of it."""
+_SIMPLE_READERS = names("cat wc stat file ls md5sum sha256sum")
+_READERS = _SIMPLE_READERS | names("head tail grep")
+"""Commands that read no pipe where they are given a file."""
+_REVISION = re.compile(r"[A-Za-z0-9@][\w./^~@{}]*\Z", re.ASCII)
+_SHORT = re.compile(r"--short(?:=\d+)?\Z|--verify\Z|-q\Z|--quiet\Z")
+_COUNTED = re.compile(r"-\d+\Z|-n\d+\Z|--max-count=\d+\Z|--(?:all|reverse|no-merges|merges|first-parent)\Z")
+_HASHES = names("--format=%h --format=%H --pretty=format:%h --pretty=format:%H --pretty=%h --pretty=%H")
+_NOTHING_BUT_NUMBERS = names("-l -c -w -m --lines --bytes --words --chars")
+
+
+class ScriptVariables:
+    """What is known of the variables of one script."""
+
+    def __init__(self, everything: Sequence[Statement], expander: Expander) -> None:
+        self._expander = expander
+        commands = [part for part in everything if isinstance(part, SimpleCommand)]
+        self._is_open = any(isinstance(part, Oddity) for part in everything) or any(map(_may_set_any, commands))
+        self._loops = Counter(part.variable for part in everything if isinstance(part, ForEach))
+        self._reads = Counter(name for command in commands for name in _read_into(command))
+        self._fed: set[str] = set()
+        self._settings: dict[str, list[Word | None]] = {}
+        for command in commands:
+            for assignment in command.assignments:
+                is_plain = not command.words and not assignment.text.startswith(f"{assignment.name}+")
+                self._settings.setdefault(assignment.name, []).append(assignment.value if is_plain else None)
+
+    def opened(self) -> Values:
+        """What holds wherever the script is: which of its variables may get any value."""
+        settings = {
+            name
+            for name, values in self._settings.items()
+            if not all(value and value.is_fixed and _GLOB.isdisjoint(value.value) for value in values)
+        }
+        return {name + OPEN: () for name in (*settings, *self._reads)}
+
+    def set_by(self, command: SimpleCommand, places: Directories, now: Values) -> None:
+        """Notes in `now` what the variables hold that a command sets."""
+        changed = (*(assignment.name for assignment in command.assignments), *_read_into(command))
+        for name in changed:
+            if name not in self._fed:
+                for kind in ("", *KINDS):
+                    now.pop(name + kind, None)
+        if not command.words:
+            for assignment in command.assignments:
+                now |= self._assigned(assignment.name, assignment.value, places, now)
+
+    def output(self, part: Apart, places: Directories, now: Bindings) -> Values:
+        """What the word holds that a `$(…)` stands for."""
+        statement = _alone(part)
+        last = statement.parts[-1] if isinstance(statement, Pipeline) else statement
+        if isinstance(last, SimpleCommand) and _counts(last, is_fed=last is not statement):
+            return {part.name + NUMBER: ("0",)}
+        if isinstance(statement, SimpleCommand) and None not in places:
+            words = self._words(statement, places[0] or "", now)
+            if words is not None and _is_quiet(statement):
+                if _prints_revisions(words):
+                    return {part.name + REVISION: ("HEAD",)}
+                if words == ["pwd"]:
+                    return {part.name: tuple(place for place in places if place)}
+                if words == ["git", "rev-parse", "--show-toplevel"]:
+                    tops = [top for place in places if place for top in repository_tops(place)]
+                    return {part.name: tuple(dict.fromkeys((*tops, "")))}
+        listing = self._listed(statement, places, now)
+        if listing is None or listing.by_zeros:
+            return {}
+        return {part.name + WORDS: listing.names}
+
+    def of_loop(self, loop: ForEach, places: Directories, now: Bindings) -> Values:
+        """What a loop's variable holds in one turn or another."""
+        name = loop.variable
+        if loop.words is None or self._is_open or self._loops[name] > 1 or name in self._settings or self._reads[name]:
+            return {}
+        if len(loop.words) == 1 and loop.words[0].value == VARIABLE:
+            source = loop.words[0].variables[0].name
+            for kind in (REVISION, NUMBER):
+                if source + kind in now:
+                    return {name + kind: now[source + kind]}
+        values = [value for place in places for word in loop.words for value in self._expander.expand(word, place, now)]
+        return {name: tuple(dict.fromkeys(values))} if all(UNKNOWN not in value for value in values) else {}
+
+    def read_in_loop(self, loop: Branches, places: Directories, fed_by: Statement, now: Bindings) -> Values:
+        """What the variable holds into which `fed_by | while read -r name; do …` reads line by line."""
+        commands = [part for part in everything_in(loop) if isinstance(part, SimpleCommand)]
+        reading = [command for command in commands if command.name == "read"]
+        behind = {
+            id(inner)
+            for part in everything_in(loop)
+            if isinstance(part, Pipeline)
+            for piped in part.parts[1:]
+            for inner in everything_in(piped)
+        }
+        if self._is_open or len(reading) != 1 or any(isinstance(part, Definition) for part in everything_in(loop)):
+            return {}
+        *options, name = [word.value for word in reading[0].words[1:]] or [""]
+        by_zeros = options in (["-r", "-d", ""], ["-rd", ""], ["-d", ""])
+        if not (by_zeros or options in ([], ["-r"])) or not is_own_variable(name):
+            return {}
+        if self._reads[name] > 1 or self._loops[name] or name in self._settings:
+            return {}
+        is_whole = all(setting.name == "IFS" and not setting.value.value for setting in reading[0].assignments)
+        if not is_whole or not all(id(command) in behind or _leaves_lines(command, name) for command in commands):
+            return {}
+        listing = self._listed(fed_by, places, now)
+        if listing is None or listing.by_zeros != by_zeros or (listing.on_one_line and len(listing.names) > 1):
+            return {}
+        self._fed.add(name)
+        return {name: listing.names}
+
+    def _assigned(self, name: str, value: Word, places: Directories, now: Bindings) -> Values:
+        settings = self._settings[name]
+        if self._is_open or self._loops[name] or self._reads[name] or not is_own_variable(name):
+            return {}
+        if None in settings or (
+            len(settings) > 1 and not all(word and word.is_fixed and not word.live for word in settings)
+        ):
+            return {}
+        if value.value == VARIABLE:
+            source = value.variables[0].name
+            kept = {name + kind: now[source + kind] for kind in KINDS if source + kind in now}
+            if kept:
+                return kept
+        several = [value] if len(settings) == 1 else [word for word in settings if word is not None]
+        values = [held for word in several for place in places for held in self._expander.assigned(word, place, now)]
+        if any(mark in held for held in values for mark in (UNKNOWN, VARIABLE, PIPE)):
+            return {}
+        return {name: tuple(dict.fromkeys(values))}
+
+    def _listed(self, statement: Statement, places: Directories, now: Bindings) -> Listing | None:
+        found: list[Listing] = []
+        for place in dict.fromkeys(places):
+            if place is None:
+                return None
+            listing = listed_names(statement, lambda command, where=place: self._words(command, where, now), place)
+            if listing is None:
+                return None
+            found.append(listing)
+        if not found or len({(listing.by_zeros, listing.on_one_line) for listing in found}) > 1:
+            return None
+        together = dict.fromkeys(name for listing in found for name in listing.names)
+        return Listing(tuple(together), found[0].by_zeros, found[0].on_one_line)
+
+    def _words(self, command: SimpleCommand, place: str, now: Bindings) -> list[str] | None:
+        """The words of a command where each variable has but one value."""
+        turns = single_bindings(now, command.words)
+        if turns is None or len(turns) != 1:
+            return None
+        return [value for word in command.words for value in self._expander.expand(word, place, now)]
+
+
+def is_told(word: Word, bindings: Bindings) -> bool:
+    """Whether everything is known about the variables and substitutions of a word that are not quoted."""
+    variables = [variable.name for variable in word.variables if not variable.quoted]
+    told = all(any(name + kind in bindings for kind in ("", *KINDS)) for name in variables)
+    return told and not any(word.value[at] == UNKNOWN for at in word.live)
+
+
+def everything_in(statement: Statement, *, is_same_shell: bool = False) -> Iterator[Statement]:
+    """A statement and everything inside it; or only what runs in the same shell as the statement itself."""
+    stack: list[Statement] = [statement]
+    while stack:
+        current = stack.pop()
+        yield current
+        match current:
+            case Apart() | Pipeline() if is_same_shell and current is not statement:
+                pass
+            case SimpleCommand():
+                stack.extend(current.nested)
+            case Statements() | Pipeline() | Branches():
+                stack.extend(current.parts)
+            case Conditional():
+                stack.extend((current.first, *(part for _, part in current.rest)))
+            case Apart() | Definition():
+                stack.append(current.body)
+            case ForEach():
+                stack.extend((current.body, *current.nested))
+            case Oddity():
+                pass
+
+
+def _alone(statement: Statement) -> Statement:
+    """What is in a shell of its own, if it is one thing."""
+    while isinstance(statement, Apart) or (isinstance(statement, Statements) and len(statement.parts) == 1):
+        statement = statement.body if isinstance(statement, Apart) else statement.parts[0]
+    return statement
+
+
+def _own_words(command: SimpleCommand) -> list[str]:
+    values = [word.value for word in command.words]
+    while values and values[0] in _PREFIXES:
+        values.pop(0)
+    return values
+
+
+def _may_set_any(command: SimpleCommand) -> bool:
+    if not command.words:
+        return False
+    values = _own_words(command)
+    if (
+        not command.words[0].is_fixed
+        or (command.words[0].live and values[:1] not in (["["], ["[["]))
+        or not values
+        or values[0] in _SETTERS
+    ):
+        return True
+    if values[0] == "printf":
+        return any(value.startswith("-") for value in values[1:2]) or not all(
+            word.is_fixed and not word.live for word in command.words[1:2]
+        )
+    return values[0] == "read" and read_names(values) is None
+
+
+def _read_into(command: SimpleCommand) -> tuple[str, ...]:
+    values = _own_words(command)
+    return (read_names(values) or ()) if values[:1] == ["read"] else ()
+
+
+def _is_quiet(command: SimpleCommand) -> bool:
+    return all(redirect.text.replace(" ", "") == "2>/dev/null" for redirect in command.redirects)
+
+
+def _counts(command: SimpleCommand, *, is_fed: bool) -> bool:
+    """Whether a command prints one number."""
+    values = [word.value for word in command.words]
+    if not _is_quiet_or_reads(command) or not all(word.is_fixed for word in command.words):
+        return False
+    is_fed = is_fed or any(redirect.operator == "<" for redirect in command.redirects)
+    return is_fed and values[:1] == ["wc"] and len(values) == 2 and values[1] in _NOTHING_BUT_NUMBERS
+
+
+def _is_quiet_or_reads(command: SimpleCommand) -> bool:
+    return all(
+        redirect.operator == "<" or redirect.text.replace(" ", "") == "2>/dev/null" for redirect in command.redirects
+    )
+
+
+def _prints_revisions(words: Sequence[str]) -> bool:
+    """Whether a command prints nothing but names of revisions that it made itself, or one that it was given."""
+    found = git_words(words) if words[:1] == ["git"] else None
+    if found is None or not found.words:
+        return False
+    name, *rest = found.words
+    if name == "rev-parse":
+        rest = [word for word in rest if not _SHORT.match(word)]
+        return len(rest) == 1 and bool(_REVISION.match(rest[0]))
+    if name == "merge-base":
+        return bool(rest) and all(map(_REVISION.match, rest))
+    if name == "log" and _HASHES.isdisjoint(rest):
+        return False
+    others = [word for word in rest if word not in _HASHES and not _COUNTED.match(word)]
+    return name in ("log", "rev-list") and all(map(_REVISION.match, others))
+
+
+def _leaves_lines(command: SimpleCommand, name: str) -> bool:
+    """Whether a command in a loop takes nothing of what the loop reads, so that no line comes in pieces."""
+    values = [word.value for word in command.words]
+    if not values or values[0] in _TALKERS or any(redirect.operator == "<" for redirect in command.redirects):
+        return True
+    if any(value in ("-", "/dev/stdin") or "/fd/" in value for value in values):
+        return False
+    last = command.words[-1]
+    is_given = last.value == VARIABLE and last.variables[0].name == name and values[0] in _READERS
+    before = values[-2] if len(values) > 2 else ""
+    is_value = before.startswith("-") and values[0] not in _SIMPLE_READERS and not before[1:].isdigit()
+    return is_given and not is_value and (values[0] != "grep" or len(values) > 2)
