@@ -259,3 +259,20 @@ def _calls_of_a_step(history: ConversationHistory) -> int:
     finally:
         sys.setprofile(None)
     return calls
+
+
+@given(sound_conversations(), st.data())
+def test_going_back_gives_those_messages_and_keeps_what_was_counted_of_them(
+    messages: list[Message], data: st.DataObject
+) -> None:
+    history = ConversationHistory(messages)
+    views, kept = history.messages(), data.draw(st.integers(0, len(messages)))
+    entries = history.entries
+
+    history.go_back_to(messages[:kept])
+
+    assert tuple(history.messages()) == tuple(messages[:kept])
+    assert history.entries == entries[:kept]
+    assert tuple(views) == tuple(messages)
+    history.go_back_to(messages)
+    assert tuple(history.messages()) == tuple(messages)

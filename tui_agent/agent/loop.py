@@ -23,10 +23,12 @@ from tui_agent.protocol.events import (
     CheckpointRestored,
     CheckpointSaved,
     PermissionModeChanged,
+    SessionRewound,
     Warned,
 )
 from tui_agent.protocol.messages import (
     JsonObject,
+    Message,
     ToolCall,
     ToolResultMessage,
     Usage,
@@ -338,6 +340,28 @@ class AgentLoop:
             ConfigurationError: this agent has no context guard.
         """
         undo(self._agent, self._idle_guard())
+
+    def go_back(self, messages: Sequence[Message], told: SessionRewound) -> None:
+        """Puts the conversation back to what it was, as far as `told` says so, adds its notice, and tells it.
+
+        Args:
+            messages: the conversation right after the event `told` goes back to.
+            told: what is told of it; the journal folds to the same conversation by it.
+
+        Raises:
+            AlreadyRunningError: a run goes on.
+        """
+        if self._run is not None:
+            raise AlreadyRunningError
+        if told.conversation:
+            self._agent.history.go_back_to(messages)
+            self._open_calls = {}
+            if self._agent.config.guard is not None:
+                self._agent.config.guard.forget_compactions(self._agent.history)
+        if told.notice is not None:
+            self._agent.history.append(told.notice)
+        self._agent.teller.publish(told)
+        self._agent.tell_context()
 
     # --- keeping and taking up again ----------------------------------------------------------------------------------
 

@@ -160,6 +160,12 @@ class ContextGuard:
         """Takes over what was done to a conversation before, oldest first, so that it can be undone."""
         self._record(history).done.extend(done)
 
+    def forget_compactions(self, history: ConversationHistory) -> None:
+        """Has none of this conversation to take back any more: it was put back to what it was at another time."""
+        record = self._record(history)
+        record.done.clear()
+        record.length = min(record.length, history.length)
+
     def can_undo(self, history: ConversationHistory) -> bool:
         """Whether a compaction of this conversation could be taken back."""
         return bool(self._record(history).done)

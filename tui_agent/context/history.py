@@ -3,7 +3,7 @@
 Appending is constant time, and so is reading: a step looks at the conversation through a view and copies nothing.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, Message, ToolCall, Usage, new_id
 
@@ -163,6 +163,17 @@ class ConversationHistory:
             anchored = places[0] > self._anchor_index
             self._start_over(entries, *((self._anchor_tokens, self._anchor_index) if anchored else (0, -1)))
         return len(places)
+
+    def go_back_to(self, messages: Sequence[Message]) -> None:
+        """Makes these the messages. Those at the beginning that are here already keep what is known of them."""
+        kept = 0
+        for here, then in zip(self._messages, messages, strict=False):
+            if here != then:
+                break
+            kept += 1
+        anchored = self._anchor_index < kept
+        entries = [*self._entries[:kept], *map(_bare_entry, messages[kept:])]
+        self._start_over(entries, *((self._anchor_tokens, self._anchor_index) if anchored else (0, -1)))
 
     def drop_open_step(self) -> int:
         """Takes the last answer away if calls of it have no result yet, with the results it has; returns how many

@@ -657,6 +657,33 @@ class SessionRenamed(Word):
     title: str
 
 
+class SessionRewound(Word):
+    """A person went back: files, the conversation or both are what they were right after an earlier event.
+
+    The files changed back were told before, each by a `file.changed`. Nothing is ever taken out of the journal.
+    """
+
+    type: Literal["session.rewound"] = "session.rewound"
+    to_seq: int
+    """Number of the event after which things were as they are again."""
+    from_seq: int
+    """Number of the last event before the going back began: going back there undoes it."""
+    text: str
+    """What was gone back to, in words."""
+    conversation: bool
+    """Whether the conversation is what it was then."""
+    removed: int = 0
+    """Number of messages that are no longer part of it."""
+    call_id: str | None = None
+    """The call whose changes alone were taken back."""
+    files: tuple[str, ...] = ()
+    """Files that were changed back."""
+    left: tuple[str, ...] = ()
+    """Files that somebody else changed since, and that were left as they are."""
+    notice: UserMessage | None = None
+    """What the model is told; the newest message from then on."""
+
+
 class SessionSaved(Word):
     """The journal is on disk up to here."""
 
@@ -794,14 +821,36 @@ class QuestionAnswered(Word):
     text: str
 
 
+class FileState(Word):
+    """What a file was at one moment. The session keeps its content under the digest, unless it says otherwise."""
+
+    digest: str
+    """Hash of the content, for a symbolic link of where it leads; empty where it was too large to be read."""
+    size: int
+    """Bytes."""
+    mode: int
+    """Permission bits."""
+    is_link: bool = False
+    kept: bool = True
+    """Whether the content can be had again."""
+
+
 class FileChanged(Word):
-    """A tool changed a file."""
+    """A tool, or a person who took something back, changed a file."""
 
     type: Literal["file.changed"] = "file.changed"
     path: str
     change: Literal["created", "modified", "deleted"]
     call_id: str | None = None
+    """The call that did it; None where a person did, by going back."""
     diff: str = ""
+    known: bool = False
+    """Whether `before` and `after` say what the file was; then None means that there was none."""
+    before: FileState | None = None
+    after: FileState | None = None
+    added: int = 0
+    """Lines."""
+    removed: int = 0
 
 
 # --- notices, status --------------------------------------------------------------------------------------------------
@@ -894,6 +943,7 @@ AgentEvent = Annotated[
     | SessionSwitched
     | SessionForked
     | SessionRenamed
+    | SessionRewound
     | SessionSaved
     | SessionSaveFailed
     | SessionRepaired

@@ -46,6 +46,7 @@ DURABLE = frozenset(
         "session.loaded",
         "session.renamed",
         "session.repaired",
+        "session.rewound",
     }
 )
 """Events that must survive power loss: the disk is waited for before anything later is written."""

@@ -25,6 +25,7 @@ from tui_agent.protocol.events import (
     SessionCreated,
     SessionForked,
     SessionLoaded,
+    SessionRewound,
     SteeringDropped,
     SteeringQueued,
     SteeringRequeued,
@@ -42,6 +43,8 @@ from tui_agent.protocol.messages import (
 )
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import ToolResult
+
+from .conversation_path import in_force
 
 ROOT_AGENT = "main"
 
@@ -62,7 +65,7 @@ LOST_MESSAGE = "[A part of this conversation could not be read.]"
 _FOLDED = frozenset(
     {
         *(ToolQueued, ToolStarted, ToolEnded, ApprovalRequested, ApprovalResolved),
-        *(MessageStarted, MessageEnded, MessageDiscarded, CompactionEnded, CompactionUndone),
+        *(MessageStarted, MessageEnded, MessageDiscarded, CompactionEnded, CompactionUndone, SessionRewound),
     }
 )
 """The events a conversation is made of."""
@@ -70,7 +73,8 @@ _FOLDED = frozenset(
 
 def fold_of(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> "HistoryFold":
     """The conversation of one agent with what is known of its last calls; all else here is read from it."""
-    events = [one.event for one in envelopes if type(one.event) in _FOLDED and one.origin.agent_id == agent_id]
+    told = in_force(envelopes)
+    events = [one.event for one in told if type(one.event) in _FOLDED and one.origin.agent_id == agent_id]
     discarded = {event.message_id for event in events if isinstance(event, MessageDiscarded)}
     fold = HistoryFold()
     for event in events:
@@ -277,6 +281,8 @@ class HistoryFold:
                 self._condense(event)
             case CompactionUndone():
                 self._undo_condensing()
+            case SessionRewound():
+                self._go_back(event)
             case _:
                 pass
 
@@ -327,6 +333,14 @@ class HistoryFold:
     def compactions(self) -> tuple[PastCompaction, ...]:
         """What made it shorter and was not taken back, oldest first."""
         return tuple(one.done for one in self.condensed)
+
+    def _go_back(self, event: SessionRewound) -> None:
+        """What came before this event is what it was then; a shortening from before is not taken back any more."""
+        if event.conversation:
+            self.condensed.clear()
+        if event.notice is not None and event.notice.id not in self.seen:
+            self.seen.add(event.notice.id)
+            self._add(event.notice)
 
     def messages(self) -> tuple[Message, ...]:
         """Everything, with the last calls answered."""

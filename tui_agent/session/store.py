@@ -22,6 +22,8 @@ from .summary import SessionSummary, says, summarise
 
 JOURNAL_SUFFIX = ".jsonl"
 FILES_SUFFIX = ".files"
+CONTENTS_NAME = "contents"
+"""Where, among a session's files, what was kept of changed files is."""
 DIRECTORY_MODE = 0o700
 
 _VALID_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
