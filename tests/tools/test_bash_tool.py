@@ -16,6 +16,7 @@ from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
 from tui_agent.protocol.tool import CommandSubject, OutputUpdate, Preview, ToolUpdate
 from tui_agent.tools import bash_tool
 from tui_agent.tools.bash_tool import BashTool
+from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
 
@@ -331,3 +332,43 @@ async def test_two_calls_do_not_end_each_other(bash: BashTool, root: Path) -> No
         (root / "go").touch()
 
     assert long.result().text == "survived"
+
+
+async def test_what_a_command_changes_is_told(workspace: Workspace, tmp_path: Path) -> None:
+    kept = Workspace(workspace.root, spool_dir=tmp_path / "spool", contents=ContentStore(tmp_path / "contents"))
+    (workspace.root / "a.txt").write_text("a\n")
+    recorded = Recorded()
+
+    result = await call(
+        BashTool(kept, is_read_only_command=only_reads), recorded, command="echo b >> a.txt; echo n > n; exit 1"
+    )
+
+    told = {Path(data["path"]).name: data for kind, data in recorded.data if kind == "file.changed"}
+    assert {name: data["change"] for name, data in told.items()} == {"a.txt": "modified", "n": "created"}
+    assert (told["a.txt"]["known"], told["a.txt"]["added"], told["a.txt"]["removed"]) == (True, 1, 0)
+    assert details_of(result)["files_changed"] == 2
+
+
+async def test_what_a_cancelled_command_changed_is_told(workspace: Workspace, tmp_path: Path) -> None:
+    kept = Workspace(workspace.root, spool_dir=tmp_path / "spool", contents=ContentStore(tmp_path / "contents"))
+    token = CancellationToken()
+    recorded = Recorded(cancellation=token)
+
+    def cancel(update: ToolUpdate) -> None:
+        if isinstance(update, OutputUpdate):
+            token.cancel("enough")
+
+    recorded.on_update = cancel
+    await call(BashTool(kept, is_read_only_command=only_reads), recorded, command="echo x > x; echo made; sleep 600")
+
+    assert [Path(data["path"]).name for kind, data in recorded.data if kind == "file.changed"] == ["x"]
+
+
+async def test_nobody_looks_round_a_command_that_only_reads(workspace: Workspace, tmp_path: Path) -> None:
+    kept = Workspace(workspace.root, spool_dir=tmp_path / "spool", contents=ContentStore(tmp_path / "contents"))
+    (workspace.root / "a.txt").write_text("a\n")
+
+    result = await call(BashTool(kept, is_read_only_command=lambda _: True), command="cat a.txt")
+
+    assert "files_changed" not in details_of(result)
+    assert not (tmp_path / "contents").exists()

@@ -28,8 +28,11 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed, UsageUpdated, Warned
 from tui_agent.protocol.messages import Usage
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
+from tui_agent.rewind import Rewinder
 from tui_agent.session import Recorder, SessionStore, StoredSession
+from tui_agent.session.store import CONTENTS_NAME
 from tui_agent.settings import LoadedSettings, Locations, RuleSetting, Settings, load_settings
+from tui_agent.tools.content_store import ContentStore
 
 from .credentials import Credentials
 from .hooks_command import command_hooks
@@ -55,6 +58,8 @@ class Engine:
     loop: AgentLoop
     bus: EventBus
     policy: PermissionPolicy
+    rewinder: Rewinder | None
+    """Goes back to earlier moments; None where nothing is kept."""
     gate: ApprovalGate
     keep: Callable[[], Awaitable[None]] | None
     """Returns once everything told so far is in the journal; None where nothing is kept."""
@@ -133,10 +138,12 @@ async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = F
         )
         _grant_again(policy, session.grants(options.cwd), bus)
         gate = ApprovalGate(interactive=watched)
+        contents = ContentStore(archive / CONTENTS_NAME) if session.path is not None else None
+        private = (locations.config_dir, locations.state_dir)
         loop = AgentLoop(
             AgentLoopConfig(
                 provider=provider,
-                tools=built_in_tools(options.cwd, archive, sandbox),
+                tools=built_in_tools(options.cwd, archive, sandbox, contents, private),
                 system=options.system or DEFAULT_SYSTEM,
                 layers=(*_appended(loaded.settings), *folder.instructions),
                 workspace=options.cwd,
@@ -159,12 +166,21 @@ async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = F
             )
         )
         loop.add_tool(AgentTool(loop))
-        keep = recorder.flush if recorder is not None else None
-        label = DEMO_LABEL if options.demo else ""
         past = iter(session.envelopes)
+        rewinder = _rewinder(loop, bus, recorder, session.path, contents, options.cwd)
         del session, left
         yield Engine(
-            loop, bus, policy, gate, keep, past, loaded, locations, lambda settings: _model(settings, stack), label
+            loop=loop,
+            bus=bus,
+            policy=policy,
+            rewinder=rewinder,
+            gate=gate,
+            keep=recorder.flush if recorder is not None else None,
+            past=past,
+            loaded=loaded,
+            locations=locations,
+            ask=lambda settings: _model(settings, stack),
+            label=DEMO_LABEL if options.demo else "",
         )
 
 
@@ -262,6 +278,20 @@ def _grant_again(policy: PermissionPolicy, rules: Sequence[str], bus: EventBus) 
         taken += rule.splitlines()
     if taken:
         bus.publish(Noticed(code="grants_kept", text=f"Allowed for this session before: {', '.join(taken)}."))
+
+
+def _rewinder(
+    loop: AgentLoop,
+    bus: EventBus,
+    recorder: Recorder | None,
+    journal: Path | None,
+    contents: ContentStore | None,
+    root: Path,
+) -> Rewinder | None:
+    """What goes back to earlier moments; without a journal nobody knows them."""
+    if recorder is None or contents is None or journal is None:
+        return None
+    return Rewinder(loop, bus, journal, recorder.flush, contents, root.resolve())
 
 
 def _spent(session: StoredSession) -> UsageUpdated:

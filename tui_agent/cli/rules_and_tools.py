@@ -12,21 +12,30 @@ from tui_agent.permissions.shell import is_read_only_command
 from tui_agent.protocol.tool import Tool
 from tui_agent.settings import LoadedSettings, Locations, RuleSetting, Settings
 from tui_agent.tools import Sandbox, Workspace, default_tools
+from tui_agent.tools.content_store import ContentStore
 
 from .rule_store import RuleStore
 
 
-def built_in_tools(root: Path, spool_dir: Path | None = None, sandbox: Sandbox | None = None) -> list[Tool]:
+def built_in_tools(
+    root: Path,
+    spool_dir: Path | None = None,
+    sandbox: Sandbox | None = None,
+    contents: ContentStore | None = None,
+    private: Sequence[Path] = (),
+) -> list[Tool]:
     """The tools for a workspace.
 
     Args:
         root: the workspace.
         spool_dir: where long output goes; a directory of the system's, made when needed, if not given.
         sandbox: what shell commands run in; None: they run as they are.
+        contents: keeps what files held before they were changed; None: nobody does.
+        private: directories of ours, in which no changes of commands are looked for.
     """
     kept = spool_dir or Path(tempfile.gettempdir()) / "tui-agent-spool"
     return default_tools(
-        Workspace(root, spool_dir=kept),
+        Workspace(root, spool_dir=kept, contents=contents, private=private),
         is_read_only_command=lambda command: is_read_only_command(command, root, (kept,)),
         sandbox=sandbox,
     )

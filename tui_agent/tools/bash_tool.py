@@ -1,5 +1,6 @@
 """The bash tool: runs a command in a shell of its own and shows what it writes as it writes it."""
 
+import asyncio
 import codecs
 import os
 import signal
@@ -13,12 +14,15 @@ from tui_agent.protocol.tool import CommandSubject, Preview, Subject, Timeout, T
 
 from .captured_output import Captured, CapturedOutput
 from .child_environment import child_environment, read_only_environment
+from .file_states import TreeChange, counted
 from .live_output import LiveOutput
+from .own_thread import finish_in_thread
 from .process import ProcessOutcome, ProcessSpec, run_process
 from .programs import find_program
 from .sandbox import Sandbox
 from .spool_file import SPOOL_LIMIT, SpoolFile
 from .text_format import printable
+from .tree_watch import Look, TreeWatch
 from .typed import Arguments, TypedTool, WordText
 from .workspace import Workspace
 
@@ -30,6 +34,11 @@ LONGEST_TIMEOUT = 3_600.0
 
 _OWN_TIMER_LATER = 0.25
 """Seconds by which the engine's timer, whose result is a timeout and not an error, is ahead of the tool's own."""
+
+_COUNTING_SECONDS = 0.2
+"""Longest time that changed lines are counted."""
+
+_TOLD_AT_ONCE = 200
 
 _DESCRIPTION = f"""Runs a command with bash in the working directory and shows its output.
 Each call is a new shell: directory and variables do not last. There is no terminal and no input, so nothing may ask.
@@ -86,6 +95,8 @@ class BashTool(TypedTool[BashArguments]):
 
     async def run(self, args: BashArguments, context: ToolContext) -> ToolResult:
         spec = self._spec(args)
+        watch = None if self.call_is_read_only(args) else self._workspace.tree
+        before = None if watch is None else await asyncio.to_thread(watch.look)
         output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT))
         live = LiveOutput(output, context.output)
         try:
@@ -97,7 +108,11 @@ class BashTool(TypedTool[BashArguments]):
         finally:
             live.close()
             captured = output.close()
-        return _result(args, outcome, captured, context, is_sandboxed=self._sandbox is not None)
+            changed = None if watch is None or before is None else await _tell_changes(watch, before, context)
+        result = _result(args, outcome, captured, context, is_sandboxed=self._sandbox is not None)
+        if watch is not None and result.details is not None:
+            result.details["files_changed"] = changed
+        return result
 
     async def _run(
         self, spec: ProcessSpec, output: CapturedOutput, live: LiveOutput, context: ToolContext
@@ -118,6 +133,21 @@ class BashTool(TypedTool[BashArguments]):
             environment = read_only_environment(environment, self._workspace.root)
         argv = (str(bash), "--noprofile", "--norc", "-c", "--", args.command)
         return ProcessSpec(argv, self._workspace.root, environment, args.timeout + _OWN_TIMER_LATER)
+
+
+async def _tell_changes(watch: TreeWatch, before: Look, context: ToolContext) -> int:
+    """Tells what the command changed, however it ended; returns how many files."""
+    told = await finish_in_thread(lambda: _counted_changes(watch, before))
+    for number, (change, counts) in enumerate(told, start=1):
+        context.emit("file.changed", change.event_data(counts))
+        if number % _TOLD_AT_ONCE == 0:
+            await asyncio.sleep(0)
+    return len(told)
+
+
+def _counted_changes(watch: TreeWatch, before: Look) -> list[tuple[TreeChange, tuple[int, int]]]:
+    changes = watch.changes_since(before)
+    return list(zip(changes, counted(changes, watch.contents, _COUNTING_SECONDS), strict=True))
 
 
 def _result(

@@ -11,7 +11,9 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import JudgedTarget, Preview, ToolContext, ToolResult
 
 from .atomic_write import replace_file
+from .content_store import ContentStore
 from .file_errors import told
+from .file_states import TreeChange, state_of_content
 from .file_versions import FileVersion, digest_of, what_changed
 from .held_directory import Place, opened_file
 from .own_thread import finish_in_thread
@@ -149,11 +151,15 @@ async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolCo
     written: list[os.stat_result] = []
     diff = plan.diff.shortened(DIFF_LIMIT)
     details: JsonObject = {"path": plan.path, "change": plan.change, "diff": diff.text}
+    counts = diff.added, diff.removed
+    event = dict(details)
 
     def work() -> None:
         with told(f"cannot write {plan.shown}; nothing was changed"):
             before = None if plan.before is None else plan.before.status
             status = replace_file(plan.place, plan.content, before, plan.shown)
+        if workspace.contents is not None:
+            event.update(_as_told(plan, status, workspace.contents).event_data(counts))
         version = FileVersion.of(status, digest_of(plan.content), plan.content)
         workspace.versions.remember(plan.place.path, version)
         written.append(status)
@@ -163,7 +169,7 @@ async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolCo
         await finish_in_thread(work)
     finally:
         if written:
-            context.emit("file.changed", details)
+            context.emit("file.changed", event)
     details |= {"added": diff.added, "removed": diff.removed}
     verb = "Created" if plan.before is None else "Changed"
     notes = "".join(f"\n[{note}]" for note in plan.notes)
@@ -176,3 +182,12 @@ def unchanged(plan: PlannedChange) -> ToolResult:
         f"{plan.shown} already holds exactly this; nothing was written.",
         details={"path": plan.path, "change": "none", "diff": ""},
     )
+
+
+def _as_told(plan: PlannedChange, status: os.stat_result, contents: ContentStore) -> TreeChange:
+    """The change with what the file was and is, both kept."""
+    before = None
+    if plan.before is not None:
+        content = plan.before.format.encode(plan.before.text)
+        before = state_of_content(content, plan.before.status.st_mode, contents)
+    return TreeChange(plan.place.path, before, state_of_content(plan.content, status.st_mode, contents))

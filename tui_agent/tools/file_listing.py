@@ -77,13 +77,14 @@ async def list_files(
     return FileListing(tuple(names), outcome.ending == "exited")
 
 
-def walk_files(scope: SearchScope, stopped: Callable[[], bool], seconds: float) -> FileListing:
+def walk_files(scope: SearchScope, stopped: Callable[[], bool], seconds: float, *, links: bool = False) -> FileListing:
     """Lists the same files without ripgrep. Blocks.
 
     Args:
         scope: where, and what is left out.
         stopped: asked for each directory.
         seconds: how long it may take.
+        links: also list symbolic links.
 
     Raises:
         OperationCancelledError: `stopped` said so.
@@ -103,7 +104,8 @@ def walk_files(scope: SearchScope, stopped: Callable[[], bool], seconds: float) 
             if time.monotonic() > deadline:
                 return FileListing(tuple(sorted(names)), False)
             is_directory = entry.is_dir(follow_symlinks=False)
-            if not is_directory and not entry.is_file(follow_symlinks=False):
+            is_listed = entry.is_file(follow_symlinks=False) or (links and entry.is_symlink())
+            if not is_directory and not is_listed:
                 continue
             if entry.name == GIT_NAME or (rules and rules.leaves_out(entry.path, is_directory=is_directory)):
                 continue

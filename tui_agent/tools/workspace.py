@@ -10,24 +10,35 @@ from weakref import WeakValueDictionary
 
 from tui_agent.protocol.tool import JudgedTarget
 
+from .content_store import ContentStore
 from .file_versions import FileVersions
 from .held_directory import Place
 from .text_format import printable_name
+from .tree_watch import TreeWatch
 
 
 class Workspace:
     """One working directory with what the tools of one session know about its files."""
 
-    def __init__(self, root: Path, *, spool_dir: Path) -> None:
+    def __init__(
+        self, root: Path, *, spool_dir: Path, contents: ContentStore | None = None, private: Sequence[Path] = ()
+    ) -> None:
         """
         Args:
             root: the working directory; relative names start here.
             spool_dir: directory of ours for output that is too long for the model; made, 0700, when first needed.
+            contents: keeps what files held before and after they were changed; None: nobody does.
+            private: directories of ours, in which no changes of commands are looked for.
         """
         self.root = root.resolve()
         self.spool_dir = Path(os.path.realpath(spool_dir))
         self.versions = FileVersions()
         """What read, write and edit last saw of each file."""
+        self.contents = contents
+        """What files held before and after they were changed; None: that is not kept."""
+        ours = (self.spool_dir, *(Path(os.path.realpath(path)) for path in private))
+        self.tree = TreeWatch(self.root, contents, ours) if contents is not None else None
+        """Finds what commands change; None: nobody looks."""
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
 
     def given(self, path: str) -> str:

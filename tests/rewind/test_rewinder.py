@@ -1,0 +1,253 @@
+"""Going back with a real agent, real files, a real shell and a real repository."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.rewind.sessions import Kept, git_work_tree, kept_session
+from tui_agent.protocol.errors import AlreadyRunningError
+from tui_agent.protocol.events import FileChanged, SessionRewound
+from tui_agent.protocol.messages import UserMessage
+from tui_agent.providers.scripted_provider import Call, call
+from tui_agent.rewind.planner import CHANGED_BETWEEN, CHANGED_LATER, CHANGED_SINCE, NOT_KEPT
+from tui_agent.rewind.rewind_plan import Scope
+
+
+async def go_back(shop: Kept, words: str, scope: Scope = "both", *overwritten: str) -> tuple[str, ...]:
+    """Goes back to before something was said; returns what could not go back."""
+    plan = await shop.rewinder.plan(await shop.point(words))
+    outcome = await shop.rewinder.carry_out(plan, scope, {shop.root / name for name in overwritten})
+    await shop.check()
+    return (*outcome.left, *outcome.failed)
+
+
+async def test_files_and_conversation_are_what_they_were(shop: Kept) -> None:
+    await shop.ask("first", call("bash", command="echo more >> price.py"))
+    state, messages = shop.state, tuple(shop.loop.history.messages())
+    await shop.ask(
+        "second",
+        call("write", path="new.py", content="new\n"),
+        call("read", path="price.py"),
+        call("edit", path="price.py", old_string="one", new_string="eins"),
+        call("bash", command="rm cart.py; mkdir -p a/b; echo deep > a/b/c; ln -s price.py link; chmod +x price.py"),
+    )
+
+    assert await go_back(shop, "second") == ()
+
+    assert shop.state == state
+    assert tuple(shop.loop.history.messages()) == messages
+
+
+async def test_going_back_is_told_and_gives_the_words_back(shop: Kept) -> None:
+    await shop.ask("first", call("write", path="new.py", content="new\n"))
+
+    plan = await shop.rewinder.plan(await shop.point("first"))
+    with shop.bus.subscribe() as heard:
+        outcome = await shop.rewinder.carry_out(plan, "both")
+        told = [envelope.event for envelope in heard.drain()]
+
+    assert outcome.draft == "first"
+    assert plan.messages == 4
+    changed = next(event for event in told if isinstance(event, FileChanged))
+    assert (changed.change, changed.call_id, changed.removed) == ("deleted", None, 1)
+    rewound = next(event for event in told if isinstance(event, SessionRewound))
+    assert (rewound.conversation, rewound.removed, rewound.files, rewound.left) == (True, 4, ("new.py",), ())
+
+
+async def test_only_files_go_back_and_the_model_is_told(shop: Kept) -> None:
+    await shop.ask("first", call("bash", command="echo more >> price.py"))
+    before = tuple(shop.loop.history.messages())
+
+    assert await go_back(shop, "first", "files") == ()
+
+    assert shop.state["price.py"][0] == "one\n"
+    *kept, notice = shop.loop.history.messages()
+    assert tuple(kept) == before
+    assert isinstance(notice, UserMessage)
+    assert notice.kind == "notice"
+    assert "price.py" in notice.text
+
+
+async def test_only_the_conversation_goes_back_and_the_model_is_told_what_stayed(shop: Kept) -> None:
+    await shop.ask("first", call("bash", command="echo more >> price.py"))
+
+    assert await go_back(shop, "first", "conversation") == ()
+
+    assert shop.state["price.py"][0] == "one\nmore\n"
+    (notice,) = shop.loop.history.messages()
+    assert isinstance(notice, UserMessage)
+    assert "price.py" in notice.text
+
+
+async def test_a_going_back_can_be_undone(shop: Kept) -> None:
+    await shop.ask("first", call("bash", command="echo more >> price.py; rm cart.py; echo n > new.py"))
+    state, messages = shop.state, tuple(shop.loop.history.messages())
+    await go_back(shop, "first")
+    await shop.ask("instead", call("write", path="other.py", content="other\n"))
+
+    undo = next(point for point in await shop.rewinder.points() if not point.is_turn)
+    await shop.rewinder.carry_out(await shop.rewinder.plan(undo), "both")
+    await shop.check()
+
+    assert shop.state == state
+    assert tuple(shop.loop.history.messages()) == messages
+
+
+async def test_it_works_after_the_session_was_taken_up_again(tmp_path: Path) -> None:
+    root = tmp_path / "shop"
+    root.mkdir()
+    git_work_tree(root, price_py="one\n")
+    async with kept_session(root, tmp_path / "sessions") as shop:
+        await shop.ask("first", call("bash", command="echo more >> price.py"))
+    async with kept_session(root, tmp_path / "sessions", resume=shop.session.id) as again:
+        await again.ask("second", call("bash", command="echo still more >> price.py"))
+        assert await go_back(again, "first") == ()
+
+        assert again.state["price.py"][0] == "one\n"
+    async with kept_session(root, tmp_path / "sessions", resume=shop.session.id) as last:
+        assert list(last.loop.history.messages()) == []
+
+
+async def test_what_somebody_else_changed_since_is_left_alone_and_shown(shop: Kept) -> None:
+    await shop.ask("first", call("bash", command="echo more | tee -a price.py >> cart.py"))
+    (shop.root / "price.py").write_text("one\nmore\nmine\n", "utf-8")
+
+    plan = await shop.rewinder.plan(await shop.point("first"))
+    conflict = next(step for step in plan.steps if step.is_conflict)
+    assert (conflict.shown, conflict.problem) == ("price.py", CHANGED_SINCE)
+    assert "+mine" in conflict.diff
+    assert await go_back(shop, "first") == ("price.py",)
+
+    assert (shop.state["price.py"][0], shop.state["cart.py"][0]) == ("one\nmore\nmine\n", "two\n")
+    (notice,) = shop.loop.history.messages()
+    assert isinstance(notice, UserMessage)
+    assert "price.py" in notice.text
+    assert "cart.py" not in notice.text
+
+
+async def test_it_goes_back_all_the_same_where_the_person_says_so_and_that_can_be_undone(shop: Kept) -> None:
+    await shop.ask("first", call("bash", command="echo more >> price.py"))
+    (shop.root / "price.py").write_text("mine\n", "utf-8")
+
+    assert await go_back(shop, "first", "both", "price.py") == ()
+    assert shop.state["price.py"][0] == "one\n"
+
+    undo = next(point for point in await shop.rewinder.points() if not point.is_turn)
+    await shop.rewinder.carry_out(await shop.rewinder.plan(undo), "files")
+    assert shop.state["price.py"][0] == "mine\n"
+
+
+async def test_what_somebody_else_changed_in_between_is_left_alone(shop: Kept) -> None:
+    await shop.ask("first", call("bash", command="echo more >> price.py"))
+    (shop.root / "price.py").write_text("one\nmore\nmine\n", "utf-8")
+    await shop.ask("second", call("bash", command="echo again >> price.py"))
+
+    plan = await shop.rewinder.plan(await shop.point("first"))
+    (step,) = plan.steps
+    assert (step.problem, step.is_conflict) == (CHANGED_BETWEEN, True)
+    assert "+mine" in step.diff
+
+    assert await go_back(shop, "second") == ()
+    assert shop.state["price.py"][0] == "one\nmore\nmine\n"
+
+
+async def test_a_file_that_changes_while_the_person_looks_is_left_alone(shop: Kept) -> None:
+    await shop.ask("first", call("bash", command="echo more >> price.py"))
+    plan = await shop.rewinder.plan(await shop.point("first"))
+    (shop.root / "price.py").write_text("mine\n", "utf-8")
+
+    outcome = await shop.rewinder.carry_out(plan, "both")
+
+    assert shop.state["price.py"][0] == "mine\n"
+    assert outcome.done == ()
+    assert "price.py" in outcome.failed[0]
+
+
+async def test_the_changes_of_one_call_are_taken_back(shop: Kept) -> None:
+    await shop.ask("first", Call("bash", {"command": "echo more | tee -a price.py >> cart.py"}, "c1"))
+    await shop.ask("second", Call("bash", {"command": "echo again >> cart.py"}, "c2"))
+    messages = shop.loop.history.length
+
+    plan = await shop.rewinder.plan_for_call("c1", "bash")
+    problems = {step.shown: step.problem for step in plan.steps}
+    outcome = await shop.rewinder.carry_out(plan, "files")
+    await shop.check()
+
+    assert problems == {"price.py": "", "cart.py": CHANGED_LATER}
+    assert (outcome.done, outcome.left) == (("price.py",), ("cart.py",))
+    assert (shop.state["price.py"][0], shop.state["cart.py"][0]) == ("one\n", "two\nmore\nagain\n")
+    assert shop.loop.history.length == messages + 1
+
+
+async def test_a_call_that_changed_nothing_has_nothing_to_take_back(shop: Kept) -> None:
+    await shop.ask("first", Call("bash", {"command": "cat price.py"}, "c1"))
+
+    assert (await shop.rewinder.plan_for_call("c1", "bash")).steps == ()
+
+
+async def test_moments_tell_what_changed_since(shop: Kept) -> None:
+    await shop.ask("first", call("bash", command="echo more >> price.py"))
+    await shop.ask("second", call("bash", command="echo x >> price.py; echo y >> cart.py"))
+
+    points = await shop.rewinder.points()
+
+    assert [(point.text, point.files, point.added, point.removed) for point in points] == [
+        ("second", 2, 2, 0),
+        ("first", 2, 3, 0),
+    ]
+
+
+async def test_what_was_not_kept_stays_and_says_why(shop: Kept) -> None:
+    big = shop.root / "big.bin"
+    big.write_bytes(os.urandom(64) * 65_536)
+    await shop.ask("first", call("bash", command="echo x >> big.bin"))
+    size = big.stat().st_size
+
+    plan = await shop.rewinder.plan(await shop.point("first"))
+    assert [(step.kind, step.problem) for step in plan.steps] == [("stuck", NOT_KEPT)]
+    assert await go_back(shop, "first") == ("big.bin",)
+
+    assert big.stat().st_size == size
+
+
+async def test_nothing_goes_back_while_a_run_goes_on(shop: Kept) -> None:
+    await shop.ask("first", call("bash", command="echo more >> price.py"))
+    plan = await shop.rewinder.plan(await shop.point("first"))
+
+    class Busy:
+        running = True
+
+        def go_back(self, *_: object) -> None:
+            raise AssertionError
+
+    busy = type(shop.rewinder)(
+        Busy(), shop.bus, shop.rewinder.journal, shop.rewinder.keep, shop.rewinder.contents, shop.root
+    )
+    with pytest.raises(AlreadyRunningError):
+        await busy.carry_out(plan, "both")
+
+    assert shop.state["price.py"][0] == "one\nmore\n"
+
+
+async def test_a_fork_can_go_back_by_itself(shop: Kept, tmp_path: Path) -> None:
+    await shop.ask("first", call("bash", command="echo more >> price.py"))
+    await shop.rewinder.keep()
+    copy = shop.store.fork(shop.session.id)
+    shop.store.delete(copy.id)
+    copy = shop.store.fork(shop.session.id)
+
+    async with kept_session(shop.root, tmp_path / "sessions", resume=copy.id) as forked:
+        assert await go_back(forked, "first") == ()
+
+    assert shop.state["price.py"][0] == "one\n"
+
+
+async def test_what_is_kept_is_for_the_owner_only(shop: Kept) -> None:
+    await shop.ask("first", call("bash", command="echo secret > price.py"))
+
+    kept = [path for path in shop.rewinder.contents.root.rglob("*") if path.is_file()]
+    directories = [shop.rewinder.contents.root, *{path.parent for path in kept}]
+    assert kept
+    assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
+    assert {path.stat().st_mode & 0o077 for path in directories} == {0}

@@ -1,0 +1,186 @@
+"""What a command changed, found by looking at the tree before and after it: in repositories and outside."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.rewind.sessions import git_work_tree
+from tui_agent.protocol.events import FileState
+from tui_agent.tools import tree_watch
+from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import TreeChange, content_of
+from tui_agent.tools.tree_watch import TreeWatch
+
+Changed = dict[str, tuple[bytes | None, bytes | None]]
+"""By name what was there before and after; None where nothing was, or it was not kept."""
+
+in_and_out_of_git = pytest.mark.parametrize("in_git", [True, False], ids=["git", "plain"])
+
+
+class Tree:
+    """A directory that is watched."""
+
+    def __init__(self, root: Path, kept: Path, private: tuple[Path, ...] = ()) -> None:
+        self.root = root
+        self.contents = ContentStore(kept)
+        self.watch = TreeWatch(root, self.contents, private)
+
+    def told(self, happens: Callable[[], object]) -> list[TreeChange]:
+        before = self.watch.look()
+        assert before is not None
+        happens()
+        return self.watch.changes_since(before)
+
+    def changed(self, command: str) -> Changed:
+        told = self.told(lambda: subprocess.run(["bash", "-c", command], cwd=self.root, check=True))
+        return {str(one.path.relative_to(self.root)): (self._bytes(one.before), self._bytes(one.after)) for one in told}
+
+    def _bytes(self, state: FileState | None) -> bytes | None:
+        return None if state is None else content_of(state, self.contents)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "root").mkdir()
+    return tmp_path / "root"
+
+
+def tree_of(root: Path, *, in_git: bool) -> Tree:
+    (root / "a.txt").write_text("a\n")
+    (root / "b.txt").write_text("b\n")
+    if in_git:
+        git_work_tree(root)
+    return Tree(root, root.parent / "kept")
+
+
+@in_and_out_of_git
+def test_every_way_to_change_a_file_is_seen(root: Path, in_git: bool) -> None:
+    tree = tree_of(root, in_git=in_git)
+
+    assert tree.changed("echo more >> a.txt; rm b.txt; mkdir d; echo n > d/n; ln -s a.txt l") == {
+        "a.txt": (b"a\n", b"a\nmore\n"),
+        "b.txt": (b"b\n", None),
+        "d/n": (None, b"n\n"),
+        "l": (None, b"a.txt"),
+    }
+    assert tree.changed("mv a.txt c.txt; chmod +x d/n; rm l") == {
+        "a.txt": (b"a\nmore\n", None),
+        "c.txt": (None, b"a\nmore\n"),
+        "d/n": (b"n\n", b"n\n"),
+        "l": (b"a.txt", None),
+    }
+
+
+@in_and_out_of_git
+def test_what_only_was_touched_did_not_change(root: Path, in_git: bool) -> None:
+    tree = tree_of(root, in_git=in_git)
+
+    assert tree.changed("touch a.txt; cp b.txt x; mv x b.txt; echo t > t; rm t") == {}
+
+
+@in_and_out_of_git
+def test_a_change_of_the_same_length_right_after_another_is_seen(root: Path, in_git: bool) -> None:
+    """The times of a file may not tell two changes of the same moment apart."""
+    tree = tree_of(root, in_git=in_git)
+
+    def rewrite() -> None:
+        status = (root / "a.txt").stat()
+        with (root / "a.txt").open("r+") as file:
+            file.write("z")
+        os.utime(root / "a.txt", ns=(status.st_atime_ns, status.st_mtime_ns))
+
+    assert [change.path.name for change in tree.told(rewrite)] == ["a.txt"]
+
+
+@in_and_out_of_git
+def test_what_the_person_changed_before_the_command_is_not_the_commands(root: Path, in_git: bool) -> None:
+    tree = tree_of(root, in_git=in_git)
+    tree.changed("true")
+    (root / "a.txt").write_text("mine\n")
+    (root / "new").write_text("mine, too\n")
+
+    assert tree.changed("echo x >> a.txt; rm b.txt") == {"a.txt": (b"mine\n", b"mine\nx\n"), "b.txt": (b"b\n", None)}
+
+
+def test_what_git_has_is_not_kept_before_it_changes(root: Path) -> None:
+    tree = tree_of(root, in_git=True)
+    old = 1_700_000_000
+    for name in ("a.txt", "b.txt"):
+        os.utime(root / name, (old, old))
+    # The status time cannot be set; only the look after it is old enough trusts the file.
+    subprocess.run(["git", "status"], cwd=root, check=True, capture_output=True)
+    tree.changed("true")
+    kept = {path for path in tree.contents.root.rglob("*") if path.is_file()}
+
+    assert len(kept) <= 2
+    assert tree.changed("rm a.txt")["a.txt"] == (b"a\n", None)
+
+
+def test_ignored_files_are_not_looked_at_and_not_taken_for_new_when_that_ends(root: Path) -> None:
+    (root / ".gitignore").write_text("secret\n")
+    (root / "secret").write_text("key\n")
+    tree = tree_of(root, in_git=True)
+
+    assert tree.changed("echo other > secret") == {}
+    assert set(tree.changed("rm .gitignore")) == {".gitignore"}
+
+
+def test_a_file_that_becomes_ignored_is_not_gone(root: Path) -> None:
+    tree = tree_of(root, in_git=True)
+    (root / "new").write_text("new\n")
+
+    assert set(tree.changed("echo new > .gitignore")) == {".gitignore"}
+
+
+def test_line_ends_that_git_converts_are_never_made_up(root: Path) -> None:
+    (root / ".gitattributes").write_text("*.txt text eol=crlf\n")
+    (root / "w.txt").write_bytes(b"one\r\ntwo\r\n")
+    tree = tree_of(root, in_git=True)
+
+    before, _ = tree.changed("rm w.txt")["w.txt"]
+
+    assert before in (b"one\r\ntwo\r\n", None)
+
+
+def test_a_branch_that_is_checked_out_is_seen_as_its_changes(root: Path) -> None:
+    tree = tree_of(root, in_git=True)
+    git = "git -c user.name=n -c user.email=e@example.org"
+    tree.changed(f"git checkout -q -b other; echo x > a.txt; {git} commit -qam x")
+
+    assert tree.changed("git checkout -q main 2>/dev/null || git checkout -q master") == {"a.txt": (b"x\n", b"a\n")}
+
+
+def test_the_whole_directory_may_go(root: Path) -> None:
+    tree = tree_of(root, in_git=False)
+
+    told = tree.told(lambda: shutil.rmtree(root))
+
+    assert {change.path.name for change in told if change.after is None} == {"a.txt", "b.txt"}
+
+
+def test_our_own_directories_are_not_looked_into(root: Path) -> None:
+    (root / "ours").mkdir()
+    (root / "ours" / "journal").write_text("1\n")
+    tree = Tree(root, root.parent / "kept", (root / "ours",))
+
+    assert tree.changed("echo 2 >> ours/journal; echo x > theirs") == {"theirs": (None, b"x\n")}
+
+
+def test_a_file_too_large_to_be_kept_is_told_all_the_same(root: Path) -> None:
+    (root / "big").write_bytes(bytes(tree_watch.KEPT_LIMIT + 1))
+    tree = tree_of(root, in_git=False)
+
+    (change,) = tree.told(lambda: (root / "big").write_bytes(b"small"))
+
+    assert change.before is not None
+    assert (change.before.kept, change.before.size) == (False, tree_watch.KEPT_LIMIT + 1)
+
+
+def test_a_tree_with_too_many_files_is_not_looked_at(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_watch, "MOST_FILES", 1)
+
+    assert tree_of(root, in_git=False).watch.look() is None

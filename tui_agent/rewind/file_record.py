@@ -1,0 +1,101 @@
+"""What the events of a session say of files, and the moments one can go back to. Pure."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import FileChanged, FileState, MessageEnded, MessageStarted, SessionRewound, ToolEnded
+from tui_agent.protocol.messages import UserMessage
+from tui_agent.session.conversation_path import in_force
+
+from .rewind_plan import RewindPoint
+
+ROOT_AGENT = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedChange:
+    """A change of a file, as it was told."""
+
+    seq: int
+    path: str
+    call_id: str | None
+    known: bool
+    before: FileState | None
+    after: FileState | None
+    added: int = 0
+    removed: int = 0
+
+
+def changes_in(envelopes: Iterable[Envelope]) -> list[RecordedChange]:
+    """Every change of a file, also those of sub-agents and of earlier goings back, in order."""
+    return [
+        RecordedChange(
+            envelope.seq, event.path, event.call_id, event.known, event.before, event.after, event.added, event.removed
+        )
+        for envelope in envelopes
+        if isinstance(event := envelope.event, FileChanged)
+    ]
+
+
+def unseen_commands(envelopes: Iterable[Envelope], after: int) -> int:
+    """How many commands after an event changed nobody knows what, because nobody could look."""
+    ends = (envelope.event for envelope in envelopes if envelope.seq > after)
+    details = (event.details for event in ends if isinstance(event, ToolEnded))
+    return sum(told is not None and "files_changed" in told and told["files_changed"] is None for told in details)
+
+
+def calls_below(envelopes: Iterable[Envelope], call_id: str) -> frozenset[str]:
+    """A call with all calls of the sub-agents it started, and of theirs."""
+    found = {call_id}
+    for envelope in envelopes:
+        own = getattr(envelope.event, "call_id", None)
+        if isinstance(own, str) and envelope.origin.parent_call_id in found:
+            found.add(own)
+    return frozenset(found)
+
+
+def points_in(envelopes: Sequence[Envelope]) -> tuple[RewindPoint, ...]:
+    """The moments before each thing that was said and is part of the conversation, and before each going back; the
+    newest first."""
+    points = [*_turns(in_force(envelopes)), *_goings_back(envelopes)]
+    points.sort(key=lambda point: point.seq, reverse=True)
+    changes = changes_in(envelopes)
+    counted: list[RewindPoint] = []
+    paths: set[str] = set()
+    added = removed = 0
+    for point in points:
+        while changes and changes[-1].seq > point.seq:
+            change = changes.pop()
+            paths.add(change.path)
+            added += change.added
+            removed += change.removed
+        counted.append(RewindPoint(point.seq, point.time, point.text, point.is_turn, len(paths), added, removed))
+    return tuple(counted)
+
+
+def _turns(path: Iterable[Envelope]) -> list[RewindPoint]:
+    """The moments before what a person said."""
+    begun: dict[str, int] = {}
+    points: list[RewindPoint] = []
+    for envelope in path:
+        if envelope.origin.agent_id != ROOT_AGENT:
+            continue
+        match envelope.event:
+            case MessageStarted(role="user", message_id=message_id):
+                begun.setdefault(message_id, envelope.seq)
+            case MessageEnded(message=UserMessage() as said) if said.is_said:
+                seq = begun.get(said.id, envelope.seq) - 1
+                points.append(RewindPoint(seq, envelope.ts, said.text))
+            case _:
+                pass
+    return points
+
+
+def _goings_back(envelopes: Iterable[Envelope]) -> list[RewindPoint]:
+    """The moments before each going back."""
+    return [
+        RewindPoint(event.from_seq, envelope.ts, event.text, is_turn=False)
+        for envelope in envelopes
+        if isinstance(event := envelope.event, SessionRewound)
+    ]

@@ -1,0 +1,88 @@
+"""Puts one file back to what it was. What it is now is kept first, and nothing but that is ever replaced."""
+
+import errno
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.events import FileState
+from tui_agent.tools.atomic_write import replace_file
+from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import TreeChange, content_of, same_file, state_of
+from tui_agent.tools.held_directory import Place, held_directory
+
+from .rewind_plan import FileStep
+
+
+def carry_out(step: FileStep, contents: ContentStore) -> tuple[TreeChange, ...]:
+    """Does one step; returns what it changed: nothing where the file is as it should be already. Blocks.
+
+    Raises:
+        ToolError: it was not done: the file is not what the person was shown, or cannot be kept or written.
+    """
+    try:
+        now = state_of(step.path, contents)
+        if same_file(now, step.target):
+            return ()
+        if not same_file(now, step.now):
+            raise ToolError("it changed while you looked at it; it was left as it is")
+        if now is not None and not now.kept and step.kind != "delete":
+            raise ToolError("what it is now cannot be kept, so that it was not replaced")
+        content = content_of(step.target, contents)
+        if content is None:
+            raise ToolError("its content from then is damaged or gone")
+        if step.target is None:
+            _delete(step.path)
+        elif step.target.is_link or (now is not None and now.is_link):
+            _put(step.path, step.target, content)
+        else:
+            _write(step.path, step.shown, step.target, content)
+    except OSError as error:
+        raise ToolError(error.strerror or str(error)) from error
+    return (TreeChange(step.path, now, step.target),)
+
+
+def _delete(path: Path) -> None:
+    with held_directory(path.parent) as directory:
+        os.unlink(path.name, dir_fd=directory)
+
+
+def _write(path: Path, shown: str, target: FileState, content: bytes) -> None:
+    """Gives a regular file its content and mode."""
+    place = Place(path)
+    before: os.stat_result | None = None
+    try:
+        with held_directory(path.parent) as directory:
+            before = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        pass
+    replace_file(place, content, before, shown)
+    with held_directory(path.parent) as directory:
+        status = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
+        if stat.S_ISREG(status.st_mode) and stat.S_IMODE(status.st_mode) != target.mode:
+            descriptor = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+            try:
+                os.fchmod(descriptor, target.mode)
+            finally:
+                os.close(descriptor)
+
+
+def _put(path: Path, target: FileState, content: bytes) -> None:
+    """Puts a link, or a file where a link was, in place at once."""
+    temporary = f".{path.name[:40]}.{secrets.token_hex(8)}.tmp"
+    with held_directory(path.parent, create=True) as directory:
+        try:
+            if target.is_link:
+                os.symlink(os.fsdecode(content), temporary, dir_fd=directory)
+            else:
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+                with open(os.open(temporary, flags, 0o600, dir_fd=directory), "wb") as file:
+                    file.write(content)
+                    os.fchmod(file.fileno(), target.mode)
+            os.rename(temporary, path.name, src_dir_fd=directory, dst_dir_fd=directory)
+        except OSError as error:
+            if error.errno != errno.ENOENT:
+                os.unlink(temporary, dir_fd=directory)
+            raise

@@ -1,0 +1,199 @@
+"""Goes back, for one agent and the session it is kept in."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.errors import AlreadyRunningError, ToolError
+from tui_agent.protocol.events import FileChanged, SessionRewound
+from tui_agent.protocol.messages import Message, UserMessage, user_message
+from tui_agent.session.journal_reader import read_journal
+from tui_agent.session.replay import messages_of
+from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_states import TreeChange
+from tui_agent.tools.own_thread import finish_in_thread
+
+from .file_record import calls_below, changes_in, points_in, unseen_commands
+from .planner import steps_back, steps_of_call
+from .restore import carry_out
+from .rewind_plan import FileStep, Outcome, RewindPlan, RewindPoint, Scope
+
+NAMED_FILES = 20
+"""Files that are named to the model."""
+
+
+class Agent(Protocol):
+    """What is asked of an agent loop."""
+
+    @property
+    def running(self) -> bool:
+        """Whether a run goes on."""
+        ...
+
+    def go_back(self, messages: Sequence[Message], told: SessionRewound) -> None:
+        """Puts the conversation back, and tells it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rewinder:
+    """Finds out what one can go back to, and does it. Everything it knows stands in the journal."""
+
+    agent: Agent
+    bus: EventBus
+    journal: Path
+    keep: Callable[[], Awaitable[None]]
+    """Returns once everything told so far is in the journal."""
+    contents: ContentStore
+    root: Path
+    """The workspace, resolved."""
+
+    async def points(self) -> tuple[RewindPoint, ...]:
+        """The moments one can go back to, the newest first.
+
+        Raises:
+            SessionError: the journal cannot be read.
+        """
+        envelopes = await self._envelopes()
+        return await asyncio.to_thread(points_in, envelopes)
+
+    async def plan(self, point: RewindPoint) -> RewindPlan:
+        """What going back to a moment would do.
+
+        Raises:
+            SessionError: the journal cannot be read.
+        """
+        envelopes = await self._envelopes()
+        return await asyncio.to_thread(self._plan, envelopes, point)
+
+    async def plan_for_call(self, call_id: str, text: str) -> RewindPlan:
+        """What taking back the changes of one call would do.
+
+        Args:
+            call_id: the call; the sub-agents it started are taken back with it.
+            text: names it.
+
+        Raises:
+            SessionError: the journal cannot be read.
+        """
+        envelopes = await self._envelopes()
+        return await asyncio.to_thread(self._plan_for_call, envelopes, call_id, text)
+
+    async def carry_out(self, plan: RewindPlan, scope: Scope, overwritten: AbstractSet[Path] = frozenset()) -> Outcome:
+        """Goes back, and tells it. Every file is changed whole or not at all; what fails keeps no other from its turn.
+
+        Args:
+            plan: what was shown.
+            scope: what goes back.
+            overwritten: files that go back although somebody else changed them.
+
+        Raises:
+            AlreadyRunningError: a run goes on; nothing was done.
+            SessionError: the journal cannot be read; nothing was done.
+        """
+        if self.agent.running:
+            raise AlreadyRunningError
+        from_seq = self.bus.last_seq
+        messages: tuple[Message, ...] = ()
+        if scope != "files":
+            envelopes = [one for one in await self._envelopes() if one.seq <= plan.to_seq]
+            messages = await asyncio.to_thread(messages_of, envelopes)
+        done: list[str] = []
+        failed: list[str] = []
+        chosen = plan.chosen(scope, overwritten)
+        for step in chosen:
+            try:
+                done.extend(await self._do(step))
+            except ToolError as error:
+                failed.append(f"{step.shown}: {error}")
+        passed_over = [step.shown for step in plan.steps if step not in chosen] if scope != "conversation" else []
+        told = SessionRewound(
+            to_seq=plan.to_seq,
+            from_seq=from_seq,
+            text=plan.text,
+            conversation=scope != "files",
+            removed=plan.messages if scope != "files" else 0,
+            call_id=plan.call_id,
+            files=tuple(done),
+            left=(*passed_over, *failed),
+            notice=_notice(plan, scope, done, [*passed_over, *failed]),
+        )
+        self.agent.go_back(messages, told)
+        draft = plan.draft if scope != "files" else ""
+        return Outcome(tuple(done), tuple(passed_over), tuple(failed), draft)
+
+    async def _do(self, step: FileStep) -> Sequence[str]:
+        """One step, told also if the caller is cancelled meanwhile; names the file if it was changed."""
+        made: list[TreeChange] = []
+
+        def work() -> None:
+            made.extend(carry_out(step, self.contents))
+
+        try:
+            await finish_in_thread(work)
+        finally:
+            for change in made:
+                self.bus.publish(_told(change, step))
+        return [step.shown for _ in made]
+
+    async def _envelopes(self) -> Sequence[Envelope]:
+        await self.keep()
+        return (await asyncio.to_thread(read_journal, self.journal)).envelopes
+
+    def _plan(self, envelopes: Sequence[Envelope], point: RewindPoint) -> RewindPlan:
+        steps = steps_back(changes_in(envelopes), point.seq, self.contents, self._shown)
+        now, then = messages_of(envelopes), messages_of([one for one in envelopes if one.seq <= point.seq])
+        kept = {message.id for message in then}
+        gone = [message for message in now if message.id not in kept]
+        unseen = unseen_commands(envelopes, point.seq)
+        words = "the tree was too large to be compared: what it changed is not known"
+        return RewindPlan(
+            to_seq=point.seq,
+            text=point.text,
+            steps=steps,
+            messages=len(gone),
+            draft=point.text if point.is_turn else "",
+            notes=(f"{unseen} commands ran since, but {words}",) if unseen else (),
+        )
+
+    def _plan_for_call(self, envelopes: Sequence[Envelope], call_id: str, text: str) -> RewindPlan:
+        calls = calls_below(envelopes, call_id)
+        steps = steps_of_call(changes_in(envelopes), calls, self.contents, self._shown)
+        last = envelopes[-1].seq if envelopes else 0
+        return RewindPlan(to_seq=last, text=text, steps=steps, call_id=call_id)
+
+    def _shown(self, path: Path) -> str:
+        return str(path.relative_to(self.root) if path.is_relative_to(self.root) else path)
+
+
+def _told(change: TreeChange, step: FileStep) -> FileChanged:
+    counts = (0, 0) if step.problem else (step.added, step.removed)
+    return FileChanged.model_validate(change.event_data(counts))
+
+
+def _notice(plan: RewindPlan, scope: Scope, done: Sequence[str], left: Sequence[str]) -> UserMessage | None:
+    """What the model has to know: how the files differ from what the conversation says. None where they do not."""
+    if scope == "both":
+        if not left:
+            return None
+        words = f"The person went back to this moment. These files could not go back with it: {_named(left)}."
+    elif scope == "conversation":
+        if not plan.steps:
+            return None
+        names = [step.shown for step in plan.steps]
+        words = f"The person went back to this moment, but left these files as they became later: {_named(names)}."
+    else:
+        if not done:
+            return None
+        words = f"The person took back changes: {_named(done)} hold what they held before “{plan.text[:80]}”."
+    return user_message(f"{words} Read a file again before you rely on it.", "notice")
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED_FILES} more" if len(names) > NAMED_FILES else ""
+    return ", ".join(names[:NAMED_FILES]) + more

@@ -1,0 +1,131 @@
+"""What files are at a moment, with their contents kept: what a change is told by, and taken back by."""
+
+import os
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.events import FileState
+from tui_agent.protocol.messages import JsonObject
+
+from .content_store import CONTENT_LIMIT, ContentStore
+from .file_versions import new_hash
+from .held_directory import held_directory, opened_file
+from .text_format import format_of, is_binary, printable
+from .unified_diff import Diff, diff_of
+
+HASHED_LIMIT = 256 * 1024 * 1024
+"""Most bytes of a file that is compared by its content."""
+
+DIFFED_LIMIT = 1024 * 1024
+"""Most bytes of a content whose lines are compared."""
+
+_PIECE = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class TreeChange:
+    """A file that is not what it was."""
+
+    path: Path
+    before: FileState | None
+    """None: there was none."""
+    after: FileState | None
+
+    def event_data(self, counts: tuple[int, int] = (0, 0)) -> JsonObject:
+        """It as the data of a `file.changed`; `counts` are the lines added and removed."""
+        change = "created" if self.before is None else "deleted" if self.after is None else "modified"
+        return {
+            "path": printable(str(self.path)),
+            "change": change,
+            "known": printable(str(self.path)) == str(self.path),
+            "before": None if self.before is None else self.before.model_dump(),
+            "after": None if self.after is None else self.after.model_dump(),
+            "added": counts[0],
+            "removed": counts[1],
+        }
+
+
+def state_of_content(content: bytes, mode: int, contents: ContentStore) -> FileState:
+    """A regular file's state, its content kept."""
+    digest, kept = contents.put(content, durable=True)
+    return FileState(digest=digest, size=len(content), mode=stat.S_IMODE(mode), kept=kept)
+
+
+def state_of(path: Path, contents: ContentStore | None) -> FileState | None:
+    """What is at a path now, its content kept where there is a store. None: nothing, or no file. Blocks.
+
+    Raises:
+        OSError: it is there and cannot be read.
+    """
+    try:
+        with held_directory(path.parent) as directory:
+            status = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
+            if stat.S_ISLNK(status.st_mode):
+                target = os.fsencode(os.readlink(path.name, dir_fd=directory))
+                return _with_content(target, status, contents, is_link=True)
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        with opened_file(path, str(path)) as (descriptor, status), open(descriptor, "rb", closefd=False) as file:
+            if status.st_size > HASHED_LIMIT:
+                return FileState(digest="", size=status.st_size, mode=stat.S_IMODE(status.st_mode), kept=False)
+            if status.st_size > CONTENT_LIMIT:
+                digest = new_hash()
+                while piece := file.read(_PIECE):
+                    digest.update(piece)
+                mode = stat.S_IMODE(status.st_mode)
+                return FileState(digest=digest.hexdigest(), size=status.st_size, mode=mode, kept=False)
+            return _with_content(file.read(), status, contents)
+    except (FileNotFoundError, NotADirectoryError, ToolError):
+        return None
+
+
+def same_file(one: FileState | None, other: FileState | None) -> bool:
+    """Whether two states are the same content, mode and kind; what was never compared is the same as nothing."""
+    if one is None or other is None:
+        return one is other
+    return one.digest != "" and (one.digest, one.mode, one.is_link) == (other.digest, other.mode, other.is_link)
+
+
+def content_of(state: FileState | None, contents: ContentStore) -> bytes | None:
+    """The kept content of a state; empty for no file, None where it cannot be had."""
+    if state is None:
+        return b""
+    return contents.get(state.digest) if state.kept else None
+
+
+def diff_between(before: bytes, after: bytes, names: tuple[str, str]) -> Diff | None:
+    """The difference of two contents; None where they are too long or no text."""
+    if max(len(before), len(after)) > DIFFED_LIMIT or is_binary(before) or is_binary(after):
+        return None
+    try:
+        old, new = (format_of(content).decode(content) for content in (before, after))
+    except ToolError:
+        return None
+    return diff_of(printable(old), printable(new), *names)
+
+
+def counted(changes: Iterable[TreeChange], contents: ContentStore, seconds: float) -> Iterator[tuple[int, int]]:
+    """Lines added and removed by each change, as far as there is time; nothing is counted of the others."""
+    deadline = time.monotonic() + seconds
+    for change in changes:
+        diff = None
+        if time.monotonic() < deadline:
+            before, after = content_of(change.before, contents), content_of(change.after, contents)
+            if before is not None and after is not None:
+                diff = diff_between(before, after, ("before", "after"))
+        yield (diff.added, diff.removed) if diff is not None else (0, 0)
+
+
+def _with_content(
+    content: bytes, status: os.stat_result, contents: ContentStore | None, *, is_link: bool = False
+) -> FileState:
+    mode = 0 if is_link else stat.S_IMODE(status.st_mode)
+    if contents is None:
+        digest = new_hash(content).hexdigest()
+        return FileState(digest=digest, size=len(content), mode=mode, is_link=is_link, kept=False)
+    digest, kept = contents.put(content)
+    return FileState(digest=digest, size=len(content), mode=mode, is_link=is_link, kept=kept)
