@@ -94,6 +94,7 @@ async def _run(options: LaunchOptions) -> int:
             place=Place.of(options.cwd, Path.home()),
             surroundings=Surroundings.of_environment(os.environ, reduced_motion=chosen.reduced_motion),
             log_file=engine.locations.log_dir / LOG_NAME,
+            rewinding=engine.rewinder,
             grants=GrantRecord(engine.loop, engine.policy, engine.locations, options.cwd),
         )
         gc.freeze()  # What is loaded by now stays; looking through it again and again would cost every call and frame.

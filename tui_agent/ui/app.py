@@ -23,6 +23,7 @@ from .commands import bindings_for, command
 from .drawing_faults import DrawingFaults
 from .grant_offer import GrantFacts
 from .plain_app import PlainApp
+from .rewind_rows import Rewinding
 from .screens.chat import ChatScreen
 from .screens.chat_brakes import ChatOptions
 from .surroundings import Place, Surroundings
@@ -83,6 +84,7 @@ class TuiAgentApp(PlainApp[None]):
         surroundings: Surroundings | None = None,
         log_file: Path | None = None,
         grants: GrantFacts | None = None,
+        rewinding: Rewinding | None = None,
     ) -> None:
         """Makes the app; nothing runs yet.
 
@@ -99,6 +101,7 @@ class TuiAgentApp(PlainApp[None]):
             log_file: where log records go. A part of the screen that fails is then told and written down there; where
                 it is not given, it ends the app.
             grants: where rules that a person gives are kept; not given: for the session only.
+            rewinding: goes back to earlier moments; not given: nothing is kept to go back to.
         """
         teach_alt_enter()
         self._surroundings = surroundings or Surroundings.of_environment(os.environ)
@@ -114,6 +117,7 @@ class TuiAgentApp(PlainApp[None]):
             past=list(past),
             prompt=prompt,
             grants=grants,
+            rewinding=rewinding,
             theme_names=lambda: self._shelf.names,
             faults=self._faults,
         )

@@ -22,6 +22,7 @@ Where: TypeAlias = Literal[
     "approval",
     "questions",
     "detail",
+    "rewind",
     "picker",
     "trust",
 ]
@@ -145,6 +146,15 @@ COMMANDS: tuple[Command, ...] = (
         priority=True,
     ),
     Command("chat.help", ("f1",), "help", "Every key and command", "chat", palette=True, slash="help"),
+    Command(
+        "chat.rewind",
+        (),
+        "go back",
+        "Go back to an earlier moment: files, conversation or both; shows first what would happen",
+        "chat",
+        palette=True,
+        slash="rewind",
+    ),
     Command("chat.stop", (), "stop", "End the run after this step", "chat", palette=True, slash="stop"),
     Command(
         "chat.mode",
@@ -266,6 +276,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("panel.last", ("end", "G"), "newest", "Select the newest call and follow", "panel"),
     Command("panel.open", ("enter", "space"), "open", "Everything about this call", "panel"),
     Command("panel.cancel_call", ("x",), "cancel", "Cancel this call; the agent goes on and is told", "panel"),
+    Command("panel.revert", ("u",), "take back", "Take back what this call changed in files", "panel"),
     Command("panel.cycle_filter", ("f",), "filter", "Show all, running, failed, or those that need you", "panel"),
     # conversation
     Command("conversation.open_part", ("enter",), "open", "Open or close it, or go to its calls", "conversation"),
@@ -345,6 +356,24 @@ COMMANDS: tuple[Command, ...] = (
     Command("detail.next_section", ("tab", "right"), "next part", "Input, output, decision, timing", "detail"),
     Command("detail.previous_section", ("shift+tab", "left"), "part before", "The part before", "detail"),
     Command("detail.copy", ("c",), "copy", "Copy what is shown", "detail"),
+    Command("detail.revert", ("u",), "take back", "Take back what this call changed in files", "detail"),
+    # going back
+    Command("rewind.cursor_up", ("up", "k"), "up", "The row above", "rewind"),
+    Command("rewind.cursor_down", ("down", "j"), "down", "The row below", "rewind"),
+    Command("rewind.choose", ("enter",), "choose", "This moment; then: do what is shown", "rewind"),
+    Command("rewind.scope", ("tab",), "what", "Files and conversation, files only, conversation only", "rewind"),
+    Command(
+        "rewind.overwrite",
+        ("space",),
+        "this file, too",
+        "Take a file back although somebody else changed it since; what it is now is kept",
+        "rewind",
+    ),
+    Command("rewind.close", ("escape", "q"), "back", "Back; nothing is done", "rewind"),
+    Command("rewind.page_up", ("pageup",), "page up", "One page up", "rewind"),
+    Command("rewind.page_down", ("pagedown",), "more", "One page down", "rewind"),
+    Command("rewind.scroll_top", ("home", "g"), "top", "To the top", "rewind"),
+    Command("rewind.scroll_end", ("end", "G"), "end", "To the end", "rewind"),
     # choosing a session
     Command("picker.leave", ("escape", "q"), "leave", "Leave without choosing a session", "picker"),
     # trusting a folder

@@ -20,6 +20,7 @@ from tui_agent.protocol.events import (
     RunEnded,
     RunStarted,
     SessionLoaded,
+    SessionRewound,
     StatusChanged,
     SteeringDelivered,
     StepEnded,
@@ -57,6 +58,7 @@ from .transcript_parts import (
     TextPart,
     TodoPart,
 )
+from .transcript_rewind import TranscriptRewind
 
 HEARS: frozenset[type[AgentEvent]] = frozenset(event_classes().values()) - {
     *(RequestBuilt, TurnStarted, TurnEnded, StepStarted, StepEnded, UsageUpdated, ContextUsage, StatusChanged),
@@ -82,6 +84,7 @@ class TranscriptFold:
         self._retry: NotePart | None = None
         self._todo: TodoPart | None = None
         self._command: CommandPart | None = None
+        self._rewind = TranscriptRewind(transcript)
 
     def flush(self) -> None:
         """Brings what was told of open answers into their parts."""
@@ -96,6 +99,10 @@ class TranscriptFold:
             if isinstance(event, Failed | Warned):
                 self._note(event)
             return
+        self._take(event, envelope)
+        self._rewind.note(envelope.seq)
+
+    def _take(self, event: AgentEvent, envelope: Envelope) -> None:
         match event:
             case MessageDelta():
                 self._answers.grow(event)
@@ -121,6 +128,8 @@ class TranscriptFold:
                 self._file_changed(call_id or "", path, diff)
             case RunStarted() | RunEnded():
                 self._run(event)
+            case SessionRewound():
+                self._went_back(event, envelope.seq)
             case _:
                 self._other(event)
 
@@ -228,6 +237,17 @@ class TranscriptFold:
         part = CommandPart(event.input)
         self._add(part)
         return part
+
+    def _went_back(self, event: SessionRewound, seq: int) -> None:
+        """Shows what was there then, and says so."""
+        if event.conversation:
+            self._answers.close()
+            self._end_open_calls()
+            self._answers.speaking, self._calls, self._retry = False, None, None
+            self._rewind.go_back(seq, event.to_seq)
+            shown = (part for part in reversed(self.transcript.parts) if isinstance(part, TodoPart))
+            self._todo = next(shown, None)
+        self._note(event)
 
     def _other(self, event: AgentEvent) -> None:
         match event:

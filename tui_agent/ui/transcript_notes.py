@@ -20,6 +20,7 @@ from tui_agent.protocol.events import (
     RunEnded,
     SessionRenamed,
     SessionRepaired,
+    SessionRewound,
     SessionSaveFailed,
     StepRetry,
     Warned,
@@ -28,6 +29,7 @@ from tui_agent.protocol.messages import StopReason
 from tui_agent.protocol.reports import RunReason
 
 from .amounts import count_text, money_text, seconds_text, tokens_text
+from .text import one_line
 
 Note = tuple[str, str]
 """Kind of `transcript_parts.NotePart` and text."""
@@ -103,6 +105,18 @@ def cut_words(reason: StopReason | None) -> str | None:
     return _CUTS.get(reason) if reason is not None else None
 
 
+def rewound_words(event: SessionRewound) -> str:
+    """What went back, and what did not."""
+    what = one_line(event.text.strip(), 80)
+    head = f"Took back what “{what}” changed" if event.call_id else f"Went back to before “{what}”"
+    words = [
+        f"{count_text(event.removed, 'message')} taken back" if event.conversation else "",
+        f"changed back: {', '.join(event.files)}" if event.files else "",
+        f"left as they are: {', '.join(event.left)}" if event.left else "",
+    ]
+    return " · ".join([head, *filter(None, words), "/rewind undoes it"])
+
+
 def _watch_note(event: AgentEvent) -> Note | None:
     """Notes of filters, guardrails and watchers."""
     match event:
@@ -139,6 +153,8 @@ def _session_note(event: AgentEvent) -> Note | None:
             return "notice", f"Shortening taken back: {count_text(restored, 'message')} as before"
         case SessionRenamed(title=title):
             return "notice", f"This session is called {title} now"
+        case SessionRewound():
+            return "notice", rewound_words(event)
         case PlanResolved(accepted=accepted, note=note):
             return "notice", f"Plan {'accepted' if accepted else 'not accepted'}{f': {note}' if note else ''}"
         case QuestionAsked(text=text, options=options):

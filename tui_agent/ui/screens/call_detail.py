@@ -27,8 +27,9 @@ WHOLE_LIMIT = 1_000_000
 """Bytes read of a file that holds a whole output; of a longer one the head and the tail are shown."""
 
 
-class CallDetailScreen(Paging, ModalScreen[None]):
-    """The page about one call. The call goes on changing underneath; the page follows."""
+class CallDetailScreen(Paging, ModalScreen[bool]):
+    """The page about one call. The call goes on changing underneath; the page follows. Gives whether what it changed
+    is to be taken back."""
 
     app = getters.app(any_app)
     AUTO_FOCUS = ""
@@ -66,6 +67,7 @@ class CallDetailScreen(Paging, ModalScreen[None]):
             self._tabs.can_focus = self._page.can_focus = False
             frame.border_subtitle = Content(
                 f" {hint('detail.close')} · {hint('detail.next_section')} · {hint('detail.copy')} "
+                f"· {hint('detail.revert')} "
             )
             yield self._tabs
             yield self._page
@@ -86,7 +88,11 @@ class CallDetailScreen(Paging, ModalScreen[None]):
 
     def action_close(self) -> None:
         """Back."""
-        self.dismiss(None)
+        self.dismiss(False)
+
+    def action_revert(self) -> None:
+        """Offers to take back what it changed."""
+        self.dismiss(True)
 
     def action_next_section(self) -> None:
         """To the next part, after the last to the first."""

@@ -101,7 +101,11 @@ class ChatScreen(ChatKeys):
 
     @on(CallList.Opened)
     def _call_opened(self, event: CallList.Opened) -> None:
-        self.app.push_screen(CallDetailScreen(event.view, clock=self.options.surroundings.clock))
+        def answered(reverts: bool | None) -> None:
+            if reverts:
+                self.take_back_call(event.view)
+
+        self.app.push_screen(CallDetailScreen(event.view, clock=self.options.surroundings.clock), answered)
 
     def on_screen_resume(self) -> None:
         """Back from another screen: a question may be waiting."""

@@ -12,6 +12,7 @@ from tui_agent.ui.bridge import AgentBridge
 from tui_agent.ui.commands import bindings_for, commands_for
 from tui_agent.ui.drawing_faults import DrawingFaults
 from tui_agent.ui.grant_offer import GrantFacts
+from tui_agent.ui.rewind_rows import Rewinding
 from tui_agent.ui.surroundings import Place, Surroundings
 from tui_agent.ui.widgets.notice_lines import InterruptMenu
 
@@ -36,6 +37,8 @@ class ChatOptions:
     """Sent at once."""
     grants: GrantFacts | None = None
     """Where rules that a person gives are kept; not given: for the session only."""
+    rewinding: Rewinding | None = None
+    """Goes back to earlier moments; not given: nothing is kept to go back to."""
     theme_names: Callable[[], Sequence[str]] = tuple
     """The themes there are."""
     faults: DrawingFaults = field(default_factory=lambda: DrawingFaults(tell=str, log_file=None))

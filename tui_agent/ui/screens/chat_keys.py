@@ -8,8 +8,11 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import TextArea
 
+from tui_agent.rewind.rewind_plan import Outcome
 from tui_agent.ui.bridge import AgentBridge
+from tui_agent.ui.call_view import CallView
 from tui_agent.ui.commands import Command
+from tui_agent.ui.rewind_rows import outcome_words
 from tui_agent.ui.slash_input import AimedWord, ShellCall, SlashCall, UnknownSlash, read_aimed, read_shell, read_slash
 from tui_agent.ui.widgets.call_list import CallList
 from tui_agent.ui.widgets.composer import Composer
@@ -18,6 +21,7 @@ from tui_agent.ui.widgets.queue_strip import QueueStrip
 from .chat_brakes import ChatBrakes, ChatOptions
 from .chat_commands import ChatCommands
 from .help_page import help_text
+from .rewind import RewindScreen
 from .text_page import TextPage
 
 
@@ -137,6 +141,36 @@ class ChatKeys(ChatBrakes):
     def action_cycle_mode(self) -> None:
         """Steps to the next permission mode."""
         self.bridge.cycle_mode()
+
+    def action_rewind(self) -> None:
+        """Shows the moments one can go back to."""
+        self._go_back(None)
+
+    def take_back_call(self, view: CallView) -> None:
+        """Shows what taking back the changes of a call would do."""
+        self._go_back((view.call_id, f"{view.name} {view.summary}".strip()))
+
+    @on(CallList.RevertRequested)
+    def _revert_requested(self, event: CallList.RevertRequested) -> None:
+        self.take_back_call(event.view)
+
+    def _go_back(self, call: tuple[str, str] | None) -> None:
+        rewinding = self.options.rewinding
+        if rewinding is None:
+            self.say("This session is not kept: there is nothing to go back to.", wrong=True)
+            return
+        clock = self.options.surroundings.clock
+        self.app.push_screen(RewindScreen(rewinding, lambda: self.bridge.running, clock, call=call), self._went_back)
+
+    def _went_back(self, outcome: Outcome | None) -> None:
+        """Says what became of it; what was said then can be said again."""
+        if outcome is None:
+            return
+        if outcome.draft and not self.entry.composer.text:
+            self.entry.composer.put_back(outcome.draft)
+            self.focus_composer()
+        if words := outcome_words(outcome):
+            self.say(words, wrong=bool(outcome.left or outcome.failed))
 
     def action_help(self) -> None:
         """Opens the help page."""

@@ -17,6 +17,7 @@ _TITLES: dict[Where, str] = {
     "approval": "When a call needs you",
     "questions": "When several calls need you",
     "detail": "On a page about a call",
+    "rewind": "When going back",
     "everywhere": "Everywhere",
 }
 

@@ -36,6 +36,12 @@ class CallList(CallRowsView, can_focus=True):
         view: CallView
 
     @dataclass
+    class RevertRequested(Message):
+        """A person wants back what was before a call."""
+
+        view: CallView
+
+    @dataclass
     class Filtered(Message):
         """Another filter is chosen."""
 
@@ -99,6 +105,11 @@ class CallList(CallRowsView, can_focus=True):
         """Asks for the end of the selected call."""
         if (call := self.selected) is not None:
             self.post_message(self.CancelRequested(call.view))
+
+    def action_revert(self) -> None:
+        """Offers to take back what the selected call changed."""
+        if (call := self.selected) is not None:
+            self.post_message(self.RevertRequested(call.view))
 
     def action_cycle_filter(self) -> None:
         """Steps to the next filter."""

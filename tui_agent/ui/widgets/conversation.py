@@ -14,7 +14,7 @@ from textual.message import Message
 from textual.timer import Timer
 
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events import AgentEvent, SessionSwitched
+from tui_agent.protocol.events import AgentEvent, SessionRewound, SessionSwitched
 from tui_agent.ui.commands import bindings_for
 from tui_agent.ui.drawing_faults import contained
 from tui_agent.ui.styled_lines import Line
@@ -74,6 +74,9 @@ class Conversation(TranscriptView):
         """Takes one event; the screen follows with the next flush."""
         if isinstance(envelope.event, SessionSwitched):
             self.clear()
+        if isinstance(envelope.event, SessionRewound):
+            # Parts may go: nothing points at one any more.
+            self._current, self._search, self._found_row = None, None, None
         self._fold.apply(envelope)
         if not self._unflushed:
             self._unflushed = True

@@ -1,0 +1,84 @@
+"""Moments and plans to be shown, and somebody who hands them out."""
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+
+from tui_agent.protocol.errors import SessionError
+from tui_agent.protocol.events import FileState
+from tui_agent.rewind.rewind_plan import FileStep, Outcome, RewindPlan, RewindPoint, Scope
+
+POINTS = (
+    RewindPoint(40, 3_000, "add a discount", is_turn=False, files=1, added=3),
+    RewindPoint(20, 2_000, "fix the failing price test\nand keep the signature", files=3, added=12, removed=4),
+    RewindPoint(5, 1_000, "what does [b]price.py[/b] do?", files=5, added=40, removed=12),
+)
+
+STATE = FileState(digest="d", size=3, mode=0o644)
+RESTORED = FileStep(
+    Path("/shop/src/price.py"),
+    "src/price.py",
+    "restore",
+    STATE,
+    STATE,
+    diff="--- a/src/price.py\n+++ b/src/price.py\n@@ -8,2 +8,2 @@\n import decimal\n-round(total)\n+total\n",
+    added=1,
+    removed=1,
+)
+CONFLICT = FileStep(
+    Path("/shop/src/cart.py"),
+    "src/cart.py",
+    "restore",
+    STATE,
+    STATE,
+    diff="--- a/src/cart.py\n+++ b/src/cart.py\n@@ -1,1 +1,2 @@\n import price\n+mine\n",
+    problem="somebody else changed it since",
+)
+STUCK = FileStep(
+    Path("/shop/data.bin"),
+    "data.bin",
+    "stuck",
+    STATE,
+    None,
+    problem="its content from then was not kept: the file was too large, or there were too many",
+)
+PLAN = RewindPlan(
+    to_seq=20,
+    text=POINTS[1].text,
+    steps=(
+        RESTORED,
+        FileStep(Path("/shop/notes.txt"), "notes.txt", "delete", STATE, None, removed=7),
+        FileStep(Path("/shop/old.py"), "old.py", "create", None, STATE, added=4),
+        CONFLICT,
+        STUCK,
+    ),
+    messages=6,
+    draft=POINTS[1].text,
+)
+
+
+class FakeRewinding:
+    """Hands out a plan, and notes what it is asked to do."""
+
+    def __init__(self, plan: RewindPlan = PLAN, points: Sequence[RewindPoint] = POINTS) -> None:
+        self._plan = plan
+        self._points = points
+        self.done: list[tuple[str, Scope, AbstractSet[Path]]] = []
+        self.refusal: SessionError | None = None
+
+    async def points(self) -> Sequence[RewindPoint]:
+        if self.refusal is not None:
+            raise self.refusal
+        return self._points
+
+    async def plan(self, point: RewindPoint, /) -> RewindPlan:
+        return self._plan
+
+    async def plan_for_call(self, call_id: str, text: str, /) -> RewindPlan:
+        return RewindPlan(to_seq=40, text=text, steps=self._plan.steps, call_id=call_id)
+
+    async def carry_out(self, plan: RewindPlan, scope: Scope, overwritten: AbstractSet[Path], /) -> Outcome:
+        self.done.append((plan.text, scope, overwritten))
+        chosen = plan.chosen(scope, overwritten)
+        left = tuple(step.shown for step in plan.steps if step not in chosen)
+        return Outcome(tuple(step.shown for step in chosen), left, draft=plan.draft if scope != "files" else "")

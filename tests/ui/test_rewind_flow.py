@@ -1,0 +1,155 @@
+"""Going back in the whole app: a real agent with real tools, kept in a real journal."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from textual.events import Paste
+from textual.pilot import Pilot
+
+from tests.rewind.sessions import Kept, git_work_tree, kept_session
+from tests.ui.stage import Clock
+from tui_agent.providers.scripted_provider import Call
+from tui_agent.ui.app import TuiAgentApp
+from tui_agent.ui.bridge import AgentBridge
+from tui_agent.ui.screens.call_detail import CallDetailScreen
+from tui_agent.ui.screens.rewind import RewindScreen
+from tui_agent.ui.surroundings import Surroundings
+from tui_agent.ui.widgets.rows_view import RowsView
+
+LOOKS = 400
+
+
+@dataclass
+class Desk:
+    """The app with a session behind it, and somebody in front of it."""
+
+    app: TuiAgentApp
+    pilot: Pilot[None]
+    kept: Kept
+    clock: Clock
+
+    async def until(self, happened: Callable[[], object]) -> None:
+        for _ in range(LOOKS):
+            if happened():
+                return
+            await self.pilot.pause()
+        raise AssertionError("it did not happen")
+
+    async def say(self, text: str) -> None:
+        self.app.post_message(Paste(text))
+        await self.until(lambda: self.app.chat.entry.composer.text.endswith(text))
+        await self.pilot.press("enter")
+
+    async def press(self, *keys: str) -> None:
+        """Presses keys, each after a quiet moment and with nothing at work."""
+        for key in keys:
+            screen = self.app.screen
+            if isinstance(screen, RewindScreen):
+                await self.until(lambda screen=screen: not screen.at_work)
+            for _ in range(3):
+                await self.pilot.pause()
+            self.clock.now += 1.0
+            await self.pilot.press(key)
+
+    @property
+    def page(self) -> str:
+        view = self.app.screen.query_one("#rewind-body", RowsView)
+        return "\n".join(view.render_line(y).text.rstrip() for y in range(view.size.height))
+
+    @property
+    def conversation(self) -> list[str]:
+        return [part.text for part in self.app.chat.conversation.transcript.parts]
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    async with at_desk(tmp_path, rewinds=True) as desk:
+        yield desk
+
+
+@asynccontextmanager
+async def at_desk(tmp_path: Path, *, rewinds: bool) -> AsyncIterator[Desk]:
+    root, clock = tmp_path / "shop", Clock()
+    root.mkdir()
+    git_work_tree(root, price_py="one\n")
+    async with kept_session(root, tmp_path / "sessions") as kept:
+        await kept.ask("add a line", Call("bash", {"command": "echo two >> price.py"}, "c1"))
+        app = TuiAgentApp(
+            AgentBridge(kept.loop, kept.bus),
+            surroundings=Surroundings(reduced_motion=True, clock=clock),
+            rewinding=kept.rewinder if rewinds else None,
+        )
+        async with app.run_test(size=(120, 40)) as pilot:
+            desk = Desk(app, pilot, kept, clock)
+            await desk.until(lambda: "done" in " ".join(desk.conversation))
+            yield desk
+
+
+async def test_slash_rewind_shows_does_and_tells_and_gives_the_words_back(desk: Desk) -> None:
+    await desk.say("/rewind")
+    await desk.until(lambda: isinstance(desk.app.screen, RewindScreen) and "add a line" in desk.page)
+    await desk.press("enter")
+    await desk.until(lambda: "changed back" in desk.page)
+    assert "price.py" in desk.page
+    await desk.press("enter")
+    await desk.until(lambda: desk.app.screen is desk.app.chat)
+    await desk.until(lambda: any("Went back to before" in text for text in desk.conversation))
+
+    assert desk.kept.state["price.py"][0] == "one\n"
+    assert len(desk.conversation) == 1
+    assert desk.app.chat.entry.composer.text == "add a line"
+
+
+async def test_it_can_be_undone_from_the_same_page(desk: Desk) -> None:
+    before = desk.conversation
+    await desk.say("/rewind")
+    await desk.until(lambda: isinstance(desk.app.screen, RewindScreen) and "add a line" in desk.page)
+    await desk.press("enter", "enter")
+    await desk.until(lambda: desk.kept.state["price.py"][0] == "one\n" and desk.app.screen is desk.app.chat)
+    desk.app.chat.entry.composer.clear()
+    await desk.say("/rewind")
+    await desk.until(lambda: isinstance(desk.app.screen, RewindScreen) and "↶ undo" in desk.page)
+    await desk.press("enter", "enter")
+    await desk.until(lambda: desk.app.screen is desk.app.chat)
+    await desk.until(lambda: desk.conversation[:-1] == before)
+
+    assert desk.kept.state["price.py"][0] == "one\ntwo\n"
+    await desk.kept.check()
+
+
+async def test_u_in_the_panel_takes_back_one_call(desk: Desk) -> None:
+    desk.app.chat.panel.focus_list()
+    desk.app.chat.panel.select("c1")
+    await desk.press("u")
+    await desk.until(lambda: isinstance(desk.app.screen, RewindScreen) and "price.py" in desk.page)
+    await desk.press("enter")
+    await desk.until(lambda: desk.app.screen is desk.app.chat)
+
+    assert desk.kept.state["price.py"][0] == "one\n"
+    assert "add a line" in " ".join(desk.conversation), "the conversation stays"
+
+
+async def test_u_on_the_page_of_a_call_does_the_same(desk: Desk) -> None:
+    desk.app.chat.panel.focus_list()
+    desk.app.chat.panel.select("c1")
+    await desk.press("enter")
+    await desk.until(lambda: isinstance(desk.app.screen, CallDetailScreen))
+    await desk.press("u")
+    await desk.until(lambda: isinstance(desk.app.screen, RewindScreen) and "price.py" in desk.page)
+    await desk.press("escape")
+    await desk.until(lambda: desk.app.screen is desk.app.chat)
+
+    assert desk.kept.state["price.py"][0] == "one\ntwo\n"
+
+
+async def test_without_a_kept_session_it_says_so(tmp_path: Path) -> None:
+    async with at_desk(tmp_path, rewinds=False) as desk:
+        await desk.say("/rewind")
+        await desk.until(lambda: desk.app.chat.entry.composer.text == "")
+        for _ in range(3):
+            await desk.pilot.pause()
+
+        assert desk.app.screen is desk.app.chat

@@ -1,0 +1,193 @@
+"""The pages for going back: choosing, seeing what would happen, doing it."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from textual.pilot import Pilot
+
+from tests.ui.rewinds import CONFLICT, PLAN, FakeRewinding
+from tests.ui.row_kit import HostApp
+from tests.ui.stage import Clock
+from tui_agent.protocol.errors import SessionError
+from tui_agent.rewind.rewind_plan import Outcome, RewindPlan
+from tui_agent.ui.screens.rewind import BUSY, RewindScreen
+from tui_agent.ui.widgets.rows_view import RowsView
+
+SIZES = [(80, 24), (120, 40)]
+both_sizes = pytest.mark.parametrize("size", SIZES, ids=["80x24", "120x40"])
+
+
+class Page:
+    """A page with somebody in front of it."""
+
+    def __init__(self, pilot: Pilot[None], screen: RewindScreen, clock: Clock) -> None:
+        self.pilot, self.screen, self.clock = pilot, screen, clock
+        self.outcomes: list[Outcome | None] = []
+
+    async def press(self, *keys: str) -> None:
+        for key in keys:
+            self.clock.now += 1.0
+            await self.pilot.press(key)
+            await self.settle()
+
+    async def settle(self) -> None:
+        await self.pilot.app.workers.wait_for_complete()
+        for _ in range(3):
+            await self.pilot.pause()
+
+    def rows(self, name: str = "#rewind-body") -> str:
+        view = self.screen.query_one(name, RowsView)
+        return "\n".join(view.render_line(y).text.rstrip() for y in range(view.size.height)).rstrip()
+
+
+@asynccontextmanager
+async def opened(
+    rewinding: FakeRewinding | None = None,
+    *,
+    call: tuple[str, str] | None = None,
+    busy: bool = False,
+    size: tuple[int, int] = (80, 24),
+) -> AsyncIterator[Page]:
+    clock = Clock()
+    async with HostApp().run_test(size=size) as pilot:
+        screen = RewindScreen(
+            rewinding or FakeRewinding(), lambda: busy, clock, call=call, when=lambda ms: f"11-21 14:{ms // 1000:02}"
+        )
+        page = Page(pilot, screen, clock)
+        await pilot.app.push_screen(screen, page.outcomes.append)
+        await page.settle()
+        yield page
+
+
+async def test_the_moments_stand_there_newest_first() -> None:
+    async with opened() as page:
+        first, second, third = page.rows().split("\n")
+
+        assert "↶ undo: add a discount" in first
+        assert "fix the failing price test" in second
+        assert "[b]price.py[/b]" in third
+
+
+async def test_enter_shows_what_would_happen_and_enter_again_does_it() -> None:
+    rewinding = FakeRewinding()
+    async with opened(rewinding) as page:
+        await page.press("down", "enter")
+        assert "changed back" in page.rows()
+        assert page.outcomes == []
+
+        await page.press("enter")
+
+    assert rewinding.done == [(PLAN.text, "both", frozenset())]
+    assert page.outcomes[0] is not None
+    assert page.outcomes[0].left == ("src/cart.py", "data.bin")
+
+
+async def test_a_key_pressed_at_once_does_nothing() -> None:
+    """A held Enter goes no further than the page that says what would happen."""
+    rewinding = FakeRewinding()
+    async with opened(rewinding) as page:
+        for _ in range(5):
+            await page.pilot.press("enter")
+            await page.settle()
+
+    assert rewinding.done == []
+
+
+async def test_what_goes_back_is_chosen() -> None:
+    rewinding = FakeRewinding()
+    async with opened(rewinding) as page:
+        await page.press("enter", "tab")
+        assert "[files only]" in page.rows()
+        await page.press("tab")
+        assert "[conversation only]" in page.rows()
+        await page.press("enter")
+
+    assert rewinding.done == [(PLAN.text, "conversation", frozenset())]
+
+
+async def test_a_file_somebody_else_changed_goes_back_only_where_the_person_says_so() -> None:
+    rewinding = FakeRewinding()
+    async with opened(rewinding) as page:
+        await page.press("enter", "space")
+        assert "[x]" not in page.rows()
+        await page.press("down", "down", "down", "space")
+        assert "[x] changed back" in page.rows()
+        await page.press("enter")
+
+    assert rewinding.done == [(PLAN.text, "both", frozenset({CONFLICT.path}))]
+
+
+async def test_escape_goes_back_to_the_moments_and_then_away() -> None:
+    rewinding = FakeRewinding()
+    async with opened(rewinding) as page:
+        await page.press("enter", "escape")
+        assert "↶ undo" in page.rows()
+        await page.press("escape")
+
+        assert page.outcomes == [None]
+    assert rewinding.done == []
+
+
+async def test_nothing_goes_back_while_the_agent_works() -> None:
+    rewinding = FakeRewinding()
+    async with opened(rewinding, busy=True) as page:
+        await page.press("enter", "enter")
+        assert page.rows("#rewind-state") == BUSY
+
+    assert rewinding.done == []
+
+
+async def test_a_call_is_taken_back_without_choosing_a_moment() -> None:
+    rewinding = FakeRewinding()
+    async with opened(rewinding, call=("c1", "edit src/price.py")) as page:
+        assert page.rows().startswith("edit src/price.py")
+        await page.press("enter")
+
+    assert rewinding.done == [("edit src/price.py", "files", frozenset())]
+
+
+async def test_a_call_that_changed_nothing_says_so() -> None:
+    rewinding = FakeRewinding(RewindPlan(to_seq=1, text="x", steps=()))
+    async with opened(rewinding, call=("c1", "bash ls")) as page:
+        assert "no file it changed" in page.rows()
+        await page.press("enter")
+
+    assert rewinding.done == []
+
+
+async def test_what_goes_wrong_is_said() -> None:
+    rewinding = FakeRewinding()
+    rewinding.refusal = SessionError("The journal cannot be read: no such file.")
+    async with opened(rewinding) as page:
+        assert "The journal cannot be read" in page.rows()
+
+
+def pressing(*keys: str) -> Callable[[Pilot[None]], Awaitable[None]]:
+    async def before(pilot: Pilot[None]) -> None:
+        await pilot.app.workers.wait_for_complete()
+        for key in keys:
+            await pilot.press(key)
+            await pilot.app.workers.wait_for_complete()
+            await pilot.pause()
+        for _ in range(3):
+            await pilot.pause()
+
+    return before
+
+
+PICTURES = {"moments": ("down",), "plan": ("down", "enter"), "conflict": ("enter", "down", "down", "down", "space")}
+
+
+@both_sizes
+@pytest.mark.parametrize("state", PICTURES)
+def test_a_page_looks_as_it_should(snap_compare: Callable[..., Any], state: str, size: tuple[int, int]) -> None:
+    class Showing(HostApp):
+        def on_mount(self) -> None:
+            super().on_mount()
+            self.push_screen(
+                RewindScreen(FakeRewinding(), lambda: False, Clock(), when=lambda ms: f"11-21 14:{ms // 1000:02}")
+            )
+
+    assert snap_compare(Showing(), terminal_size=size, run_before=pressing(*PICTURES[state]))
