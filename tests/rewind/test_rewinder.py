@@ -87,7 +87,9 @@ async def test_a_going_back_can_be_undone(shop: Kept) -> None:
     await shop.ask("instead", call("write", path="other.py", content="other\n"))
 
     undo = next(point for point in await shop.rewinder.points() if not point.is_turn)
-    await shop.rewinder.carry_out(await shop.rewinder.plan(undo), "both")
+    plan = await shop.rewinder.plan(undo)
+    assert plan.text == "going back to first"
+    await shop.rewinder.carry_out(plan, "both")
     await shop.check()
 
     assert shop.state == state

@@ -1,5 +1,6 @@
 """Going back in the whole app: a real agent with real tools, kept in a real journal."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -19,7 +20,8 @@ from tui_agent.ui.screens.rewind import RewindScreen
 from tui_agent.ui.surroundings import Surroundings
 from tui_agent.ui.widgets.rows_view import RowsView
 
-LOOKS = 400
+PATIENCE = 60.0
+"""Seconds in which threads and programs have done what is waited for, however busy the machine."""
 
 
 @dataclass
@@ -32,11 +34,9 @@ class Desk:
     clock: Clock
 
     async def until(self, happened: Callable[[], object]) -> None:
-        for _ in range(LOOKS):
-            if happened():
-                return
-            await self.pilot.pause()
-        raise AssertionError("it did not happen")
+        async with asyncio.timeout(PATIENCE):
+            while not happened():
+                await self.pilot.pause(0.005)
 
     async def say(self, text: str) -> None:
         self.app.post_message(Paste(text))

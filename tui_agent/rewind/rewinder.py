@@ -154,7 +154,7 @@ class Rewinder:
         words = "the tree was too large to be compared: what it changed is not known"
         return RewindPlan(
             to_seq=point.seq,
-            text=point.text,
+            text=point.text if point.is_turn else f"going back to {point.text}",
             steps=steps,
             messages=len(gone),
             draft=point.text if point.is_turn else "",

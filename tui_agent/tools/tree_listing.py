@@ -17,6 +17,9 @@ from .programs import find_program
 LISTING_SECONDS = 1.5
 """Longest time one look at the names may take."""
 
+_OBJECTS_SECONDS = 15.0
+"""The same for contents: without them a change cannot be taken back."""
+
 _SUBMODULE = "160000"
 _OBJECTS_AT_ONCE = 500
 
@@ -74,10 +77,10 @@ class GitFiles:
         """The contents git keeps under these names, by name; those it does not have are left out."""
         for start in range(0, len(objects), _OBJECTS_AT_ONCE):
             asked = "\n".join(objects[start : start + _OBJECTS_AT_ONCE]) + "\n"
-            output = self._run(("cat-file", "--batch"), asked.encode())
+            output = self._run(("cat-file", "--batch"), asked.encode(), _OBJECTS_SECONDS)
             yield from _read_objects(output or b"")
 
-    def _run(self, arguments: tuple[str, ...], given: bytes = b"") -> bytes | None:
+    def _run(self, arguments: tuple[str, ...], given: bytes = b"", seconds: float = LISTING_SECONDS) -> bytes | None:
         """What git writes; None where it fails or takes too long."""
         try:
             done = subprocess.run(
@@ -87,7 +90,7 @@ class GitFiles:
                 stderr=subprocess.DEVNULL,
                 cwd=self.root,
                 env=read_only_environment(child_environment(os.environ), self.root),
-                timeout=LISTING_SECONDS,
+                timeout=seconds,
                 check=False,
                 start_new_session=True,
             )
