@@ -223,7 +223,11 @@ class BrokenPolicy(FakePolicy):
         return self._fault
 
 
-@pytest.mark.parametrize("fault", [RuntimeError("lost"), asyncio.CancelledError(), SystemExit(1), object()], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "fault",
+    [RuntimeError("lost"), asyncio.CancelledError(), SystemExit(1), object()],
+    ids=lambda value: type(value).__name__,
+)
 @pytest.mark.parametrize("method", ["mode", "floor", "check", "grant_rule", "grant_choices", "grant"])
 async def test_a_policy_that_fails_hurts_no_call_beside_it(method: str, fault: Any) -> None:
     policy = BrokenPolicy(method, fault)
@@ -415,7 +419,9 @@ async def test_arguments_that_are_no_json_are_refused_and_can_be_told(value: Any
     assert [report.status for report in result.reports] == ["invalid"]
 
 
-@pytest.mark.parametrize("answer", ["pass", 5, GeneratorExit(), SystemExit(1), object()], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "answer", ["pass", 5, GeneratorExit(), SystemExit(1), object()], ids=lambda value: type(value).__name__
+)
 async def test_a_guardrail_whose_answer_is_none_lets_nothing_through(answer: Any) -> None:
     class Odd:
         looks_at_results = True
