@@ -317,7 +317,8 @@ class _Case:
         listed = [
             at
             for at, word in enumerate(command.words)
-            if any(variable.name in several for variable in word.variables) or _is_list(word, bindings)
+            if word.variables
+            and (any(variable.name in several for variable in word.variables) or _is_list(word, bindings))
         ]
         if task.takes == "files":
             known = found_words(words) if _is_given_as_found(command) else None
@@ -355,7 +356,7 @@ class _Case:
     def _listed(self, words: Sequence[Word], nested: Sequence[Statement], bindings: Bindings) -> Listed:
         """The directories that the expansion of these words lists, since it was asked last."""
         listed = self.expander.take_listed()
-        unsure = [word for word in words if not is_told(word, bindings)]
+        unsure = [word for word in words if (word.variables or word.live) and not is_told(word, bindings)]
         return replace(listed, is_certain=listed.is_certain and not may_list_anything(unsure, nested, bindings))
 
     def _fed(
@@ -502,6 +503,8 @@ def _told(command: SimpleCommand, bindings: Bindings) -> Bindings:
     """The bindings with something in place of what is only known to be a revision or a number, for a command that
     takes neither for a path."""
     kinds = {"git": (REVISION, NUMBER), "[": (NUMBER,), "test": (NUMBER,), "[[": (NUMBER,)}.get(command.name, ())
+    if not kinds:
+        return bindings
     told = {
         name.removesuffix(kind) + words: values
         for name, values in bindings.items()

@@ -76,6 +76,12 @@ class ScriptVariables:
                 is_plain = not command.words and not assignment.text.startswith(f"{assignment.name}+")
                 self._settings.setdefault(assignment.name, []).append(assignment.value if is_plain else None)
 
+        self._literal = {
+            name: [Word(value) for value in dict.fromkeys(word.value for word in values if word)]
+            for name, values in self._settings.items()
+            if all(word and word.is_fixed and not word.live for word in values)
+        }
+
     def opened(self) -> Values:
         """What holds wherever the script is: which of its variables may get any value."""
         settings = {
@@ -162,16 +168,14 @@ class ScriptVariables:
         settings = self._settings[name]
         if self._is_open or self._loops[name] or self._reads[name] or not is_own_variable(name):
             return {}
-        if None in settings or (
-            len(settings) > 1 and not all(word and word.is_fixed and not word.live for word in settings)
-        ):
+        if None in settings or (len(settings) > 1 and name not in self._literal):
             return {}
         if value.value == VARIABLE:
             source = value.variables[0].name
             kept = {name + kind: now[source + kind] for kind in KINDS if source + kind in now}
             if kept:
                 return kept
-        several = [value] if len(settings) == 1 else [word for word in settings if word is not None]
+        several = [value] if len(settings) == 1 else self._literal[name]
         values = [held for word in several for place in places for held in self._expander.assigned(word, place, now)]
         if any(mark in held for held in values for mark in (UNKNOWN, VARIABLE, PIPE)):
             return {}

@@ -129,6 +129,8 @@ class Expander:
 def single_bindings(bindings: Bindings, words: Sequence[Word]) -> list[Bindings] | None:
     """The bindings once for each value that a variable of some words may have at a time; None if there are too many."""
     used = {variable.name for word in words for variable in word.variables}
+    if not used:
+        return [bindings]
     several = [name for name in sorted(used) if len(bindings.get(name, ())) > 1]
     count = 1
     for name in several:
