@@ -3,57 +3,46 @@
 `run` handles one input; everything else may be called while it goes on. All of it happens on one event loop.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import Literal
 
-from tui_agent.context.breakdown import ContextBreakdown, break_down
-from tui_agent.context.guard import Compaction, ContextGuard
+from tui_agent.context.guard import Compaction
 from tui_agent.context.history import ConversationHistory
 from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, write_layer
-from tui_agent.execution.options import ExecutionOptions
-from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
 from tui_agent.protocol.events import (
     AgentCreated,
-    AgentDestroyed,
     CheckpointRestored,
     CheckpointSaved,
-    PermissionModeChanged,
-    SessionRewound,
     Warned,
 )
 from tui_agent.protocol.messages import (
     JsonObject,
-    Message,
     ToolCall,
     ToolResultMessage,
     Usage,
-    UserKind,
-    UserMessage,
     new_id,
     now_ms,
 )
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionChecker, PermissionMode
-from tui_agent.protocol.provider import ModelProvider
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool import Tool
 
+from .agent_controls import AgentControls
 from .agent_state import AgentState, make_agent
 from .agent_stream import AgentStream
 from .command_run import CommandRun
-from .compactor import make_room, undo
+from .conversation_controls import ConversationControls
 from .loop_config import AgentLoopConfig
 from .run import OWNER, AgentRun
-from .run_input import Trigger, UserInput, as_messages, as_user_message
+from .run_input import Trigger, UserInput, as_messages
 from .snapshot import AgentLoopSnapshot, OpenCall, tool_warnings
 from .system_prompt import environment_text
 
 
-class AgentLoop:
+class AgentLoop(AgentControls, ConversationControls):
     """One agent. It handles one input at a time and remembers everything between runs."""
 
     def __init__(self, config: AgentLoopConfig) -> None:
@@ -62,11 +51,9 @@ class AgentLoop:
         Raises:
             ConfigurationError: two tools have one name.
         """
-        self._agent = agent = make_agent(config)
-        self._run: AgentRun | CommandRun | None = None
+        agent = make_agent(config)
+        super().__init__(agent, config.open_calls)
         self._stream: AgentStream | None = None
-        self._open_calls = {call.call_id: call for call in config.open_calls}
-        self._children: dict[str, AgentLoop] = {}
         _write_own_layers(agent)
         if config.checkpoint is not None:
             agent.gate.on_request = self._save_checkpoint
@@ -78,74 +65,6 @@ class AgentLoop:
         if config.guard is not None:
             done = (Compaction(one.strategy, 0, 0, one.cut, one.removed, one.replacement) for one in config.compactions)
             config.guard.remember(agent.history, done)
-
-    # --- what it is ---------------------------------------------------------------------------------------------------
-
-    @property
-    def running(self) -> bool:
-        """Whether a run goes on."""
-        return self._run is not None
-
-    @property
-    def history(self) -> ConversationHistory:
-        """The conversation; its id is the agent's (S4-33). Its `registry` takes layers from anyone (S4-83)."""
-        return self._agent.history
-
-    @property
-    def policy(self) -> PermissionChecker:
-        """What judges its calls."""
-        return self._agent.policy
-
-    @property
-    def provider(self) -> ModelProvider:
-        """The model it asks; another one is asked from the next request on."""
-        return self._agent.provider
-
-    @provider.setter
-    def provider(self, provider: ModelProvider) -> None:
-        self._agent.provider = provider
-
-    @property
-    def config(self) -> AgentLoopConfig:
-        """What it is made of; limits that are changed in it (`max_steps`, `budget`, `max_tokens`) hold from the next
-        step on."""
-        return self._agent.config
-
-    def set_options(self, options: ExecutionOptions) -> None:
-        """Runs calls in another way, from the next answer on; the calls at hand may end as they began."""
-        self._agent.config.options = options
-        self._agent.executor.set_options(options)
-
-    @property
-    def bus(self) -> EventBus:
-        """Where everything is told."""
-        return self._agent.teller.bus
-
-    @property
-    def reports(self) -> tuple[AgentRunReport, ...]:
-        """One report a run, oldest first (S4-43)."""
-        return tuple(self._agent.reports)
-
-    @property
-    def waiting_messages(self) -> tuple[UserMessage, ...]:
-        """Steering and follow-ups that are not part of the conversation yet, in the order they will be."""
-        return self._agent.queue.waiting
-
-    @property
-    def origin(self) -> Origin:
-        """Where it is now: its agent id, its depth, and the run and step it is in."""
-        return self._agent.teller.origin
-
-    @property
-    def children(self) -> Mapping[str, "AgentLoop"]:
-        """The sub-agents at work, by their agent id: they can be steered and aborted like any agent."""
-        return self._children
-
-    @property
-    def pending_calls(self) -> tuple[ApprovalRequest, ...]:
-        """Calls that wait for a person, here or since the snapshot this agent was restored from."""
-        waiting = (call.request for call in self._open_calls.values() if call.request is not None)
-        return (*waiting, *self._agent.gate.pending)
 
     # --- running ------------------------------------------------------------------------------------------------------
 
@@ -216,152 +135,6 @@ class AgentLoop:
         """
         self._stream = AgentStream(self.bus, self._agent.config.agent_id, lambda: self.run(user_input))
         return self._stream
-
-    def steer(self, message: str | UserMessage) -> UserMessage:
-        """Queues a message for the next boundary of the run, or for the start of the next one. Returns it as queued.
-
-        Raises:
-            ConfigurationError: it is empty.
-        """
-        queued = self._put(message, "steer")
-        if self._run is not None:
-            self._run.notice_steering()
-        return queued
-
-    def follow_up(self, message: str | UserMessage) -> UserMessage:
-        """Queues a message for a turn of its own, once the run would end. Returns it as queued.
-
-        Raises:
-            ConfigurationError: it is empty.
-        """
-        return self._put(message, "follow_up")
-
-    def edit_message(self, message_id: str, text: str) -> UserMessage | None:
-        """Puts another text in place of a waiting message, which gets a new id; None: it is not waiting any more."""
-        return self._agent.queue.edit(message_id, text)
-
-    def drop_message(self, message_id: str) -> UserMessage | None:
-        """Takes a waiting message back, here or from a sub-agent, and returns it; None: it is not waiting any more."""
-        own = self._agent.queue.drop(message_id)
-        return own or next(filter(None, (child.drop_message(message_id) for child in self._children.values())), None)
-
-    def steer_child(self, name: str, message: str | UserMessage) -> UserMessage | None:
-        """Steers a sub-agent at work, at whatever depth; a message it does not read any more comes back here.
-
-        Args:
-            name: its agent id, or the part of it in front of the last `-`: then of several the oldest.
-            message: what it is told.
-
-        Returns:
-            The message as queued; None: no sub-agent of that name is at work.
-
-        Raises:
-            ConfigurationError: the message is empty.
-        """
-        for agent_id, child in self._children.items():
-            if name in (agent_id, agent_id.rpartition("-")[0]):
-                return child.steer(message)
-        return next(filter(None, (child.steer_child(name, message) for child in self._children.values())), None)
-
-    def cancel_call(self, call_id: str, reason: str) -> bool:
-        """Takes one call back, here or in a sub-agent; the run goes on, and the model is told the reason. False: the
-        call is over, or unknown."""
-        own = self._run is not None and self._run.cancel_call(call_id, reason)
-        return own or any(child.cancel_call(call_id, reason) for child in self._children.values())
-
-    def stop(self) -> None:
-        """Ends the run after this step (C33); nothing happens where there is none."""
-        if self._run is not None:
-            self._run.stop()
-
-    def abort(self, reason: str = "aborted") -> None:
-        """Ends the run now: the stream is closed and the calls are cancelled. What was said so far is kept, every call
-        has its answer, and waiting messages wait on.
-        """
-        if self._run is not None:
-            self._run.abort(reason)
-
-    def set_mode(self, mode: PermissionMode, by: str = "user") -> None:
-        """Changes the permission mode at once, also for calls that wait for a person (P56).
-
-        Raises:
-            ConfigurationError: this agent has no permission policy that could keep to it.
-        """
-        old = self._agent.policy.mode
-        if mode is not old:
-            self._agent.policy.set_mode(mode)
-            self._agent.teller.publish(PermissionModeChanged(old=old, new=mode, by=by))
-            self._agent.gate.reconsider()
-
-    def resolve_approval(
-        self, request_id: str, decision: ApprovalDecision, by: Literal["user", "nobody"] = "user"
-    ) -> bool:
-        """A person's answer to a waiting call, or word that nobody can answer any more.
-
-        True only for the first answer to a request that waits (P51).
-        """
-        return self._agent.gate.resolve(request_id, decision, by)
-
-    def add_tool(self, tool: Tool) -> None:
-        """Gives the agent another tool, from the next request on (S4-82).
-
-        Raises:
-            ConfigurationError: it has one of that name.
-        """
-        self._agent.tools.add(tool)
-
-    # --- the size of the conversation ---------------------------------------------------------------------------------
-
-    async def compact(self, focus: str = "") -> bool:
-        """Makes the conversation shorter now, at least by half if it can be; whether that succeeded, which is told with
-        the reason in `compaction.ended`.
-
-        Args:
-            focus: what the summary should not lose.
-
-        Raises:
-            AlreadyRunningError: a run goes on.
-            ConfigurationError: this agent has no context guard.
-        """
-        guard = self._idle_guard()
-        self._agent.history.repair()
-        return await make_room(self._agent, guard, self._agent.spend, trigger="manual", forced=True, focus=focus)
-
-    def context_breakdown(self) -> ContextBreakdown:
-        """What fills the model's window: each layer, each tool, what was said, each call with its result."""
-        return break_down(self._agent.history, self._agent.tools.specs)
-
-    def undo_compaction(self) -> None:
-        """Takes the last compaction back; what was said since then stays.
-
-        Raises:
-            AlreadyRunningError: a run goes on.
-            CompactionError: there is none, or it cannot be taken back any more.
-            ConfigurationError: this agent has no context guard.
-        """
-        undo(self._agent, self._idle_guard())
-
-    def go_back(self, messages: Sequence[Message], told: SessionRewound) -> None:
-        """Puts the conversation back to what it was, as far as `told` says so, adds its notice, and tells it.
-
-        Args:
-            messages: the conversation right after the event `told` goes back to.
-            told: what is told of it; the journal folds to the same conversation by it.
-
-        Raises:
-            AlreadyRunningError: a run goes on.
-        """
-        if self._run is not None:
-            raise AlreadyRunningError
-        if told.conversation:
-            self._agent.history.go_back_to(messages)
-            self._open_calls = {}
-            if self._agent.config.guard is not None:
-                self._agent.config.guard.forget_compactions(self._agent.history)
-        if told.notice is not None:
-            self._agent.history.append(told.notice)
-        self._agent.teller.publish(told)
-        self._agent.tell_context()
 
     # --- keeping and taking up again ----------------------------------------------------------------------------------
 
@@ -477,11 +250,6 @@ class AgentLoop:
                 self.steer(message.text)
             child.destroy("done")
 
-    def destroy(self, reason: str = "closed") -> None:
-        """Tells that the agent is gone (S4-90); a run that goes on is aborted. Its provider is left to its owner."""
-        self.abort(reason)
-        self._agent.teller.publish(AgentDestroyed(reason=reason))
-
     async def _take_up_open_calls(self) -> AgentRunReport:
         return await self._execute(AgentRun(self._agent, (), "resume", open_calls=self._open_calls))
 
@@ -491,14 +259,6 @@ class AgentLoop:
             return await run.execute()
         finally:
             self._run = None
-
-    def _idle_guard(self) -> ContextGuard:
-        if self._run is not None:
-            raise AlreadyRunningError
-        guard = self._agent.config.guard
-        if guard is None:
-            raise ConfigurationError("this agent has no context guard; its conversation stays as it is")
-        return guard
 
     @contextmanager
     def _lent(self, tools: Sequence[Tool]) -> Generator[None]:
@@ -515,9 +275,6 @@ class AgentLoop:
         self._agent.count(usage, cost)
         if self._run is not None:
             self._run.count(usage, cost)
-
-    def _put(self, message: str | UserMessage, kind: UserKind) -> UserMessage:
-        return self._agent.queue.put(as_user_message(message).model_copy(update={"kind": kind}))
 
     @property
     def _checkpoint_key(self) -> str:
