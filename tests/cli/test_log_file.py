@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.log_file import LOG_NAME, log_to_file
+from tui_agent.cli.log_file import LOG_NAME, PrivateFileHandler, log_to_file
 from tui_agent.settings import Locations
 
 HEARD = logging.getLogger("test_log_file")
@@ -60,3 +60,15 @@ def test_a_log_that_cannot_be_made_says_nothing(tmp_path: Path, capsys: pytest.C
     HEARD.error("a fault")
 
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_log_that_is_set_up_again_closes_the_one_before(tmp_path: Path) -> None:
+    first, second = locations(tmp_path / "one"), locations(tmp_path / "two")
+    log_to_file(first, verbose=True)
+    HEARD.debug("one")
+    (earlier,) = logging.getLogger().handlers
+    assert isinstance(earlier, PrivateFileHandler)
+
+    log_to_file(second, verbose=True)
+
+    assert earlier.stream is None

@@ -40,7 +40,10 @@ def log_to_file(locations: Locations, *, verbose: bool) -> None:
     )
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root = logging.getLogger()
-    root.handlers.clear()
+    for earlier in list(root.handlers):
+        root.removeHandler(earlier)
+        if isinstance(earlier, PrivateFileHandler):
+            earlier.close()
     root.addHandler(handler)
     root.setLevel(logging.DEBUG if verbose else logging.ERROR)
     # These write headers of requests, in which the key is.
