@@ -7,6 +7,7 @@ import pytest
 
 from tests.execution.bench import Bench, bench_of, settled
 from tests.execution.kit import Doors, FakePolicy, Ran, ScriptedTool, Steering, call, calls, run, sleeping
+from tests.support.judged_bus import JudgedBus
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import (
     ApprovalGate,
@@ -16,6 +17,7 @@ from tui_agent.execution import (
     HookBus,
     Parallel,
     Sequential,
+    execute_tool_calls,
 )
 from tui_agent.execution.call_state import CallState
 from tui_agent.protocol.cancellation import CancellationToken
@@ -30,7 +32,7 @@ from tui_agent.protocol.events import (
     ToolQueued,
 )
 from tui_agent.protocol.hooks import FailureAnswer, ModifyArguments
-from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.messages import TRUNCATED, AssistantMessage, JsonObject
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import Accesses, ToolContext, ToolResult
 
@@ -378,6 +380,16 @@ async def test_a_cut_message_runs_nothing_more() -> None:
     assert bench.ended() == {"done": "ok", "waiting": "output_limit", "running": "output_limit"}
     assert "output token limit" in result.tool_results[2].text
     assert act.calls == []
+
+
+@pytest.mark.parametrize("reason", sorted(TRUNCATED))
+async def test_an_answer_that_says_it_was_cut_runs_nothing(reason: Any) -> None:
+    act = ScriptedTool()
+    answer = AssistantMessage(content=(call(),), stop_reason=reason)
+
+    result = await execute_tool_calls([act], answer, bus=JudgedBus())
+
+    assert ([report.status for report in result.reports], act.calls) == (["output_limit"], [])
 
 
 async def test_one_cut_call_refuses_its_whole_message() -> None:

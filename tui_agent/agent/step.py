@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from tui_agent.protocol.events import MessageDelta
 from tui_agent.protocol.messages import (
+    TRUNCATED,
     AssistantBlock,
     AssistantMessage,
     StopReason,
@@ -30,9 +31,6 @@ from tui_agent.protocol.provider import (
     ToolCallStarted,
     UsageReported,
 )
-
-TRUNCATED: frozenset[StopReason] = frozenset({"max_tokens", "model_context_window_exceeded", "refusal"})
-"""The model did not finish: no call of such a message is run (C29, P11)."""
 
 
 @dataclass(slots=True)

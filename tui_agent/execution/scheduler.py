@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.messages import AssistantMessage, ToolCall, ToolResultMessage, UserMessage
+from tui_agent.protocol.messages import TRUNCATED, AssistantMessage, ToolCall, ToolResultMessage, UserMessage
 from tui_agent.protocol.reports import ToolCallReport
 from tui_agent.protocol.tool import ToolResult, Verdict
 
@@ -154,7 +154,8 @@ class ToolScheduler:
 
         Args:
             answer: the complete message, for tools that want to know it (S3-15).
-            cut: the message hit the output limit: whatever has not ended by now does not run (C29).
+            cut: the message hit the output limit, as one does whose `answer` says so: whatever has not ended by now
+                does not run (C29).
 
         Returns:
             One result for each call, in call order; an empty result, and no event, where there was no call (S0-2).
@@ -169,6 +170,7 @@ class ToolScheduler:
         if self._early is not None:
             self._early.drop_all()
         if states:
+            cut = cut or (answer is not None and answer.stop_reason in TRUNCATED)
             if cut or any(state.call.cut for state in states):
                 _stop_each(states, output_limit())
             self._turns.close()

@@ -28,6 +28,9 @@ StopReason = Literal[
 ]
 """Why the model stopped; `other` is a reason this version does not know."""
 
+TRUNCATED: frozenset[StopReason] = frozenset({"max_tokens", "model_context_window_exceeded", "refusal"})
+"""The model did not finish: no call of such a message is run (C29, P11)."""
+
 
 _chance = random.Random(os.urandom(32))
 # Asking the system for each id costs more than an event; a forked process must not repeat its parent's.
