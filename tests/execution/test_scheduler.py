@@ -32,7 +32,7 @@ from tui_agent.protocol.events import (
     ToolQueued,
 )
 from tui_agent.protocol.hooks import FailureAnswer, ModifyArguments
-from tui_agent.protocol.messages import TRUNCATED, AssistantMessage, JsonObject
+from tui_agent.protocol.messages import TRUNCATED, AssistantMessage, JsonObject, TextBlock
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import Accesses, ToolContext, ToolResult
 
@@ -193,6 +193,22 @@ def test_a_flagged_tool_that_fails_stops_its_siblings_where_that_is_chosen(
 
     assert ran.statuses == [how, siblings, siblings]
     assert ("another call" in ran.texts[1]) is (siblings == "cancelled")
+
+
+@pytest.mark.parametrize("policy", ["all", "any"])
+def test_a_call_that_timed_out_does_not_end_the_run(policy: Any) -> None:
+    async def give_up_late(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        await context.cancellation.wait()
+        return ToolResult(content=(TextBlock(text="half"),), terminate=True)
+
+    tool = ScriptedTool(behaviour=give_up_late, timeout=1.0)
+
+    ran = run_virtual(run([tool], [call()], ExecutionOptions(terminate_policy=policy)))
+
+    assert ran.statuses == ["timeout"]
+    assert "half" in ran.texts[0]
+    assert not ran.result.terminate
+    assert not ran.ended("c").terminate
 
 
 # --- who waits for whom ---

@@ -180,9 +180,12 @@ def lost() -> Outcome:
 
 
 def with_partial(outcome: Outcome, partial: ToolResult) -> Outcome:
-    """The outcome of a call that was told to stop and then still returned something, which the model also sees."""
+    """The outcome of a call that was told to stop and then still returned something, which the model also sees. It
+    did not end by itself, so it does not end the run."""
     if not partial.content and partial.details is None:
         return outcome
     head = outcome.result.text + ("\nUntil then it gave:" if partial.content else "")
     content = (TextBlock(text=head), *partial.content)
-    return replace(outcome, result=partial.model_copy(update={"content": content, "is_error": True}))
+    return replace(
+        outcome, result=partial.model_copy(update={"content": content, "is_error": True, "terminate": False})
+    )
