@@ -22,6 +22,9 @@ HOOK_SKIP_TEXT = "Tool call skipped by before_tool_execution hook"
 LISTED_TOOLS = 40
 """Most tools whose names are listed for an unknown one (C21)."""
 
+_SIBLING_FAILED = "Cancelled: another call of the same message failed."
+_HALF_DONE = "A part of its work may be done."
+
 _SKIP_WORDS: dict[SkipReason, tuple[ToolStatus, str]] = {
     "steering": (
         "skipped_steering",
@@ -36,7 +39,7 @@ _SKIP_WORDS: dict[SkipReason, tuple[ToolStatus, str]] = {
     "cancelled": ("cancelled", "Cancelled. The call was not run."),
     "rejected": ("skipped_user", "Not run: the user rejected another call of the same message."),
     "failed": ("cancelled", "Not run: another call of the same message failed and the run ends."),
-    "sibling": ("cancelled", "Cancelled: another call of the same message failed."),
+    "sibling": ("cancelled", f"{_SIBLING_FAILED} The call was not run."),
 }
 
 
@@ -90,6 +93,12 @@ def skipped(reason: SkipReason) -> Outcome:
     return failure(status, text, f"skipped_{reason}")
 
 
+def sibling_failed(*, started: bool) -> Outcome:
+    """A call that ends because another one failed whose tool says that it makes the others pointless (C26)."""
+    outcome = skipped("sibling")
+    return failure(outcome.status, f"{_SIBLING_FAILED} {_HALF_DONE}", "cancelled") if started else outcome
+
+
 def skipped_on_request(status: ToolStatus, text: str, result: ToolResult | None, *, is_error: bool) -> Outcome:
     """A call that a hook or a person skipped; with a result that is its answer, and no error (S4-58, C11)."""
     if result is not None:
@@ -114,11 +123,12 @@ def invalid(text: str) -> Outcome:
     return failure("invalid", text, "invalid_arguments")
 
 
-def output_limit() -> Outcome:
+def output_limit(*, started: bool = False) -> Outcome:
     """A call of a message that was cut off (C29)."""
+    what = f"Stopped while it ran. {_HALF_DONE} The" if started else "Not run: the"
     return failure(
         "output_limit",
-        "Not run: the response hit the output token limit, so the arguments of this call may be incomplete. Make the "
+        f"{what} response hit the output token limit, so the arguments of this call may be incomplete. Make the "
         "call again, with shorter arguments or in several steps.",
         "output_limit",
     )
@@ -150,7 +160,7 @@ def timed_out(name: str, seconds: float) -> Outcome:
 def cancelled(reason: str, *, started: bool) -> Outcome:
     """A call that was taken back while it waited or ran."""
     words = f"Cancelled: {reason.rstrip('.')}." if reason and reason != "cancelled" else "Cancelled."
-    what = "A part of its work may be done." if started else "The call was not run."
+    what = _HALF_DONE if started else "The call was not run."
     kind = NOT_BEGUN if reason.startswith(PROGRAM_LEFT) and not started else "cancelled"
     return failure("cancelled", f"{words} {what}", kind)
 

@@ -26,7 +26,7 @@ from .early_executions import EarlyExecutions
 from .engine import Engine
 from .executor import ToolExecutor
 from .foreign_code import copy_of
-from .outcomes import Outcome, cancelled, interrupted, output_limit, set_aside, skipped
+from .outcomes import Outcome, cancelled, interrupted, output_limit, set_aside, sibling_failed, skipped
 from .reception import early_verdict, receive, tell_queued
 from .running import tell_start
 from .steering_poll import SteeringGetter, SteeringPoll
@@ -172,7 +172,8 @@ class ToolScheduler:
         if states:
             cut = cut or (answer is not None and answer.stop_reason in TRUNCATED)
             if cut or any(state.call.cut for state in states):
-                _stop_each(states, output_limit())
+                for state in states:
+                    state.stop(output_limit(started=state.started))
             self._turns.close()
             if self._options.admits_first:
                 await self._admit_all(states)
@@ -323,11 +324,13 @@ class ToolScheduler:
         if outcome is None:
             return
         if outcome.status in ("error", "timeout") and self._options.sibling_abort and _aborts_siblings(state):
-            _stop_each(self._batch.states, skipped("sibling"))
+            for other in self._batch.states:
+                other.stop(sibling_failed(started=other.started))
         if outcome.halts is not None:
             self._batch.halted = self._batch.halted or outcome.halts
-            waiting = [other for other in self._batch.states if other.phase == "waiting"]
-            _stop_each(waiting, skipped("rejected" if outcome.halts == "stopped" else "failed"))
+            for other in self._batch.states:
+                if other.phase == "waiting":
+                    other.stop(skipped("rejected" if outcome.halts == "stopped" else "failed"))
 
     async def _until_quiet(self) -> None:
         """Waits for every task; in mode `interrupt` it looks for steering meanwhile."""
@@ -365,8 +368,3 @@ def _tell_starts(engine: Engine, states: Iterable[CallState]) -> None:
 
 def _aborts_siblings(state: CallState) -> bool:
     return state.tool is not None and state.tool.aborts_siblings
-
-
-def _stop_each(states: Iterable[CallState], outcome: Outcome) -> None:
-    for state in states:
-        state.stop(outcome)
