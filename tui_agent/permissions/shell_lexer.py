@@ -31,7 +31,8 @@ class Hole:
 _PLAIN = re.compile(r"[^\\'\"$`|&;()<> \t\n*?\[\]{}~,]+")
 _PLAIN_IN_QUOTES = re.compile(r'[^\\"$`]+')
 _LIVE = frozenset("*?[]{}~,")
-_EXPANDS = re.compile(r"[A-Za-z0-9_{(\[@*#?!$-]")
+_EXPANDS = re.compile(r"[A-Za-z0-9_{(\[@*#?!$-]|\\\n")
+"""What makes a `$` before it an expansion: also a joined line, since the shell joins first and sees what follows."""
 _ANSI_ESCAPE = re.compile(
     r"\\(?:([abeEfnrtv\\'\"?])|x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|(u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}))"
 )
@@ -83,7 +84,7 @@ def check_expanding_text(source: str, start: int, end: int, holes: Mapping[int, 
             at, seen = holes[at].end, seen + 1
         elif source[at] == "\\":
             at += 2
-        elif source[at] == "`" or (source[at] == "$" and at + 1 < end and _EXPANDS.match(source[at + 1])):
+        elif source[at] == "`" or (source[at] == "$" and _EXPANDS.match(source, at + 1, end)):
             raise UnreadableError("an expansion that the grammar did not see")
         else:
             at += 1
@@ -198,7 +199,7 @@ class _Lexer:
                 else:
                     self._add("\\")
                     at += 1
-            elif source[at] == "$" and at + 1 < end and not _EXPANDS.match(source[at + 1]):
+            elif source[at] == "$" and at + 1 < end and not _EXPANDS.match(source, at + 1, end):
                 self._add("$")
                 at += 1
             else:
@@ -206,10 +207,10 @@ class _Lexer:
         raise UnreadableError("a quote that is not closed")
 
     def _dollar(self, at: int) -> int:
-        following = self._source[at + 1] if at + 1 < self._end else ""
+        following = self._source[at + 1 : min(at + 2, self._end)]
         if following == "'":
             return self._ansi_quotes(at + 2)
-        if following == '"' or _EXPANDS.match(following):
+        if following == '"' or _EXPANDS.match(self._source, at + 1, self._end):
             raise UnreadableError("an expansion that the grammar did not see")
         self._add("$")
         return at + 1
