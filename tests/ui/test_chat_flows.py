@@ -750,7 +750,13 @@ async def test_compact_shortens_the_conversation_and_keeps_what_is_named() -> No
         await on.say("/compact the numbers")
         parts = on.chat.conversation.transcript.parts
         await on.until(lambda: any("Conversation shortened" in part.text for part in parts))
+        await on.say("/compact undo")
+        await on.until(lambda: any("Shortening taken back" in part.text for part in parts))
+        await on.say("/compact undo")
+        await on.pilot.pause()
 
+        assert on.draft == ""
+        assert on.told() == [f"go on {number}" for number in range(len(ANSWERS))]
         assert "the numbers" in str(on.provider.requests[-1].messages)
 
 

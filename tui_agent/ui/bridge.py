@@ -89,6 +89,10 @@ class Agent(Protocol):
         """Makes the conversation shorter now."""
         ...
 
+    def undo_compaction(self) -> None:
+        """Takes the last shortening back."""
+        ...
+
     def context_breakdown(self) -> ContextBreakdown:
         """What fills the model's window."""
         ...
@@ -217,6 +221,14 @@ class AgentBridge:
             return False
         self._enqueue(partial(self._compact, focus))
         return True
+
+    def undo_compaction(self) -> str:
+        """Takes the last shortening of the conversation back; gives why that cannot be, or nothing."""
+        try:
+            self._agent.undo_compaction()
+        except TuiAgentError as error:
+            return str(error)
+        return ""
 
     def context_breakdown(self) -> ContextBreakdown:
         """What fills the model's window, part by part."""

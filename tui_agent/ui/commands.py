@@ -171,11 +171,11 @@ COMMANDS: tuple[Command, ...] = (
         "chat.compact",
         (),
         "compact",
-        "Shorten the conversation now; the summary keeps what you name",
+        "Shorten the conversation now; the summary keeps what you name; undo: as it was",
         "chat",
         palette=True,
         slash="compact",
-        argument="[WHAT TO KEEP]",
+        argument="[KEEP | undo]",
     ),
     Command(
         "chat.context",

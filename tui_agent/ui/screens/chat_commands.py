@@ -13,6 +13,9 @@ from tui_agent.ui.info_pages import context_text, run_text
 from tui_agent.ui.slash_input import UnknownSlash
 from tui_agent.ui.status_view import StatusView
 
+UNDO = "undo"
+"""What takes the last shortening of the conversation back, behind `/compact`."""
+
 
 class CommandHost(Protocol):
     """The screen, as far as commands need it."""
@@ -102,6 +105,11 @@ class ChatCommands:
         return not name
 
     def _compact(self, focus: str) -> bool:
+        if focus == UNDO:
+            refused = self._bridge.undo_compaction()
+            if refused:
+                self._host.say(refused, wrong=True)
+            return True
         begun = self._bridge.compact(focus)
         if not begun:
             self._host.say("The agent works; the conversation can be shortened when it is done.", wrong=True)
