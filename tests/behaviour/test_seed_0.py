@@ -463,8 +463,9 @@ async def test_s0_29_a_tool_gets_id_name_a_fresh_child_token_and_two_ways_to_rep
     assert (first.tool_call_id, first.tool_name, second.tool_call_id) == ("c0", "act", "c1")
     assert callable(first.on_update)
     assert callable(first.on_progress)
-    assert first.cancellation is not second.cancellation
-    assert first.cancellation.parent is token
+    assert first.cancel is first.cancellation
+    assert first.cancel is not second.cancel
+    assert first.cancel.parent is token
 
 
 async def test_s0_30_a_cancelled_run_reaches_every_call_and_a_cancelled_call_nobody_else() -> None:

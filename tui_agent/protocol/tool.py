@@ -163,6 +163,11 @@ class ToolContext:
         """The same as `call_id`, under the name S0-29 gives it."""
         return self.call_id
 
+    @property
+    def cancel(self) -> CancellationToken:
+        """The same as `cancellation`, under the name S0-29 gives it."""
+        return self.cancellation
+
     def update(self, partial: object) -> None:
         """Tells a partial result (S0-31, S2-6): anything a tool may also return (C56)."""
         self.report(ContentUpdate(partial=as_tool_result(partial)))
