@@ -363,6 +363,7 @@ async def test_s2_24_a_plain_four_argument_tool_works() -> None:
     assert [event.partial.text for event in ran.of(ToolUpdated)] == ["Searching..."]
     assert other.texts == ["c1 dogs False"]
     assert as_tool(SearchWeb()).name == "search_web"
+    assert validate_tool_arguments(SearchWeb(), call("search_web", query="cats")) == {"query": "cats"}
 
 
 async def test_s2_25_content_is_for_the_model_and_details_for_the_screen() -> None:

@@ -19,6 +19,7 @@ from tui_agent.protocol.tool import Tool
 
 from .foreign_code import Crash, attempted, careful, copy_of
 from .plain_json import NO_JSON, is_plain
+from .tool_adapters import ForeignTool, as_tool
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -30,15 +31,16 @@ _CACHED_SCHEMAS = 256
 _validators: OrderedDict[int, tuple[JsonObject, "Validator"]] = OrderedDict()
 
 
-def validate_tool_arguments(tool: Tool, call: ToolCall) -> JsonObject:
+def validate_tool_arguments(tool: Tool | ForeignTool, call: ToolCall) -> JsonObject:
     """The arguments of `call`, prepared by the tool and checked against its model or schema (S2-15).
 
     Raises:
         InvalidArgumentsError: they do not fit; the text names each path and what was expected there.
+        ConfigurationError: it is no tool.
     """
     if call.malformed is not None:
         raise InvalidArgumentsError(f"Invalid arguments for {call.name}: {call.malformed}")
-    return checked_arguments(tool, call.arguments)
+    return checked_arguments(as_tool(tool), call.arguments)
 
 
 def checked_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
