@@ -50,6 +50,7 @@ def test_what_is_too_deep_to_be_told_ends_where_it_is() -> None:
 def test_metrics_may_be_bare_values() -> None:
     metrics: dict[str, Any] = {"rows": 5, "kept": Metric(value=1, type="count"), "where": Path("/a")}
     metrics |= {"rate": float("nan"), "most": Metric(value=float("inf"), type="rows")}
+    metrics |= {"cost": {"value": 3, "type": "number"}, "odd": {"value": 3, "unit": "s"}, "bad": {"value": [3]}}
 
     assert plain_metrics(metrics) == {
         "rows": Metric(value=5),
@@ -57,6 +58,9 @@ def test_metrics_may_be_bare_values() -> None:
         "where": Metric(value="/a"),
         "rate": Metric(value="nan"),
         "most": Metric(value="inf", type="rows"),
+        "cost": Metric(value=3, type="number"),
+        "odd": Metric(value="{'value': 3, 'unit': 's'}"),
+        "bad": Metric(value="{'value': [3]}"),
     }
 
 

@@ -84,6 +84,10 @@ def _is_collection(value: object) -> TypeGuard[Collection[Any]]:
 
 
 def _metric(value: object) -> Metric:
+    if is_object(value) and value.keys() <= Metric.model_fields.keys():
+        # The form of S4-9.
+        made = attempted(Metric.model_validate, value)
+        value = value if isinstance(made, Crash) else made
     if not isinstance(value, Metric):
         value = Metric(value=value if isinstance(value, str | bool | int | float) else _text_of(value))
     if isinstance(value.value, float) and not math.isfinite(value.value):
