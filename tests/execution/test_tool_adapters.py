@@ -126,6 +126,10 @@ def test_whatever_a_tool_returns_becomes_a_result(value: object, text: str) -> N
     assert foreign_result(value).text == text
 
 
+def test_a_foreign_result_without_content_stays_without() -> None:
+    assert foreign_result(SimpleNamespace(content=[], details={"a": 1})) == ToolResult(details={"a": 1})
+
+
 @pytest.mark.parametrize("make", [dict, SimpleNamespace])
 def test_every_field_of_a_foreign_result_is_kept(make: Callable[..., Any]) -> None:
     given = {"content": "bad", "is_error": True, "terminate": True, "child_run_id": "run_1", "details": {"a": 1}}

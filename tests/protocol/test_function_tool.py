@@ -83,6 +83,13 @@ def test_whatever_a_tool_returns_becomes_a_result(value: object, text: str) -> N
     assert as_tool_result(value).text == text
 
 
+@pytest.mark.parametrize("content", [[], (), None])
+def test_a_result_without_content_stays_without(content: object) -> None:
+    assert as_tool_result({"content": content}) == ToolResult()
+    assert as_tool_result({"content": content, "details": {"a": 1}}) == ToolResult(details={"a": 1})
+    assert as_tool_result(ToolResult.model_construct(content=content)) == ToolResult()
+
+
 async def test_what_is_annotated_beside_a_type_counts() -> None:
     @function_tool()
     async def page(number: Annotated[int, Field(ge=1, description="from 1")], of: ToolContext) -> str:

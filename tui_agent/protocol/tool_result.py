@@ -67,7 +67,8 @@ def _is_sound(content: object, details: object) -> bool:
 
 
 def _result_of(record: JsonObject) -> ToolResult:
-    result, details, child = as_tool_result(record["content"]), record.get("details"), record.get("child_run_id")
+    content, details, child = record["content"], record.get("details"), record.get("child_run_id")
+    result = ToolResult() if content in ([], ()) else as_tool_result(content)
     fields: JsonObject = {
         "is_error": bool(record.get("is_error")),
         "terminate": bool(record.get("terminate")),
