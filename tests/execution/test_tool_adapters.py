@@ -120,6 +120,7 @@ def test_the_four_argument_form_is_recognised(function: Callable[..., Any], answ
         ({"content": "text"}, "text"),
         (ToolResult.of_text("own"), "own"),
         (SimpleNamespace(content=[TextBlock(text="attr")]), "attr"),
+        ({"content": "file", "title": "t"}, '{"content": "file", "title": "t"}'),
     ],
 )
 def test_whatever_a_tool_returns_becomes_a_result(value: object, text: str) -> None:
@@ -134,9 +135,13 @@ def test_a_foreign_result_without_content_stays_without() -> None:
 def test_every_field_of_a_foreign_result_is_kept(make: Callable[..., Any]) -> None:
     given = {"content": "bad", "is_error": True, "terminate": True, "child_run_id": "run_1", "details": {"a": 1}}
 
-    assert foreign_result(make(**given, other=1)) == ToolResult.model_validate(
+    assert foreign_result(make(**given)) == ToolResult.model_validate(
         {**given, "content": [{"type": "text", "text": "bad"}]}
     )
+
+
+def test_details_of_a_foreign_result_that_are_no_object_are_kept() -> None:
+    assert foreign_result(SimpleNamespace(content="x", details=[1])).details == {"value": [1]}
 
 
 async def test_a_plain_function_works_too() -> None:

@@ -90,6 +90,10 @@ def test_a_result_without_content_stays_without(content: object) -> None:
     assert as_tool_result(ToolResult.model_construct(content=content)) == ToolResult()
 
 
+def test_details_that_are_no_object_become_the_value_of_one() -> None:
+    assert as_tool_result({"content": "x", "details": [1, 2]}) == ToolResult.of_text("x", details={"value": [1, 2]})
+
+
 async def test_what_is_annotated_beside_a_type_counts() -> None:
     @function_tool()
     async def page(number: Annotated[int, Field(ge=1, description="from 1")], of: ToolContext) -> str:

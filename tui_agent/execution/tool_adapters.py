@@ -104,15 +104,10 @@ def takes_four_arguments(function: Callable[..., object]) -> bool:
 def foreign_result(value: object) -> ToolResult:
     """Normalises what a foreign tool returned, also an object with `content` and perhaps the other fields of a result
     (S2-25, C56)."""
-    if isinstance(value, ToolResult):
-        return value
-    if is_object(value):
-        record = value
-    else:
-        record = {name: getattr(value, name) for name in RESULT_FIELDS if hasattr(value, name)}
-    if "content" not in record:
+    if isinstance(value, ToolResult) or is_object(value):
         return as_tool_result(value)
-    return as_tool_result({name: record[name] for name in RESULT_FIELDS if name in record})
+    record = {name: getattr(value, name) for name in RESULT_FIELDS if hasattr(value, name)}
+    return as_tool_result(record if "content" in record else value)
 
 
 async def _value_of(answer: object) -> object:

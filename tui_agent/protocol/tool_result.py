@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from .messages import ImageBlock, JsonObject, TextBlock, UserBlock, Word, is_array, is_object, joined_text
 
 RESULT_FIELDS = ("content", "details", "is_error", "terminate", "child_run_id")
-"""What a dict may have that stands for a `ToolResult`."""
+"""What a dict may have that stands for a `ToolResult`; one that has anything else is data of the tool's own."""
 
 _BLOCKS: TypeAdapter[list[UserBlock]] = TypeAdapter(list[UserBlock], config={"defer_build": True})
 _ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
@@ -68,11 +68,12 @@ def _is_sound(content: object, details: object) -> bool:
 
 def _result_of(record: JsonObject) -> ToolResult:
     content, details, child = record["content"], record.get("details"), record.get("child_run_id")
-    result = ToolResult() if content in ([], ()) else as_tool_result(content)
+    is_empty = isinstance(content, list | tuple) and not content
+    result = ToolResult() if is_empty else as_tool_result(content)
     fields: JsonObject = {
         "is_error": bool(record.get("is_error")),
         "terminate": bool(record.get("terminate")),
-        "details": details if is_object(details) else None,
+        "details": details if details is None or is_object(details) else {"value": details},
         "child_run_id": child if isinstance(child, str) else None,
     }
     return result.model_copy(update=fields)
