@@ -67,9 +67,10 @@ def _is_sound(content: object, details: object) -> bool:
 
 
 def _result_of(record: JsonObject) -> ToolResult:
-    content, details, child = record["content"], record.get("details"), record.get("child_run_id")
-    is_empty = isinstance(content, list | tuple) and not content
-    result = ToolResult() if is_empty else as_tool_result(content)
+    details, child = record.get("details"), record.get("child_run_id")
+    content: object = record["content"]
+    is_empty = (is_array(content) or isinstance(content, tuple)) and not content
+    result = ToolResult() if is_empty else as_tool_result(record["content"])
     fields: JsonObject = {
         "is_error": bool(record.get("is_error")),
         "terminate": bool(record.get("terminate")),
