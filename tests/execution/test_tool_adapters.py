@@ -95,6 +95,55 @@ def test_an_adapted_tool_says_what_it_may_and_shows_its_arguments() -> None:
     assert tool.summarise({"q": 1}) == "q=1"
 
 
+class Careful(Search):
+    """Says of itself what there is to say."""
+
+    execution_mode = "sequential"
+    aborts_siblings = True
+
+    def is_read_only(self, arguments: JsonObject) -> bool:
+        return arguments["q"] == "look"
+
+    def is_concurrency_safe(self, arguments: JsonObject) -> bool:
+        return arguments["q"] == "safe"
+
+    def timeout(self, arguments: JsonObject) -> float:
+        return 5.0
+
+
+def test_what_a_foreign_tool_says_of_itself_is_heeded() -> None:
+    tool = as_tool(Careful())
+
+    assert [tool.is_read_only({"q": q}) for q in ("look", "safe")] == [True, False]
+    assert [tool.is_concurrency_safe({"q": q}) for q in ("look", "safe")] == [False, True]
+    assert (tool.timeout({}), tool.execution_mode, tool.aborts_siblings) == (5.0, "sequential", True)
+    assert not tool.is_read_only({}), "what raises gives the careful answer"
+
+
+@pytest.mark.parametrize(
+    ("read_only", "answer"),
+    [(True, True), (False, False), ("no", False), (1, False), (lambda: False, False), (lambda arguments: True, True)],
+)
+def test_a_foreign_tool_is_read_only_only_if_it_says_so(read_only: object, answer: bool) -> None:
+    tool = as_tool(SimpleNamespace(name="f", description="d", parameters={}, read_only=read_only))
+
+    assert tool.is_read_only({}) is answer
+    assert tool.is_concurrency_safe({}) is answer
+
+
+@pytest.mark.parametrize("said", [{"timeout": 0}, {"execution_mode": "sequentiel"}, {"aborts_siblings": "no"}])
+def test_what_a_foreign_tool_says_is_refused_where_nobody_can_heed_it(said: dict[str, object]) -> None:
+    with pytest.raises(ConfigurationError):
+        as_tool(SimpleNamespace(name="f", description="d", parameters={}, **said))
+
+
+def test_a_function_is_given_its_time_its_mode_and_its_safety() -> None:
+    tool = from_function(two, name="f", description="d", timeout=3, execution_mode="sequential", concurrency_safe=True)
+
+    assert (tool.timeout({}), tool.execution_mode, tool.is_concurrency_safe({})) == (3, "sequential", True)
+    assert not tool.is_read_only({})
+
+
 @pytest.mark.parametrize(
     ("function", "answer"),
     [

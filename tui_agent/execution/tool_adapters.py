@@ -2,13 +2,18 @@
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Protocol, runtime_checkable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, runtime_checkable
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.messages import JsonObject, is_object
-from tui_agent.protocol.tool import Tool, ToolContext, ToolResult, ToolSpec
+from tui_agent.protocol.tool import ExecutionMode, Timeout, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.tool_result import RESULT_FIELDS, as_tool_result
+
+from .foreign_code import careful
+from .value_checks import expect_choice, expect_flag, expect_seconds
 
 FourArguments = Callable[[str, JsonObject, CancellationToken, Callable[[object], None]], Awaitable[object]]
 """`execute(tool_call_id, args, signal, on_update)` of S2-24; the signal answers `is_set()` and `wait()`."""
@@ -26,17 +31,38 @@ class ForeignTool(Protocol):
     parameters: JsonObject
 
 
+@dataclass(frozen=True, slots=True)
+class ForeignTraits:
+    """What a function or a foreign object says of its calls: a value, or a function that is asked for each call, with
+    the arguments if it takes any."""
+
+    read_only: object = False
+    concurrency_safe: object = None
+    """None: the same as read-only (S1-6)."""
+    timeout: object = "default"
+
+
 class AdaptedTool(Tool):
     """A tool made of a function or a foreign object."""
 
-    def __init__(self, spec: ToolSpec, execute: FourArguments | TwoArguments | None, *, read_only: bool) -> None:
+    def __init__(self, spec: ToolSpec, execute: FourArguments | TwoArguments | None, traits: ForeignTraits) -> None:
+        if traits.timeout not in ("default", None) and not callable(traits.timeout):
+            expect_seconds(f"the timeout of {spec.name}", traits.timeout)
         self.spec = spec
         self._execute: Callable[..., object] | None = execute
         self._takes_four = execute is not None and takes_four_arguments(execute)
-        self._read_only = read_only
+        self._traits = traits
 
     def is_read_only(self, arguments: JsonObject) -> bool:
-        return self._read_only
+        return careful(partial(_said, self._traits.read_only), arguments, otherwise=False)
+
+    def is_concurrency_safe(self, arguments: JsonObject) -> bool:
+        if self._traits.concurrency_safe is None:
+            return self.is_read_only(arguments)
+        return careful(partial(_said, self._traits.concurrency_safe), arguments, otherwise=False)
+
+    def timeout(self, arguments: JsonObject) -> Timeout:
+        return _said(self._traits.timeout, arguments)
 
     def summarise(self, arguments: JsonObject) -> str:
         return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
@@ -55,23 +81,32 @@ class AdaptedTool(Tool):
 
 
 def as_tool(thing: Tool | ForeignTool) -> Tool:
-    """The thing itself where it is a `Tool`, else a tool around it; `execute` may be missing (S2-19).
+    """The thing itself where it is a `Tool`, else a tool around it; `execute` may be missing (S2-19). Of what it says
+    of itself, `execution_mode`, `timeout`, `aborts_siblings`, `is_read_only` (or `read_only`) and `is_concurrency_safe`
+    (or `concurrency_safe`) are heeded.
 
     Raises:
-        ConfigurationError: it has no name, description or schema.
+        ConfigurationError: it has no name, description or schema, or says what nobody can heed.
     """
     if isinstance(thing, Tool):
         return thing
     if not isinstance(thing, ForeignTool):  # pyright: ignore[reportUnnecessaryIsInstance] — callers may be untyped
         words = "it needs name, description, parameters and execute; a function becomes one by from_function"
         raise ConfigurationError(f"{thing!r} is no tool: {words}")
-    return from_function(
-        getattr(thing, "execute", None),
-        name=thing.name,
-        description=thing.description,
-        input_schema=thing.parameters,
-        read_only=bool(getattr(thing, "read_only", False)),
+    traits = ForeignTraits(
+        getattr(thing, "is_read_only", getattr(thing, "read_only", False)),
+        getattr(thing, "is_concurrency_safe", getattr(thing, "concurrency_safe", None)),
+        getattr(thing, "timeout", "default"),
     )
+    spec = ToolSpec(name=thing.name, description=thing.description, input_schema=thing.parameters)
+    tool = AdaptedTool(spec, getattr(thing, "execute", None), traits)
+    mode, aborts = getattr(thing, "execution_mode", "shared"), getattr(thing, "aborts_siblings", False)
+    # Others call parallel what is shared here.
+    expect_choice(f"execution_mode of {thing.name}", mode, ("shared", "parallel", "sequential"))
+    expect_flag(f"aborts_siblings of {thing.name}", aborts)
+    tool.execution_mode = "sequential" if mode == "sequential" else "shared"
+    tool.aborts_siblings = aborts
+    return tool
 
 
 def from_function(
@@ -81,15 +116,25 @@ def from_function(
     description: str,
     input_schema: JsonObject | None = None,
     read_only: bool = False,
+    concurrency_safe: bool | None = None,
+    timeout: Timeout = "default",
+    execution_mode: ExecutionMode = "shared",
 ) -> Tool:
     """A tool around a function of `(args, context)` or of `(tool_call_id, args, signal, on_update)`. A plain function
     works, too, and holds everything else up while it runs.
 
     What it returns may be a `ToolResult`, text, blocks, `{"content": …, "details": …}`, `{"data": …}`, an object with
-    those attributes, or anything JSON can hold (C56).
+    those attributes, or anything JSON can hold (C56). `concurrency_safe` is the same as `read_only` where it is None.
+
+    Raises:
+        ConfigurationError: the time or the mode is none there is.
     """
+    expect_choice("execution_mode", execution_mode, ("shared", "sequential"))
     schema = input_schema if input_schema is not None else {"type": "object"}
-    return AdaptedTool(ToolSpec(name=name, description=description, input_schema=schema), execute, read_only=read_only)
+    spec = ToolSpec(name=name, description=description, input_schema=schema)
+    tool = AdaptedTool(spec, execute, ForeignTraits(read_only, concurrency_safe, timeout))
+    tool.execution_mode = execution_mode
+    return tool
 
 
 def takes_four_arguments(function: Callable[..., object]) -> bool:
@@ -112,3 +157,10 @@ def foreign_result(value: object) -> ToolResult:
 
 async def _value_of(answer: object) -> object:
     return await answer if inspect.isawaitable(answer) else answer
+
+
+def _said(trait: Any, arguments: JsonObject) -> Any:
+    """A trait's value for one call; foreign methods take the arguments or nothing."""
+    if not callable(trait):
+        return trait
+    return trait(arguments) if inspect.signature(trait).parameters else trait()
