@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.support.judged_bus import JudgedBus
 from tests.support.transcripts import validate_history
-from tui_agent.execution import ExecutionOptions, HookBus, ToolExecutionResult, execute_tool_calls
+from tui_agent.execution import ExecutionOptions, HookBus, SteeringGetter, ToolExecutionResult, execute_tool_calls
 from tui_agent.execution.approvals import ApprovalGate
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.envelope import Envelope
@@ -185,7 +185,7 @@ async def run(
     hooks: HookBus | None = None,
     policy: PermissionChecker | None = None,
     gate: ApprovalGate | None = None,
-    steering: "Steering | None" = None,
+    steering: SteeringGetter | None = None,
     cancellation: CancellationToken | None = None,
 ) -> Ran:
     """`execute_tool_calls` on a bus of its own, judged."""

@@ -8,8 +8,10 @@ from tests.execution.kit import Doors, FakePolicy, Ran, ScriptedTool, Steering, 
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ApprovalGate, Auto, Batched, ExecutionOptions, HookBus, Parallel, Sequential
 from tui_agent.execution.options import SteeringMode
+from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, ToolBatchEnded, ToolStarted, Warned
-from tui_agent.protocol.messages import JsonObject, UserMessage
+from tui_agent.protocol.messages import JsonObject, UserMessage, user_message
+from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.tool import ToolContext, ToolResult
 
 SKIPPED = "Skipped due to queued user message."
@@ -111,6 +113,95 @@ async def test_before_effects_tells_what_is_wrong_with_a_later_call_all_the_same
     ran = await steered(["act", "act", "nothing"], Steering(1), strategy=Sequential(), steering_mode="before_effects")
 
     assert ran.statuses == ["ok", "skipped_steering", "not_found"]
+
+
+SLOW_LOOKS: dict[str, dict[str, Any]] = {
+    "auto, between calls": {"strategy": Auto(), "steering_mode": "between_calls"},
+    "auto, between batches": {"strategy": Auto(), "steering_mode": "between_batches"},
+    "parallel, one at a time": {"strategy": Parallel(), "steering_mode": "between_calls", "max_concurrency": 1},
+}
+
+
+@pytest.mark.parametrize("slow", ["getter", "observer", "both"])
+@pytest.mark.parametrize("options", SLOW_LOOKS)
+def test_no_call_begins_between_a_boundary_and_its_poll(options: str, slow: str) -> None:
+    steering, hooks = Steering(1), HookBus()
+
+    async def get() -> list[UserMessage]:
+        await asyncio.sleep(0 if slow == "observer" else 5)
+        return await steering()
+
+    async def watch(ended: object) -> None:
+        await asyncio.sleep(5)
+
+    if slow != "getter":
+        hooks.add("after_tool_observer", watch)
+    act = ScriptedTool(behaviour=sleeping(1))
+
+    chosen = ExecutionOptions(**SLOW_LOOKS[options])
+    ran = run_virtual(run([act], calls("act", "act", "act"), chosen, hooks=hooks, steering=get))
+
+    assert ran.statuses == ["ok", "skipped_steering", "skipped_steering"]
+    assert act.calls == ["c0"]
+
+
+@pytest.mark.parametrize("options", SLOW_LOOKS)
+def test_calls_go_on_after_each_poll_that_finds_nothing(options: str) -> None:
+    steering = Steering()
+
+    async def get() -> list[UserMessage]:
+        await asyncio.sleep(5)
+        return await steering()
+
+    chosen = ExecutionOptions(**SLOW_LOOKS[options])
+    ran = run_virtual(run([ScriptedTool(behaviour=sleeping(1))], calls(*["act"] * 3), chosen, steering=get))
+
+    assert ran.statuses == ["ok"] * 3
+    assert steering.polls == 3
+
+
+@pytest.mark.parametrize("options", SLOW_LOOKS)
+def test_a_call_held_by_a_poll_gives_way_to_an_abort(options: str) -> None:
+    token = CancellationToken()
+
+    async def get() -> list[UserMessage]:
+        token.cancel("enough")
+        await asyncio.Event().wait()
+        return []
+
+    act = ScriptedTool()
+    chosen = ExecutionOptions(**SLOW_LOOKS[options])
+    ran = run_virtual(run([act], calls(*["act"] * 3), chosen, cancellation=token, steering=get))
+
+    assert ran.statuses == ["ok", "cancelled", "cancelled"]
+    assert act.calls == ["c0"]
+
+
+async def test_a_call_that_was_just_approved_waits_for_the_poll_too() -> None:
+    looking, found = asyncio.Event(), asyncio.Event()
+    gate = ApprovalGate(interactive=True)
+
+    async def get() -> list[UserMessage]:
+        looking.set()
+        await found.wait()
+        return [user_message("stop that")]
+
+    ask = ScriptedTool("ask")
+    options = ExecutionOptions(strategy=Parallel(), steering_mode="between_calls")
+    async with bench_of(
+        [ScriptedTool(), ask], options, gate=gate, policy=FakePolicy({"ask": "ask"}), get_steering=get
+    ) as bench:
+        bench.scheduler.submit_all(calls("act", "ask"))
+        async with asyncio.TaskGroup() as group:
+            finishing = group.create_task(bench.scheduler.finish())
+            await bench.until(ApprovalRequested)
+            await looking.wait()
+            gate.resolve(gate.pending[0].request_id, ApprovalDecision(decision="approve"))
+            await settled()
+            found.set()
+
+    assert [report.status for report in finishing.result().reports] == ["ok", "skipped_steering"]
+    assert ask.calls == []
 
 
 async def test_a_systems_notice_is_not_blamed_on_the_user() -> None:

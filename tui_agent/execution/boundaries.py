@@ -1,6 +1,8 @@
 """Where steering is looked for, and which calls give way to it: one mode of C7 each, one place for all of them."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 
 from .call_state import CallState
 from .foreign_code import careful
@@ -27,6 +29,9 @@ class Boundaries:
         self._poll = poll
         self._states = states
         self._has_waves = has_waves
+        self._due = 0
+        self._clear = asyncio.Event()
+        self._clear.set()
 
     @property
     def may_look(self) -> bool:
@@ -49,28 +54,34 @@ class Boundaries:
             await self.look()
 
     async def before_call(self, state: CallState) -> Outcome | None:
-        """Before a call runs: why it gives way, or None (`before_effects`)."""
+        """Before a call runs: why it gives way, or None. It never begins between a boundary and its poll (S0-15)."""
+        while not self._clear.is_set():
+            state.stale = True
+            await state.leashed(self._clear.wait())
         if not state.read_only and self._mode in ("before_effects", "interrupt") and self.may_look:
             state.stale = True
             await state.leashed(self.look())
         return state.stopping
 
-    async def after_call(self, state: CallState) -> None:
-        """After a call's end, where it is a boundary of its own; waves of one call look after their commit (S0-14)."""
+    @asynccontextmanager
+    async def after_call(self, state: CallState) -> AsyncGenerator[None, None]:
+        """A call is over: around what is told of it. Where that is a boundary, it looks behind it; waves of one call
+        look after their commit (S0-14). Until then no call begins in the modes that look between calls."""
         self.begun = True
-        match self._mode:
-            case "between_calls":
-                is_boundary = not self._has_waves or any(
-                    other.group == state.group and other is not state for other in self._states
-                )
-            case "between_batches":
-                is_boundary = not self._has_waves and not any(other.phase == "running" for other in self._states)
-            case "interrupt":
-                is_boundary = True
-            case _:
-                is_boundary = False
-        if is_boundary:
-            await self.look()
+        is_boundary = self._is_boundary(state)
+        holds_others = is_boundary and self._mode != "interrupt"
+        if holds_others:
+            self._due += 1
+            self._clear.clear()
+        try:
+            yield
+            if is_boundary:
+                await self.look()
+        finally:
+            if holds_others:
+                self._due -= 1
+                if not self._due:
+                    self._clear.set()
 
     async def after_wave(self, size: int) -> None:
         """After the results of a wave were committed (S0-8, S0-14)."""
@@ -85,6 +96,19 @@ class Boundaries:
     def end(self) -> None:
         """The message is over: nothing gives way any more."""
         self._states = ()
+
+    def _is_boundary(self, state: CallState) -> bool:
+        match self._mode:
+            case "between_calls":
+                return not self._has_waves or any(
+                    other.group == state.group and other is not state for other in self._states
+                )
+            case "between_batches":
+                return not self._has_waves and not any(other.phase == "running" for other in self._states)
+            case "interrupt":
+                return True
+            case _:
+                return False
 
     def _make_way(self) -> None:
         for state in self._states:

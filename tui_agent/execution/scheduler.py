@@ -311,12 +311,12 @@ class ToolScheduler:
                 state.early.set_aside(state.claimed)
             self._turns.leave(state)
             self._draw_conclusions(state)
-        if state.end_told:
-            await self._executor.observe(state)
-            # A call that ended while the model still talks is answered once its message is sure to stay.
-            if self._options.message_events == "completion" and self._phase == "finishing":
-                self._executor.tell_message(state)
-        await self._boundaries.after_call(state)
+        async with self._boundaries.after_call(state):
+            if state.end_told:
+                await self._executor.observe(state)
+                # A call that ended while the model still talks is answered once its message is sure to stay.
+                if self._options.message_events == "completion" and self._phase == "finishing":
+                    self._executor.tell_message(state)
 
     def _draw_conclusions(self, state: CallState) -> None:
         """What one call's end means for the others (C26, C27, C44)."""
