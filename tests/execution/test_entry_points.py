@@ -1,4 +1,5 @@
-from typing import get_args
+import asyncio
+from typing import cast, get_args
 
 import pytest
 
@@ -13,8 +14,10 @@ from tui_agent.execution import (
     skip_tool_call,
 )
 from tui_agent.protocol.bus import EventScope
+from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import ToolQueued
 from tui_agent.protocol.messages import AssistantMessage, TextBlock, ThinkingBlock
 
 
@@ -95,3 +98,59 @@ def test_a_skipped_call_has_its_events_and_an_error_result(reason: SkipReason) -
 
 def test_a_call_is_skipped_for_steering_where_nothing_else_is_said() -> None:
     assert skip_tool_call(call(), JudgedBus()).text.startswith("Skipped due to queued user message.")
+
+
+def test_a_skipped_call_shares_nothing_with_its_event() -> None:
+    asked = call(a={"b": 1})
+    bus = JudgedBus()
+    with bus.subscribe() as subscription:
+        skip_tool_call(asked, bus)
+        asked.arguments["a"] = 2
+        (queued,) = [envelope.event for envelope in subscription.drain() if isinstance(envelope.event, ToolQueued)]
+
+    assert queued.args_raw == {"a": {"b": 1}}
+
+
+def test_arguments_of_a_skipped_call_that_are_no_json_are_not_told() -> None:
+    bus = JudgedBus()
+    with bus.subscribe() as subscription:
+        skip_tool_call(call(a=float("nan")), bus)
+        (queued,) = [envelope.event for envelope in subscription.drain() if isinstance(envelope.event, ToolQueued)]
+
+    assert queued.args_raw == {}
+
+
+def test_an_unknown_reason_to_skip_is_refused_before_anything_is_told() -> None:
+    bus = JudgedBus()
+
+    with pytest.raises(ConfigurationError, match="no reason 'budget'; there are steering, notice"):
+        skip_tool_call(call(), bus, reason=cast(SkipReason, "budget"))
+
+    assert bus.last_seq == 0
+
+
+async def test_what_is_no_cancellation_token_is_refused_before_anything_is_told() -> None:
+    bus = JudgedBus()
+
+    with pytest.raises(ConfigurationError, match="cancellation must be a CancellationToken"):
+        await execute_tool_calls(
+            [ScriptedTool()], [call()], bus=bus, cancellation=cast(CancellationToken, asyncio.Event())
+        )
+
+    assert bus.last_seq == 0
+
+
+async def test_calls_may_come_from_a_generator() -> None:
+    result = await execute_tool_calls([ScriptedTool()], (call("act", name) for name in "ab"), bus=JudgedBus())
+
+    assert [message.call_id for message in result.tool_results] == ["a", "b"]
+
+
+def test_a_scheduler_that_was_not_entered_says_so_before_anything_is_told() -> None:
+    bus = JudgedBus()
+    scheduler = ToolScheduler(ToolExecutor([ScriptedTool()], bus=bus))
+
+    with pytest.raises(RuntimeError, match="async with ToolScheduler"):
+        scheduler.submit_all([call()])
+
+    assert bus.last_seq == 0

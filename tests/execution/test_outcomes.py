@@ -35,7 +35,12 @@ def test_only_a_message_of_the_user_is_blamed_on_the_user() -> None:
         ((), (), True, "Tool x not found. There are no tools."),
         (("a", "b"), ("a",), True, "Tool x not found. Available tools: a, b."),
         (tuple(map(str, range(LISTED_TOOLS + 1))), ("a", "b"), True, "Tool x not found. Closest names: a, b."),
-        (tuple(map(str, range(LISTED_TOOLS + 1))), (), True, "Tool x not found"),
+        (
+            tuple(map(str, range(LISTED_TOOLS + 1))),
+            (),
+            True,
+            "Tool x not found. None of the 41 tools has a name like it.",
+        ),
     ],
 )
 def test_an_unknown_tool_is_answered_with_what_helps(

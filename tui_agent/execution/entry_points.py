@@ -1,9 +1,11 @@
 """The library's front door: run calls, skip a call, check a call's arguments (interface §7)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from typing import get_args
 
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import MessageEnded, MessageStarted, ToolEnded, ToolQueued
 from tui_agent.protocol.messages import AssistantMessage, ToolCall, ToolResultMessage
 from tui_agent.protocol.permissions import PermissionChecker
@@ -16,6 +18,7 @@ from .executor import ToolExecutor
 from .hook_bus import HookBus
 from .options import ExecutionOptions
 from .outcomes import SkipReason, skipped
+from .reception import told_arguments
 from .scheduler import ToolScheduler
 from .steering_poll import SteeringGetter
 from .tool_adapters import ForeignTool
@@ -24,7 +27,7 @@ from .tool_registry import ToolRegistry
 
 async def execute_tool_calls(
     tools: ToolRegistry | Iterable[Tool | ForeignTool] | None,
-    calls: Sequence[ToolCall] | AssistantMessage,
+    calls: Iterable[ToolCall] | AssistantMessage,
     *,
     bus: Publisher,
     cancellation: CancellationToken | None = None,
@@ -57,14 +60,14 @@ async def execute_tool_calls(
         goes on.
 
     Raises:
-        ConfigurationError: two tools have the same name, or two calls the same id.
+        ConfigurationError: two tools have the same name, or two calls the same id, or `cancellation` is no token.
     """
     executor = ToolExecutor(
         tools, bus=bus, options=options, hooks=hooks, policy=policy, gate=gate, before_effects=before_effects
     )
     async with ToolScheduler(executor, cancellation=cancellation, get_steering=get_steering, step=step) as scheduler:
         if not isinstance(calls, AssistantMessage):
-            scheduler.submit_all(calls)
+            scheduler.submit_all(tuple(calls))
             return await scheduler.finish()
         scheduler.submit_all(calls.tool_calls)
         return await scheduler.finish(answer=calls)
@@ -78,12 +81,17 @@ def skip_tool_call(
 
     Tells `tool.queued` < `tool.ended` < `message.started` < `message.ended`. For calls that no `execute_tool_calls`
     has in hand; that one skips by itself.
+
+    Raises:
+        ConfigurationError: there is no such reason.
     """
+    if reason not in get_args(SkipReason):
+        raise ConfigurationError(f"no reason {reason!r}; there are {', '.join(get_args(SkipReason))}")
     outcome = skipped(reason)
     message = ToolResultMessage(
         call_id=call.id, tool_name=call.name, content=outcome.result.content, is_error=outcome.result.is_error
     )
-    bus.publish(ToolQueued(call_id=call.id, name=call.name, args_raw=call.arguments, index=index))
+    bus.publish(ToolQueued(call_id=call.id, name=call.name, args_raw=told_arguments(call), index=index))
     bus.publish(
         ToolEnded(
             call_id=call.id,

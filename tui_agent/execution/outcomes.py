@@ -115,6 +115,8 @@ def not_found(name: str, known: tuple[str, ...], nearest: tuple[str, ...], *, ex
         text += f". Available tools: {', '.join(known)}."
     elif explain and nearest:
         text += f". Closest names: {', '.join(nearest)}."
+    elif explain:
+        text += f". None of the {len(known)} tools has a name like it."
     return failure("not_found", text, "not_found")
 
 

@@ -2,7 +2,7 @@
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ToolQueued
-from tui_agent.protocol.messages import ToolCall
+from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.tool import Verdict
 
 from .admission import judgement, look_up, parse, prepare
@@ -32,6 +32,11 @@ def receive(
     return state
 
 
+def told_arguments(call: ToolCall) -> JsonObject:
+    """The arguments of a call that nobody checked as events may hold them: a copy; none where they are no JSON."""
+    return copy_of(call.arguments) if is_plain(call.arguments) else {}
+
+
 def tell_queued(engine: Engine, state: CallState, early: Verdict | None = None) -> None:
     """Tells that a call was received, and with its `early_verdict` whether a person will be asked."""
     tool, call = state.tool, state.call
@@ -39,7 +44,7 @@ def tell_queued(engine: Engine, state: CallState, early: Verdict | None = None) 
     queued = ToolQueued(
         call_id=call.id,
         name=call.name,
-        args_raw={} if state.unfit and not is_plain(call.arguments) else copy_of(call.arguments),
+        args_raw=told_arguments(call) if state.unfit else copy_of(call.arguments),
         index=state.index,
         group=state.group,
         safe=state.safe,

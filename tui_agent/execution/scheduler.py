@@ -33,7 +33,7 @@ from .steering_poll import SteeringGetter, SteeringPoll
 from .strategy import Auto, WaveCutter
 from .turn_keeper import TurnKeeper
 
-BatchPhase: TypeAlias = Literal["open", "finishing", "finished", "discarding", "discarded"]
+BatchPhase: TypeAlias = Literal["new", "open", "finishing", "finished", "discarding", "discarded"]
 
 
 class ToolScheduler:
@@ -69,7 +69,12 @@ class ToolScheduler:
             on_result: takes each result message as it is committed, in call order; must not raise.
             early: where calls run that begin before the message is complete; what began there outlives `discard`, and
                 is taken over by a call of the next message that asks for the same. None: discarded calls are cancelled.
+
+        Raises:
+            ConfigurationError: `cancellation` is no token.
         """
+        if not isinstance(cancellation, CancellationToken | None):  # pyright: ignore[reportUnnecessaryIsInstance] — from a library user
+            raise ConfigurationError(f"cancellation must be a CancellationToken or None, got {cancellation!r}")
         engine = executor.engine
         strategy = engine.options.strategy
         self._executor = executor
@@ -88,11 +93,12 @@ class ToolScheduler:
         )
         order = ConflictOrder(engine.options.grouping) if self._cutter is None else None
         self._turns = TurnKeeper(order, self._boundaries, engine.options.max_concurrency, engine.tell)
-        self._phase: BatchPhase = "open"
+        self._phase: BatchPhase = "new"
         self._crew = Crew()
 
     async def __aenter__(self) -> "ToolScheduler":
         await self._crew.__aenter__()
+        self._phase = "open"
         return self
 
     async def __aexit__(
@@ -355,6 +361,8 @@ class ToolScheduler:
         self._turns.end()
 
     def _expect_open(self) -> None:
+        if self._phase == "new":
+            raise RuntimeError("a scheduler is entered before it takes calls: async with ToolScheduler(…) as scheduler")
         if self._phase != "open":
             raise RuntimeError(f"this message's calls are {self._phase}; a new message needs a new scheduler")
 
