@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from tui_agent.execution import HookBus
@@ -9,6 +11,13 @@ def test_a_misspelt_hook_is_refused_with_the_right_name() -> None:
         HookBus().add("befor_tool", print)
     with pytest.raises(ConfigurationError, match="after_tool_observer"):
         HookBus().add("zzz", print)
+
+
+def test_a_hook_that_is_no_function_is_refused() -> None:
+    nothing: Any = None
+
+    with pytest.raises(ConfigurationError, match="must be a function"):
+        HookBus().add("before_tool", nothing)
 
 
 def test_hooks_keep_their_order_and_can_be_removed() -> None:

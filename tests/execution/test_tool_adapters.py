@@ -150,12 +150,40 @@ def test_a_function_is_given_its_time_its_mode_and_its_safety() -> None:
         (four, True),
         (two, False),
         (lambda a, b, c=1, d=2: None, False),
-        (lambda a, b, *, c, d: None, False),
+        (lambda a, b, *, c=1: None, False),
+        (lambda a, b, c, d=2: None, True),
+        (lambda *given: None, False),
         (lambda tool_call_id, args, signal=None, on_update=None: None, True),
     ],
 )
 def test_the_four_argument_form_is_recognised(function: Callable[..., Any], answer: bool) -> None:
     assert takes_four_arguments(function) is answer
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda: None,
+        lambda a: None,
+        lambda a, b, c: None,
+        lambda a, b, c, d, e: None,
+        lambda a, b, *, c: None,
+        lambda a, b, *, signal=None, on_update=None: None,
+        "no",
+    ],
+)
+def test_what_every_call_would_fail_with_is_refused_at_once(function: Any) -> None:
+    with pytest.raises(ConfigurationError):
+        from_function(function, name="f", description="d")
+
+
+@pytest.mark.parametrize("wrong", [{"name": None}, {"description": 3}, {"parameters": "none"}, {"execute": "no"}])
+def test_a_foreign_object_of_another_shape_is_refused(wrong: dict[str, object]) -> None:
+    fields: dict[str, object] = {"name": "f", "description": "d", "parameters": {}, **wrong}
+    thing: Any = SimpleNamespace(**fields)
+
+    with pytest.raises(ConfigurationError):
+        as_tool(thing)
 
 
 @pytest.mark.parametrize(

@@ -116,3 +116,29 @@ def test_a_function_that_would_block_everybody_is_refused() -> None:
     blocking: Any = plain
     with pytest.raises(ConfigurationError, match="async"):
         function_tool()(blocking)
+
+
+async def positional(query: str, /) -> str:
+    """Takes its argument by place."""
+    return query
+
+
+async def any_number(*queries: str) -> str:
+    """Takes any number."""
+    return str(queries)
+
+
+async def any_name(**queries: str) -> str:
+    """Takes any name."""
+    return str(queries)
+
+
+async def hidden(_query: str) -> str:
+    """Hides its parameter."""
+    return _query
+
+
+@pytest.mark.parametrize("function", [positional, any_number, any_name, hidden])
+def test_parameters_that_no_model_can_give_by_name_are_refused(function: Any) -> None:
+    with pytest.raises(ConfigurationError):
+        function_tool()(function)

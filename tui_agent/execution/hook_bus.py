@@ -95,14 +95,16 @@ class HookBus:
             A function that removes the hook again.
 
         Raises:
-            ConfigurationError: there is no such event, so that a misspelt hook would never be asked (P47), or the
-                time is not more than 0 (P39), or a hook is to hide what it is not asked about.
+            ConfigurationError: there is no such event, so that a misspelt hook would never be asked (P47), or it is
+                no function, or the time is not more than 0 (P39), or a hook is to hide what it is not asked about.
         """
         if event not in self._hooks:
             near = difflib.get_close_matches(event, _EVENTS, 1) or _EVENTS
             raise ConfigurationError(f"no hook named {event!r}; did you mean {' or '.join(near)}?")
         if hides and (event != "after_tool" or fail_open):
             raise ConfigurationError("only an after_tool hook that is not fail_open can hide anything")
+        if not callable(function):
+            raise ConfigurationError(f"a {event} hook must be a function, got {function!r}")
         own_name = name or getattr(function, "__name__", type(function).__name__)
         hook = Hook(own_name, function, self.timeout if timeout is None else _usable(timeout), fail_open, hides)
         self._hooks[event].append(hook)

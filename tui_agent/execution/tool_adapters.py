@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, runtime_checkable
 
+from pydantic import ValidationError
+
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.messages import JsonObject, is_object
@@ -46,6 +48,8 @@ class AdaptedTool(Tool):
     """A tool made of a function or a foreign object."""
 
     def __init__(self, spec: ToolSpec, execute: FourArguments | TwoArguments | None, traits: ForeignTraits) -> None:
+        if not (execute is None or callable(execute)):
+            raise ConfigurationError(f"execute of {spec.name} must be a function, got {execute!r}")
         if traits.timeout not in ("default", None) and not callable(traits.timeout):
             expect_seconds(f"the timeout of {spec.name}", traits.timeout)
         self.spec = spec
@@ -98,7 +102,7 @@ def as_tool(thing: Tool | ForeignTool) -> Tool:
         getattr(thing, "is_concurrency_safe", getattr(thing, "concurrency_safe", None)),
         getattr(thing, "timeout", "default"),
     )
-    spec = ToolSpec(name=thing.name, description=thing.description, input_schema=thing.parameters)
+    spec = _spec(thing.name, thing.description, thing.parameters)
     tool = AdaptedTool(spec, getattr(thing, "execute", None), traits)
     mode, aborts = getattr(thing, "execution_mode", "shared"), getattr(thing, "aborts_siblings", False)
     # Others call parallel what is shared here.
@@ -127,11 +131,11 @@ def from_function(
     those attributes, or anything JSON can hold (C56). `concurrency_safe` is the same as `read_only` where it is None.
 
     Raises:
-        ConfigurationError: the time or the mode is none there is.
+        ConfigurationError: the time or the mode is none there is, or the function fits neither form.
     """
     expect_choice("execution_mode", execution_mode, ("shared", "sequential"))
     schema = input_schema if input_schema is not None else {"type": "object"}
-    spec = ToolSpec(name=name, description=description, input_schema=schema)
+    spec = _spec(name, description, schema)
     tool = AdaptedTool(spec, execute, ForeignTraits(read_only, concurrency_safe, timeout))
     tool.execution_mode = execution_mode
     return tool
@@ -139,11 +143,24 @@ def from_function(
 
 def takes_four_arguments(function: Callable[..., object]) -> bool:
     """Whether a function has the four positional parameters of S2-24; the last two may have defaults if they are named
-    as there."""
+    as there.
+
+    Raises:
+        ConfigurationError: it can be called with neither four nor two positional arguments, so every call would fail.
+    """
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"{function!r} is no function a tool can be made of: {error}") from error
+    parameters = signature.parameters.values()
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    positional = [one for one in inspect.signature(function).parameters.values() if one.kind in kinds]
-    required = sum(one.default is one.empty for one in positional)
-    return required >= 4 or (required >= 2 and [one.name for one in positional[2:4]] == ["signal", "on_update"])
+    names = [one.name for one in parameters if one.kind in kinds]
+    by_name = {one.name for one in parameters if one.kind is inspect.Parameter.KEYWORD_ONLY}
+    two, four = _can_take(signature, 2), _can_take(signature, 4)
+    if not (two or four) or by_name & {"signal", "on_update"}:
+        words = "must take (args, context) or (tool_call_id, args, signal, on_update), by position"
+        raise ConfigurationError(f"a tool's function {words}; {signature} does not")
+    return four and (not two or names[2:4] == ["signal", "on_update"])
 
 
 def foreign_result(value: object) -> ToolResult:
@@ -164,3 +181,19 @@ def _said(trait: Any, arguments: JsonObject) -> Any:
     if not callable(trait):
         return trait
     return trait(arguments) if inspect.signature(trait).parameters else trait()
+
+
+def _can_take(signature: inspect.Signature, count: int) -> bool:
+    try:
+        signature.bind(*range(count))
+    except TypeError:
+        return False
+    return True
+
+
+def _spec(name: object, description: object, schema: object) -> ToolSpec:
+    try:
+        return ToolSpec.model_validate({"name": name, "description": description, "input_schema": schema})
+    except ValidationError as error:
+        lines = "; ".join(f"{detail['loc'][0]}: {detail['msg']}" for detail in error.errors(include_url=False))
+        raise ConfigurationError(f"{name!r} is no tool: {lines}") from error

@@ -49,7 +49,8 @@ def function_tool(
     call and is not in the schema.
 
     Raises:
-        ConfigurationError: a parameter has no annotation, or the function no description, or it is not async.
+        ConfigurationError: a parameter has no annotation or cannot be given by name, or the function no description,
+            or it is not async.
     """
 
     def decorate(function: Callable[..., Awaitable[object]]) -> FunctionTool:
@@ -59,6 +60,7 @@ def function_tool(
             raise ConfigurationError(f"tool {tool_name} needs a docstring: it is what the model is told")
         if not inspect.iscoroutinefunction(function):
             raise ConfigurationError(f"tool {tool_name} must be an async function (async def), so that others can run")
+        _expect_named(tool_name, function)
         hints = get_type_hints(function, include_extras=True)
         context_name = _context_parameter(function)
         fields: dict[str, Any] = {}
@@ -74,6 +76,19 @@ def function_tool(
         return FunctionTool(function, spec, model, read_only)
 
     return decorate
+
+
+def _expect_named(tool_name: str, function: Callable[..., object]) -> None:
+    """
+    Raises:
+        ConfigurationError: a parameter can be no argument of a model's, which gives each one by a name of its own.
+    """
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind not in named:
+            raise ConfigurationError(f"tool {tool_name}: {parameter} cannot be given by name; write its arguments out")
+        if parameter.name.startswith("_"):
+            raise ConfigurationError(f"tool {tool_name}: parameter {parameter.name} must not begin with an underscore")
 
 
 def _context_parameter(function: Callable[..., object]) -> str | None:
