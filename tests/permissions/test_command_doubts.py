@@ -106,6 +106,11 @@ def test_what_a_rule_means_behind_an_unknown_program(desk: Desk, command: str, r
     assert decision.decision == expected, decision.reason
 
 
+def test_searches_beyond_what_is_looked_into_need_a_person(desk: Desk) -> None:
+    assert desk.bash("\n".join(["find src -name x -delete"] * 20), mode="allow").decision == "allow"
+    assert desk.bash("\n".join(["find src -name x -delete"] * 40), mode="allow").decision == "ask"
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -65,7 +65,6 @@ def test_what_is_changed(text: str, expected: list[str]) -> None:
         ("frobnicate --ignore a b", ["b"]),
         ("frobnicate --exclude=a b", ["b"]),
         ("frobnicate --ignore --x a", ["x", "a"]),
-        ("find a -name x -delete", ["a"]),
         ("ln -s a b", ["a"]),
         ("ls a", []),
         ("bash x", []),
@@ -81,6 +80,13 @@ def test_programs_in_other_languages_are_looked_at() -> None:
     assert effects("awk system(1) f").code == ("system(1)", "f")
     assert effects("awk {print} f").code == ()
     assert effects("sed s/a/b/w f").code == ("s/a/b/w", "f")
+
+
+def test_a_search_that_changes_what_it_comes_upon_is_looked_into() -> None:
+    for text in ("find a -name x -delete", "find a -exec rm {} ;", "find a -ok frobnicate {} ;"):
+        assert effects(text).search == tuple(text.split())
+    for text in ("find a -name x", "find a -exec cat {} ;", "find a -exec grep -l x {} +"):
+        assert effects(text).search == ()
 
 
 def test_directories_that_a_command_goes_to() -> None:

@@ -40,6 +40,8 @@ class Effects:
     """Programs in other languages, which may name paths anywhere."""
     runs_in: str | None = None
     """Directory that the command goes to first."""
+    search: tuple[str, ...] = ()
+    """The words of a `find` that may change whatever it comes upon."""
 
 
 def called_effects(name: str, words: Sequence[str]) -> Effects | None:
@@ -66,9 +68,7 @@ def _find(words: Sequence[str]) -> Effects:
         return Effects(tuple(writes))
     if _FIND_NARROWING.isdisjoint(words):
         return Effects((*writes, *(Write(root, whole=True) for root in roots)))
-    return Effects(
-        (*writes, *(Write(root) for root in roots)), mentions=tuple(Write(root, whole=True) for root in roots)
-    )
+    return Effects((*writes, *(Write(root) for root in roots)), search=tuple(words))
 
 
 def _unzip(words: Sequence[str]) -> Effects:

@@ -9,6 +9,7 @@ from typing import Literal
 from tui_agent.protocol.permissions import PermissionMode
 
 from .called_effects import Effects
+from .find_reach import why_reached
 from .path_facts import PathFacts
 from .path_judge import PathJudge
 from .path_resolution import MAX_LENGTH
@@ -24,6 +25,8 @@ from .writer_options import Write
 
 MAX_LOOKS = 4_000
 """Most paths that are looked up for one command with everything in it."""
+MAX_SEARCHES = 32
+"""Most searches that change what they come upon which are looked into for one command."""
 MAX_MENTIONS = 200
 """Most words of a command that is not known which are looked up as paths; of the others the names count."""
 
@@ -76,6 +79,8 @@ class Looks:
     """How many paths may still be looked up for a command with everything in it."""
 
     left: int = MAX_LOOKS
+    searches: int = MAX_SEARCHES
+    """How many more directories with all below them may be looked through."""
 
 
 @dataclass(slots=True)
@@ -120,6 +125,15 @@ class PathFindings:
             self._mention(mention, place, is_looked_up=number < MAX_MENTIONS)
         for code in effects.code:
             self._code(code)
+
+    def of_search(self, effects: Effects, directory: str | None) -> None:
+        """Looks at what a `find` comes upon that changes it, or has it changed."""
+        if not effects.search or directory is None or self._is_spelled_out():
+            return
+        self.looks.searches -= 1
+        too_many = f"there are more than {MAX_SEARCHES} searches" if self.looks.searches < 0 else None
+        if why := too_many or why_reached(effects.search, directory, self.judge.book):
+            self.findings.append(Finding("ask", "floor", f"what `find` changes may be protected: {why}"))
 
     def of_assignments(self, assignments: Sequence[Assignment]) -> None:
         """Looks at programs that a command may run because a variable names them."""

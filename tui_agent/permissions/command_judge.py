@@ -465,6 +465,7 @@ class _Case:
             ]
             paths.of_redirects(expanded, found.directory)
             paths.of_listing(found.listed)
+            paths.of_search(found.effects, found.directory)
         if not is_reading and any(found.effects.writes for found in in_places):
             paths.of_patterns(command.words)
 

@@ -59,6 +59,11 @@ class PathBook:
         self._readable = tuple(os.path.realpath(path) for path in readable_paths)
         self._apart = tuple(top for top in _APART if not is_within(self.workspace, top))
 
+    @property
+    def private_places(self) -> tuple[str, ...]:
+        """Our own settings and sessions, absolute."""
+        return self._private
+
     def look(self, given: str, directory: str | None = None) -> PathFacts:
         """The facts of a path.
 

@@ -9,6 +9,8 @@ from .shell_syntax import names
 
 EXEC_ACTIONS = names("-exec -execdir")
 """Actions that run a command for what was found; that command is judged by itself."""
+ASKING_ACTIONS = names("-ok -okdir")
+"""Those that ask first."""
 
 _TESTS = names(
     "-true -false -not ! -a -and -o -or ( ) , -print -print0 -ls -prune -quit -depth -mount -xdev -daystart -noleaf "
@@ -22,6 +24,7 @@ _VALUES = names(
 _PATHS = names("-newer -anewer -cnewer -samefile")
 _NEWER_THAN_TIME = re.compile(r"-newer[aBcm]t\Z")
 _OPTIONS = names("-P -O1 -O2 -O3")
+_LINK_OPTIONS = names("-L -H")
 _WIDENING = names("-o -or , ! -not ( -L -H -follow")
 
 
@@ -40,9 +43,8 @@ def find_use(words: Sequence[str]) -> Use | None:
     paths: list[str] = []
     while at < len(words):
         word = words[at]
-        takes_value = word in _VALUES or word in _PATHS or bool(_NEWER_THAN_TIME.match(word))
         at += 1
-        if takes_value:
+        if takes_value(word):
             if at >= len(words):
                 return None
             if word in _PATHS:
@@ -55,14 +57,43 @@ def find_use(words: Sequence[str]) -> Use | None:
 
 def find_roots(words: Sequence[str]) -> tuple[str, ...]:
     """Where a `find` command begins to look, whatever it does then."""
-    roots: list[str] = []
-    for word in words[1:]:
-        if word in _OPTIONS or word in ("-L", "-H"):
+    before = words[1 : tests_begin(words)]
+    return tuple(word for word in before if word not in _OPTIONS and word not in _LINK_OPTIONS) or (".",)
+
+
+def tests_begin(words: Sequence[str]) -> int:
+    """Where in a `find` command's words its roots and the options before them end."""
+    for at, word in enumerate(words[1:], start=1):
+        if word in _OPTIONS or word in _LINK_OPTIONS:
             continue
         if word.startswith("-") or word in ("(", "!", ",", ")"):
-            break
-        roots.append(word)
-    return tuple(roots) or (".",)
+            return at
+    return len(words)
+
+
+def takes_value(word: str) -> bool:
+    """Whether a test is followed by a value."""
+    return word in _VALUES or word in _PATHS or bool(_NEWER_THAN_TIME.match(word))
+
+
+def is_test(word: str) -> bool:
+    """Whether a word is a test, an operator or an action without a value, and none that changes anything."""
+    return word in _TESTS
+
+
+def runs_of(words: Sequence[str]) -> list[list[str]]:
+    """The commands that a `find` command runs, `{}` standing for what it found."""
+    found: list[list[str]] = []
+    at = 1
+    while at < len(words):
+        at += 1
+        if words[at - 1] not in EXEC_ACTIONS | ASKING_ACTIONS:
+            continue
+        start = at
+        while at < len(words) and words[at] != ";" and not (words[at] == "+" and words[at - 1] == "{}"):
+            at += 1
+        found.append(list(words[start:at]))
+    return found
 
 
 def without_exec(words: Sequence[str]) -> list[str]:

@@ -12,6 +12,7 @@ from itertools import pairwise
 from .called_effects import Effects, called_effects
 from .named_commands import PROGRAM_INPUT
 from .read_only_check import is_reader, own_name, read_only_use
+from .read_only_find import runs_of
 from .shell_syntax import UNKNOWN, SimpleCommand, names
 from .wrapper_table import INTERPRETERS, SHELLS
 from .writer_options import Write, sort_words, writes_of
@@ -44,7 +45,10 @@ def effects_of(words: Sequence[str], raw: SimpleCommand) -> Effects:
     if not words:
         return Effects()
     name = own_name(words[0])
-    return called_effects(name, words) or _by_name(name, words, raw)
+    effects = called_effects(name, words) or _by_name(name, words, raw)
+    if name == "find" and any(_may_change(run) for run in runs_of(words)):
+        return replace(effects, search=tuple(words))
+    return effects
 
 
 def wrapper_effects(words: Sequence[str]) -> Effects:
@@ -56,6 +60,14 @@ def wrapper_effects(words: Sequence[str]) -> Effects:
     if entry is not None:
         return _by_entry(name, entry, words)
     return Effects(mentions=_mentioned(_of_this_machine(name, words)))
+
+
+def _may_change(words: Sequence[str]) -> bool:
+    """Whether a command that `find` runs does more than read what it is given."""
+    filled = [word.replace("{}", "x") for word in words]
+    if not filled or read_only_use(filled, SimpleCommand("", ())) is not None:
+        return False
+    return not is_reader(filled[0]) or effects_of(filled, SimpleCommand("", ())) != Effects()
 
 
 def pieces_of(text: str) -> Iterator[str]:

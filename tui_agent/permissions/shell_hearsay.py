@@ -101,7 +101,8 @@ def _spoken(name: str, words: tuple[Word, ...]) -> Iterator[str]:
         yield ".git"
     for at, value in enumerate(values):
         is_negated = at > 1 and values[at - 2] in _TAKES_OUT_NEXT
-        is_pruned = values[at + 1 : at + 2] == ["-prune"]
+        # What follows `-prune` without an `-o` between them is done with what is pruned.
+        is_pruned = values[at + 1 : at + 2] == ["-prune"] and values[at + 2 : at + 3] in (["-o"], ["-or"])
         is_left_out = value.startswith(("--exclude", "--ignore")) or value[:1] == "!"
         if not (is_negated or is_pruned or is_left_out or (at and values[at - 1].startswith("--exclude"))):
             yield value
