@@ -101,11 +101,12 @@ def test_a_call_is_skipped_for_steering_where_nothing_else_is_said() -> None:
 
 
 def test_a_skipped_call_shares_nothing_with_its_event() -> None:
-    asked = call(a={"b": 1})
+    inner = {"b": 1}
+    asked = call(a=inner)
     bus = JudgedBus()
     with bus.subscribe() as subscription:
         skip_tool_call(asked, bus)
-        asked.arguments["a"] = 2
+        inner["b"] = 2
         (queued,) = [envelope.event for envelope in subscription.drain() if isinstance(envelope.event, ToolQueued)]
 
     assert queued.args_raw == {"a": {"b": 1}}

@@ -1,8 +1,11 @@
 """What holds in every preset; the literal behaviour of each stands in `tests/behaviour`."""
 
+import asyncio
+
 import pytest
 
-from tests.execution.kit import FakePolicy, ScriptedTool, call, calls, run
+from tests.execution.bench import bench_of, settled
+from tests.execution.kit import Doors, FakePolicy, ScriptedTool, call, calls, run
 from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
 from tui_agent.protocol.hooks import OverrideResult
 from tui_agent.protocol.tool import ToolResult
@@ -18,6 +21,24 @@ async def test_arguments_are_checked_where_the_seed_checks_them(name: str) -> No
     ran = await run([tool], [call("act", b=1)], ExecutionOptions.preset(name))
 
     assert ran.statuses == ["ok" if name in UNCHECKED else "invalid"]
+
+
+@pytest.mark.parametrize("name", ["rust_loop", "permissioned", "ordered_parallel", "streaming", "sdk_loop"])
+async def test_all_safe_calls_of_a_message_run_at_once(name: str) -> None:
+    """S1-7 and S3-6 know no limit, nor do the seeds that run everything at once."""
+    doors = Doors()
+    asked = calls(*["look"] * 15)
+    tools = [ScriptedTool("look", doors, read_only=True)]
+
+    async with bench_of(tools, ExecutionOptions.preset(name)) as bench:
+        bench.scheduler.submit_all(asked)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(bench.scheduler.finish())
+            await settled()
+            arrived = list(doors.arrived)
+            doors.open(*(one.id for one in asked))
+
+    assert len(arrived) == 15
 
 
 @pytest.mark.parametrize("name", ["rust_loop", "permissioned", "ordered_parallel", "streaming", "sdk_loop"])

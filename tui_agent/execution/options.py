@@ -193,7 +193,12 @@ _PRESETS: dict[str, dict[str, Any]] = {
         "pre_hook_position": "before_lookup",
         "start_unknown": True,
     },
-    "permissioned": {"admit_first": True, "grouping": "safe_first", "steering_mode": "after_batch"},
+    "permissioned": {
+        "admit_first": True,
+        "grouping": "safe_first",
+        "max_concurrency": None,
+        "steering_mode": "after_batch",
+    },
     "ordered_parallel": {
         **_LITERAL,
         "strategy": Parallel(),
@@ -203,6 +208,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
     },
     "streaming": {
         "grouping": "safe_first",
+        "max_concurrency": None,
         "steering_mode": "after_batch",
         "pre_hook_position": "after_permission",
         "error_traceback": "model",
