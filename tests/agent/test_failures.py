@@ -287,3 +287,15 @@ def _steer_at_retry(loop: AgentLoop) -> None:
             loop.steer("also")
 
     loop.bus.publish = told
+
+
+async def test_half_a_character_in_a_calls_arguments_leaves_the_run_writable(bench: BenchMaker) -> None:
+    look = ScriptedTool("look")
+    b = bench([reply(call("look", at="\ud83d")), "Done."], look)
+
+    report = await b.loop.run("Hi")
+
+    assert look.runs == []
+    assert (report.reason, [one.status for step in report.steps for one in step.tool_calls]) == ("done", ["invalid"])
+    assert "surrogate" in b.loop.dump().model_dump_json()
+    assert report.model_dump_json()

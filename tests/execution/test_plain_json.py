@@ -37,6 +37,9 @@ def deep(levels: int) -> JsonObject:
         (float("nan"), "nan"),
         ({1: {2: 3}}, {"1": {"2": 3}}),
         (b"\xff", "b'\\xff'"),
+        ("a\ud83d", "a\ufffd"),
+        ("\ud83d\ude00", "\U0001f600"),
+        ({"\ud83d": Path("\udc80")}, {"\ufffd": "\ufffd"}),
     ],
 )
 def test_what_json_has_no_word_for_becomes_something_it_has(value: object, as_json: object) -> None:
@@ -50,7 +53,12 @@ def test_what_is_too_deep_to_be_told_ends_where_it_is() -> None:
 def test_metrics_may_be_bare_values() -> None:
     metrics: dict[str, Any] = {"rows": 5, "kept": Metric(value=1, type="count"), "where": Path("/a")}
     metrics |= {"rate": float("nan"), "most": Metric(value=float("inf"), type="rows")}
-    metrics |= {"cost": {"value": 3, "type": "number"}, "odd": {"value": 3, "unit": "s"}, "bad": {"value": [3]}}
+    metrics |= {
+        "cost": {"value": 3, "type": "number"},
+        "half": "\ud83d",
+        "odd": {"value": 3, "unit": "s"},
+        "bad": {"value": [3]},
+    }
 
     assert plain_metrics(metrics) == {
         "rows": Metric(value=5),
@@ -59,6 +67,7 @@ def test_metrics_may_be_bare_values() -> None:
         "rate": Metric(value="nan"),
         "most": Metric(value="inf", type="rows"),
         "cost": Metric(value=3, type="number"),
+        "half": Metric(value="\ufffd"),
         "odd": Metric(value="{'value': 3, 'unit': 's'}"),
         "bad": Metric(value="{'value': [3]}"),
     }

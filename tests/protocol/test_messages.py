@@ -38,6 +38,9 @@ def test_p09_a_call_without_arguments_is_callable(raw: str) -> None:
         '{"a": NaN}',
         '{"a": -Infinity}',
         '{"a": 1e999}',
+        '{"a": "\\ud83d"}',
+        '{"\\ude00": 1}',
+        '"{\\"a\\": \\"\\\\ud83d\\"}"',
         '{"a": 1, "b": ' * 101 + "{}" + "}" * 101,
     ],
 )
@@ -46,6 +49,10 @@ def test_p08_malformed_arguments_are_told_never_guessed(raw: str) -> None:
 
     assert call.arguments == {}
     assert call.malformed
+
+
+def test_a_character_in_two_halves_is_whole_once_read() -> None:
+    assert parse_tool_call("1", "t", '{"a": "\\ud83d\\ude00"}').arguments == {"a": "\U0001f600"}
 
 
 @given(json_objects)

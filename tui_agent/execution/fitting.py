@@ -19,6 +19,7 @@ from tui_agent.protocol.tool import Tool
 
 from .access_tree import accesses_of
 from .outcomes import Outcome
+from .plain_json import whole_text
 
 _HEAD_SHARE = 0.6
 """Part of the room that the beginning gets; ends of logs say more than middles."""
@@ -93,10 +94,9 @@ def _joined(before: str, after: str) -> bool:
 
 
 def _mended(block: UserBlock) -> UserBlock:
-    """The block with halves of surrogate pairs put together or replaced: they make requests and journals unreadable."""
-    if isinstance(block, ImageBlock) or block.text.isascii() or not re.search("[\ud800-\udfff]", block.text):
-        return block
-    return TextBlock(text=block.text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    text = block.text if isinstance(block, TextBlock) else ""
+    whole = whole_text(text)
+    return block if whole is text else TextBlock(text=whole)
 
 
 def _size(content: tuple[UserBlock, ...], whole: str) -> int:

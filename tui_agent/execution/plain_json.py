@@ -3,6 +3,7 @@
 """
 
 import math
+import re
 from collections.abc import Collection
 from functools import partial
 from typing import Any, TypeGuard
@@ -17,6 +18,7 @@ NO_JSON = "arguments hold what is no JSON"
 """What is said of arguments that cannot be told or kept."""
 
 _MOST_BITS = 10_000
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 def plain_details(result: ToolResult) -> ToolResult:
@@ -38,10 +40,17 @@ def plain_metrics(metrics: dict[str, Any]) -> dict[str, Metric]:
     return {_text_of(name): _metric(value) for name, value in metrics.items()}
 
 
+def whole_text(text: str) -> str:
+    """The text with halves of surrogate pairs put together or replaced: they make requests and journals unreadable."""
+    return text if _is_whole(text) else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def is_plain(value: object, levels: int = MOST_LEVELS) -> bool:
     """Whether a value is JSON that can be told and kept."""
-    if value is None or isinstance(value, str):
+    if value is None:
         return True
+    if isinstance(value, str):
+        return _is_whole(value)
     if isinstance(value, int):
         return value.bit_length() <= _MOST_BITS
     if isinstance(value, float):
@@ -54,8 +63,10 @@ def is_plain(value: object, levels: int = MOST_LEVELS) -> bool:
 
 
 def _made_plain(value: Any, around: tuple[int, ...] = ()) -> Any:
-    if value is None or isinstance(value, str | bool):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return whole_text(value)
     if isinstance(value, int):
         # Python writes no longer ones as decimals.
         return value if value.bit_length() <= _MOST_BITS else hex(value)
@@ -72,11 +83,15 @@ def _made_plain(value: Any, around: tuple[int, ...] = ()) -> Any:
 
 
 def _text_of(value: object) -> str:
-    return careful(str, value, otherwise=type(value).__name__)
+    return whole_text(careful(str, value, otherwise=type(value).__name__))
 
 
 def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+    return isinstance(value, str) and _is_whole(value)
+
+
+def _is_whole(text: str) -> bool:
+    return text.isascii() or not _HALF_PAIR.search(text)
 
 
 def _is_collection(value: object) -> TypeGuard[Collection[Any]]:
@@ -92,4 +107,6 @@ def _metric(value: object) -> Metric:
         value = Metric(value=value if isinstance(value, str | bool | int | float) else _text_of(value))
     if isinstance(value.value, float) and not math.isfinite(value.value):
         return value.model_copy(update={"value": str(value.value)})
+    if isinstance(value.value, str) and not _is_whole(value.value):
+        return value.model_copy(update={"value": whole_text(value.value)})
     return value

@@ -246,12 +246,23 @@ def parse_tool_call(call_id: str, name: str, raw: str) -> ToolCall:
         return ToolCall(id=call_id, name=name, malformed=f"arguments must be a JSON object, got {kind}")
     if nests_deeper(value):
         return ToolCall(id=call_id, name=name, malformed=TOO_DEEP)
+    if not _is_encodable(value):
+        return ToolCall(id=call_id, name=name, malformed="arguments hold half a surrogate pair, which is no text")
     return ToolCall(id=call_id, name=name, arguments=value)
 
 
 def _read(text: str) -> Any:
     """The value of a JSON text; Python's reader also takes words and numbers that no other reader knows."""
     return json.loads(text, parse_constant=_unknown_number, parse_float=_finite_number)
+
+
+def _is_encodable(value: JsonObject) -> bool:
+    """Whether all of it can be kept and sent; JSON can name halves of characters, which UTF-8 has no bytes for."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _unknown_number(word: str) -> float:
