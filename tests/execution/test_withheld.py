@@ -244,3 +244,48 @@ async def test_metrics_of_a_withheld_call_are_withheld_too() -> None:
         result = await bench.scheduler.finish()
 
     assert "secret" not in said(bench) + str(result.reports)
+
+
+async def measured(value: str, **settings: Any) -> str:
+    """All that was told of a call whose result is harmless and that measured this."""
+
+    async def work(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        context.measure("seen", value)
+        return ToolResult.of_text("done")
+
+    async with bench_of([ScriptedTool(behaviour=work)], **settings) as bench:
+        bench.scheduler.submit_all([call()])
+        result = await bench.scheduler.finish()
+    return said(bench) + str(result.reports)
+
+
+async def test_guardrails_look_at_metrics_too() -> None:
+    assert "secret" not in await measured("a bad secret", guardrails=FakeGuardrails())
+    assert "fine value" in await measured("fine value", guardrails=FakeGuardrails())
+
+
+async def test_a_hook_that_hides_keeps_metrics_from_being_told_and_one_that_does_not_leaves_them() -> None:
+    hiding, formatting = HookBus(), HookBus()
+    hiding.add("after_tool", lambda question: None, hides=True)
+    formatting.add("after_tool", lambda question: None)
+
+    assert "secret" not in await measured("a secret", hooks=hiding)
+    assert "secret" in await measured("a secret", hooks=formatting)
+
+
+async def test_metrics_of_a_cancelled_call_that_nobody_looked_at_are_not_told() -> None:
+    class HangingGuardrails(FakeGuardrails):
+        async def check_output(self, call: Any, result: ToolResult) -> Any:
+            bench.token.cancel("enough")
+            await asyncio.Event().wait()
+
+    async def work(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        context.measure("seen", "a bad secret")
+        return ToolResult.of_text("done")
+
+    options = ExecutionOptions(grace=0)
+    async with bench_of([ScriptedTool(behaviour=work)], options, guardrails=HangingGuardrails()) as bench:
+        bench.scheduler.submit_all([call()])
+        result = await bench.scheduler.finish()
+
+    assert "secret" not in said(bench) + str(result.reports)

@@ -12,6 +12,7 @@ from .fitting import fit, reads_archive
 from .foreign_code import asked
 from .hook_questions import ask_about_failure, ask_after_tool
 from .outcomes import Outcome, failure, overridden
+from .plain_json import plain_metrics
 
 
 async def finish_result(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:
@@ -52,8 +53,12 @@ async def mutate(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:
 async def guard_output(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:
     """Stage 13: a result that trips a guardrail is withheld everywhere, and with it all the call reported (P72)."""
     trip = await _output_trip(engine, state, outcome.result)
-    if trip is None and state.channel is not None and state.channel.held:
-        trip = await _output_trip(engine, state, state.channel.held_content())
+    if trip is None and state.channel is not None and engine.reporting == "held":
+        # A copy: a tool that was given up may still measure.
+        state.metrics = plain_metrics(state.metrics)
+        if state.channel.held or state.metrics:
+            trip = await _output_trip(engine, state, state.channel.held_content(state.metrics))
+        state.metrics_passed = True
     if trip is None:
         return outcome
     tell_trip(engine, trip, "tool_output")

@@ -124,6 +124,8 @@ class CallState:
     started_at: float | None = None
     finished_at: float | None = None
     metrics: dict[str, Metric] = field(default_factory=dict[str, Metric])
+    metrics_passed: bool = False
+    """Whether guardrails looked at them, where they must."""
     channel: UpdateChannel | None = None
     """The way of its reports, once it runs."""
 

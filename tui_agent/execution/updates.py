@@ -21,6 +21,7 @@ from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.envelope import event_classes
 from tui_agent.protocol.events import AgentEvent, ToolData, ToolOutput, ToolProgress, ToolUpdated, Warned
 from tui_agent.protocol.messages import ImageBlock, JsonObject, TextBlock, ToolCall
+from tui_agent.protocol.reports import Metric
 from tui_agent.protocol.tool import ContentUpdate, DataUpdate, OutputUpdate, ProgressUpdate, ToolResult, ToolUpdate
 
 from .hook_bus import HookBus
@@ -112,8 +113,8 @@ class UpdateChannel:
             await self._pass(self._waiting[0])
             self._waiting.popleft()
 
-    def held_content(self) -> ToolResult:
-        """What the held reports say, each stream put together, as a guardrail can look at it."""
+    def held_content(self, metrics: dict[str, Metric]) -> ToolResult:
+        """What the held reports and the metrics say, each stream put together, as a guardrail can look at it."""
         texts: dict[str, str] = {}
         images: list[ImageBlock] = []
         for update in self.held:
@@ -121,7 +122,8 @@ class UpdateChannel:
             texts[kind] = f"{texts.get(kind, '')}{_content_of(update)}"
             if isinstance(update, ContentUpdate):
                 images += [block for block in update.partial.content if isinstance(block, ImageBlock)]
-        return ToolResult(content=(TextBlock(text="\n".join(texts.values())), *images))
+        measured = (f"{name}: {metric.value}" for name, metric in metrics.items())
+        return ToolResult(content=(TextBlock(text="\n".join([*texts.values(), *measured])), *images))
 
     async def tell_held(self) -> None:
         """Tells what was held: the result has passed."""
