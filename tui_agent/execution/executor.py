@@ -125,7 +125,7 @@ class ToolExecutor:
         """Stage 15: the call is over. Its end is told now, or at the commit where ends come in call order (C5)."""
         options = self.engine.options
         state.end(outcome)
-        if self.engine.reporting != "live" and not state.metrics_passed:
+        if state.metrics and not state.metrics_passed and self.engine.reporting != "live":
             state.metrics = {}
         if options.balanced_start or (options.start_unknown and outcome.status == "not_found"):
             tell_start(self.engine, state)
