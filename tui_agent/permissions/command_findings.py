@@ -18,7 +18,7 @@ from .read_only_check import shows_environments
 from .read_only_options import Use, is_known
 from .shell_effects import pieces_of
 from .shell_expansion import Bindings, Listed, has_glob
-from .shell_syntax import UNKNOWN, Assignment, Redirect, Word
+from .shell_syntax import UNKNOWN, Assignment, Redirect, Word, names
 from .source_words import Sources
 from .verdicts import Finding, by_mode, by_rule
 from .writer_options import Write
@@ -32,6 +32,7 @@ MAX_MENTIONS = 200
 
 _DUPLICATES = re.compile(r"\d+-?\Z|-\Z")
 _NETWORK = re.compile(r"/dev/(?:tcp|udp)(?:/|\Z)")
+_GIT_PLACES = names("GIT_DIR GIT_COMMON_DIR")
 _BARE = re.compile(r"[\w-]+\Z")
 _CODE_WRITES = re.compile(
     r"write|open\s*\([^)]*,[^)]*['\"][rbtU]*[wax+]|unlink|remove|rename|rmtree|mkdir|makedirs|copy|move|truncate|chmod|"
@@ -135,7 +136,16 @@ class PathFindings:
         if why := too_many or why_reached(effects.search, directory, self.judge.book):
             self.findings.append(Finding("ask", "floor", f"what `find` changes may be protected: {why}"))
 
-    def of_assignments(self, assignments: Sequence[Assignment]) -> None:
+    def of_assignment(self, name: str, values: Sequence[str], directory: str | None) -> None:
+        """Looks at what a variable tells a command that is not known to only read: where it works, what it writes.
+        Where programs and modules are looked for is only read, and git's own directory is git's to change."""
+        if name.endswith("PATH"):
+            return
+        for value in values:
+            if not (name in _GIT_PLACES and value.rstrip("/").rpartition("/")[2] == ".git"):
+                self._mention(Write(value), directory, is_looked_up=bool(value))
+
+    def of_assigned_programs(self, assignments: Sequence[Assignment]) -> None:
         """Looks at programs that a command may run because a variable names them."""
         for assignment in assignments:
             if " " in assignment.value.value:

@@ -223,14 +223,23 @@ class _Case:
         if wrapping and wrapping.hidden:
             paths.findings.extend(self._on_hidden(wrapping, permit))
         if not is_reading and command.words:
-            paths.of_assignments(command.assignments)
+            paths.of_assigned_programs(command.assignments)
             given = [Given(found.words, found.directory, found.effects) for found in in_places]
             paths.of_doubts(self._doubts.about(command, given, wrapping, task.step))
+        if not is_reading:
+            self._on_assignments(command, in_places, paths)
         self._on_paths(command, in_places, paths, task.step, is_reading=is_reading)
         self.targets.extend(paths.targets)
         self._note(command.text, paths.findings)
         if wrapping:
             self._inside(wrapping, command, ruling, permit, task)
+
+    def _on_assignments(self, command: SimpleCommand, in_places: Sequence[InPlace], paths: PathFindings) -> None:
+        for found in in_places:
+            for assignment in command.assignments:
+                if command.words or assignment.name.startswith("GIT_"):
+                    values = self.expander.expand(assignment.value, found.directory, found.bindings)
+                    paths.of_assignment(assignment.name, values, found.directory)
 
     def _is_brought(self, command: SimpleCommand, place: str | None) -> bool:
         """Whether its name means a program that the workspace brings, which may do anything."""
