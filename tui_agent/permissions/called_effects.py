@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from .copied_places import Copy
 from .read_only_find import find_roots
 from .shell_syntax import UNKNOWN, names
 from .writer_options import SortedWords, Write, is_remote, sort_words, writes_of
@@ -42,6 +43,8 @@ class Effects:
     """Directory that the command goes to first."""
     search: tuple[str, ...] = ()
     """The words of a `find` that may change whatever it comes upon."""
+    copies: tuple[Copy, ...] = ()
+    """What is copied with everything in it."""
 
 
 def called_effects(name: str, words: Sequence[str]) -> Effects | None:

@@ -9,6 +9,7 @@ from typing import Literal
 from tui_agent.protocol.permissions import PermissionMode
 
 from .called_effects import Effects
+from .copied_places import why_brought
 from .find_reach import why_reached
 from .path_facts import PathFacts
 from .path_judge import PathJudge
@@ -126,6 +127,11 @@ class PathFindings:
             self._mention(mention, place, is_looked_up=number < MAX_MENTIONS)
         for code in effects.code:
             self._code(code)
+        for copy in effects.copies if not self._is_spelled_out() else ():
+            source, into = self._look(copy.source, place), self._look(copy.into, place)
+            why = why_brought(source.resolved, into.resolved, copy.left_out) if source and into else None
+            if why:
+                self.findings.append(Finding("ask", "floor", f"{_shown(copy.source)} is copied: {why}"))
 
     def of_search(self, effects: Effects, directory: str | None) -> None:
         """Looks at what a `find` comes upon that changes it, or has it changed."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from .called_effects import Effects, called_effects
+from .copied_places import copies_of
 from .named_commands import PROGRAM_INPUT
 from .read_only_check import is_reader, own_name, read_only_use
 from .read_only_find import runs_of
@@ -141,7 +142,7 @@ def _by_entry(name: str, entry: Writer, words: Sequence[str]) -> Effects:
     elif name == "ln" or (name == "cp" and found.has("-l", "--link")):
         # A hard link makes the same file changeable under another name.
         writes.extend(Write(source) for source in found.sources)
-    return Effects(tuple(writes), mentions, tuple(found.code), runs_in=found.directory)
+    return Effects(tuple(writes), mentions, tuple(found.code), found.directory, copies=copies_of(name, found, words))
 
 
 def _unsaid(name: str, words: Sequence[str]) -> list[str]:

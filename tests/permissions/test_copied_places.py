@@ -1,0 +1,58 @@
+"""Directories that are copied over others, with a repository or packages in them."""
+
+import pytest
+
+from .conftest import Desk
+
+
+@pytest.fixture
+def gift(desk: Desk) -> Desk:
+    """A workspace where somebody has put a repository that may be copied over the workspace's own."""
+    for name in ("donor/.git/hooks/x", "donor/a.txt", "deep/src/node_modules/m.js", "there/donor/a.txt"):
+        file = desk.root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("x\n", "utf-8")
+    return desk
+
+
+@pytest.mark.parametrize("rules", [(), ("allow bash",), ("allow bash(cp:*)", "allow bash(rsync:*)")])
+@pytest.mark.parametrize(
+    "command",
+    ["cp -r donor/. .", "cp -rT donor .", "cp -a donor/./ .", "cp -t . -r donor/.",
+     "cp -r --no-target-directory donor .",
+     "cp -r donor there", "cp -r deep/. .", "cd src && cp -r ../donor/. ..", "rsync -a donor/ .",
+     "rsync -a donor there",
+     "rsync -a --exclude .gi donor/ .", "rsync -a --exclude=.git --include '*' donor/ .",
+     "rsync -a --exclude=/node_modules deep/ .", "env cp -r donor/. ."],
+)  # fmt: skip
+def test_a_copy_that_brings_something_protected_needs_a_person(
+    gift: Desk, command: str, rules: tuple[str, ...]
+) -> None:
+    found = gift.bash(command, *rules, mode="allow")
+
+    assert (found.decision, found.source) == ("ask", "floor"), found.reason
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["cp -r donor new", "cp -r donor/. new", "cp -r src/. .", "cp donor/a.txt .", "cp -r donor src",
+     "rsync -a --exclude .git donor/ .", "rsync -a --exclude=/.git donor/ .", "rsync -a donor/ host:x",
+     "rsync -a --exclude=node_modules/ deep/ ."],
+)  # fmt: skip
+def test_other_copies_need_nobody(gift: Desk, command: str) -> None:
+    found = gift.bash(command, mode="allow")
+
+    assert found.decision == "allow", found.reason
+
+
+def test_who_spells_a_copy_out_means_it(gift: Desk) -> None:
+    assert gift.bash("cp -r donor/. .", "allow bash(cp -r donor/. .)").decision == "allow"
+
+
+def test_a_source_that_is_too_large_needs_a_person(gift: Desk) -> None:
+    for side in ("many", "those"):
+        (gift.root / side).mkdir()
+    for number in range(20_001):
+        (gift.root / "many" / str(number)).touch()
+
+    assert gift.bash("cp -r many/. those", mode="allow").decision == "ask"
