@@ -71,6 +71,16 @@ _SAID = re.compile(r"-[A-Za-z]*m\Z|--(?:message|title|body|description|notes|gre
 _SAID_INSIDE = re.compile(r"(?:-m.|--(?:message|title|body|description|notes|grep|author|trailer)=)", re.DOTALL)
 _SAYING = names("git hg svn jj gh glab hub tea fossil darcs")
 """Programs with options whose values are only said to people."""
+_TEST_RUNNERS: dict[str, frozenset[str]] = {
+    "pytest": names("-k -m"),
+    "py.test": names("-k -m"),
+    "jest": names("-t --testNamePattern"),
+    "vitest": names("-t --testNamePattern"),
+    "mocha": names("-g --grep -f --fgrep"),
+}
+"""Programs with options that choose tests by their names."""
+_RUNS_TESTS = re.compile(r"(?:run |run-script )?t(?:est\S*)?\Z")
+"""What of a package runner's words has tests run, which take such options behind `--`."""
 _CUTS = re.compile(r"[\s'\"`(),;:=<>|&\[\]{}!@$\\]+")
 _SHORT = re.compile(r"-\w")
 _TEXT = re.compile(r"[\s;|&`$()<>]")
@@ -181,12 +191,24 @@ def _eligible(words: Sequence[str]) -> Iterator[tuple[int, bool]]:
     takes_names = name in _NAMED_BY_OPERANDS or writer(name) is not None or is_reader(name)
     runs = False
     letters = _RUN_BY_LETTER.get(name, "")
+    choosing, behind = _choosing_tests(name, words)
     for at in range(1, len(words)):
         before, word = words[at - 1], words[at]
         if name in _SAYING and ((at > 1 and _SAID.match(before)) or _SAID_INSIDE.match(word)):
+            continue
+        if at > 1 and before in choosing and at > behind:
             continue
         if not takes_names or runs or (at > 1 and (_RUN_BY_OPTION.match(before) or before[1:] in letters.split())):
             yield at, True
         elif "=" in word or _TEXT.search(word) or _SHORT.match(word):
             yield at, False
         runs = runs or word in _RUNS_BEHIND.get(name, ())
+
+
+def _choosing_tests(name: str, words: Sequence[str]) -> tuple[frozenset[str], int]:
+    """The options whose values choose tests by name, and behind which word they do."""
+    if name in ("npm", "pnpm", "yarn") and "--" in words:
+        behind = words.index("--")
+        if _RUNS_TESTS.match(" ".join(words[1:behind])):
+            return names("-t --testNamePattern -g --grep"), behind
+    return _TEST_RUNNERS.get(name, frozenset()), 0
