@@ -96,8 +96,7 @@ GIT_COMMANDS: dict[str, str] = {
     "version": "NONE: --build-options",
     "worktree": "PATHS: -vz --verbose --porcelain",
     "symbolic-ref": "ONE: -q --quiet --short",
-    "config": "TEXT: --get --get-all --type= --bool --int --default= -z --null --show-origin --show-scope --local "
-    "--global --system",
+    "config": "TEXT: --get --get-all --type= --bool --int --default= -z --null --show-origin --show-scope --local",
     "submodule": "TEXT: --quiet --cached --recursive",
     "hash-object": "PATHS: -t: --no-filters --stdin --path:",
     "notes": "TEXT:",
@@ -122,9 +121,8 @@ _SHOWING = names("show diff grep whatchanged diff-tree diff-index diff-files sta
 """Commands that show what is in files, whichever files those are."""
 _SIGNATURES = re.compile(r"%G|%\((?:signature|contents:signature)")
 _PLAIN_VARIABLES = re.compile(r"GIT_(?:AUTHOR_IDENT|COMMITTER_IDENT|EDITOR|PAGER|DEFAULT_BRANCH)\Z")
-_PLAIN_KEYS = re.compile(
-    r"(?:user|core|branch|init|pull|push|merge|rebase|color|diff|log|status|fetch)\.[\w.-]+\Z|remote\.[\w.-]+\.url\Z"
-)
+# No `remote.*.url`: an address may hold a token.
+_PLAIN_KEYS = re.compile(r"(?:user|core|branch|init|pull|push|merge|rebase|color|diff|log|status|fetch)\.[\w.-]+\Z")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from .read_only_options import Use, is_known
 
 _PRINTF = re.compile(r"(?:[^%]|%%|%[-#0 +']*[\d*]*(?:\.[\d*]*)?(?:\([^)]*\)T|[sbqdiouxXcfeEgG]))*\Z", re.DOTALL)
 _JQ_WORDS = re.compile(r"\b(?:import|include|env|ENV|modulemeta|get_search_list)\b")
-_YQ_WORDS = re.compile(r"\b(?:import|include|\w*env\w*|ENV|\w*load\w*|\w*eval\w*)\b")
+_YQ_WORDS = re.compile(r"\b(?:import|include|\w*env\w*|ENV|\w*load\w*|\w*eval\w*|\w*system\w*)\b")
 
 
 def printf_use(words: Sequence[str]) -> Use | None:
@@ -24,5 +24,6 @@ def is_plain_jq(program: str) -> bool:
 
 
 def is_plain_yq(program: str) -> bool:
-    """Whether a `yq` program, of either of the two programs of that name, reads no other file and no environment."""
+    """Whether a `yq` program, of either of the two programs of that name, reads no other file and no environment
+    and runs nothing."""
     return not _YQ_WORDS.search(program)
