@@ -238,7 +238,7 @@ class _Case:
         for found in in_places:
             for assignment in command.assignments:
                 if command.words or assignment.name.startswith("GIT_"):
-                    values = self.expander.expand(assignment.value, found.directory, found.bindings)
+                    values = self.expander.assigned(assignment.value, found.directory, found.bindings)
                     paths.of_assignment(assignment.name, values, found.directory)
 
     def _is_brought(self, command: SimpleCommand, place: str | None) -> bool:
