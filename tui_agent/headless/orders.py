@@ -1,8 +1,8 @@
 """What can be said to a headless agent on its input, one JSON object a line (interface §2)."""
 
-from typing import Annotated, Literal, Self, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject
@@ -38,18 +38,12 @@ class ApprovalOrder(_Order):
     input: JsonObject | None = None
     """Changed arguments."""
 
-    @model_validator(mode="after")
-    def _makes_sense(self) -> Self:
-        """A denial with a scope, say, is refused while whoever wrote it can still hear that."""
-        try:
-            _ = self.answer
-        except ValidationError as error:
-            raise ValueError(_in_words(error)) from error
-        return self
-
     @property
     def answer(self) -> ApprovalDecision:
-        """The decision as the agent takes it."""
+        """The decision as the agent takes it. A no is a no, whatever else was sent along: how long a yes would have
+        held and what it would have run do not count then."""
+        if self.decision != "approve":
+            return ApprovalDecision(decision=self.decision, note=self.note)
         return ApprovalDecision(decision=self.decision, scope=self.scope, note=self.note, input=self.input)
 
 
