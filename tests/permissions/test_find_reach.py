@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.permissions.find_reach import why_reached
+from tui_agent.permissions.find_reach import handing_on, why_reached
 from tui_agent.permissions.path_facts import PathBook
 
 
@@ -72,3 +72,15 @@ def test_too_much_to_look_through_counts_as_found(place: Path) -> None:
 
     assert why_reached(words, str(place), PathBook(place)) is None
     assert why_reached(words, str(place), PathBook(place), budget=5) is not None
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("find .", "find . -exec rm {} ;"),
+        ("find . -name a -o -name b", "find . ( -name a -o -name b ) -exec rm {} ;"),
+        ("find -H a -name b -prune -o -print0", "find -H a -name b -prune -o -exec rm {} ;"),
+    ],
+)
+def test_what_is_handed_on_is_what_it_prints(words: str, expected: str) -> None:
+    assert handing_on(words.split()) == tuple(expected.split())

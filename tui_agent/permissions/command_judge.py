@@ -16,11 +16,12 @@ from .command_doubts import Doubts, Given
 from .command_findings import InPlace, Looks, PathFindings, Permit
 from .command_pattern import command_patterns
 from .command_views import command_view, is_harmless_setting, is_own_variable, without_expansion
+from .find_reach import handing_on
 from .listed_names import Listing, found_names, listed_names
 from .path_judge import PathJudge
 from .path_resolution import links_stay_inside
 from .plain_output import may_list_anything
-from .read_only_check import read_only_use
+from .read_only_check import own_name, read_only_use
 from .read_only_feeding import found_words, splits_by_zeros, takes_more
 from .read_only_options import Use
 from .repository_settings import starts_programs
@@ -30,7 +31,17 @@ from .shell_effects import effects_of, wrapper_effects
 from .shell_expansion import WORDS, Bindings, Expander, Listed, has_glob, single_bindings
 from .shell_flow import Places, Step, steps_of
 from .shell_reader import read_script
-from .shell_syntax import UNKNOWN, VARIABLE, Definition, ForEach, Oddity, SimpleCommand, Statement, Word
+from .shell_syntax import (
+    UNKNOWN,
+    VARIABLE,
+    Definition,
+    ForEach,
+    Oddity,
+    Pipeline,
+    SimpleCommand,
+    Statement,
+    Word,
+)
 from .shell_wrappers import Inner, Wrapping, braced, unwrap
 from .source_words import sources_of
 from .verdicts import Finding, PartFindings, by_mode, by_rule, decision_of, invalid
@@ -228,11 +239,23 @@ class _Case:
             paths.of_doubts(self._doubts.about(command, given, wrapping, task.step))
         if not is_reading:
             self._on_assignments(command, in_places, paths)
+            self._on_handed_names(task, in_places, paths)
         self._on_paths(command, in_places, paths, task.step, is_reading=is_reading)
         self.targets.extend(paths.targets)
         self._note(command.text, paths.findings)
         if wrapping:
             self._inside(wrapping, command, ruling, permit, task)
+
+    def _on_handed_names(self, task: _Task, in_places: Sequence[InPlace], paths: PathFindings) -> None:
+        """What `find` hands on to a command that may change it counts as if `find` itself had it changed."""
+        if task.outer is None or own_name(task.outer.name) != "xargs" or task.step.fed_by is None:
+            return
+        for found in in_places:
+            for command in _fed_from(task.step.fed_by):
+                if command.name == "find" and found.directory is not None:
+                    words = self._plain_words(command, found.directory, task.step.bindings)
+                    search = handing_on(words) if words else ()
+                    paths.of_search(Effects(search=search), found.directory)
 
     def _on_assignments(self, command: SimpleCommand, in_places: Sequence[InPlace], paths: PathFindings) -> None:
         for found in in_places:
@@ -531,6 +554,17 @@ def _is_list(word: Word, bindings: Bindings) -> bool:
         return False
     name = word.variables[0].name
     return name + WORDS in bindings and name + REVISION not in bindings and name + NUMBER not in bindings
+
+
+def _fed_from(statement: Statement) -> tuple[SimpleCommand, ...]:
+    """The simple commands whose output may come through a pipe."""
+    match statement:
+        case SimpleCommand():
+            return (statement,)
+        case Pipeline(parts=parts):
+            return tuple(command for part in parts for command in _fed_from(part))
+        case _:
+            return ()
 
 
 def _is_given_as_found(command: SimpleCommand) -> bool:

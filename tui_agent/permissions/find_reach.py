@@ -22,6 +22,8 @@ MAX_ENTRIES = 100_000
 
 _WRITES_ONE = names("-fprint -fprint0 -fls")
 _FOLLOWING = names("-L -H -follow")
+_PRINTS = names("-print -print0")
+_CHANGE = ("-exec", "rm", "{}", ";")
 _BOTTOM_UP = names("-depth -d -delete")
 _SET = re.compile(r"(\[!?[A-Za-z0-9]+\])")
 _UNSURE_PATTERN = re.compile(r"[\[\\]")
@@ -50,6 +52,18 @@ def why_reached(words: Sequence[str], directory: str, book: PathBook, budget: in
     )
     known = (root for root in find_roots(words) if is_known(root))
     return next((why for root in known if (why := search.below(root, directory))), None)
+
+
+def handing_on(words: Sequence[str]) -> tuple[str, ...]:
+    """A `find` command that only prints, as one that has what it prints changed: for what reads its names and changes
+    them."""
+    begin = tests_begin(words)
+    tests = list(words[begin:])
+    for at in reversed([at for at, word in enumerate(tests) if word in _PRINTS]):
+        tests[at : at + 1] = _CHANGE
+    if _CHANGE[0] not in tests:
+        tests = [*(("(", *tests, ")") if tests else ()), *_CHANGE]
+    return (*words[:begin], *tests)
 
 
 _Kind = Literal["and", "or", "list", "not", "test", "prune", "act", "true"]
