@@ -1,5 +1,6 @@
 """Settings for every test: no deadlines, the same random cases in every run, a home of its own."""
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,16 @@ settings.register_profile(
 settings.load_profile("repeatable")
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the homes are. Of thousands in one place, each new numbered directory would cost a look at all others."""
+    return tmp_path_factory.mktemp("homes")
+
+
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def clean_environment(monkeypatch: pytest.MonkeyPatch, homes: Path) -> Path:
     """A home of its own and no credentials: no test reads or writes the files of the person who runs it."""
-    home = tmp_path_factory.mktemp("home")
+    home = Path(tempfile.mkdtemp(dir=homes))
     monkeypatch.setenv("HOME", str(home))
     for name in ("XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "TUI_AGENT_HOME"):
         monkeypatch.delenv(name, raising=False)
