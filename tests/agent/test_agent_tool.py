@@ -5,7 +5,10 @@ import asyncio
 import pytest
 
 from tui_agent.agent import AgentTool, Budget, delegate
+from tui_agent.agent.snapshot import OpenCall
+from tui_agent.context.layers import CONTEXT_LAYER, write_layer
 from tui_agent.execution import ApprovalGate, ExecutionOptions
+from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import (
     AgentCreated,
@@ -20,7 +23,7 @@ from tui_agent.protocol.events import (
     ToolStarted,
     UsageUpdated,
 )
-from tui_agent.protocol.messages import Usage
+from tui_agent.protocol.messages import ImageBlock, Usage, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.provider import ModelInfo, ModelRequest
 from tui_agent.providers import call, fail, reply
@@ -28,6 +31,8 @@ from tui_agent.providers.scripted_provider import Reply
 
 from .fakes import FakePolicy
 from .harness import Bench, BenchMaker, ScriptedTool
+
+PICTURE = ImageBlock(media_type="image/png", data="eA==")
 
 
 def made(bench: BenchMaker, *steps: object, tools: tuple[ScriptedTool, ...] = (), **config: object) -> Bench:
@@ -183,6 +188,63 @@ async def test_an_abort_of_the_parent_reaches_it(bench: BenchMaker) -> None:
     assert len(b.results) == 1
 
 
+@pytest.mark.parametrize("how", ["abort", "destroy", "token"])
+async def test_one_that_works_outside_a_run_is_reached_by_the_parents_brakes_too(bench: BenchMaker, how: str) -> None:
+    slow, token = ScriptedTool("slow").hold(), CancellationToken()
+    b = bench([reply(call("slow")), "never"], slow, cancellation=token, options=ExecutionOptions(grace=0))
+    brakes = {"abort": b.loop.abort, "destroy": b.loop.destroy, "token": token.cancel}
+
+    async with asyncio.TaskGroup() as group:
+        working = group.create_task(delegate(b.loop, "Find it"))
+        await slow.started.wait()
+        brakes[how]("enough")
+        b.provider.add("Too late.")
+
+    assert working.result().reason == "aborted"
+    assert b.of(SubagentEnded)[0].status == "aborted"
+
+
+async def test_the_parents_budget_is_one_for_all_and_ends_them_behind_the_step_that_used_it_up(
+    bench: BenchMaker,
+) -> None:
+    dear = Usage(input_tokens=100)
+    looks = [reply(call("look", n=place), usage=dear) for place in range(4)]
+    first = reply(call("agent", task="Find it"), usage=dear)
+    b = made(bench, first, *looks, tools=(ScriptedTool("look"),), budget=Budget(tokens=250))
+
+    report = await b.loop.run("Go")
+
+    assert (report.reason, report.total_usage.input_tokens) == ("budget", 300)
+    assert b.of(SubagentEnded)[0].status == "budget"
+
+
+async def test_a_fork_has_the_layers_as_they_are_now(bench: BenchMaker) -> None:
+    b = bench(["Done."], context="At first.")
+    write_layer(b.loop.history.registry, CONTEXT_LAYER, "Since then.", "plugin")
+
+    await delegate(b.loop, "Find it")
+
+    assert b.provider.requests[0].system[-1].text == "Since then."
+
+
+async def test_one_of_a_resumed_agent_takes_up_nothing_of_its_parents(bench: BenchMaker) -> None:
+    b = bench([], open_calls=[OpenCall("lost", "not_started")])
+
+    assert not b.loop.child_config("agent-1", None).open_calls
+
+
+async def test_one_whose_model_breaks_has_ended_with_an_error(bench: BenchMaker) -> None:
+    def breaks(request: ModelRequest) -> Reply:
+        raise RuntimeError("no such thing")
+
+    b = bench([breaks])
+
+    with pytest.raises(RuntimeError, match="no such thing"):
+        await delegate(b.loop, "Find it")
+
+    assert [event.status for event in b.of(SubagentEnded)] == ["error"]
+
+
 async def test_one_can_be_steered_and_aborted_alone(bench: BenchMaker) -> None:
     slow = ScriptedTool("slow").hold()
     b = made(bench, reply(call("agent", task="Find it")), reply(call("slow")), "Changed.", "Done.", tools=(slow,))
@@ -222,14 +284,31 @@ async def test_what_it_did_not_read_is_its_parents_to_read(bench: BenchMaker) ->
         (child,) = b.loop.children.values()
         child.abort("enough")
         child.steer("one more thing")
+        child.follow_up(UserMessage(content=(PICTURE,)))
         return reply("Half.")
 
     b = made(bench, reply(call("agent", task="Find it")), says_more, "Read.")
 
     await b.loop.run("Go")
 
-    assert b.sent(2)[-1] == "user: one more thing"
+    assert b.sent(2)[-2:] == ["user: one more thing", "user: "]
+    assert b.provider.requests[2].messages[-1].content == (PICTURE,)
     assert not b.loop.waiting_messages
+
+
+async def test_its_questions_are_no_part_of_the_parents_snapshot(bench: BenchMaker) -> None:
+    gate, policy, change = ApprovalGate(interactive=True), FakePolicy(), ScriptedTool("change")
+    b = made(bench, reply(call("change")), tools=(change,), gate=gate, policy=policy)
+
+    async with asyncio.TaskGroup() as group:
+        working = group.create_task(delegate(b.loop, "Change it"))
+        while not gate.pending:
+            await asyncio.sleep(0)
+        snapshot = b.loop.dump()
+        working.cancel()
+
+    assert len(b.of(ApprovalRequested)) == 1
+    assert snapshot.pending_tool_calls == (), "no call of its conversation waits"
 
 
 async def test_one_call_of_it_can_be_cancelled_from_above(bench: BenchMaker) -> None:

@@ -1,12 +1,16 @@
 """Runs that guardrails, permissions and people have a say in (S4-67 … S4-75, C37, P50, P51, P56)."""
 
 import asyncio
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from tests.support.judged_bus import JudgedBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentLoopSnapshot, GuardrailDecision
+from tui_agent.agent.snapshot import OpenCall
 from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
+from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
 from tui_agent.protocol.events import (
     ApprovalResolved,
@@ -18,11 +22,13 @@ from tui_agent.protocol.events import (
     Warned,
 )
 from tui_agent.protocol.hooks import FailureAnswer, ToolFailed
+from tui_agent.protocol.messages import AssistantMessage, ToolCall, user_message
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.protocol.tool import ToolResult
 from tui_agent.providers import Reply, ScriptedProvider, Wait, call, reply
 
 from .fakes import FakeCheckpoints, FakeGuardrail, FakePolicy
-from .harness import AT_ONCE, BenchMaker, ScriptedTool, asking
+from .harness import AT_ONCE, Bench, BenchMaker, ScriptedTool, asking
 
 PASS = GuardrailDecision(passed=True)
 TRIP = GuardrailDecision(passed=False, tripwire=True, reason="not that")
@@ -321,6 +327,66 @@ async def test_a_waiting_call_survives_the_process_and_is_executed_itself(bench:
     assert again.sent(0)[-1].startswith("tool_result")
 
 
+async def test_a_call_that_is_taken_up_is_in_the_report_of_the_run_that_does_so(bench: BenchMaker) -> None:
+    snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
+    again = _restored(bench, snapshot, ["Done."], ScriptedTool("change"))
+
+    report = await again.loop.resume_with_approval("call_1", APPROVE)
+
+    assert report is not None
+    assert [(made.call_id, made.status, made.arguments) for made in report.taken_up] == [("call_1", "ok", {"n": 1})]
+    assert (report.step_count, report.tool_call_count, again.ended.tool_calls) == (1, 1, 1)
+    assert report.total_tool_time_ms == report.taken_up[0].latency_ms
+
+
+@pytest.mark.parametrize(
+    ("decision", "terminate", "reason"), [(DENY, False, "stopped"), (APPROVE, True, "done")], ids=["halts", "ends"]
+)
+async def test_calls_that_are_taken_up_may_end_the_run(
+    bench: BenchMaker, decision: ApprovalDecision, terminate: bool, reason: str
+) -> None:
+    snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
+    refused = decision.model_copy(update={"note": ""})
+    options = ExecutionOptions(on_reject="stop_turn")
+    again = _restored(bench, snapshot, ["never"], ScriptedTool("change", terminate=terminate), options=options)
+
+    report = await again.loop.resume_with_approval("call_1", refused)
+
+    assert report is not None
+    assert (report.reason, again.provider.left, len(again.results)) == (reason, 1, 1)
+
+
+async def test_a_run_that_takes_calls_up_has_the_callers_id_token_and_tools(bench: BenchMaker) -> None:
+    snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
+    again = _restored(bench, snapshot, ["never"], options=ExecutionOptions(grace=0))
+    late, token = ScriptedTool("change").hold(), CancellationToken()
+    again.loop.policy.set_mode(PermissionMode.ALLOW)
+
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(again.loop.run(tools=[late], cancellation=token, run_id="run_mine"))
+        await late.started.wait()
+        token.cancel("the caller left")
+
+    report = running.result()
+    assert (report.id, report.reason, report.error) == ("run_mine", "aborted", "the caller left")
+
+
+async def test_where_the_person_says_something_else_what_had_finished_is_known_and_nothing_is_run(
+    bench: BenchMaker,
+) -> None:
+    finished = OpenCall("done", "finished", ToolResult.of_text("what it gave"))
+    change = ScriptedTool("look")
+    calls = (ToolCall(id="done", name="look"), ToolCall(id="open", name="look"))
+    asked = [user_message("Go"), AssistantMessage(content=calls, stop_reason="tool_use")]
+    b = bench(["Fine."], change, history=asked, open_calls=[finished, OpenCall("open", "not_started")])
+
+    await b.loop.run("Something else")
+
+    assert [result.text[:13] for result in b.results] == ["what it gave", "No result: th"]
+    assert change.runs == []
+    assert b.sent(0)[-1] == "user: Something else"
+
+
 async def test_a_call_that_changed_meanwhile_asks_again(bench: BenchMaker) -> None:
     snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
     (request,) = snapshot.pending_tool_calls
@@ -412,11 +478,14 @@ async def _question(loop: AgentLoop, *, after: str = "") -> str:
         await asyncio.sleep(0)
 
 
-def _restored(bench: BenchMaker, snapshot: AgentLoopSnapshot, steps: list[str], *tools: ScriptedTool):
+def _restored(
+    bench: BenchMaker, snapshot: AgentLoopSnapshot, steps: list[str], *tools: ScriptedTool, **options: Any
+) -> Bench:
     """An agent taken up again from a snapshot, on a bench."""
     provider, bus = ScriptedProvider(steps), JudgedBus(whole=False)
     gate = ApprovalGate(interactive=True)
-    config = AgentLoopConfig(provider=provider, tools=tools, bus=bus, policy=FakePolicy(), gate=gate, retry=AT_ONCE)
+    made = AgentLoopConfig(provider=provider, tools=tools, bus=bus, policy=FakePolicy(), gate=gate, retry=AT_ONCE)
+    config = replace(made, **options)
     return bench.add(AgentLoop.restore(snapshot, config), provider, bus)
 
 

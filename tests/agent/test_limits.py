@@ -127,6 +127,7 @@ async def test_a_circle_of_several_steps_is_one_too(bench: BenchMaker) -> None:
     report = await b.loop.run("Go")
 
     assert (report.reason, report.step_count) == ("loop_detected", 18)
+    assert [(event.action, event.count) for event in b.of(LoopDetected)] == [("nudge", 3), ("abort", 6)]
 
 
 async def test_what_a_person_says_begins_a_new_count(bench: BenchMaker) -> None:

@@ -85,11 +85,13 @@ class AgentControls(AgentView):
             self._run.stop()
 
     def abort(self, reason: str = "aborted") -> None:
-        """Ends the run now: the stream is closed and the calls are cancelled. What was said so far is kept, every call
-        has its answer, and waiting messages wait on.
+        """Ends the run now, and those of its sub-agents: the stream is closed and the calls are cancelled. What was
+        said so far is kept, every call has its answer, and waiting messages wait on.
         """
         if self._run is not None:
             self._run.abort(reason)
+        for child in tuple(self._children.values()):
+            child.abort(reason)
 
     def set_mode(self, mode: PermissionMode, by: str = "user") -> None:
         """Changes the permission mode at once, also for calls that wait for a person (P56).

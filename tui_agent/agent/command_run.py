@@ -84,6 +84,9 @@ class CommandRun:
     def count(self, usage: Usage, cost: float | None) -> None:
         """The agent has counted it; a run of one call has no sums of its own."""
 
+    def overrun(self) -> str | None:
+        """A command has no limits."""
+
     def notice_steering(self) -> None:
         """A message waits until the call is over."""
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from tui_agent.context.layers import CONTEXT_LAYER, write_layer
+from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, layer_text, write_layer
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import SubagentEnded, SubagentStarted
@@ -101,15 +101,15 @@ async def delegate(
     run_id, bus, origin = new_id("run"), parent.bus, parent.origin
     agent_id = child.origin.agent_id
     bus.publish(SubagentStarted(child_run_id=run_id, call_id=call_id, agent=agent_id, task=task), origin)
-    ended = SubagentEnded(child_run_id=run_id, call_id=call_id, agent=agent_id, status="aborted")
     try:
         with parent.parent_of(child):
-            report = await child.run(task, trigger="subagent", cancellation=cancellation, run_id=run_id)
-        told = {"status": report.reason, "text": report.final_text, "usage": report.total_usage}
-        ended = ended.model_copy(update=told)
+            return await child.run(task, trigger="subagent", cancellation=cancellation, run_id=run_id)
     finally:
+        ended = SubagentEnded(child_run_id=run_id, call_id=call_id, agent=agent_id, status="error")
+        for report in child.reports[-1:]:
+            told = {"status": report.reason, "text": report.final_text, "usage": report.total_usage}
+            ended = ended.model_copy(update=told)
         bus.publish(ended, origin)
-    return report
 
 
 async def chain(links: Sequence[Link], text: str) -> ChainResult:
@@ -225,7 +225,15 @@ def _made(
     if context == "fork":
         fork = parent.history.fork(agent_id)
         fork.drop_open_step()
-        config = replace(config, history=fork, layers=())
+        registry, system = fork.registry, config.system
+        config = replace(
+            config,
+            history=fork,
+            layers=(),
+            workspace=None,
+            system=layer_text(registry, SYSTEM_LAYER) if isinstance(system, str) else system,
+            context=layer_text(registry, CONTEXT_LAYER),
+        )
     child = AgentLoop(config)
     if child.origin.depth < MAX_DEPTH:
         for tool in chosen:

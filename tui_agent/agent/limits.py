@@ -78,13 +78,17 @@ class Repetition:
     """Names of the calls of the last step."""
     rounds: int = 0
     """How often what was done last was done in a row."""
+    grew: bool = False
+    """Whether that is more often than one step before: once a circle of several steps is there, each step is in it."""
     _steps: list[str] = field(default_factory=list[str])
 
     def note(self, answer: AssistantMessage, results: Sequence[ToolResultMessage]) -> int:
         """Takes one step with calls and returns `rounds`."""
         self._steps.append(_fingerprint(answer, results))
         self.tools = ", ".join(dict.fromkeys(call.name for call in answer.tool_calls))
+        before = self.rounds
         self.rounds = max(self._rounds_of(period) for period in range(1, LONGEST_PERIOD + 1))
+        self.grew = self.rounds > before
         return self.rounds
 
     def _rounds_of(self, period: int) -> int:

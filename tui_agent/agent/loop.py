@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tui_agent.context.guard import Compaction
 from tui_agent.context.history import ConversationHistory
-from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, write_layer
+from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, layer_text, write_layer
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
 from tui_agent.protocol.events import (
@@ -94,15 +94,19 @@ class AgentLoop(AgentControls, ConversationControls):
         """
         if self._run is not None:
             raise AlreadyRunningError
-        messages = as_messages(user_input)
+        messages, open_calls = as_messages(user_input), self._open_calls
         if not messages and not self._agent.history.length and not self._agent.queue.waiting:
             raise ConfigurationError("there is nothing to run: no input, no message that waits, no conversation")
-        if not messages and self._open_calls:
-            return await self._take_up_open_calls()
+        trigger = trigger or ("prompt" if messages else "resume" if open_calls else "continue")
         with self._lent(tools):
-            trigger = trigger or ("prompt" if messages else "continue")
-            run = AgentRun(self._agent, messages, trigger, cancellation=cancellation, run_id=run_id)
-            return await self._execute(run)
+            self._run = AgentRun(
+                self._agent, messages, trigger, open_calls=open_calls, cancellation=cancellation, run_id=run_id
+            )
+            self._open_calls = {}
+            try:
+                return await self._run.execute()
+            finally:
+                self._run = None
 
     async def run_command(
         self, tool: str, arguments: JsonObject, said: str, *, shared: bool = True
@@ -141,17 +145,17 @@ class AgentLoop(AgentControls, ConversationControls):
     def dump(self) -> AgentLoopSnapshot:
         """Everything needed to take this agent up again elsewhere, also in the middle of a run (S4-76)."""
         agent = self._agent
-        system, context = (agent.history.registry.get(name) for name in (SYSTEM_LAYER, CONTEXT_LAYER))
+        own = agent.config.agent_id
         return AgentLoopSnapshot(
-            system=system.text if system else "",
-            context=context.text if context else "",
+            system=layer_text(agent.history.registry, SYSTEM_LAYER),
+            context=layer_text(agent.history.registry, CONTEXT_LAYER),
             history=agent.history.export(),
             tool_names=agent.tools.names,
             reports=tuple(agent.reports),
             metadata=dict(agent.metadata),
             created_at=agent.created_at,
             saved_at=now_ms(),
-            pending_tool_calls=self.pending_calls,
+            pending_tool_calls=tuple(request for request in self.pending_calls if request.agent == own),
             waiting_messages=agent.queue.waiting,
             usage=agent.usage,
             cost=agent.cost,
@@ -205,7 +209,7 @@ class AgentLoop(AgentControls, ConversationControls):
             self._agent.teller.publish(Warned(code="unknown_pending_call", text=text, context={"call_id": call_id}))
             return None
         self._agent.gate.prefeed(call_id, decision, waiting.request.digest)
-        return await self._take_up_open_calls()
+        return await self.run()
 
     # --- sub-agents ---------------------------------------------------------------------------------------------------
 
@@ -223,16 +227,17 @@ class AgentLoop(AgentControls, ConversationControls):
             policy=agent.policy,
             gate=agent.gate,
             history=(),
+            open_calls=(),
             compactions=(),
             waiting=(),
             checkpoint=None,
-            cancellation=None,
             agent_id=agent_id,
             parent_call_id=call_id,
             depth=config.depth + 1,
             usage=Usage(),
             cost=None,
             on_spend=self._count,
+            overrun_above=self._overrun,
         )
 
     @contextmanager
@@ -247,18 +252,8 @@ class AgentLoop(AgentControls, ConversationControls):
             del self._children[agent_id]
             for message in child.waiting_messages:
                 child.drop_message(message.id)
-                self.steer(message.text)
+                self.steer(message.model_copy(update={"id": new_id("msg")}))
             child.destroy("done")
-
-    async def _take_up_open_calls(self) -> AgentRunReport:
-        return await self._execute(AgentRun(self._agent, (), "resume", open_calls=self._open_calls))
-
-    async def _execute(self, run: AgentRun) -> AgentRunReport:
-        self._run, self._open_calls = run, {}
-        try:
-            return await run.execute()
-        finally:
-            self._run = None
 
     @contextmanager
     def _lent(self, tools: Sequence[Tool]) -> Generator[None]:
@@ -276,6 +271,10 @@ class AgentLoop(AgentControls, ConversationControls):
         if self._run is not None:
             self._run.count(usage, cost)
 
+    def _overrun(self) -> str | None:
+        """Which limit of this agent's run is reached while its sub-agents work."""
+        return self._run.overrun() if self._run is not None else None
+
     @property
     def _checkpoint_key(self) -> str:
         return f"agent-loop:{self._agent.history.id}"
@@ -284,8 +283,9 @@ class AgentLoop(AgentControls, ConversationControls):
         """Stores the agent's state while a call waits for a person (S4-71)."""
         store = self._agent.config.checkpoint
         if store is not None:
-            await store.set(self._checkpoint_key, self.dump())
-            pending = tuple(waiting.call_id for waiting in self._agent.gate.pending)
+            snapshot = self.dump()
+            await store.set(self._checkpoint_key, snapshot)
+            pending = tuple(waiting.call_id for waiting in snapshot.pending_tool_calls)
             self._agent.teller.publish(CheckpointSaved(key=self._checkpoint_key, pending=pending))
 
 

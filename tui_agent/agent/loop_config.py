@@ -104,3 +104,5 @@ class AgentLoopConfig:
     """Dollars it has cost before; None where that is not known."""
     on_spend: Callable[[Usage, float | None], None] | None = None
     """Takes what each answer used and cost, in place of `usage.updated`: a sub-agent's parent does."""
+    overrun_above: Callable[[], str | None] | None = None
+    """Which limit is reached of the agent this one works for, in words; asked together with its own budget."""

@@ -1,6 +1,9 @@
 """A run's report in words: what `sessions show --report` and the screen draw (S4-10 … S4-12)."""
 
-from tui_agent.protocol.messages import Usage
+import json
+from datetime import UTC, datetime
+
+from tui_agent.protocol.messages import JsonObject, Usage
 from tui_agent.protocol.reports import AgentRunReport, MetricValue, StepReport, ToolCallReport
 
 
@@ -8,6 +11,7 @@ def report_text(report: AgentRunReport) -> str:
     """The whole report, a line for each step and call; every text in it may hold anything and is not made safe here."""
     lines = [
         f"run {report.id} · {report.model} · {report.reason}" + (f": {report.error}" if report.error else ""),
+        f"  from {_moment(report.started_at)} to {_moment(report.completed_at)}",
         f"  asked: {_one_line(report.user_message)}",
         f"  said: {_one_line(report.final_text)}",
         f"  {_count(report.step_count, 'step')}, {_count(report.tool_call_count, 'call')} in {_time(report.total_ms)}: "
@@ -15,6 +19,9 @@ def report_text(report: AgentRunReport) -> str:
         f"waiting for you {_time(report.total_approval_wait_ms)}",
         f"  {_usage(report.total_usage)}" + (f", ${report.cost_usd:.4f}" if report.cost_usd is not None else ""),
     ]
+    if report.taken_up:
+        lines.append("  taken up from the run before:")
+        lines += [_call(call) for call in report.taken_up]
     for step in report.steps:
         lines.append(_step(step))
         lines += [_call(call) for call in step.tool_calls]
@@ -32,7 +39,16 @@ def _step(step: StepReport) -> str:
 def _call(call: ToolCallReport) -> str:
     metrics = "".join(f", {name} {_value(metric.value)}" for name, metric in sorted(call.metrics.items()))
     error = f": {_one_line(call.error)}" if call.error else ""
-    return f"    {call.tool_name} {call.status} in {_time(call.latency_ms)}, {call.result_size_bytes} B{metrics}{error}"
+    took = f"{call.status} in {_time(call.latency_ms)}, {call.result_size_bytes} B"
+    return f"    {call.tool_name}{_arguments(call.arguments)}: {took}{metrics}{error}"
+
+
+def _arguments(arguments: JsonObject) -> str:
+    return f" {_one_line(json.dumps(arguments, ensure_ascii=False, default=str))}" if arguments else ""
+
+
+def _moment(ms: int) -> str:
+    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _value(value: MetricValue) -> str:

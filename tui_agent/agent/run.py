@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from tui_agent.context.layers import SYSTEM_LAYER, write_layer
 from tui_agent.context.repair import UNANSWERED, may_be_answered
-from tui_agent.execution import ToolScheduler
+from tui_agent.execution import ToolExecutionResult, ToolScheduler
 from tui_agent.execution.foreign_code import Crash, asked
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
@@ -37,7 +37,7 @@ class AgentRun:
         messages: Sequence[Message],
         trigger: Trigger,
         *,
-        open_calls: Mapping[str, OpenCall] | None = None,
+        open_calls: Mapping[str, OpenCall],
         cancellation: CancellationToken | None = None,
         run_id: str | None = None,
     ) -> None:
@@ -46,8 +46,7 @@ class AgentRun:
             agent: whose run it is.
             messages: the input; none: go on with what is there.
             trigger: why it runs.
-            open_calls: what is known of the calls at the end of the conversation, which are taken up first; of others
-                nothing is known. None: they are only answered.
+            open_calls: what is known of the calls at the end of the conversation, which are taken up first.
             cancellation: a caller's token for this run alone; the agent's own counts as well.
             run_id: its id, where somebody had to know it before.
         """
@@ -71,10 +70,7 @@ class AgentRun:
         """
         self._begin()
         try:
-            if self._open_calls is not None:
-                await self._answer_open_calls(self._open_calls)
-            await self._add_input()
-            await self._refresh_system()
+            self._ending = await self._take_up() or await self._add_input() or await self._refresh_system()
             while self._ending is None:
                 self._brakes.soon.raise_if_set()
                 turn = self._turn = Turn(self._agent, self._tally, self._next, self._brakes)
@@ -110,6 +106,12 @@ class AgentRun:
         """Adds what a sub-agent used to the sums of this run."""
         self._tally.spend(usage, cost)
 
+    def overrun(self) -> str | None:
+        """Which limit of this run, or of one it works for, is reached; None while there is something left of each."""
+        config = self._agent.config
+        above = config.overrun_above
+        return config.budget.overrun(self._tally) or (above() if above is not None else None)
+
     def notice_steering(self) -> None:
         """A message waits: the calls in hand may give way to it at once."""
         if self._turn is not None and self._turn.scheduler is not None:
@@ -128,15 +130,38 @@ class AgentRun:
             )
         )
 
-    async def _add_input(self) -> None:
+    async def _take_up(self) -> Ending | None:
+        """Answers the calls that were open when the process ended, in order: what had not started is judged anew and
+        run (C43), what finished is answered with what it gave, and the rest is not repeated (P82). Where the person
+        says something else instead, nothing is run."""
+        history, known = self._agent.history, self._open_calls
+        if not known:
+            return None
+
+        def add_result(result: ToolResultMessage) -> None:
+            history.append(result)
+
+        calls, executor, now = history.open_calls, self._agent.executor, self._brakes.now
+        async with ToolScheduler(executor, cancellation=now, on_result=add_result) as scheduler:
+            scheduler.submit_all(calls)
+            for call in calls:
+                open_call = known.get(call.id)
+                if open_call is not None and open_call.result is not None:
+                    scheduler.answer_call(call.id, open_call.result)
+                elif open_call is None or open_call.fate == "outcome_unknown" or self._messages:
+                    scheduler.give_up_call(call.id, UNANSWERED)
+            done = await scheduler.finish()
+        self._tally.take_up(done.reports, done.approval_ms)
+        return self._ended_by(done)
+
+    async def _add_input(self) -> Ending | None:
         """What waited comes first, then the input; both stand behind a conversation that is whole."""
         self._repair("the last run of this conversation broke off")
         queue = self._agent.queue
         messages = [await self._let_in(message, "prompt") for message in self._messages]
         refusal = next((message for message in messages if isinstance(message, str)), None)
         if refusal is not None:
-            self._ending = Ending("input_rejected", text=f"The message was not sent: {refusal}")
-            return
+            return Ending("input_rejected", text=f"The message was not sent: {refusal}")
         queue.take_steers()
         await self._deliver("at the start")
         for message in messages:
@@ -148,6 +173,7 @@ class AgentRun:
             if not await self._deliver("at the start"):
                 self._agent.add_message(user_message(GO_ON, "notice"))
         self._repair("the messages it was started with are no whole conversation")
+        return None
 
     async def _let_in(self, message: Message, source: InputSource) -> Message | str:
         """The message as it may become part of the conversation, or why it may not (C38)."""
@@ -156,48 +182,26 @@ class AgentRun:
             return message
         return await unless_cancelled(self._brakes.now, filtered(filters, message, source, self._tell))
 
-    async def _answer_open_calls(self, known: Mapping[str, OpenCall]) -> None:
-        """Takes up the calls that were open when the process ended, in order: what had not started is judged anew and
-        run (C43), what finished is answered with what it gave, and the rest is not repeated (P82)."""
-        history = self._agent.history
-
-        def add_result(result: ToolResultMessage) -> None:
-            history.append(result)
-
-        calls, executor, now = history.open_calls, self._agent.executor, self._brakes.now
-        async with ToolScheduler(executor, cancellation=now, on_result=add_result) as scheduler:
-            scheduler.submit_all(calls)
-            for call in calls:
-                open_call = known.get(call.id)
-                if open_call is None or open_call.fate == "outcome_unknown":
-                    scheduler.give_up_call(call.id, UNANSWERED)
-                elif open_call.result is not None:
-                    scheduler.answer_call(call.id, open_call.result)
-            await scheduler.finish()
-
-    async def _refresh_system(self) -> None:
+    async def _refresh_system(self) -> Ending | None:
         """Asks a system text that is a function; the layer changes only if its text did (S4-36)."""
         system = self._agent.config.system
         if isinstance(system, str):
-            return
+            return None
         text = await unless_cancelled(self._brakes.now, asked(system, timeout=None))
         if isinstance(text, Crash):
             error = f"The system prompt could not be made: {text.text}. Nothing was sent; the message was kept."
-            self._ending = Ending("error", error=error)
-        else:
-            write_layer(self._agent.history.registry, SYSTEM_LAYER, str(text), OWNER)
+            return Ending("error", error=error)
+        write_layer(self._agent.history.registry, SYSTEM_LAYER, str(text), OWNER)
+        return None
 
     # --- from turn to turn --------------------------------------------------------------------------------------------
 
     async def _go_on_after(self, turn: Turn) -> Ending | None:
         """Why the run is over after this turn; None: `_next` is the turn that follows."""
         answer, calls = turn.answer, turn.calls
-        if self._brakes.soon.is_set():
-            return self._braked()
-        if calls.halted is not None:
-            return Ending(calls.halted, error=next((report.error for report in calls.reports if report.error), None))
-        if calls.terminate:
-            return Ending("done")
+        ending = self._ended_by(calls)
+        if ending is not None:
+            return ending
         goes_on = bool(calls.tool_results) or (answer is not None and answer.stop_reason == "pause_turn")
         if not goes_on and not self._agent.queue.waiting:
             return Ending("done")
@@ -209,6 +213,14 @@ class AgentRun:
             return Ending("done")
         self._next = TurnPlace(self._next.index + 1, trigger, "tool_followup" if goes_on else "initial")
         return None
+
+    def _ended_by(self, calls: ToolExecutionResult) -> Ending | None:
+        """Why the run is over now that these calls are: somebody ended it meanwhile, or they ask for its end."""
+        if self._brakes.soon.is_set():
+            return self._braked()
+        if calls.halted is not None:
+            return Ending(calls.halted, error=next((report.error for report in calls.reports if report.error), None))
+        return Ending("done") if calls.terminate else None
 
     async def _deliver_what_waits(self, turn: Turn, *, goes_on: bool) -> str:
         """Steers go behind the results, follow-ups where the run would end.
@@ -247,7 +259,7 @@ class AgentRun:
         cap = DEFAULT_MAX_STEPS if config.max_steps is not None and config.max_steps <= 0 else config.max_steps
         if cap is not None and step >= cap:
             return self._ended_early("max_steps", f"after step {step}, the last this run may take")
-        overrun = config.budget.overrun(self._tally)
+        overrun = self.overrun()
         if overrun is not None:
             return self._ended_early("budget", f"after step {step}, because its budget is used up ({overrun})")
         rounds = self._rounds_of_the_same(turn)
@@ -266,7 +278,7 @@ class AgentRun:
     def _nudge(self) -> None:
         """Tells the model, behind its results, that it goes round in circles (P02)."""
         limits, rounds = self._agent.config.repetition, self._repetition.rounds
-        if limits is not None and rounds == limits.nudge_at:
+        if limits is not None and rounds == limits.nudge_at and self._repetition.grew:
             self._tell(LoopDetected(tool=self._repetition.tools, count=rounds, action="nudge"))
             self._agent.add_message(user_message(NUDGE.format(rounds=rounds), "notice"))
 

@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass, field
 
 from tui_agent.protocol.messages import Usage, now_ms
-from tui_agent.protocol.reports import AgentRunReport, RunReason, StepReport
+from tui_agent.protocol.reports import AgentRunReport, RunReason, StepReport, ToolCallReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class RunTally:
     user_message: str
     started_at: int = field(default_factory=now_ms)
     started_mono: float = field(default_factory=time.monotonic)
+    taken_up: tuple[ToolCallReport, ...] = ()
     steps: list[StepReport] = field(default_factory=list[StepReport])
     usage: Usage = field(default_factory=Usage)
     """Everything that was paid for, answers that were thrown away included."""
@@ -42,6 +43,12 @@ class RunTally:
         self.usage = self.usage + usage
         self.cost = added_cost(self.cost, cost)
 
+    def take_up(self, calls: tuple[ToolCallReport, ...], approval_ms: float) -> None:
+        """Counts calls of an earlier run's answer."""
+        self.taken_up = calls
+        self.tool_ms += sum(call.latency_ms for call in calls)
+        self.approval_ms += approval_ms
+
     def add_step(self, step: StepReport) -> None:
         """Counts a step that is over."""
         self.steps.append(step)
@@ -50,8 +57,8 @@ class RunTally:
 
     @property
     def tool_calls(self) -> int:
-        """Calls of all steps so far."""
-        return sum(len(step.tool_calls) for step in self.steps)
+        """Calls so far, those that were taken up included."""
+        return len(self.taken_up) + sum(len(step.tool_calls) for step in self.steps)
 
     @property
     def elapsed_ms(self) -> float:
@@ -71,6 +78,7 @@ class RunTally:
             final_text=ending.text or self.final_text,
             error=ending.error,
             error_kind=ending.error_kind,
+            taken_up=self.taken_up,
             steps=tuple(self.steps),
             step_count=len(self.steps),
             tool_call_count=self.tool_calls,

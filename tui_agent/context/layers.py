@@ -33,6 +33,12 @@ def write_layer(registry: ContextRegistry, name: str, text: str, owner: str) -> 
     return registry.set(ContextLayer(name=name, content=text, priority=PRIORITIES[name], owner=owner))
 
 
+def layer_text(registry: ContextRegistry, name: str) -> str:
+    """What a layer says; empty where there is none of that name."""
+    layer = registry.get(name)
+    return layer.text if layer else ""
+
+
 def system_parts(registry: ContextRegistry) -> tuple[SystemPart, ...]:
     """The system prompt in at most two parts, the stable one first; together they read as `flat(tag="system")`."""
     stable: list[str] = []

@@ -74,6 +74,9 @@ class AgentRunReport(Word):
     error: str | None = None
     error_kind: str | None = None
     """`errors.ProviderErrorKind` when the model failed; decides whether a caller may try again later."""
+    taken_up: tuple[ToolCallReport, ...] = ()
+    """Calls of an earlier run's last answer that this run took up before its first step, such as one that waited for a
+    person when the process ended."""
     steps: tuple[StepReport, ...] = ()
     step_count: int = 0
     tool_call_count: int = 0
