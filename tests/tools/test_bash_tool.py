@@ -17,6 +17,7 @@ from tui_agent.protocol.tool import CommandSubject, OutputUpdate, Preview, ToolU
 from tui_agent.tools import bash_tool
 from tui_agent.tools.bash_tool import BashTool
 from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.file_change import DIFF_LIMIT
 from tui_agent.tools.read_tool import ReadTool
 from tui_agent.tools.workspace import Workspace
 
@@ -346,7 +347,23 @@ async def test_what_a_command_changes_is_told(workspace: Workspace, tmp_path: Pa
     told = {Path(data["path"]).name: data for kind, data in recorded.data if kind == "file.changed"}
     assert {name: data["change"] for name, data in told.items()} == {"a.txt": "modified", "n": "created"}
     assert (told["a.txt"]["known"], told["a.txt"]["added"], told["a.txt"]["removed"]) == (True, 1, 0)
+    assert told["a.txt"]["diff"] == "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1,2 @@\n a\n+b\n"
+    assert told["n"]["diff"].startswith("--- /dev/null\n+++ b/n\n")
     assert details_of(result)["files_changed"] == 2
+
+
+async def test_the_differences_of_a_command_are_bounded_together(workspace: Workspace, tmp_path: Path) -> None:
+    kept = Workspace(workspace.root, spool_dir=tmp_path / "spool", contents=ContentStore(tmp_path / "contents"))
+    recorded = Recorded()
+
+    command = "for i in {1..6}; do seq -f %030g 1 1000 > $i; done; head -c 9999 /dev/zero > binary"
+    await call(BashTool(kept, is_read_only_command=only_reads), recorded, command=command)
+
+    told = [data for kind, data in recorded.data if kind == "file.changed"]
+    assert [len(data["diff"]) > 0 for data in told] == [True, True, True, False, False, False, False]
+    assert sum(len(data["diff"]) for data in told) <= DIFF_LIMIT
+    assert "more lines" in told[0]["diff"]
+    assert {data["added"] for data in told[:4]} == {1000}
 
 
 async def test_what_a_cancelled_command_changed_is_told(workspace: Workspace, tmp_path: Path) -> None:

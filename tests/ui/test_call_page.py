@@ -4,6 +4,8 @@ from tests.ui.row_kit import DIFF, Teller
 from tests.ui.test_call_view import ASKED, QUEUED, STARTED, ended, seen
 from tui_agent.protocol.events import (
     ApprovalResolved,
+    FileChanged,
+    FileState,
     HookEnded,
     PermissionDecided,
     ToolOutput,
@@ -14,8 +16,8 @@ from tui_agent.protocol.messages import TextBlock
 from tui_agent.protocol.permissions import DecisionPart, PermissionMode
 from tui_agent.protocol.reports import Metric
 from tui_agent.protocol.tool import ToolResult
-from tui_agent.ui.call_page import MOST_OUTPUT_LINES, call_sections, page_rows, state_words
-from tui_agent.ui.call_view import CallView
+from tui_agent.ui.call_page import MOST_OUTPUT_LINES, NOT_COMPARED, call_sections, page_rows, state_words
+from tui_agent.ui.call_view import CHANGES_LIMIT, CallView
 
 
 def sections(view: CallView, now: float = 10.0, whole: str | None = None, width: int = 60) -> dict[str, list[str]]:
@@ -95,6 +97,28 @@ def test_a_traceback_stands_under_the_result() -> None:
 
 def test_a_change_is_a_diff() -> None:
     assert any("round(sum" in row for row in sections(seen(QUEUED, ended(details={"diff": DIFF})), width=90)["Change"])
+
+
+def test_what_a_command_changed_is_listed_above_the_differences() -> None:
+    view = seen(
+        QUEUED,
+        FileChanged(path="/w/a.py", change="modified", call_id="c1", diff=DIFF, added=1, removed=1),
+        FileChanged(path="/w/b.bin", change="deleted", call_id="c1", before=FileState(digest="d", size=7, mode=0o644)),
+        ended(details={"files_changed": 2}),
+    )
+
+    rows = sections(view, width=90)["Change"]
+    assert rows[:3] == ["/w/a.py +1 −1", "/w/b.bin deleted, 7 B", ""]
+    assert any("round(sum" in row for row in rows)
+    assert sections(seen(QUEUED, ended(details={"files_changed": None})), width=200)["Change"] == [NOT_COMPARED]
+
+
+def test_of_very_many_files_the_first_are_listed_and_the_others_counted() -> None:
+    change = FileChanged(path="/w/x", change="created", call_id="c1")
+
+    rows = sections(seen(QUEUED, *[change] * (CHANGES_LIMIT + 3)))["Change"]
+
+    assert (len(rows), rows[-1]) == (CHANGES_LIMIT + 1, "… 3 more files")
 
 
 def test_who_decided_is_told_in_full() -> None:

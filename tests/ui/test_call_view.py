@@ -195,7 +195,7 @@ def test_the_diff_is_what_it_did_else_what_it_said_else_what_it_would_do() -> No
     assert seen(QUEUED, started, ended(details={"diff": "said"})).diff == "said"
     assert seen(QUEUED, started).diff == "would"
     assert seen(QUEUED, STARTED).diff == ""
-    assert seen(QUEUED, changed).changes == (FileChange("a", "modified", "did\n"),)
+    assert seen(QUEUED, changed).changes == [FileChange("a", "modified", "did\n")]
 
 
 def test_a_sub_agent_is_named() -> None:

@@ -28,6 +28,7 @@ from tui_agent.protocol.events import (
     CompactionEnded,
     Failed,
     FileChanged,
+    FileState,
     HookFailed,
     InputWarned,
     MessageDiscarded,
@@ -36,6 +37,7 @@ from tui_agent.protocol.events import (
     PlanProposed,
     RunEnded,
     RunStarted,
+    SessionCreated,
     SessionLoaded,
     SteeringDelivered,
     StepRetry,
@@ -47,10 +49,11 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import AssistantMessage, ImageBlock, TextBlock, ThinkingBlock, Usage, UserMessage
 from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.ui.changed_files_part import MOST_DIFF_ROWS, MOST_FILES
 from tui_agent.ui.styled_lines import width_of_runs
 from tui_agent.ui.transcript import Transcript
 from tui_agent.ui.transcript_fold import TranscriptFold
-from tui_agent.ui.transcript_parts import MOST_DIFF_ROWS, MOST_OUTPUT_ROWS, CallsPart
+from tui_agent.ui.transcript_parts import MOST_OUTPUT_ROWS, CallsPart
 
 
 def shown(events: Iterable[AgentEvent], width: int = 60) -> list[str]:
@@ -244,6 +247,66 @@ def test_a_long_diff_is_cut_and_says_so() -> None:
     rows = body([queued("c1", "write"), FileChanged(path="x", change="created", call_id="c1", diff=diff)])
 
     assert rows[-1] == f"… {90 - MOST_DIFF_ROWS} more rows"
+
+
+def test_what_a_command_changes_is_one_row_that_opens() -> None:
+    transcript = Transcript()
+    fold = TranscriptFold(transcript)
+    teller = Teller()
+    gone = FileState(digest="d", size=2_000, mode=0o644)
+    for event in (
+        SessionCreated(id="s", cwd="/home/ada/shop"),
+        queued("c1", "bash"),
+        FileChanged(path="/home/ada/shop/src/price.py", change="modified", call_id="c1", diff=DIFF, added=1, removed=1),
+        FileChanged(path="/etc/x.bin", change="deleted", call_id="c1", known=True, before=gone),
+        FileChanged(
+            path="/home/ada/shop/run",
+            change="modified",
+            call_id="c1",
+            known=True,
+            before=gone,
+            after=gone.model_copy(update={"mode": 0o755}),
+        ),
+        ended("c1", "bash", "error"),
+    ):
+        fold.apply(teller.tell(event))
+
+    *_, head = rows_of(transcript, 120)
+    names = "src/price.py +1 −1 · /etc/x.bin deleted, 2 kB · run mode 0644 → 0755"
+    assert head == f"   ▸ bash  changed 3 files  +1 −1  {names}"
+    assert transcript.parts[-1].toggle()
+    transcript.refresh(transcript.parts[-1])
+    rows = [row.strip() for row in rows_of(transcript, 120)]
+    at = rows.index("▾ bash  changed 3 files  +1 −1")
+    assert rows[at + 1] == "src/price.py  +1 −1"
+    assert any("round(sum" in row for row in rows[at + 2 : -2])
+    assert rows[-2:] == ["/etc/x.bin  deleted, 2 kB", "run  mode 0644 → 0755"]
+
+
+def test_the_only_file_a_command_changed_is_shown_at_once() -> None:
+    changed = FileChanged(path="price.py", change="modified", call_id="c1", diff=DIFF, added=1, removed=1)
+
+    rows = body([queued("c1", "bash"), changed, ended("c1", "bash")])
+
+    assert rows[1] == "bash  price.py  +1 −1"
+    assert any("round(sum" in row for row in rows[2:])
+
+
+def test_of_very_many_changed_files_the_first_are_listed() -> None:
+    transcript = Transcript()
+    fold = TranscriptFold(transcript)
+    teller = Teller()
+    for number in range(MOST_FILES + 900):
+        change = FileChanged(path=f"f{number}", change="created", call_id="c1", diff=DIFF, added=1, removed=1)
+        fold.apply(teller.tell(change))
+    part = transcript.parts[-1]
+
+    assert "changed 1000 files  +1000 −1000" in rows_of(transcript)[-1]
+    assert part.toggle()
+    transcript.refresh(part)
+    rows = rows_of(transcript)
+    assert rows[-1].strip() == "… 900 more files"
+    assert len(rows) < 400
 
 
 # --- what happens around it -----------------------------------------------------------------------------------------

@@ -15,8 +15,9 @@ from tui_agent.protocol.messages import Message, UserMessage, user_message
 from tui_agent.session.journal_reader import read_journal
 from tui_agent.session.replay import messages_of
 from tui_agent.tools.content_store import ContentStore
-from tui_agent.tools.file_states import TreeChange
+from tui_agent.tools.file_states import NO_DIFF, TreeChange
 from tui_agent.tools.own_thread import finish_in_thread
+from tui_agent.tools.unified_diff import Diff
 
 from .file_record import calls_below, changes_in, points_in, unseen_commands
 from .planner import steps_back, steps_of_call
@@ -172,7 +173,7 @@ class Rewinder:
 
 
 def _told(change: TreeChange, step: FileStep) -> FileChanged:
-    counts = (0, 0) if step.problem else (step.added, step.removed)
+    counts = NO_DIFF if step.problem else Diff("", step.added, step.removed)
     return FileChanged.model_validate(change.event_data(counts))
 
 

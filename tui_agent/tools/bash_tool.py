@@ -14,7 +14,8 @@ from tui_agent.protocol.tool import CommandSubject, Preview, Subject, Timeout, T
 
 from .captured_output import Captured, CapturedOutput
 from .child_environment import child_environment, read_only_environment
-from .file_states import TreeChange, counted
+from .file_change import DIFF_LIMIT
+from .file_states import TreeChange, diffs_of
 from .live_output import LiveOutput
 from .own_thread import finish_in_thread
 from .process import ProcessOutcome, ProcessSpec, run_process
@@ -24,6 +25,7 @@ from .spool_file import SPOOL_LIMIT, SpoolFile
 from .text_format import printable
 from .tree_watch import Look, TreeWatch
 from .typed import Arguments, TypedTool, WordText
+from .unified_diff import Diff
 from .workspace import Workspace
 
 DEFAULT_TIMEOUT = 120.0
@@ -35,8 +37,8 @@ LONGEST_TIMEOUT = 3_600.0
 _OWN_TIMER_LATER = 0.25
 """Seconds by which the engine's timer, whose result is a timeout and not an error, is ahead of the tool's own."""
 
-_COUNTING_SECONDS = 0.2
-"""Longest time that changed lines are counted."""
+_DIFF_SECONDS = 0.2
+"""Longest time that changed files are compared line by line."""
 
 _TOLD_AT_ONCE = 200
 
@@ -137,17 +139,18 @@ class BashTool(TypedTool[BashArguments]):
 
 async def _tell_changes(watch: TreeWatch, before: Look, context: ToolContext) -> int:
     """Tells what the command changed, however it ended; returns how many files."""
-    told = await finish_in_thread(lambda: _counted_changes(watch, before))
-    for number, (change, counts) in enumerate(told, start=1):
-        context.emit("file.changed", change.event_data(counts))
+    told = await finish_in_thread(lambda: _compared(watch, before))
+    for number, (change, diff) in enumerate(told, start=1):
+        context.emit("file.changed", change.event_data(diff))
         if number % _TOLD_AT_ONCE == 0:
             await asyncio.sleep(0)
     return len(told)
 
 
-def _counted_changes(watch: TreeWatch, before: Look) -> list[tuple[TreeChange, tuple[int, int]]]:
+def _compared(watch: TreeWatch, before: Look) -> list[tuple[TreeChange, Diff]]:
     changes = watch.changes_since(before)
-    return list(zip(changes, counted(changes, watch.contents, _COUNTING_SECONDS), strict=True))
+    diffs = diffs_of(changes, watch.contents, watch.root, seconds=_DIFF_SECONDS, room=DIFF_LIMIT)
+    return list(zip(changes, diffs, strict=True))
 
 
 def _result(

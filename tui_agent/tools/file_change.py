@@ -151,7 +151,6 @@ async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolCo
     written: list[os.stat_result] = []
     diff = plan.diff.shortened(DIFF_LIMIT)
     details: JsonObject = {"path": plan.path, "change": plan.change, "diff": diff.text}
-    counts = diff.added, diff.removed
     event = dict(details)
 
     def work() -> None:
@@ -159,7 +158,7 @@ async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolCo
             before = None if plan.before is None else plan.before.status
             status = replace_file(plan.place, plan.content, before, plan.shown)
         if workspace.contents is not None:
-            event.update(_as_told(plan, status, workspace.contents).event_data(counts))
+            event.update(_as_told(plan, status, workspace.contents).event_data(diff))
         version = FileVersion.of(status, digest_of(plan.content), plan.content)
         workspace.versions.remember(plan.place.path, version)
         written.append(status)

@@ -4,7 +4,7 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
@@ -19,6 +19,11 @@ from .unified_diff import Diff, diff_of
 
 HASHED_LIMIT = 256 * 1024 * 1024
 """Most bytes of a file that is compared by its content."""
+
+MOST_OF_ONE_DIFF = 20_000
+"""Most characters told of the difference of one file that a command changed."""
+
+NO_DIFF = Diff("")
 
 DIFFED_LIMIT = 1024 * 1024
 """Most bytes of a content whose lines are compared."""
@@ -35,8 +40,8 @@ class TreeChange:
     """None: there was none."""
     after: FileState | None
 
-    def event_data(self, counts: tuple[int, int] = (0, 0)) -> JsonObject:
-        """It as the data of a `file.changed`; `counts` are the lines added and removed."""
+    def event_data(self, diff: Diff = NO_DIFF) -> JsonObject:
+        """It as the data of a `file.changed`, with the difference as far as it is to be shown."""
         change = "created" if self.before is None else "deleted" if self.after is None else "modified"
         return {
             "path": printable(str(self.path)),
@@ -44,8 +49,9 @@ class TreeChange:
             "known": printable(str(self.path)) == str(self.path),
             "before": None if self.before is None else self.before.model_dump(),
             "after": None if self.after is None else self.after.model_dump(),
-            "added": counts[0],
-            "removed": counts[1],
+            "diff": diff.text,
+            "added": diff.added,
+            "removed": diff.removed,
         }
 
 
@@ -108,16 +114,34 @@ def diff_between(before: bytes, after: bytes, names: tuple[str, str]) -> Diff | 
     return diff_of(printable(old), printable(new), *names)
 
 
-def counted(changes: Iterable[TreeChange], contents: ContentStore, seconds: float) -> Iterator[tuple[int, int]]:
-    """Lines added and removed by each change, as far as there is time; nothing is counted of the others."""
+def diffs_of(
+    changes: Iterable[TreeChange], contents: ContentStore, root: Path, *, seconds: float, room: int
+) -> Iterator[Diff]:
+    """The difference of each change, as far as there is time; empty ones of the others.
+
+    Args:
+        changes: what changed.
+        contents: where contents are kept.
+        root: names are given below it.
+        seconds: how long there may be compared.
+        room: characters of all differences together; where there is none left, lines are only counted.
+    """
     deadline = time.monotonic() + seconds
     for change in changes:
-        diff = None
-        if time.monotonic() < deadline:
-            before, after = content_of(change.before, contents), content_of(change.after, contents)
-            if before is not None and after is not None:
-                diff = diff_between(before, after, ("before", "after"))
-        yield (diff.added, diff.removed) if diff is not None else (0, 0)
+        diff = _diff_of(change, contents, root) if time.monotonic() < deadline else None
+        diff = NO_DIFF if diff is None else diff.shortened(MOST_OF_ONE_DIFF)
+        diff = diff if len(diff.text) <= room else replace(diff, text="")
+        room -= len(diff.text)
+        yield diff
+
+
+def _diff_of(change: TreeChange, contents: ContentStore, root: Path) -> Diff | None:
+    before, after = content_of(change.before, contents), content_of(change.after, contents)
+    if before is None or after is None:
+        return None
+    shown = printable(str(change.path.relative_to(root) if change.path.is_relative_to(root) else change.path))
+    old = "/dev/null" if change.before is None else f"a/{shown}"
+    return diff_between(before, after, (old, "/dev/null" if change.after is None else f"b/{shown}"))
 
 
 def _with_content(

@@ -69,7 +69,8 @@ class TreeWatch:
             contents: where contents are kept.
             private: resolved directories of ours that are never looked into.
         """
-        self._root = root
+        self.root = root
+        """The workspace."""
         self.contents = contents
         """Where contents are kept."""
         self._private = tuple(str(path.relative_to(root)) for path in private if path.is_relative_to(root))
@@ -127,7 +128,7 @@ class TreeWatch:
         befores = self._befores(before, touched)
         changes: list[TreeChange] = []
         for name in touched:
-            path = self._root / name
+            path = self.root / name
             after = _state_or_none(path, self.contents)
             if after is not None and (status := now.get(name)) is not None:
                 files[name] = replace(_seen(status, began, ""), state=after)
@@ -140,7 +141,7 @@ class TreeWatch:
     def _listing(self) -> TreeListing | None:
         """The names; None where there are too many, or no time for all."""
         found = None if self._git is None else self._git.list(compared=self._last is None)
-        listing = found or walked_listing(self._root)
+        listing = found or walked_listing(self.root)
         if not listing.complete or len(listing.names) > MOST_FILES:
             return None
         if not self._private:
@@ -152,7 +153,7 @@ class TreeWatch:
 
     def _statuses(self, names: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
         """What there is under these names: files and symbolic links."""
-        prefix = os.path.join(self._root, "")
+        prefix = os.path.join(self.root, "")
         for name in names:
             try:
                 status = os.lstat(prefix + name)
@@ -169,7 +170,7 @@ class TreeWatch:
                 return
             seen = files[name]
             if seen.identity[1] <= KEPT_LIMIT:
-                state = _state_or_none(self._root / name, self.contents)
+                state = _state_or_none(self.root / name, self.contents)
                 files[name] = replace(seen, state=state, git_object="")
 
     def _befores(self, before: Look, names: Iterable[str]) -> dict[str, FileState]:

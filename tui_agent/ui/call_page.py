@@ -20,6 +20,8 @@ MOST_OUTPUT_LINES = 5_000
 TOOK_OVER = "retried answer took over a call that ran already"
 """What is said of a call that owes its result to one of an answer that broke off."""
 
+NOT_COMPARED = "What it changed is not known: the workspace has too many files to be compared, or git took too long."
+
 _LABEL = 13
 """Cells of most labels."""
 _STATES = {"queued": "queued", "waiting": "waits", "asking": "needs you", "running": "runs", "ended": "ended"}
@@ -45,7 +47,7 @@ def call_sections(view: CallView, width: int, now: float, whole: str | None = No
     makers: tuple[tuple[str, Callable[[], list[Line]]], ...] = (
         ("Input", lambda: _input_rows(view, width)),
         ("Output", lambda: _output_rows(view, width, whole)),
-        ("Change", lambda: layout_diff(read_diff(view.diff), width) if view.diff else []),
+        ("Change", lambda: _change_rows(view, width)),
         ("Decision", lambda: _decision_rows(view, width)),
         ("Timing", lambda: _timing_rows(view, width, now)),
     )
@@ -108,6 +110,19 @@ def _text_rows(text: str, width: int) -> list[Line]:
         left = len(lines) - 2 * half
         lines = [*lines[:half], f"… {count_text(left, 'more line')} not shown …", *lines[-half:]]
     return [row for line in lines for row in folded([(line, "")], width)]
+
+
+def _change_rows(view: CallView, width: int) -> list[Line]:
+    """What it changed or would change; before several differences, or files without one, the list of the files."""
+    if (view.details or {}).get("files_changed", 0) is None:
+        return wrapped([(NOT_COMPARED, "muted")], width)
+    rows = layout_diff(read_diff(view.diff), width) if view.diff else []
+    if all(file.diff for file in view.changes) and view.changed_files < 2:
+        return rows
+    listed = [row for file in view.changes for row in folded([(sanitise(file.words), "strong")], width)]
+    if (left := view.changed_files - len(view.changes)) > 0:
+        listed.append(Line(((f"… {count_text(left, 'more file')}", "muted"),)))
+    return [*listed, *([Line(), *rows] if rows else [])]
 
 
 def _decision_rows(view: CallView, width: int) -> list[Line]:

@@ -7,7 +7,7 @@ from rich.cells import cell_len
 
 from tui_agent.protocol.events import BlockedOn, ToolStatus
 
-from .amounts import bytes_text, seconds_text
+from .amounts import bytes_text, count_text, seconds_text
 from .call_ledger import LedgerCall
 from .call_view import CallView
 from .styled_lines import Run
@@ -175,6 +175,7 @@ def _ending(view: CallView) -> str:
     parts = [
         words,
         "taken over" if view.took_over else "",
+        count_text(view.changed_files, "file") if view.changed_files and view.is_compared else "",
         f"you {seconds_text(view.approval_ms / 1000, tenths=False)}" if view.approval_ms >= 1000 else "",
         bytes_text(view.size_bytes) if executed and view.size_bytes >= 1000 else "",
         seconds_text(view.latency_ms / 1000) if executed else "",

@@ -35,6 +35,8 @@ from tui_agent.protocol.messages import ImageBlock, JsonObject, UserBlock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
 
+from .amounts import bytes_text
+
 CallPhase = Literal["queued", "waiting", "asking", "running", "ended"]
 """Where a call is: received, waiting for something, waiting for a person, executing, over."""
 
@@ -44,6 +46,8 @@ RESULT_LIMIT = 128 * 1024
 """Characters kept of a result, half from its head and half from its tail."""
 DATA_LIMIT = 50
 """Pieces of typed data kept for a call."""
+CHANGES_LIMIT = 500
+"""Changed files kept for a call; more are counted."""
 
 _TailEvent = ToolOutput | ToolProgress | ToolUpdated | ToolData
 
@@ -65,9 +69,27 @@ class FileChange:
     """A file the call changed."""
 
     path: str
+    """Below the working directory, where it is known; else the whole."""
     change: str
     diff: str = ""
     """A unified diff; empty where there is none."""
+    added: int = 0
+    """Lines."""
+    removed: int = 0
+    what: str = ""
+    """What the numbers do not say: that the file is new or gone, its mode, its size where lines say nothing."""
+
+    @property
+    def words(self) -> str:
+        """The file in a few words, such as `a.py +2 −1`."""
+        counts = f" +{self.added} −{self.removed}" if self.added or self.removed else ""
+        return f"{self.path}{counts}{f' {self.what}' if self.what else ''}"
+
+    @classmethod
+    def of(cls, event: FileChanged, root: str = "") -> "FileChange":
+        """What was told of a file; `root` is the working directory."""
+        path = event.path.removeprefix(f"{root.rstrip('/')}/") if root else event.path
+        return cls(path, event.change, event.diff, event.added, event.removed, _what_of(event))
 
 
 @dataclass(slots=True)
@@ -129,7 +151,12 @@ class CallView:
     metrics: tuple[tuple[str, float | str | bool], ...] = ()
 
     preview: Preview | None = None
-    changes: tuple[FileChange, ...] = ()
+    changes: list[FileChange] = field(default_factory=list[FileChange])
+    """The files it changed, at most `CHANGES_LIMIT`."""
+    changed_files: int = 0
+    """All of them, counted."""
+    is_compared: bool = False
+    """Whether its changes were found by comparing the workspace, so that its summary cannot name them."""
     decision: PermissionDecided | None = None
     request: ApprovalRequest | None = None
     """The question to a person, as long as it is open and afterwards."""
@@ -238,6 +265,7 @@ class CallView:
         self.latency_ms, self.queued_ms, self.approval_ms = event.latency_ms, event.queued_ms, event.approval_ms
         self.result = fitted(text_of(event.content))
         self.details, self.size_bytes, self.truncated = event.details, event.size_bytes, event.truncated
+        self.is_compared = "files_changed" in (event.details or {})
         self.persisted_path, self.child_run_id = event.persisted_path, event.child_run_id or self.child_run_id
         self.error_kind, self.traceback = event.error_kind, event.traceback
         self.metrics = tuple((name, metric.value) for name, metric in event.metrics.items())
@@ -276,7 +304,9 @@ class CallView:
                 action = "timed out" if event.timed_out else "failed"
                 self._hook_answered(HookRun(event.event, event.name, action, event.error))
             case FileChanged():
-                self.changes = (*self.changes, FileChange(event.path, event.change, event.diff))
+                self.changed_files += 1
+                if len(self.changes) < CHANGES_LIMIT:
+                    self.changes.append(FileChange.of(event))
             case SubagentStarted():
                 self.agent, self.child_run_id = event.agent, event.child_run_id
             case SubagentEnded():
@@ -339,6 +369,19 @@ def fitted(text: str, limit: int = RESULT_LIMIT) -> str:
         return text
     head, tail = text[: limit // 2], text[-(limit // 2) :]
     return f"{head}\n… {len(text) - len(head) - len(tail):,} characters not kept here …\n{tail}"
+
+
+def _what_of(event: FileChanged) -> str:
+    """What happened to a file beside lines that came and went."""
+    before, after = event.before, event.after
+    words = "" if event.change == "modified" else event.change
+    if before is not None and after is not None and before.mode != after.mode:
+        words = f"mode {before.mode:04o} → {after.mode:04o}"
+    same = before is not None and after is not None and before.digest == after.digest != ""
+    if event.diff or same:
+        return words
+    sizes = [bytes_text(state.size) for state in (before, after) if state is not None]
+    return ", ".join(filter(None, (words, " → ".join(sizes))))
 
 
 def _image_words(block: ImageBlock) -> str:

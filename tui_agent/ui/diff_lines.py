@@ -66,6 +66,7 @@ _LEAST_ALIKE = 0.5
 
 def _read(raw: Iterator[str], clean: Callable[[str], str]) -> Iterator[DiffLine]:
     old = new = old_left = new_left = 0
+    before = ""
     for line in raw:
         sign, text = line[:1], clean(line[1:])
         if sign == "\\":
@@ -84,8 +85,10 @@ def _read(raw: Iterator[str], clean: Callable[[str], str]) -> Iterator[DiffLine]
             old_left, new_left = int(hunk[2] or 1), int(hunk[4] or 1)
             yield DiffLine("hunk", clean(hunk[5]), old, new)
         elif line.startswith("+++ "):
-            yield DiffLine("file", _path(clean(line[4:])))
-        elif not line.startswith("--- ") and line:
+            yield DiffLine("file", before if line == "+++ /dev/null" else _path(clean(line[4:])))
+        elif line.startswith("--- "):
+            before = clean(line[4:]).removeprefix("a/").removesuffix("\t")
+        elif line:
             yield DiffLine("note", clean(line))
 
 

@@ -19,6 +19,7 @@ from tui_agent.protocol.events import (
     RequestBuilt,
     RunEnded,
     RunStarted,
+    SessionCreated,
     SessionLoaded,
     SessionRewound,
     StatusChanged,
@@ -44,6 +45,8 @@ from tui_agent.protocol.messages import AssistantMessage, ImageBlock, UserMessag
 
 from .amounts import bytes_text, count_text
 from .answer_fold import AnswerFold
+from .call_view import FileChange
+from .changed_files_part import ChangedFilesPart
 from .markdown_part import MarkdownPart
 from .transcript import Part, Transcript
 from .transcript_notes import end_words, note_of
@@ -52,7 +55,6 @@ from .transcript_parts import (
     CallsPart,
     CommandPart,
     DividerPart,
-    FileDiffPart,
     HeadingPart,
     NotePart,
     TextPart,
@@ -80,7 +82,8 @@ class TranscriptFold:
         self._headings: dict[str, HeadingPart] = {}
         self._landed: dict[str, str] = {}
         self._rules: dict[str, str] = {}
-        self._with_diff: set[str] = set()
+        self._changed: dict[str, ChangedFilesPart] = {}
+        self._root = ""
         self._retry: NotePart | None = None
         self._todo: TodoPart | None = None
         self._command: CommandPart | None = None
@@ -124,8 +127,8 @@ class TranscriptFold:
                 self._called(event, envelope)
             case ToolEnded():
                 self._call_ended(event)
-            case FileChanged(path=path, diff=diff, call_id=call_id):
-                self._file_changed(call_id or "", path, diff)
+            case FileChanged(call_id=str(call_id)):
+                self._file_changed(call_id, FileChange.of(event, self._root))
             case RunStarted() | RunEnded():
                 self._run(event)
             case SessionRewound():
@@ -160,7 +163,7 @@ class TranscriptFold:
     def _called(self, event: ToolQueued, envelope: Envelope) -> None:
         key = (envelope.origin.run_id, envelope.origin.step)
         if self._calls is None or key != self._calls_key:
-            self._calls, self._calls_key = CallsPart(gap=self._follows(FileDiffPart)), key
+            self._calls, self._calls_key = CallsPart(gap=self._follows(ChangedFilesPart)), key
             if (answer := self._answers.newest) is not None:
                 self._answers.drop(answer, answer.preparing)
                 self._answers.append(answer, self._calls)
@@ -177,10 +180,10 @@ class TranscriptFold:
             self.transcript.refresh(group)
         details = event.details or {}
         diff, path = details.get("diff"), details.get("path")
-        if event.status == "ok" and isinstance(diff, str) and event.call_id not in self._with_diff:
-            self._file_changed(event.call_id, path if isinstance(path, str) else "", diff)
+        if event.status == "ok" and isinstance(diff, str) and diff and event.call_id not in self._changed:
+            self._file_changed(event.call_id, FileChange(path if isinstance(path, str) else "", "modified", diff))
         self._groups.pop(event.call_id, None)
-        self._with_diff.discard(event.call_id)
+        self._changed.pop(event.call_id, None)
 
     def _commanded(self, part: CommandPart, event: ToolQueued | ToolOutput | ToolEnded) -> None:
         """The one call of a command that the person gave."""
@@ -205,14 +208,19 @@ class TranscriptFold:
             group.end(call_id, "interrupted")
             self.transcript.refresh(group)
         self._groups.clear()
-        self._with_diff.clear()
+        self._changed.clear()
 
-    def _file_changed(self, call_id: str, path: str, diff: str) -> None:
-        if not diff:
+    def _file_changed(self, call_id: str, file: FileChange) -> None:
+        """All that one call changes is one part."""
+        part = self._changed.get(call_id)
+        if part is not None:
+            part.add(file)
+            self.transcript.refresh(part)
             return
-        self._with_diff.add(call_id)
         group = self._groups.get(call_id)
-        self._add(FileDiffPart(call_id, group.name_of(call_id) if group else "", path, diff))
+        self._changed[call_id] = part = ChangedFilesPart(call_id, group.name_of(call_id) if group else "")
+        part.add(file)
+        self._add(part)
 
     # --- what happens around it ---------------------------------------------------------------------------------------
 
@@ -251,7 +259,10 @@ class TranscriptFold:
 
     def _other(self, event: AgentEvent) -> None:
         match event:
-            case SessionLoaded(events=events):
+            case SessionCreated(cwd=root):
+                self._root = root
+            case SessionLoaded(events=events, cwd=root):
+                self._root = root
                 self._end_open_calls()
                 self._add(DividerPart(f"session goes on · {count_text(events, 'event')} before", "notice"))
                 self._answers.speaking = False

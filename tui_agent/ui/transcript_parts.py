@@ -1,4 +1,4 @@
-"""The other kinds of parts of the conversation: headings, what a person said, notes, groups of calls, file changes."""
+"""The other kinds of parts of the conversation: headings, what a person said, notes, groups of calls."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from tui_agent.protocol.events import TodoItem, ToolStatus
 
 from .amounts import count_text
-from .diff_layout import layout_diff
-from .diff_lines import diff_counts, read_diff
 from .styled_lines import Line, Run, clipped, prefixed_lines, wrapped
 from .text import one_line, sanitise
 from .transcript import Part
@@ -18,8 +16,6 @@ BODY = "   "
 """Margin of what was said and done."""
 CARET: Run = ("▍", "caret")
 """Stands where more is about to be said."""
-MOST_DIFF_ROWS = 24
-"""Rows shown of a file change; the call's page has all of it."""
 MOST_OUTPUT_ROWS = 24
 """Rows shown of what a command gave; the call's page has all of it."""
 
@@ -250,47 +246,6 @@ class CommandPart(Part):
         rows.extend(Line(clipped(((f"{BODY}{line}", "muted"),), width)) for line in lines[-MOST_OUTPUT_ROWS:])
         if self._end:
             rows.append(Line(clipped(((f"{BODY}{self._end}", "warning"),), width)))
-        return rows
-
-
-class FileDiffPart(Part):
-    """A change of a file."""
-
-    def __init__(self, call_id: str, tool: str, path: str, diff: str) -> None:
-        super().__init__(gap=True)
-        self._call_id = call_id
-        self._tool = tool
-        self._path = path
-        self._diff = diff
-
-    @property
-    def text(self) -> str:
-        """Path and difference."""
-        return f"{self._path}\n{self._diff}"
-
-    @property
-    def call_ids(self) -> tuple[str, ...]:
-        """The call that made it."""
-        return (self._call_id,) if self._call_id else ()
-
-    def estimate(self, width: int) -> int:
-        """About how many rows it has."""
-        return min(self._diff.count("\n"), MOST_DIFF_ROWS + 1) + 1
-
-    def layout(self, width: int) -> list[Line]:
-        """Its counts and its first rows."""
-        lines = read_diff(self._diff)
-        added, removed = diff_counts(lines)
-        head: list[Run] = [(BODY, ""), (one_line(self._tool, 24), "strong"), ("  ", "")]
-        head.append((one_line(self._path, max(12, width - len(BODY) - 24)), ""))
-        head.extend(((f"  +{added}", "success"), (f" −{removed}", "error")))
-        rows = [Line(clipped(head, width))]
-        body = layout_diff(lines, width - len(BODY) - 1)
-        shown = body if len(body) <= MOST_DIFF_ROWS + 1 else body[:MOST_DIFF_ROWS]
-        rows.extend(row.prefixed((BODY, "")) for row in shown)
-        if len(shown) < len(body):
-            more = f"… {count_text(len(body) - len(shown), 'more row')}"
-            rows.append(Line(clipped(((f"{BODY}{more}", "muted"),), width)))
         return rows
 
 
