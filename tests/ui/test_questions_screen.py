@@ -95,14 +95,13 @@ async def test_yes_counts_only_once_everything_was_seen() -> None:
 
 
 async def test_the_cursor_reaches_every_question() -> None:
-    async with page(*(request(number) for number in range(1, 40))) as shown:
-        for _ in range(200):
-            await shown.press("down")
-        assert "make 39" in shown.text()
-        await shown.press("space")
-        await shown.press("n")
+    async with page(*(request(number) for number in range(1, 13))) as shown:
+        assert "make 12" not in shown.text()
+        await shown.press(*["down"] * 60)
+        assert "make 12" in shown.text()
+        await shown.press("space", "n")
 
-        assert shown.answers == [("deny", ("q39",))]
+        assert shown.answers == [("deny", ("q12",))]
 
 
 async def test_keys_that_come_too_early_and_pastes_answer_nothing() -> None:
