@@ -13,8 +13,8 @@ settings.load_profile("repeatable")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Properties run each line hundreds of times, which measuring makes twice as long and tells nothing: what is covered
-    is what examples cover."""
+    """Properties run each line hundreds of times, which measuring makes twice as long and tells nothing: what is
+    covered is what examples cover."""
     for item in items:
         if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
             item.add_marker("no_cover")
