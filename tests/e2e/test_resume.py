@@ -189,7 +189,8 @@ def test_a_torn_journal_is_gone_on_with_and_said_so(desk: Desk) -> None:
 
 
 def test_two_programs_do_not_write_one_session(desk: Desk) -> None:
-    script = [says("Mine."), says("Still mine.")]
+    """The second is told what it can do: go on with a copy, look at it, or leave."""
+    script = [says("Mine."), says("Only looked."), says("In the copy."), says("Still mine.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server, "--session", "mine") as app:
         app.ready()
         app.say("hello")
@@ -200,9 +201,26 @@ def test_two_programs_do_not_write_one_session(desk: Desk) -> None:
         assert other.returncode == 2
         assert "mine" in other.stderr
         assert len(other.stderr.splitlines()) == 1
+        assert "sessions fork mine" in other.stderr
+
+        before = desk.journals[0].read_bytes()
+        looked = desk.run("-p", "look", "--resume", "mine", "--no-session", variables=server.environment)
+        assert (looked.returncode, looked.stdout) == (0, "Only looked.\n")
+        assert words_in(bodies_of(server)[-1]) == ["hello", "look"]
+        assert (desk.journals[0].read_bytes(), len(desk.journals)) == (before, 1)
+
+        with desk.app_on(server, "--continue") as second:
+            second.wait_for_words("Session mine is open in another tui-agent")
+            second.press("enter")
+            second.ready()
+            second.wait_for_words("Mine.")
+            second.say("copied?")
+            second.wait_for_words("In the copy.")
+            second.quit()
+        assert desk.journals[-1].name != desk.journals[0].name
 
         app.say("and again")
         app.wait_for_words("Still mine.")
-        assert len(bodies_of(server)) == 2
+        assert words_in(bodies_of(server)[-1]) == ["hello", "and again"]
         app.quit()
-    assert "session.save_failed" not in [event["type"] for event in desk.events()]
+    assert b"session.save_failed" not in b"".join(journal.read_bytes() for journal in desk.journals)

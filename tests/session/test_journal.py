@@ -224,3 +224,24 @@ def test_a_name_that_was_removed_while_it_was_opened_is_opened_anew(
 
     assert path.read_bytes() == b"kept\n"
     assert len(locked) == 2
+
+
+def test_closing_cuts_off_a_line_of_our_own_that_was_written_in_part(path: Path) -> None:
+    path.write_bytes(b"theirs, torn")
+    journal = JournalFile(path, disk=FailingDisk(room=10))
+    with pytest.raises(OSError, match="No space left"):
+        journal.append(b"first\nsecond\n", durable=False)
+    journal.close()
+
+    assert path.read_bytes() == b"theirs, torn\nfirst\n"
+
+
+def test_closing_keeps_whole_lines_that_may_have_reached_the_disk(path: Path) -> None:
+    disk = FailingDisk()
+    disk.sync_fails = True
+    journal = JournalFile(path, disk=disk)
+    with pytest.raises(OSError, match="Input/output"):
+        journal.append(b"first\n", durable=True)
+    journal.close()
+
+    assert path.read_bytes() == b"first\n"

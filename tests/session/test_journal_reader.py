@@ -1,6 +1,8 @@
 """A journal is readable whatever happened to it."""
 
 import gc
+import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.session.played_sessions import FULL_SESSION, play
 from tests.support.transcripts import validate_history
+from tui_agent.protocol.envelope import LATEST_TIME
 from tui_agent.protocol.errors import SessionError
 from tui_agent.session.journal_reader import BYTE_ORDER_MARK, parse_journal, read_journal
 from tui_agent.session.replay import messages_of
@@ -121,10 +124,23 @@ def test_zero_bytes_before_a_line_cost_nothing() -> None:
 
 
 def test_numbers_that_do_not_grow_are_told_and_kept() -> None:
-    contents = parse_journal(LINES[1] + LINES[0] + LINES[2])
+    contents = parse_journal(LINES[1] + LINES[0] + LINES[2] + LINES[2])
 
-    assert [(problem.kind, problem.line) for problem in contents.problems] == [("order", 2)]
-    assert (len(contents.envelopes), contents.last_seq) == (3, 3)
+    ((kind, line, words),) = ((problem.kind, problem.line, problem.text) for problem in contents.problems)
+    assert (kind, line, words.split(" came")[0]) == ("order", 2, "Line 2, and 1 more lines")
+    assert (len(contents.envelopes), contents.last_seq) == (4, 3)
+
+
+def test_numbers_and_times_that_cannot_be_cost_no_event() -> None:
+    strange = LINES[0].replace(b'"seq":1,', b'"seq":9999999999999999999999,')
+    strange += re.sub(rb'"ts":\d+', b'"ts":99999999999999999999', LINES[1])
+    strange += re.sub(rb'"ts":\d+', b'"ts":-5', LINES[2])
+
+    contents = parse_journal(strange)
+
+    assert [envelope.seq for envelope in contents.envelopes] == [0, 2, 3]
+    assert [envelope.ts for envelope in contents.envelopes][1:] == [LATEST_TIME, 0]
+    assert datetime.fromtimestamp(LATEST_TIME / 1000, UTC).year == 9999
 
 
 def test_an_empty_journal_is_empty() -> None:

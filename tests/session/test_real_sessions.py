@@ -20,9 +20,10 @@ from tui_agent.protocol.errors import CompactionError
 from tui_agent.protocol.events import ApprovalRequested, MessageDelta, ToolStarted
 from tui_agent.protocol.messages import AssistantMessage, ToolResultMessage
 from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.provider import ModelRequest
 from tui_agent.providers import ScriptedProvider
-from tui_agent.providers.scripted_provider import Say, Step, Think, Wait, call, fail, reply
-from tui_agent.session import SessionStore, StoredSession
+from tui_agent.providers.scripted_provider import Reply, Say, Step, Think, Wait, call, fail, reply
+from tui_agent.session import Disk, Recorder, SessionStore, StoredSession, parse_journal
 from tui_agent.session.replay import NOT_STARTED, OUTCOME_UNKNOWN, messages_of
 
 REPOSITORY = Path(__file__).parents[2]
@@ -271,3 +272,37 @@ async def test_a_compaction_can_be_taken_back_after_a_restart(tmp_path: Path) ->
     assert tuple(agent.history.messages()[:-2]) == before
     last = store.load(session.id)
     assert (last.messages, last.compactions) == (tuple(agent.history.messages()), ())
+
+
+class SyncedDisk(Disk):
+    """Knows how much of the file is on the disk itself."""
+
+    synced = 0
+
+    def sync(self, descriptor: int) -> None:
+        size = os.fstat(descriptor).st_size
+        super().sync(descriptor)
+        self.synced = size
+
+
+async def test_what_a_request_tells_is_on_the_disk_before_it_leaves(tmp_path: Path) -> None:
+    session = SessionStore(tmp_path / "sessions").create(tmp_path)
+    assert session.path is not None
+    journal, bus, disk = session.path, bus_for(session), SyncedDisk()
+    kept: list[bool] = []
+
+    def answer(request: ModelRequest) -> Reply:
+        on_disk = messages_of(parse_journal(journal.read_bytes()[: disk.synced]).envelopes)
+        kept.append([message.id for message in on_disk] == [message.id for message in request.messages])
+        number = str(len(kept))
+        return (
+            reply("On.", call("leave", trace=number), call("look", what=number)) if len(kept) < 12 else reply("Done.")
+        )
+
+    async with Recorder(bus, journal, disk=disk) as recorder:
+        session.announce(bus, "0")
+        provider = ScriptedProvider([answer] * 12)
+        agent = agent_for(session, bus, provider, tmp_path / "effects", before_requests=recorder.keep_intent)
+        await agent.run("go")
+
+    assert kept == [True] * 12

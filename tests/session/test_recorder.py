@@ -385,7 +385,23 @@ async def test_what_could_not_be_saved_at_the_end_is_said(path: Path) -> None:
         Player(bus).play((PlayedRun(),))
 
     assert recorder.error is not None
-    assert read_journal(path).envelopes == ()
+    assert recorder.lost > 10
+    assert not path.exists()
+
+
+async def test_what_fitted_before_the_disk_was_full_stays_whole(path: Path) -> None:
+    bus = EventBus(Origin(session_id=SESSION))
+    disk = FailingDisk()
+    async with Recorder(bus, path, disk=disk) as recorder:
+        Player(bus).play((PlayedRun(),))
+        await recorder.flush()
+        kept = len(read_journal(path).envelopes)
+        disk.room = 10
+        Player(bus).play((PlayedRun(),))
+
+    assert recorder.lost > 10
+    contents = read_journal(path)
+    assert (len(contents.envelopes), contents.problems) == (kept, ())
 
 
 async def test_failures_at_random_points_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -205,14 +206,22 @@ def test_bad_files_do_not_break_the_list(store: SessionStore) -> None:
     (store.root / "notes.txt").write_bytes(b"")
     (store.root / "folder.jsonl").mkdir()
     (store.root / "gone.jsonl").symlink_to(store.root / "nowhere")
+    (store.root / "ring.jsonl").symlink_to("ring.jsonl")
+    (store.root / "link.jsonl").symlink_to("good.jsonl")
     os.mkfifo(store.root / "pipe.jsonl")
+    (store.root / "late.jsonl").write_bytes(b'{"type":"session.created","ts":99999999999999991,"data":{}}\n')
 
     assert {summary.id: summary.title for summary in store.list()} == {
         "good": "hello",
         "noise": "",
         "empty": "",
         "wrong": "",
+        "late": "",
     }
+    assert all(datetime.fromtimestamp(summary.updated / 1000, UTC).year < 9999 for summary in store.list())
+    for name in ("ring", "link", "pipe", "folder"):
+        with pytest.raises(SessionError, match="no session"):
+            store.load(name)
 
 
 def test_a_file_that_vanishes_while_it_is_listed_is_left_out(

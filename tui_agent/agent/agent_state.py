@@ -67,6 +67,11 @@ class AgentState:
             )
         )
 
+    async def keep_what_is_told(self) -> None:
+        """Returns once everything a request holds is on record, so that no outcome is told that could be lost (P82)."""
+        if self.config.before_requests is not None:
+            await self.config.before_requests()
+
     def spend(self, usage: Usage) -> float | None:
         """Counts an answer's tokens, kept or not. Returns what it cost in dollars."""
         cost = self.provider.model.cost_of(usage)

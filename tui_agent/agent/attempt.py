@@ -145,6 +145,7 @@ class Attempt:
             await self.run_calls()
 
     async def _drain(self, request: ModelRequest) -> None:
+        await self._agent.keep_what_is_told()
         tell, stream = self._agent.teller.publish, self._agent.provider.stream(request)
         try:
             async for event in stream:

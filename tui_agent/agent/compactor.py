@@ -100,6 +100,7 @@ async def _summary_of(agent: AgentState, transcript: str, focus: str, spend: Spe
 
 
 async def _listen(agent: AgentState, request: ModelRequest, state: StepState) -> str | None:
+    await agent.keep_what_is_told()
     stream = agent.provider.stream(request)
     try:
         async for event in stream:

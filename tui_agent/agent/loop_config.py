@@ -26,6 +26,9 @@ from .system_prompt import DEFAULT_SYSTEM
 SystemText: TypeAlias = str | Callable[[], str | Awaitable[str]]
 """A text, or a function asked for it at the start of each run (S4-36)."""
 
+BeforeRequests: TypeAlias = Callable[[], Awaitable[None]]
+"""Awaited before a request leaves; what it raises ends the run."""
+
 DEFAULT_MAX_STEPS = 16
 """What a cap that is not positive means (S4-45, C35)."""
 
@@ -93,6 +96,8 @@ class AgentLoopConfig:
     """A caller's token: setting it aborts what runs (C34)."""
     before_effects: BeforeEffects | None = None
     """Awaited before a call that may change something is executed: the moment to have it on record (P82)."""
+    before_requests: BeforeRequests | None = None
+    """Awaited before each request leaves: the moment to have on record what the model is told (P82)."""
     session_id: str = ""
     agent_id: str = "main"
     parent_call_id: str | None = None

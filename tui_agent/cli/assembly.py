@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import sys
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -113,6 +114,7 @@ async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = F
 
     Raises:
         ConfigurationError: settings, rules or credentials are missing or wrong; nothing was started.
+        SessionOpenError: another program has the session open.
         SessionError: the session cannot be opened.
     """
     locations, loaded = prepare_settings(options)
@@ -125,9 +127,16 @@ async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = F
         recorder = None
         if session.path is not None:
             expected = session.size if session.resumed else None
-            recorder = await stack.enter_async_context(Recorder(bus, session.path, expected_size=expected))
+            recorder = Recorder(bus, session.path, expected_size=expected)
+            stack.callback(_say_what_is_lost, recorder)
+            await stack.enter_async_context(recorder)
+        # What nobody keeps is not taken up: the next program would do it once more.
+        takes_up = takes_up and session.path is not None
         left = session.open_end if takes_up else None
+        keep = recorder.keep_intent if recorder is not None else None
         session.announce(bus, __version__, takes_up=takes_up)
+        if session.resumed and session.path is None:
+            bus.publish(Noticed(code="not_kept", text="Nothing that is said from here on is kept."))
         folder = await asyncio.to_thread(state_of, options.cwd, locations, given=options.trust)
         for words in (*loaded.unknown_variables, *loaded.ignored, *folder.left_out):
             bus.publish(Warned(code="left_out", text=words))
@@ -160,7 +169,8 @@ async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = F
                 budget=Budget(**dict(loaded.settings.budget)),
                 max_tokens=loaded.settings.max_tokens,
                 session_id=session.id,
-                before_effects=recorder.keep_intent if recorder is not None else None,
+                before_effects=keep,
+                before_requests=keep,
                 usage=spent.total,
                 cost=spent.cost,
             )
@@ -251,20 +261,31 @@ def _model(settings: Settings, stack: AsyncExitStack) -> AnthropicProvider:
 
 def _open_session(options: LaunchOptions, locations: Locations, stack: AsyncExitStack) -> tuple[StoredSession, Path]:
     """The session to begin or go on with, and where its long output goes; blocks."""
+    store = SessionStore(locations.sessions_dir)
+    past = _past_session(options, store)
     if not options.keep_session:
         directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="tui-agent-"))
-        return StoredSession.unkept(options.cwd), Path(directory)
-    store = SessionStore(locations.sessions_dir)
+        unkept = StoredSession.unkept(options.cwd) if past is None else replace(past, path=None)
+        return unkept, Path(directory)
+    session = past or store.create(options.cwd, options.session_id)
+    return session, store.files_path(session.id)
+
+
+def _past_session(options: LaunchOptions, store: SessionStore) -> StoredSession | None:
+    """The session to go on with; None for a new one."""
     if options.continue_last:
         last = store.latest(options.cwd)
         if last is None:
             raise ConfigurationError(f"there is no session of {options.cwd} to continue")
-        session = store.load(last.id)
-    elif options.resume is not None:
-        session = store.load(store.find(options.resume))
-    else:
-        session = store.create(options.cwd, options.session_id)
-    return session, store.files_path(session.id)
+        return store.load(last.id)
+    return None if options.resume is None else store.load(store.find(options.resume))
+
+
+def _say_what_is_lost(recorder: Recorder) -> None:
+    """The last word on a session whose end could not be kept; nobody listens to events any more."""
+    if recorder.lost:
+        words = f"tui-agent: the end of this session is not kept, {recorder.lost} events of it are lost"
+        print(f"{words}: {recorder.path} could not be written until the end.", file=sys.stderr)
 
 
 def _grant_again(policy: PermissionPolicy, rules: Sequence[str], bus: EventBus) -> None:

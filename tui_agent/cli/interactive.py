@@ -14,13 +14,13 @@ from pathlib import Path
 from tui_agent.agent import AgentLoop
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import PROGRAM_LEFT
-from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.errors import ConfigurationError, SessionOpenError
 from tui_agent.session import SessionStore
 from tui_agent.settings import Locations
 from tui_agent.ui.app import TuiAgentApp
 from tui_agent.ui.bridge import AgentBridge
 from tui_agent.ui.screens.trust import TrustMatter
-from tui_agent.ui.session_picker import SessionPicker
+from tui_agent.ui.session_picker import OpenElsewhere, SessionPicker
 from tui_agent.ui.surroundings import Place, Surroundings
 from tui_agent.ui.trust_question import TrustQuestion
 
@@ -55,7 +55,22 @@ def run_interactive(options: LaunchOptions) -> int:
         if chosen is None:
             return 0
         options = replace(options, resume=chosen)
-    return asyncio.run(_run(options))
+    try:
+        return asyncio.run(_run(options))
+    except SessionOpenError as open_elsewhere:
+        asked = OpenElsewhere(open_elsewhere.session_id, theme=loaded.settings.ui.theme).run()
+        if asked is None:
+            return 0
+        other = _beside(open_elsewhere.session_id, options, copied=asked == "fork")
+        return asyncio.run(_run(other))
+
+
+def _beside(session_id: str, options: LaunchOptions, *, copied: bool) -> LaunchOptions:
+    """The options to go on beside the program that writes a session: with a copy, or without keeping anything."""
+    if not copied:
+        return replace(options, continue_last=False, resume=session_id, keep_session=False)
+    copy = SessionStore(Locations.of_user(os.environ).sessions_dir).fork(session_id)
+    return replace(options, continue_last=False, resume=copy.id)
 
 
 def _settle_trust(folder: Path, locations: Locations, theme: str) -> bool:

@@ -12,6 +12,12 @@ from pydantic import Field, TypeAdapter, ValidationError, create_model
 from .events import SCHEMA_VERSION, AgentEvent
 from .messages import Word, is_array, is_object
 
+LATEST_TIME = 253_370_764_800_000
+"""Milliseconds since the epoch: the year 9999, the last that calendars know."""
+
+_LAST_NUMBER = 2**53
+"""The highest whole number that every reader of JSON knows."""
+
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
@@ -100,7 +106,9 @@ def read_envelope(line: str | bytes) -> Envelope | None:
         record.turn,
         record.step,
     )
-    return Envelope(record.data, record.seq or 0, record.ts or 0, record.mono or 0.0, origin, record.v or 1)
+    seq = record.seq if 0 <= (record.seq or 0) <= _LAST_NUMBER else 0
+    time = min(max(record.ts or 0, 0), LATEST_TIME)
+    return Envelope(record.data, seq or 0, time, record.mono or 0.0, origin, record.v or 1)
 
 
 def _is_of_later_version(error: ValidationError) -> bool:

@@ -10,6 +10,7 @@ TuiAgentError
 ├── ProviderError               the model could not be asked, or its answer broke off
 ├── CompactionError             a conversation could not be made shorter, or that could not be undone
 └── SessionError                a stored session could not be read or written
+    └── SessionOpenError        another program writes it
 ```
 
 At the tool border errors are values (`ToolResult(is_error=True)`); everywhere else they are these.
@@ -103,3 +104,15 @@ class CompactionError(TuiAgentError):
 
 class SessionError(TuiAgentError):
     """A stored session could not be read or written; the text says what was kept."""
+
+
+class SessionOpenError(SessionError):
+    """Another program has the session open and writes it; nothing was changed."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(
+            f"Session {session_id} is already open in another tui-agent. Nothing was changed. Go on with a copy: "
+            f"`tui-agent sessions fork {session_id}` prints its name for --resume; or only look at it: "
+            f"--resume {session_id} --no-session keeps nothing; or close it there first."
+        )
+        self.session_id = session_id

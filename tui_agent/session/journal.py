@@ -8,9 +8,10 @@ import fcntl
 import os
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-from tui_agent.protocol.errors import SessionError
+from tui_agent.protocol.errors import SessionError, SessionOpenError
 
 FILE_MODE = 0o600
 
@@ -50,7 +51,8 @@ class JournalFile:
             disk: how bytes reach the disk.
 
         Raises:
-            SessionError: another writer has it, it changed since it was read, or it cannot be opened.
+            SessionOpenError: another writer has it.
+            SessionError: it changed since it was read, or it cannot be opened.
         """
         self.path = path
         self._disk = disk or Disk()
@@ -104,10 +106,19 @@ class JournalFile:
             self._sync(len(lines))
 
     def close(self) -> None:
-        """Closes the file and gives the lease back. May be called again."""
+        """Closes the file and gives the lease back; a line that was written in part goes. May be called again."""
         if self._descriptor >= 0:
+            with suppress(OSError):
+                self._cut_own_torn_line()
             os.close(self._descriptor)
             self._descriptor = -1
+
+    def _cut_own_torn_line(self) -> None:
+        """Nothing more will be written: of what could not be kept for sure, the whole lines stay."""
+        if self._half_written:
+            size = os.fstat(self._descriptor).st_size
+            tail = os.pread(self._descriptor, max(size - self._size, 0), self._size)
+            self._disk.cut(self._descriptor, self._size + tail.rfind(b"\n") + 1)
 
     def _write(self, data: bytes) -> None:
         rest = memoryview(data)
@@ -164,9 +175,9 @@ def _open_under_lease(path: Path) -> int:
                 raise
             os.close(descriptor)
     except BlockingIOError:
-        raise SessionError(
-            f"Session {path.stem} is already open in another tui-agent. Nothing was changed; close it there first, "
-            f"or go on with a copy: `tui-agent sessions fork {path.stem}` prints its name for --resume."
-        ) from None
+        raise SessionOpenError(path.stem) from None
     except OSError as error:
-        raise SessionError(f"Session {path.stem} cannot be opened for writing: {error.strerror or error}.") from error
+        raise SessionError(
+            f"Session {path.stem} cannot be opened for writing: {error.strerror or error}. Nothing was changed; "
+            f"--resume {path.stem} --no-session goes on with it and keeps nothing."
+        ) from error

@@ -69,6 +69,7 @@ def parse_journal(data: bytes) -> JournalContents:
     envelopes: list[Envelope] = []
     problems: list[Problem] = []
     unknown: list[int] = []
+    unordered: list[int] = []
     newest = told_until = 0
     for number, line in enumerate(BytesIO(data.removeprefix(BYTE_ORDER_MARK)), start=1):
         content = line.strip(b"\0 \t\r\n")
@@ -85,7 +86,7 @@ def parse_journal(data: bytes) -> JournalContents:
             unknown.append(number)
             continue
         if envelope.seq <= newest:
-            problems.append(Problem("order", number, f"Line {number} is numbered {envelope.seq}, after {newest}."))
+            unordered.append(number)
         newest = max(newest, envelope.seq)
         if isinstance(envelope.event, SessionLoaded):
             told_until = number
@@ -93,6 +94,10 @@ def parse_journal(data: bytes) -> JournalContents:
     if unknown:
         words = "1 event has a type" if len(unknown) == 1 else f"{len(unknown)} events have types"
         problems.append(Problem("unknown", unknown[0], f"{words} this version does not know."))
+    if unordered:
+        others = f", and {len(unordered) - 1} more lines" if len(unordered) > 1 else ""
+        text = f"Line {unordered[0]}{others} came a second time or out of order; what they say is kept."
+        problems.append(Problem("order", unordered[0], text))
     return JournalContents(tuple(envelopes), tuple(problems), len(data), told_until)
 
 

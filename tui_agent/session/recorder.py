@@ -69,6 +69,11 @@ class Spool:
         with self._waiting_lock:
             self._waiting.extend(envelopes)
 
+    @property
+    def waiting(self) -> int:
+        """Events that are not written."""
+        return len(self._waiting)
+
     def write_all(self) -> int:
         """Writes everything that waits; returns how many events. On an error all of it waits again, in order.
 
@@ -113,6 +118,8 @@ class Recorder:
         self.path = path
         self.error: str | None = None
         """Why the newest events are not on the disk; None while they are."""
+        self.lost = 0
+        """Events that still could not be kept when it was left."""
         self._bus = bus
         self._expected_size = expected_size
         self._disk = disk
@@ -124,7 +131,8 @@ class Recorder:
         """Opens the journal and begins to listen.
 
         Raises:
-            SessionError: another writer has it, it changed since it was read, or it cannot be opened.
+            SessionOpenError: another writer has it.
+            SessionError: it changed since it was read, or it cannot be opened.
         """
         self._file = await asyncio.to_thread(JournalFile, self.path, expected_size=self._expected_size, disk=self._disk)
         self._spool = Spool(self._file)
@@ -208,7 +216,8 @@ class Recorder:
             self._spool.write_all()
         except OSError as error:
             self._note_failure(error)
-        if not self._said:
+            self.lost = self._spool.waiting
+        if not self._said or not self._file.size:
             self.path.unlink(missing_ok=True)
         self._file.close()
 

@@ -235,7 +235,7 @@ class SessionStore:
     def _ids(self) -> Sequence[str]:
         try:
             with os.scandir(self.root) as entries:
-                names = sorted(entry.name for entry in entries if entry.is_file())
+                names = sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
         except FileNotFoundError:
             return ()
         except OSError as error:
@@ -249,7 +249,7 @@ class SessionStore:
     def _existing(self, session_id: str) -> Path:
         _check(session_id)
         path = self._path(session_id)
-        if not path.is_file():
+        if path.is_symlink() or not path.is_file():
             raise SessionError(f"There is no session {session_id!r}. `tui-agent sessions list` shows what there is.")
         return path
 

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
+from tui_agent.protocol.envelope import LATEST_TIME
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 
 LONGEST_LINE = 262_144
@@ -17,6 +18,7 @@ LINES_LOOKED_AT = 100
 """From the beginning, until the first prompt."""
 
 TAIL_SIZE = 65_536
+
 LONGEST_TITLE = 100
 FIRST_PROMPT = "run.started"
 RENAMED = "session.renamed"
@@ -127,9 +129,9 @@ def _title(head: list[JsonObject], tail: list[bytes]) -> str:
 
 
 def _time(record: JsonObject | None, otherwise: int) -> int:
-    """When an event was told."""
+    """When an event was told; `otherwise` where that is not said, or cannot be."""
     time = record.get("ts") if record is not None else None
-    return time if isinstance(time, int) else otherwise
+    return time if isinstance(time, int) and 0 <= time <= LATEST_TIME else otherwise
 
 
 def _text(record: JsonObject | None, name: str) -> str:

@@ -1,5 +1,6 @@
-"""Chooses a session before the app starts: a list of what is kept, the newest first."""
+"""Questions about sessions before the app starts: which one, and what to do where another program has it open."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import ClassVar
 
@@ -14,14 +15,14 @@ from tui_agent.session.store import SessionStore, SessionSummary
 
 from .commands import bindings_for
 from .plain_app import PlainApp
-from .text import one_line
+from .text import one_line, sanitise
 from .themes import DEFAULT_THEME, ThemeShelf, shipped_themes
 
 TITLE_WIDTH = 60
 
 
-class SessionPicker(PlainApp[str | None]):
-    """Returns the id of the session a person chose, or None if they left."""
+class _Choice(PlainApp[str | None]):
+    """Returns the id of the row a person chose, or None if they left."""
 
     CSS = """
     #heading {
@@ -36,9 +37,16 @@ class SessionPicker(PlainApp[str | None]):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("picker")]
     ENABLE_COMMAND_PALETTE = False
 
-    def __init__(self, store: SessionStore, *, theme: str = DEFAULT_THEME) -> None:
+    def __init__(self, heading: str, rows: Sequence[tuple[str, str]], theme: str) -> None:
+        """
+        Args:
+            heading: what is asked.
+            rows: id and text of each choice.
+            theme: its name.
+        """
         super().__init__()
-        self._sessions = [found for found in store.list() if found.said]
+        self._heading = heading
+        self._rows = rows
         shelf = ThemeShelf((shipped_themes(),))
         chosen = shelf.find(theme) or shelf.find(DEFAULT_THEME)
         if chosen is not None:
@@ -47,9 +55,8 @@ class SessionPicker(PlainApp[str | None]):
 
     def compose(self) -> ComposeResult:
         """The heading and the list."""
-        words = "Go on with which session?" if self._sessions else "No sessions yet. Press escape to leave."
-        yield Static(words, id="heading", markup=False)
-        yield OptionList(*(Option(Content(_row_of(found)), id=found.id) for found in self._sessions))
+        yield Static(sanitise(self._heading), id="heading", markup=False)
+        yield OptionList(*(Option(Content(text), id=row_id) for row_id, text in self._rows))
 
     def on_mount(self) -> None:
         """Keys go to the list."""
@@ -62,6 +69,27 @@ class SessionPicker(PlainApp[str | None]):
     def action_leave(self) -> None:
         """Leaves without a choice."""
         self.exit(None)
+
+
+class SessionPicker(_Choice):
+    """Returns the id of the session a person chose, or None if they left."""
+
+    def __init__(self, store: SessionStore, *, theme: str = DEFAULT_THEME) -> None:
+        sessions = [found for found in store.list() if found.said]
+        heading = "Go on with which session?" if sessions else "No sessions yet. Press escape to leave."
+        super().__init__(heading, [(found.id, _row_of(found)) for found in sessions], theme)
+
+
+class OpenElsewhere(_Choice):
+    """What to do with a session that another program writes: returns `fork`, `look`, or None if the person left."""
+
+    def __init__(self, session_id: str, *, theme: str = DEFAULT_THEME) -> None:
+        rows = (
+            ("fork", "Go on with a copy of it, kept as a session of its own"),
+            ("look", "Only look at it: nothing that is said from here on is kept"),
+        )
+        heading = f"Session {session_id} is open in another tui-agent, which goes on writing it. Escape leaves."
+        super().__init__(heading, rows, theme)
 
 
 def _row_of(found: SessionSummary) -> str:
