@@ -131,3 +131,13 @@ def test_small_answers_load_neither_screen_nor_sdk(arguments: list[str], tmp_pat
 
     assert done.returncode == 0, done.stderr
     assert done.stderr.strip() == "[]"
+
+
+def test_output_that_finds_no_room_is_one_line_and_no_trace() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tui_agent", "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+
+    assert done.returncode == 2
+    assert done.stderr == "tui-agent: the output cannot be written: No space left on device\n"

@@ -108,3 +108,21 @@ def test_jsonl_holds_every_event() -> None:
     first = read_envelope(lines[0])
     assert first is not None
     assert first.event == envelopes[0].event
+
+
+def test_no_format_holds_a_character_that_acts_on_a_terminal() -> None:
+    evil = "\x1b]52;c;aGk=\x07 \x9b31m \u202e<b>"
+    messages: tuple[Message, ...] = (
+        user_message(evil),
+        AssistantMessage(content=(TextBlock(text=evil), ToolCall(id="c1", name=evil, arguments={"a": evil}))),
+        ToolResultMessage(call_id="c1", tool_name=evil, content=(TextBlock(text=evil),)),
+    )
+    bus = EventBus()
+    with bus.subscribe(merge=False) as told:
+        for message in messages:
+            bus.publish(MessageEnded(message_id=message.id, message=message))
+        session = StoredSession("talk", None, Path("/a`b\x1b"), tuple(told.drain()))
+
+    for form in ("md", "html", "jsonl"):
+        assert not re.search(r"[^\n -~]", export_session(session, form))
+    assert json.loads(export_session(session, "jsonl").split("\n")[0])["data"]["message"]["content"][0]["text"] == evil

@@ -4,6 +4,7 @@ Nothing heavy is imported here or for `--version` and `--help`; each command imp
 """
 
 import difflib
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -24,6 +25,8 @@ from .tools_command import tools
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class Program(click.Group):
@@ -88,6 +91,12 @@ def run_program(arguments: Sequence[str]) -> int:
         if _is_somewhere():
             raise
         return _refuse("the directory you are in is no longer there; go to another, or name one with --cwd")
+    except OSError as error:
+        if error.errno not in _NO_ROOM or error.filename is not None:
+            raise
+        # What is still unwritten would fail once more at the interpreter's end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), 1)
+        return _refuse(f"the output cannot be written: {error.strerror}")
     except KeyboardInterrupt:
         return INTERRUPTED
     return result if isinstance(result, int) else 0

@@ -10,6 +10,7 @@ from tui_agent.agent.report_text import report_text
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
+from tui_agent.session.inert_text import inert, inert_json
 from tui_agent.settings import Locations
 
 from .choices import OneOf
@@ -41,13 +42,13 @@ def list_sessions(as_json: bool, search: str) -> None:
             }
             for one in found
         ]
-        click.echo(json.dumps(rows, ensure_ascii=False))
+        click.echo(inert_json(json.dumps(rows, ensure_ascii=False)))
         return
     if not found:
         click.echo("no such session" if search else "no sessions yet")
     for one in found:
         when = datetime.fromtimestamp(one.updated / 1000).strftime("%Y-%m-%d %H:%M")
-        click.echo(f"{one.id:<14} {when}  {_plain(one.title)[:TITLE_WIDTH]:<{TITLE_WIDTH}}  {_plain(one.cwd)}")
+        click.echo(f"{one.id:<14} {when}  {inert(one.title)[:TITLE_WIDTH]:<{TITLE_WIDTH}}  {inert(one.cwd)}")
 
 
 @sessions.command()
@@ -60,17 +61,17 @@ def show(session_id: str, as_json: bool, as_report: bool) -> None:
     session = store.load(store.find(session_id))
     if as_report:
         for report in session.reports:
-            click.echo(report.model_dump_json() if as_json else f"{_plain(report_text(report))}\n")
+            click.echo(inert_json(report.model_dump_json()) if as_json else f"{inert(report_text(report))}\n")
         return
     if as_json:
         for envelope in session.envelopes:
-            click.echo(envelope.to_json())
+            click.echo(inert_json(envelope.to_json()))
         return
-    click.echo(f"session {session.id} in {_plain(str(session.cwd))}")
+    click.echo(f"session {session.id} in {inert(str(session.cwd))}")
     for message in session.messages:
         click.echo(f"\n{_words_of(message)}")
     for problem in session.problems:
-        click.echo(f"\n! {problem.text}", err=True)
+        click.echo(f"\n! {inert(problem.text)}", err=True)
 
 
 @sessions.command()
@@ -118,14 +119,9 @@ def _words_of(message: Message) -> str:
     """A message as plain text."""
     match message:
         case UserMessage():
-            return f"You: {_plain(message.text)}"
+            return f"You: {inert(message.text)}"
         case AssistantMessage():
             calls = [f"→ {call.name} {json.dumps(call.arguments, ensure_ascii=False)}" for call in message.tool_calls]
-            return "\n".join([f"Assistant: {_plain(message.text)}", *map(_plain, calls)])
+            return "\n".join([f"Assistant: {inert(message.text)}", *map(inert, calls)])
         case ToolResultMessage():
-            return f"← {message.tool_name}{' (error)' if message.is_error else ''}: {_plain(message.text)}"
-
-
-def _plain(text: str) -> str:
-    """Text without characters that act on a terminal."""
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else "�" for letter in text)
+            return f"← {inert(message.tool_name)}{' (error)' if message.is_error else ''}: {inert(message.text)}"

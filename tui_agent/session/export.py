@@ -19,6 +19,7 @@ from tui_agent.protocol.messages import (
     UserMessage,
 )
 
+from .inert_text import code_span, inert, inert_json, inert_label, inert_markdown
 from .stored_session import StoredSession
 
 ExportFormat: TypeAlias = Literal["md", "html", "jsonl"]
@@ -28,7 +29,7 @@ def export_session(session: StoredSession, export_format: ExportFormat) -> str:
     """The whole session as text that ends with a line feed.
 
     `md` and `html` hold the conversation as the model knows it, without its reasoning; `jsonl` holds every readable
-    event.
+    event. Nothing of it acts, neither on a terminal nor in a reader of its format.
     """
     match export_format:
         case "md":
@@ -36,31 +37,32 @@ def export_session(session: StoredSession, export_format: ExportFormat) -> str:
         case "html":
             return to_html(session)
         case "jsonl":
-            return "".join(f"{envelope.to_json()}\n" for envelope in session.envelopes)
+            return "".join(f"{inert_json(envelope.to_json())}\n" for envelope in session.envelopes)
         case _:
             assert_never(export_format)
 
 
 def to_markdown(session: StoredSession) -> str:
-    """Words as they were written, calls and results in fences that nothing inside can close."""
-    lines = [f"# Session {session.id}", "", f"Directory: `{session.cwd}`", ""]
+    """Words as they were written, but for what would act in a reader of Markdown; calls and results in fences that
+    nothing inside can close."""
+    lines = [f"# Session {session.id}", "", f"Directory: {code_span(str(session.cwd))}", ""]
     for part in _parts(session.messages):
         if part.heading:
             lines += [f"## {part.heading}", ""]
-        lines += [_fenced(part) if part.literal else part.text, ""]
+        lines += [_fenced(part) if part.literal else inert_markdown(part.text), ""]
     return "\n".join(lines)
 
 
 def to_html(session: StoredSession) -> str:
     """One page without scripts, images or anything fetched; the reader's own colours."""
     title = html.escape(f"Session {session.id}")
-    body = [f"<h1>{title}</h1>", f"<p>Directory: <code>{html.escape(str(session.cwd))}</code></p>"]
+    body = [f"<h1>{title}</h1>", f"<p>Directory: <code>{_escaped(str(session.cwd))}</code></p>"]
     for part in _parts(session.messages):
         if part.heading:
             body.append(f"<h2>{html.escape(part.heading)}</h2>")
         if part.label:
-            body.append(f"<h3>{html.escape(part.label)}</h3>")
-        body.append(f"<pre>{html.escape(part.text)}</pre>")
+            body.append(f"<h3>{_escaped(part.label)}</h3>")
+        body.append(f"<pre>{_escaped(part.text)}</pre>")
     head = (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
         "<style>:root { color-scheme: light dark; } body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; "
@@ -125,6 +127,11 @@ def _words(content: Iterable[UserBlock]) -> str:
 
 def _fenced(part: _Part) -> str:
     """A literal piece with its label, in a fence longer than any run of backticks in it."""
-    longest = max((len(run) for run in re.findall("`+", part.text)), default=0)
+    text = inert(part.text)
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"**{part.label}**\n\n{fence}\n{part.text}\n{fence}"
+    return f"**{inert_label(part.label)}**\n\n{fence}\n{text}\n{fence}"
+
+
+def _escaped(text: str) -> str:
+    return html.escape(inert(text))
