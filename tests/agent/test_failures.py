@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from tui_agent.agent import RetryPolicy
+from tui_agent.agent import AgentLoopSnapshot, RetryPolicy
 from tui_agent.agent.loop import AgentLoop
 from tui_agent.execution import ExecutionOptions
 from tui_agent.protocol.events import (
@@ -21,7 +21,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import StopReason, Usage
 from tui_agent.protocol.provider import StreamStarted, TextDelta
-from tui_agent.providers import ScriptedProvider, Think, Wait, call, fail, reply
+from tui_agent.providers import Call, Reply, ScriptedProvider, Think, Wait, call, fail, reply
 
 from .harness import BenchMaker, ScriptedTool
 
@@ -287,6 +287,34 @@ def _steer_at_retry(loop: AgentLoop) -> None:
             loop.steer("also")
 
     loop.bus.publish = told
+
+
+HALF = "\ud83d"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        reply(f"text {HALF}"),
+        reply(Think(f"thought {HALF}", signature=f"s{HALF}"), "Done."),
+        reply(Think("", redacted=f"r{HALF}"), "Done."),
+        reply(call(f"look{HALF}")),
+        reply(Call("look", {}, call_id=f"call{HALF}")),
+    ],
+    ids=["text", "thinking", "redacted", "name", "id"],
+)
+async def test_half_a_character_in_what_a_model_says_leaves_everything_writable(
+    bench: BenchMaker, answer: Reply
+) -> None:
+    b = bench([answer, "Done."], ScriptedTool("look"))
+    b.loop.follow_up(f"said {HALF}")
+
+    await b.loop.run(f"Hi {HALF}")
+
+    text = b.loop.dump().model_dump_json()
+    assert AgentLoopSnapshot.model_validate_json(text).history == b.loop.history.export()
+    assert all(HALF not in envelope.to_json() for envelope in b.envelopes)
+    assert "\N{REPLACEMENT CHARACTER}" in text
 
 
 async def test_half_a_character_in_a_calls_arguments_leaves_the_run_writable(bench: BenchMaker) -> None:

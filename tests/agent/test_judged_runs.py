@@ -371,6 +371,22 @@ async def test_a_run_that_takes_calls_up_has_the_callers_id_token_and_tools(benc
     assert (report.id, report.reason, report.error) == ("run_mine", "aborted", "the caller left")
 
 
+async def test_a_call_that_is_taken_up_can_be_cancelled_while_the_run_goes_on(bench: BenchMaker) -> None:
+    snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
+    change = ScriptedTool("change").hold()
+    again = _restored(bench, snapshot, ["Then not."], change, options=ExecutionOptions(grace=0))
+
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(again.loop.resume_with_approval("call_1", APPROVE))
+        await change.started.wait()
+        assert again.loop.cancel_call("call_1", "not this")
+
+    report = running.result()
+    assert report is not None
+    assert (report.final_text, [made.status for made in report.taken_up]) == ("Then not.", ["cancelled"])
+    assert "not this" in again.results[0].text
+
+
 async def test_where_the_person_says_something_else_what_had_finished_is_known_and_nothing_is_run(
     bench: BenchMaker,
 ) -> None:

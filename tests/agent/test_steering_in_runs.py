@@ -8,7 +8,7 @@ from tui_agent.execution import ExecutionOptions, Sequential
 from tui_agent.execution.options import SteeringMode
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import SteeringDelivered, SteeringQueued, SteeringRequeued, ToolEnded, TurnStarted
-from tui_agent.protocol.messages import UserMessage, user_message
+from tui_agent.protocol.messages import ImageBlock, TextBlock, UserMessage, user_message
 from tui_agent.providers import Wait, call, fail, reply
 
 from .harness import Bench, BenchMaker, ScriptedTool
@@ -206,6 +206,17 @@ async def test_a_waiting_message_can_be_taken_back_or_changed(bench: BenchMaker)
 
     assert b.texts[-1] == "assistant: Fine."
     assert b.loop.waiting_messages == ()
+
+
+async def test_a_picture_stays_with_a_message_whose_text_is_changed(bench: BenchMaker) -> None:
+    b = bench(["Fine."])
+    picture = ImageBlock(media_type="image/png", data="eA==")
+    said = b.loop.follow_up(UserMessage(content=(TextBlock(text="look"), picture)))
+
+    edited = b.loop.edit_message(said.id, "look at that")
+
+    assert edited is not None
+    assert edited.content == (TextBlock(text="look at that"), picture)
 
 
 async def test_a_steer_can_be_taken_back_or_changed_until_it_lands(bench: BenchMaker) -> None:

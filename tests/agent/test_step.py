@@ -61,6 +61,28 @@ def test_text_grows_and_is_shown_as_it_comes() -> None:
     ]
 
 
+def test_a_character_that_comes_in_two_halves_is_whole_and_half_of_one_is_replaced() -> None:
+    state = StepState()
+
+    shown = [accumulate(state, TextDelta(piece)) for piece in ("a\ud83d", "\ude00b", "\ude00c\ud83d")]
+
+    assert [delta.delta for delta in shown if isinstance(delta, MessageDelta)] == [
+        "a",
+        "\N{GRINNING FACE}b",
+        "\N{REPLACEMENT CHARACTER}c",
+    ]
+    assert build_message(state).text == "a\N{GRINNING FACE}b\N{REPLACEMENT CHARACTER}c\N{REPLACEMENT CHARACTER}"
+
+
+def test_arguments_of_a_foreign_provider_that_are_no_json_are_not_kept() -> None:
+    state = StepState()
+
+    call = accumulate(state, ToolCallEnded(ToolCall(id="c1", name="look", arguments={"at": {1}})))
+
+    assert isinstance(call, ToolCall)
+    assert (call.arguments, call.malformed) == ({}, "arguments hold what is no JSON")
+
+
 def test_thinking_is_accumulated_and_shown() -> None:
     signed = ThinkingBlock(thinking="hmm", signature="s")
     state, shown = _folded(ThinkingDelta("h"), ThinkingDelta("mm"), ThinkingEnded(signed), TextDelta("yes"))

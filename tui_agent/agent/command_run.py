@@ -1,23 +1,20 @@
 """A run that is one call of the person's own: no model is asked, and the call goes through the same pipeline as any."""
 
-import copy
 import time
-from dataclasses import replace
 
-from tui_agent.execution import ToolExecutor, ToolScheduler
+from tui_agent.execution import ToolScheduler
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.protocol.events import AgentEvent, MessageEnded, MessageStarted, Noticed, RunEnded, RunStarted
 from tui_agent.protocol.messages import ToolCall, ToolResultMessage, Usage, UserMessage, new_id, user_message
+from tui_agent.protocol.permissions import PERSON
 from tui_agent.protocol.reports import RunReason, ToolCallReport
 
 from .agent_state import AgentState
-from .input_filters import filtered
-from .interrupt import Brakes, unless_cancelled
+from .intake import Intake
+from .interrupt import Brakes
+from .run_input import as_user_message
 from .status import ABORT_REQUESTED
-
-PERSON = "you"
-"""Who a question about such a call names in place of an agent."""
 
 NEVER_RAN = frozenset(
     (
@@ -91,7 +88,7 @@ class CommandRun:
         """A message waits until the call is over."""
 
     async def _run_call(self) -> ToolResultMessage:
-        executor = _telling(self._agent.executor, _WithoutMessages(self._agent.teller))
+        executor = self._agent.executor.telling(_WithoutMessages(self._agent.teller), agent=PERSON)
         async with ToolScheduler(executor, cancellation=self._brakes.now) as scheduler:
             scheduler.submit_all((self._call,))
             done = await scheduler.finish()
@@ -104,12 +101,9 @@ class CommandRun:
         if self._report is not None and self._report.status in NEVER_RAN:
             return
         self._agent.history.repair()
-        message: UserMessage | str = user_message(f"I ran this myself: {self._said}\n\n{result.text}", "command")
-        filters = self._agent.config.input_filters
+        said = as_user_message(user_message(f"I ran this myself: {self._said}\n\n{result.text}", "command"))
         try:
-            if filters:
-                looked_at = filtered(filters, message, "prompt", self._agent.teller.publish)
-                message = await unless_cancelled(self._brakes.now, looked_at)
+            message = await Intake(self._agent, self._brakes.now).let_in(said, "prompt")
         except OperationCancelledError:
             return
         if isinstance(message, UserMessage):
@@ -139,10 +133,3 @@ class _WithoutMessages:
         """Tells one event, or does not."""
         if not isinstance(event, MessageStarted | MessageEnded):
             self._bus.publish(event)
-
-
-def _telling(executor: ToolExecutor, bus: Publisher) -> ToolExecutor:
-    """The same executor, with another listener, for calls of the person's own."""
-    other = copy.copy(executor)
-    other.engine = replace(executor.engine, tell=bus, agent=PERSON)
-    return other

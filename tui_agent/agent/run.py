@@ -9,16 +9,15 @@ from tui_agent.execution import ToolExecutionResult, ToolScheduler
 from tui_agent.execution.foreign_code import Crash, asked
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
-from tui_agent.protocol.events import Failed, InputSource, LoopDetected, Noticed, RunEnded, RunStarted, Warned
-from tui_agent.protocol.messages import Message, ToolResultMessage, Usage, UserMessage, new_id, user_message
-from tui_agent.protocol.reports import AgentRunReport, RunReason
+from tui_agent.protocol.events import Failed, Noticed, RunEnded, RunStarted, Warned
+from tui_agent.protocol.messages import Message, ToolResultMessage, Usage, new_id, user_message
+from tui_agent.protocol.reports import AgentRunReport
 
 from .agent_state import AgentState
-from .input_filters import filtered
+from .intake import Intake
 from .interrupt import Brakes, unless_cancelled
-from .limits import NUDGE, Repetition
-from .loop_config import DEFAULT_MAX_STEPS
 from .run_input import GO_ON, Trigger, text_of
+from .run_limits import RunLimits
 from .run_report import Ending, RunTally
 from .snapshot import OpenCall
 from .status import ABORT_REQUESTED, STOP_REQUESTED
@@ -58,10 +57,12 @@ class AgentRun:
         self._open_calls = open_calls
         self._brakes = Brakes.linked_to(agent.config.cancellation, cancellation)
         self._tally = RunTally(self.id, agent.provider.model.name, text_of(messages))
+        self._taken_up: ToolScheduler | None = None
         self._turn: Turn | None = None
         self._next = TurnPlace(0, trigger, "initial")
         self._ending: Ending | None = None
-        self._repetition = Repetition()
+        self._intake = Intake(agent, self._brakes.now)
+        self._limits = RunLimits(agent, self._tally)
 
     async def execute(self) -> AgentRunReport:
         """Handles the input to its end and returns the report; a failure of the model is an ending, not an exception.
@@ -99,23 +100,25 @@ class AgentRun:
 
     def cancel_call(self, call_id: str, reason: str) -> bool:
         """Takes one call back; the run goes on. False: it is over, or unknown."""
-        scheduler = self._turn.scheduler if self._turn is not None else None
-        return scheduler is not None and scheduler.cancel_call(call_id, reason)
+        return self._in_hand is not None and self._in_hand.cancel_call(call_id, reason)
 
     def count(self, usage: Usage, cost: float | None) -> None:
         """Adds what a sub-agent used to the sums of this run."""
         self._tally.spend(usage, cost)
 
     def overrun(self) -> str | None:
-        """Which limit of this run, or of one it works for, is reached; None while there is something left of each."""
-        config = self._agent.config
-        above = config.overrun_above
-        return config.budget.overrun(self._tally) or (above() if above is not None else None)
+        """Which budget is used up, of this run or of one it works for; None while there is something left of each."""
+        return self._limits.overrun()
 
     def notice_steering(self) -> None:
         """A message waits: the calls in hand may give way to it at once."""
-        if self._turn is not None and self._turn.scheduler is not None:
-            self._turn.scheduler.notice_steering()
+        if self._in_hand is not None:
+            self._in_hand.notice_steering()
+
+    @property
+    def _in_hand(self) -> ToolScheduler | None:
+        """The calls that may run now."""
+        return self._turn.scheduler if self._turn is not None else self._taken_up
 
     # --- the beginning ------------------------------------------------------------------------------------------------
 
@@ -143,6 +146,7 @@ class AgentRun:
 
         calls, executor, now = history.open_calls, self._agent.executor, self._brakes.now
         async with ToolScheduler(executor, cancellation=now, on_result=add_result) as scheduler:
+            self._taken_up = scheduler
             scheduler.submit_all(calls)
             for call in calls:
                 open_call = known.get(call.id)
@@ -158,29 +162,22 @@ class AgentRun:
         """What waited comes first, then the input; both stand behind a conversation that is whole."""
         self._repair("the last run of this conversation broke off")
         queue = self._agent.queue
-        messages = [await self._let_in(message, "prompt") for message in self._messages]
+        messages = [await self._intake.let_in(message, "prompt") for message in self._messages]
         refusal = next((message for message in messages if isinstance(message, str)), None)
         if refusal is not None:
             return Ending("input_rejected", text=f"The message was not sent: {refusal}")
         queue.take_steers()
-        await self._deliver("at the start")
+        await self._intake.deliver("at the start")
         for message in messages:
             if not isinstance(message, str):
                 self._agent.add_message(message)
         last = self._agent.history.messages()[-1:]
         if not any(map(may_be_answered, last)):
             queue.take_follow_up()
-            if not await self._deliver("at the start"):
+            if not await self._intake.deliver("at the start"):
                 self._agent.add_message(user_message(GO_ON, "notice"))
         self._repair("the messages it was started with are no whole conversation")
         return None
-
-    async def _let_in(self, message: Message, source: InputSource) -> Message | str:
-        """The message as it may become part of the conversation, or why it may not (C38)."""
-        filters = self._agent.config.input_filters
-        if not filters or not isinstance(message, UserMessage):
-            return message
-        return await unless_cancelled(self._brakes.now, filtered(filters, message, source, self._tell))
 
     async def _refresh_system(self) -> Ending | None:
         """Asks a system text that is a function; the layer changes only if its text did (S4-36)."""
@@ -205,7 +202,7 @@ class AgentRun:
         goes_on = bool(calls.tool_results) or (answer is not None and answer.stop_reason == "pause_turn")
         if not goes_on and not self._agent.queue.waiting:
             return Ending("done")
-        ending = self._limit_reached(turn)
+        ending = self._limits.reached(turn, self._next.index + 1)
         if ending is not None:
             return ending
         trigger = await self._deliver_what_waits(turn, goes_on=goes_on)
@@ -229,63 +226,16 @@ class AgentRun:
             What the next turn answers; empty where nothing was left to answer, because filters refused it.
         """
         queue, boundary = self._agent.queue, f"after step {self._next.index + 1}"
-        self._nudge()
+        self._limits.nudge()
         queue.take_steers()
-        if await self._deliver(boundary):
+        if await self._intake.deliver(boundary):
             return "steer"
         while not goes_on and queue.take_follow_up():
-            if await self._deliver(boundary):
+            if await self._intake.deliver(boundary):
                 return "follow_up"
         if not goes_on:
             return ""
         return "tools" if turn.calls.tool_results else "pause"
-
-    async def _deliver(self, boundary: str) -> bool:
-        """Puts what was taken, while the calls ran or just now, into the conversation; whether there was anything."""
-        queue, delivered = self._agent.queue, False
-        for message in queue.taken:
-            allowed = await self._let_in(message, "follow_up" if message.kind == "follow_up" else "steering")
-            if isinstance(allowed, str):
-                queue.drop(message.id, allowed)
-            elif message in queue.taken:
-                queue.commit(message, boundary)
-                self._agent.add_message(allowed)
-                delivered = True
-        return delivered
-
-    def _limit_reached(self, turn: Turn) -> Ending | None:
-        """Why there is no next step, with everything that was asked for answered: steps, budget, or circles."""
-        config, step = self._agent.config, self._next.index + 1
-        cap = DEFAULT_MAX_STEPS if config.max_steps is not None and config.max_steps <= 0 else config.max_steps
-        if cap is not None and step >= cap:
-            return self._ended_early("max_steps", f"after step {step}, the last this run may take")
-        overrun = self.overrun()
-        if overrun is not None:
-            return self._ended_early("budget", f"after step {step}, because its budget is used up ({overrun})")
-        rounds = self._rounds_of_the_same(turn)
-        if config.repetition is not None and rounds >= config.repetition.stop_at:
-            self._tell(LoopDetected(tool=self._repetition.tools, count=rounds, action="abort"))
-            return self._ended_early("loop_detected", f"because it did the same {rounds} times with the same results")
-        return None
-
-    def _rounds_of_the_same(self, turn: Turn) -> int:
-        """How often in a row the model did what it did now; what a person says in between begins a new count."""
-        if turn.answer is None or not turn.calls.tool_results or self._agent.queue.waiting:
-            self._repetition = Repetition()
-            return 0
-        return self._repetition.note(turn.answer, turn.calls.tool_results)
-
-    def _nudge(self) -> None:
-        """Tells the model, behind its results, that it goes round in circles (P02)."""
-        limits, rounds = self._agent.config.repetition, self._repetition.rounds
-        if limits is not None and rounds == limits.nudge_at and self._repetition.grew:
-            self._tell(LoopDetected(tool=self._repetition.tools, count=rounds, action="nudge"))
-            self._agent.add_message(user_message(NUDGE.format(rounds=rounds), "notice"))
-
-    def _ended_early(self, reason: RunReason, why: str) -> Ending:
-        note = f"(Ended {why}; run it on to continue.)"
-        text = self._tally.final_text
-        return Ending(reason, text=f"{text}\n\n{note}" if text else note)
 
     def _braked(self) -> Ending:
         if self._brakes.now.is_set():

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
+from tui_agent.execution.plain_json import whole_text
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import (
     AssistantMessage,
@@ -39,16 +40,18 @@ def as_messages(user_input: UserInput) -> tuple[Message, ...]:
     messages = [part for part in user_input if isinstance(part, UserMessage | AssistantMessage | ToolResultMessage)]
     if blocks and messages:
         raise ConfigurationError("a run is started with blocks or with messages, not with both at once")
-    return tuple(messages) if messages else (as_user_message(UserMessage(content=tuple(blocks))),)
+    if not messages:
+        return (as_user_message(UserMessage(content=tuple(blocks))),)
+    return tuple(_whole(part) if isinstance(part, UserMessage) else part for part in messages)
 
 
 def as_user_message(said: str | UserMessage) -> UserMessage:
-    """What a person said, as a message.
+    """What a person said, as a message; halves of characters, which nobody could keep or send, are replaced.
 
     Raises:
         ConfigurationError: there is nothing in it.
     """
-    message = user_message(said) if isinstance(said, str) else said
+    message = _whole(user_message(said) if isinstance(said, str) else said)
     if not message.text.strip() and not any(isinstance(block, ImageBlock) for block in message.content):
         raise ConfigurationError("an empty message cannot be sent; nothing was done")
     return message
@@ -57,3 +60,10 @@ def as_user_message(said: str | UserMessage) -> UserMessage:
 def text_of(messages: Sequence[Message]) -> str:
     """What a person said in them, for the journal and the report."""
     return "\n".join(message.text for message in messages if isinstance(message, UserMessage))
+
+
+def _whole(message: UserMessage) -> UserMessage:
+    content = tuple(
+        TextBlock(text=whole_text(part.text)) if isinstance(part, TextBlock) else part for part in message.content
+    )
+    return message if content == message.content else message.model_copy(update={"content": content})

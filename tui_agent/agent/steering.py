@@ -7,6 +7,7 @@ lost: what is taken keeps its place here until it is committed (P22), and can be
 from collections.abc import Callable, Iterable
 from itertools import islice
 
+from tui_agent.execution.plain_json import whole_text
 from tui_agent.protocol.events import (
     AgentEvent,
     SteeringDelivered,
@@ -62,7 +63,9 @@ class SteeringQueue:
         for queue in (self._steers, self._follow_ups):
             for position, message in enumerate(queue):
                 if message.id == message_id:
-                    edited = message.model_copy(update={"id": new_id("msg"), "content": (TextBlock(text=text),)})
+                    pictures = (block for block in message.content if not isinstance(block, TextBlock))
+                    content = (TextBlock(text=whole_text(text)), *pictures)
+                    edited = message.model_copy(update={"id": new_id("msg"), "content": content})
                     queue[position] = edited
                     if message_id in self._taken:
                         self._taken = self._taken - {message_id} | {edited.id}

@@ -6,6 +6,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from tui_agent.execution.plain_json import NO_JSON, is_plain, whole_text
 from tui_agent.protocol.events import MessageDelta
 from tui_agent.protocol.messages import (
     TRUNCATED,
@@ -34,19 +35,37 @@ from tui_agent.protocol.provider import (
 
 
 @dataclass(slots=True)
-class OpenText:
-    """A text block as it grows."""
+class GrowingText:
+    """Text as it comes, in whole characters: half of one cannot be kept or sent."""
 
     block: int
+    half: str = ""
+    """The first half of a character whose other half may come with the next piece."""
     pieces: list[str] = field(default_factory=list[str])
+
+    @property
+    def text(self) -> str:
+        """All of it; a half that stays alone is replaced."""
+        return "".join((*self.pieces, whole_text(self.half)))
+
+    def add(self, piece: str) -> str:
+        """Takes a piece and returns what there is to show."""
+        piece = self.half + piece
+        self.half = piece[-1:] if "\ud800" <= piece[-1:] <= "\udbff" else ""
+        shown = whole_text(piece.removesuffix(self.half))
+        self.pieces.append(shown)
+        return shown
 
 
 @dataclass(slots=True)
-class OpenThinking:
+class OpenText(GrowingText):
+    """A text block as it grows."""
+
+
+@dataclass(slots=True)
+class OpenThinking(GrowingText):
     """A reasoning block as it grows."""
 
-    block: int
-    pieces: list[str] = field(default_factory=list[str])
     finished: ThinkingBlock | None = None
 
 
@@ -87,7 +106,7 @@ class StepState:
     @property
     def text(self) -> str:
         """All text so far."""
-        return "".join("".join(block.pieces) for block in self.blocks if isinstance(block, OpenText))
+        return "".join(block.text for block in self.blocks if isinstance(block, OpenText))
 
     @property
     def calls(self) -> list[OpenCall]:
@@ -110,10 +129,10 @@ def accumulate(state: StepState, event: StreamEvent) -> MessageDelta | ToolCall 
         case TextDelta(text=text):
             return _add_text(state, text, event.block)
         case ThinkingDelta(text=text):
-            _open_thinking(state, event.block).pieces.append(text)
-            return MessageDelta(message_id=state.message_id, kind="thinking", delta=text) if text else None
+            shown = _open_thinking(state, event.block).add(text)
+            return MessageDelta(message_id=state.message_id, kind="thinking", delta=shown) if shown else None
         case ThinkingEnded(thinking=thinking):
-            _open_thinking(state, event.block).finished = thinking
+            _open_thinking(state, event.block).finished = _whole_thinking(thinking)
         case ToolCallStarted():
             _begin_call(state, event.call_id, event.name)
         case ToolCallDelta():
@@ -123,11 +142,11 @@ def accumulate(state: StepState, event: StreamEvent) -> MessageDelta | ToolCall 
         case UsageReported(usage=usage):
             state.usage = usage
         case StreamStarted():
-            state.model = event.model
+            state.model = whole_text(event.model)
             state.usage = event.usage
         case StreamEnded():
             state.stop_reason = event.stop_reason
-            state.detail = event.detail
+            state.detail = whole_text(event.detail)
     return None
 
 
@@ -179,8 +198,8 @@ def _add_text(state: StepState, text: str, index: int) -> MessageDelta | None:
     if not isinstance(last, OpenText) or last.block != index:
         last = OpenText(index)
         state.blocks.append(last)
-    last.pieces.append(text)
-    return MessageDelta(message_id=state.message_id, kind="text", delta=text)
+    shown = last.add(text)
+    return MessageDelta(message_id=state.message_id, kind="text", delta=shown) if shown else None
 
 
 def _open_thinking(state: StepState, index: int) -> OpenThinking:
@@ -192,9 +211,9 @@ def _open_thinking(state: StepState, index: int) -> OpenThinking:
 
 
 def _begin_call(state: StepState, provider_id: str, name: str) -> OpenCall:
-    unusable = not provider_id or state.is_taken(provider_id)
+    unusable = not provider_id or whole_text(provider_id) != provider_id or state.is_taken(provider_id)
     doubled = any(call.call_id == provider_id for call in state.calls)
-    call = OpenCall(new_id("call") if unusable or doubled else provider_id, provider_id, name)
+    call = OpenCall(new_id("call") if unusable or doubled else provider_id, provider_id, whole_text(name))
     state.blocks.append(call)
     return call
 
@@ -206,7 +225,8 @@ def _add_fragment(state: StepState, event: ToolCallDelta) -> MessageDelta | None
         return None
     call = (named or unfinished)[-1]
     call.fragments.append(event.fragment)
-    return MessageDelta(message_id=state.message_id, kind="toolcall", delta=event.fragment, call_id=call.call_id)
+    shown = whole_text(event.fragment)
+    return MessageDelta(message_id=state.message_id, kind="toolcall", delta=shown, call_id=call.call_id)
 
 
 def _end_call(state: StepState, ended: ToolCall) -> ToolCall | None:
@@ -216,18 +236,24 @@ def _end_call(state: StepState, ended: ToolCall) -> ToolCall | None:
     if not named and ended.id and any(call.provider_id == ended.id for call in state.calls):
         return None
     call = next(iter(named or unfinished), None) or _begin_call(state, ended.id, ended.name)
-    call.finished = ended if ended.id == call.call_id else ended.model_copy(update={"id": call.call_id})
+    call.finished = ended.model_copy(update={"id": call.call_id, "name": whole_text(ended.name)})
+    if not is_plain(ended.arguments):
+        call.finished = call.finished.model_copy(update={"arguments": {}, "malformed": NO_JSON})
     return call.finished
+
+
+def _whole_thinking(thinking: ThinkingBlock) -> ThinkingBlock:
+    """Reasoning as it came, so that its signature holds, unless nobody could send that back."""
+    texts = {name: whole_text(text) for name, text in thinking if isinstance(text, str)}
+    return thinking.model_copy(update=texts)
 
 
 def _built(block: OpenBlock) -> AssistantBlock | None:
     """The finished form of a block; None where there is nothing to it, or it is an open call."""
     match block:
-        case OpenText():
-            text = "".join(block.pieces)
+        case OpenText(text=text):
             return TextBlock(text=text) if text.strip() else None
-        case OpenThinking():
-            text = "".join(block.pieces)
+        case OpenThinking(text=text):
             return block.finished or (ThinkingBlock(thinking=text) if text.strip() else None)
         case OpenCall():
             return block.finished

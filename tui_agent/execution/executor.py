@@ -4,6 +4,7 @@ The same for every path a call may come by. WHEN it runs is the scheduler's, whi
 """
 
 from collections.abc import Awaitable, Callable, Iterable
+from copy import copy
 from dataclasses import replace
 
 from tui_agent.protocol.bus import Publisher
@@ -71,6 +72,12 @@ class ToolExecutor:
     def set_options(self, options: ExecutionOptions) -> None:
         """Takes other options, for every stage of a call that begins from now on."""
         self.engine = replace(self.engine, options=options)
+
+    def telling(self, bus: Publisher, *, agent: str) -> "ToolExecutor":
+        """The same with another listener, and with another name in what it asks."""
+        other = copy(self)
+        other.engine = replace(self.engine, tell=bus, agent=agent)
+        return other
 
     async def execute(self, state: CallState) -> None:
         """Takes one call to its end: whatever happens, exactly once; only a real cancellation passes through."""

@@ -6,7 +6,8 @@ of the executor, and each gets exactly one result, in call order.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from types import TracebackType
 from typing import Literal, TypeAlias
@@ -33,7 +34,7 @@ from .steering_poll import SteeringGetter, SteeringPoll
 from .strategy import Auto, WaveCutter
 from .turn_keeper import TurnKeeper
 
-BatchPhase: TypeAlias = Literal["new", "open", "finishing", "finished", "discarding", "discarded"]
+BatchPhase: TypeAlias = Literal["new", "open", "taking", "finishing", "finished", "discarding", "discarded"]
 
 
 class ToolScheduler:
@@ -138,9 +139,10 @@ class ToolScheduler:
         Raises:
             ConfigurationError: a call of this message has the same id; nothing was told of this one.
         """
-        (state,) = self._received((call,))
-        verdict = early_verdict(self._engine, state)
-        self._take_in(state, verdict)
+        with self._taking():
+            (state,) = self._received((call,))
+            verdict = early_verdict(self._engine, state)
+            self._take_in(state, verdict)
         if verdict == "allow":
             state.early = self._early
             state.claimed = self._early.claim(call.name, call.arguments) if self._early else None
@@ -152,8 +154,9 @@ class ToolScheduler:
         Raises:
             ConfigurationError: two calls of the message have the same id; nothing was told of these.
         """
-        for state in self._received(calls):
-            self._take_in(state)
+        with self._taking():
+            for state in self._received(calls):
+                self._take_in(state)
 
     async def finish(self, *, cut: bool = False, answer: AssistantMessage | None = None) -> ToolExecutionResult:
         """Runs what was submitted and waits for all of it.
@@ -250,9 +253,18 @@ class ToolScheduler:
                 return state
         return None
 
+    @contextmanager
+    def _taking(self) -> Generator[None]:
+        """Keeps whoever is asked about a call, such as a predicate of its tool, from submitting another in between."""
+        self._expect_open()
+        self._phase = "taking"
+        try:
+            yield
+        finally:
+            self._phase = "open"
+
     def _received(self, calls: Sequence[ToolCall]) -> list[CallState]:
         """The calls with their places; the first of a message are told as a batch."""
-        self._expect_open()
         for call in calls:
             if call.id in self._ids:
                 raise ConfigurationError(f"two calls of one message have the id {call.id!r}; a result names its call")
@@ -363,6 +375,8 @@ class ToolScheduler:
     def _expect_open(self) -> None:
         if self._phase == "new":
             raise RuntimeError("a scheduler is entered before it takes calls: async with ToolScheduler(…) as scheduler")
+        if self._phase == "taking":
+            raise RuntimeError("a call is submitted while another is taken in; whoever is asked about one submits none")
         if self._phase != "open":
             raise RuntimeError(f"this message's calls are {self._phase}; a new message needs a new scheduler")
 

@@ -50,6 +50,10 @@ class PermissionDecision(Word):
     """Resolved paths the call would touch; part of what an approval is bound to (P53)."""
 
 
+PERSON = "you"
+"""Who asks about a call of the person's own."""
+
+
 class ApprovalRequest(Word):
     """A question to a person about one call; plain data, so that any front end can answer it."""
 
@@ -73,7 +77,7 @@ class ApprovalRequest(Word):
     rules: tuple[str, ...] = ()
     """Every rule that an answer may store instead, narrowest first; `session_rule` is one of them."""
     agent: str = "main"
-    """Who asks: `main`, the label of a sub-agent, or `you` for a command of the person's own."""
+    """Who asks: `main`, the label of a sub-agent, or `PERSON`."""
 
 
 class ApprovalDecision(Word):

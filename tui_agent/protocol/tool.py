@@ -168,6 +168,11 @@ class ToolContext:
         """The same as `cancellation`, under the name S0-29 gives it."""
         return self.cancellation
 
+    @property
+    def signal(self) -> CancellationToken:
+        """The same as `cancellation`, under the name S4-9 gives it; its `call_id` is `call_id`."""
+        return self.cancellation
+
     def update(self, partial: object) -> None:
         """Tells a partial result (S0-31, S2-6): anything a tool may also return (C56)."""
         self.report(ContentUpdate(partial=as_tool_result(partial)))

@@ -55,7 +55,7 @@ async def test_s4_9_a_running_call_knows_its_step_its_id_its_signal_and_its_metr
         context.measure("how", "fast")
         context.measure("cached", True)
         if len(seen) == 2:
-            await context.cancellation.wait()
+            await context.signal.wait()
             signalled.append(context.cancellation.reason)
         return "seen"
 

@@ -15,7 +15,7 @@ from textual.events import Resize
 from textual.screen import ModalScreen
 from textual.widgets import Input
 
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.protocol.permissions import PERSON, ApprovalDecision, ApprovalRequest
 from tui_agent.ui.amounts import count_text
 from tui_agent.ui.approval_rows import ApprovalRows
 from tui_agent.ui.commands import bindings_for, command
@@ -43,7 +43,7 @@ MOST_KEY_ROWS = 2
 LEAST_EDITOR = 8
 """Rows in which an input is changed."""
 
-_WANTS = {"main": "The agent wants", "you": "You want"}
+_WANTS = {"main": "The agent wants", PERSON: "You want"}
 """Who asks, where it is no sub-agent."""
 
 AnswerStep = Literal["asking", "confirming", "explaining", "editing"]

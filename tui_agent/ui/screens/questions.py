@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.events import Key, Paste
 from textual.screen import ModalScreen
 
-from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.protocol.permissions import PERSON, ApprovalRequest
 from tui_agent.ui.amounts import count_text
 from tui_agent.ui.approval_rows import ApprovalRows
 from tui_agent.ui.commands import bindings_for, command
@@ -174,7 +174,7 @@ class QuestionsScreen(Paging, ModalScreen[Answer | None]):
 
     def _title_row(self, request: ApprovalRequest, width: int, *, at_cursor: bool) -> Line:
         box = "[x]" if request.request_id in self._selected else "[ ]"
-        own = {"main": "", "you": "  your command"}
+        own = {"main": "", PERSON: "  your command"}
         who = own.get(request.agent, f"  sub-agent {one_line(visible(request.agent), 40)}")
         runs: list[Run] = [("› " if at_cursor else "  ", "key"), (f"{box} ", "warning" if "x" in box else "muted")]
         runs += [(one_line(visible(request.tool), 40), "strong"), (who, "muted")]
