@@ -10,10 +10,10 @@ import pytest
 
 from tests.rewind.sessions import git_work_tree
 from tui_agent.protocol.events import FileState
-from tui_agent.tools import tree_watch
+from tui_agent.tools import tree_listing, tree_watch
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.file_states import TreeChange, content_of
-from tui_agent.tools.tree_watch import TreeWatch
+from tui_agent.tools.tree_watch import MOST_SLOW_LOOKS, TreeWatch
 
 Changed = dict[str, tuple[bytes | None, bytes | None]]
 """By name what was there before and after; None where nothing was, or it was not kept."""
@@ -33,7 +33,7 @@ class Tree:
         before = self.watch.look()
         assert before is not None
         happens()
-        return self.watch.changes_since(before)
+        return self.watch.changes_since(before).files
 
     def changed(self, command: str) -> Changed:
         told = self.told(lambda: subprocess.run(["bash", "-c", command], cwd=self.root, check=True))
@@ -182,5 +182,34 @@ def test_a_file_too_large_to_be_kept_is_told_all_the_same(root: Path) -> None:
 
 def test_a_tree_with_too_many_files_is_not_looked_at(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree_watch, "MOST_FILES", 1)
+    watch = tree_of(root, in_git=False).watch
 
-    assert tree_of(root, in_git=False).watch.look() is None
+    assert watch.look() is None
+    monkeypatch.undo()
+    assert watch.look() is None
+
+
+def test_a_tree_that_grows_too_large_says_that_some_may_be_missing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = tree_of(root, in_git=False).watch
+    before = watch.look()
+    assert before is not None
+    (root / "a.txt").write_text("changed\n")
+    (root / "new").write_text("new\n")
+    monkeypatch.setattr(tree_watch, "MOST_FILES", 2)
+
+    changes = watch.changes_since(before)
+
+    assert ([change.path.name for change in changes.files], changes.is_complete) == (["a.txt"], False)
+
+
+def test_one_slow_look_is_not_the_last(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    watch = tree_of(root, in_git=False).watch
+    monkeypatch.setattr(tree_listing, "LISTING_SECONDS", 0.0)
+    assert [watch.look() for _ in range(MOST_SLOW_LOOKS - 1)] == [None] * (MOST_SLOW_LOOKS - 1)
+    monkeypatch.undo()
+    assert watch.look() is not None
+
+    monkeypatch.setattr(tree_listing, "LISTING_SECONDS", 0.0)
+    assert [watch.look() for _ in range(MOST_SLOW_LOOKS)] == [None] * MOST_SLOW_LOOKS
+    monkeypatch.undo()
+    assert watch.look() is None

@@ -657,6 +657,20 @@ class SessionRenamed(Word):
     title: str
 
 
+class SessionRewinding(Word):
+    """Files begin to go back; `session.rewound` ends it. Where none follows, it broke off in the middle."""
+
+    type: Literal["session.rewinding"] = "session.rewinding"
+    to_seq: int
+    """As in `session.rewound`."""
+    text: str
+    """What is gone back to, in words."""
+    files: tuple[str, ...] = ()
+    """The first of the files that are to change."""
+    total: int = 0
+    """All of them, counted."""
+
+
 class SessionRewound(Word):
     """A person went back: files, the conversation or both are what they were right after an earlier event.
 
@@ -943,6 +957,7 @@ AgentEvent = Annotated[
     | SessionSwitched
     | SessionForked
     | SessionRenamed
+    | SessionRewinding
     | SessionRewound
     | SessionSaved
     | SessionSaveFailed

@@ -4,6 +4,8 @@ import errno
 import os
 import secrets
 import stat
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
@@ -28,11 +30,13 @@ def carry_out(step: FileStep, contents: ContentStore) -> tuple[TreeChange, ...]:
             return ()
         if not same_file(now, step.now):
             raise ToolError("it changed while you looked at it; it was left as it is")
-        if now is not None and not now.kept and step.kind != "delete":
+        if now is not None and not now.kept and (step.kind != "delete" or step.is_conflict):
             raise ToolError("what it is now cannot be kept, so that it was not replaced")
         content = content_of(step.target, contents)
         if content is None:
             raise ToolError("its content from then is damaged or gone")
+        if now is None and step.target is not None:
+            _clear_the_way(step.path)
         if step.target is None:
             _delete(step.path)
         elif step.target.is_link or (now is not None and now.is_link):
@@ -44,9 +48,36 @@ def carry_out(step: FileStep, contents: ContentStore) -> tuple[TreeChange, ...]:
     return (TreeChange(step.path, now, step.target),)
 
 
+def in_turn(steps: Sequence[FileStep]) -> tuple[FileStep, ...]:
+    """The order in which steps are done: what goes makes room for what comes, from the inside out."""
+    gone = [step for step in steps if step.target is None]
+    return (
+        *sorted(gone, key=lambda step: step.path, reverse=True),
+        *(step for step in steps if step.target is not None),
+    )
+
+
 def _delete(path: Path) -> None:
     with held_directory(path.parent) as directory:
         os.unlink(path.name, dir_fd=directory)
+
+
+def _clear_the_way(path: Path) -> None:
+    """Takes a directory away that stands where a file was, if there is nothing but directories in it.
+
+    Raises:
+        ToolError: somebody has something in it.
+        OSError: it cannot be taken away.
+    """
+    with suppress(FileNotFoundError), held_directory(path.parent) as directory:
+        if not stat.S_ISDIR(os.stat(path.name, dir_fd=directory, follow_symlinks=False).st_mode):
+            return
+        if any(files for _, _, files, _ in os.fwalk(path.name, dir_fd=directory)):
+            raise ToolError("a directory stands in its place, and there is something in it")
+        for _, names, _, held in os.fwalk(path.name, topdown=False, dir_fd=directory):
+            for name in names:
+                os.rmdir(name, dir_fd=held)
+        os.rmdir(path.name, dir_fd=directory)
 
 
 def _write(path: Path, shown: str, target: FileState, content: bytes) -> None:

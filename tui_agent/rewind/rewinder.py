@@ -10,18 +10,18 @@ from typing import Protocol
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, ToolError
-from tui_agent.protocol.events import FileChanged, SessionRewound
+from tui_agent.protocol.events import FileChanged, SessionRewinding, SessionRewound
 from tui_agent.protocol.messages import Message, UserMessage, user_message
 from tui_agent.session.journal_reader import read_journal
 from tui_agent.session.replay import messages_of
-from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.content_store import CONTENT_LIMIT, ContentStore
 from tui_agent.tools.file_states import NO_DIFF, TreeChange
 from tui_agent.tools.own_thread import finish_in_thread
 from tui_agent.tools.unified_diff import Diff
 
 from .file_record import calls_below, changes_in, points_in, unseen_commands
 from .planner import steps_back, steps_of_call
-from .restore import carry_out
+from .restore import carry_out, in_turn
 from .rewind_plan import FileStep, Outcome, RewindPlan, RewindPoint, Scope
 
 NAMED_FILES = 20
@@ -106,7 +106,11 @@ class Rewinder:
             messages = await asyncio.to_thread(messages_of, envelopes)
         done: list[str] = []
         failed: list[str] = []
-        chosen = plan.chosen(scope, overwritten)
+        chosen = in_turn(plan.chosen(scope, overwritten))
+        if chosen:
+            files = tuple(step.shown for step in chosen[:NAMED_FILES])
+            self.bus.publish(SessionRewinding(to_seq=plan.to_seq, text=plan.text, files=files, total=len(chosen)))
+            await self.keep()
         for step in chosen:
             try:
                 done.extend(await self._do(step))
@@ -159,17 +163,23 @@ class Rewinder:
             steps=steps,
             messages=len(gone),
             draft=point.text if point.is_turn else "",
-            notes=(f"{unseen} commands ran since, but {words}",) if unseen else (),
+            notes=((f"{unseen} commands ran since, but {words}",) if unseen else ()) + _last_words(steps),
         )
 
     def _plan_for_call(self, envelopes: Sequence[Envelope], call_id: str, text: str) -> RewindPlan:
         calls = calls_below(envelopes, call_id)
         steps = steps_of_call(changes_in(envelopes), calls, self.contents, self._shown)
         last = envelopes[-1].seq if envelopes else 0
-        return RewindPlan(to_seq=last, text=text, steps=steps, call_id=call_id)
+        return RewindPlan(to_seq=last, text=text, steps=steps, call_id=call_id, notes=_last_words(steps))
 
     def _shown(self, path: Path) -> str:
         return str(path.relative_to(self.root) if path.is_relative_to(self.root) else path)
+
+
+def _last_words(steps: Sequence[FileStep]) -> tuple[str, ...]:
+    """A note about files that cannot be had again once they are deleted."""
+    gone = [one.shown for one in steps if one.kind == "delete" and one.now is not None and one.now.size > CONTENT_LIMIT]
+    return (f"Too large to be kept, so that deleting cannot be undone: {_named(gone)}.",) if gone else ()
 
 
 def _told(change: TreeChange, step: FileStep) -> FileChanged:

@@ -1,10 +1,10 @@
 """Which events a conversation rests on once a person went back: the journal only grows, what counts is a path in it."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events import SessionRewound
+from tui_agent.protocol.events import SessionLoaded, SessionRewinding, SessionRewound
 
 
 def in_force(envelopes: Iterable[Envelope]) -> list[Envelope]:
@@ -30,6 +30,19 @@ def in_force(envelopes: Iterable[Envelope]) -> list[Envelope]:
         path.append(told[tip])
         tip = before[tip]
     return path[::-1]
+
+
+def broken_rewind(envelopes: Sequence[Envelope]) -> SessionRewinding | None:
+    """The going back that was begun and never ended, where no one who went on with the session was told yet."""
+    for envelope in reversed(envelopes):
+        match envelope.event:
+            case SessionRewinding() as begun:
+                return begun
+            case SessionRewound() | SessionLoaded():
+                return None
+            case _:
+                pass
+    return None
 
 
 def _is_turn_back(envelope: Envelope) -> bool:

@@ -46,6 +46,7 @@ DURABLE = frozenset(
         "session.loaded",
         "session.renamed",
         "session.repaired",
+        "session.rewinding",
         "session.rewound",
     }
 )

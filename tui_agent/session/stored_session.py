@@ -11,6 +11,7 @@ from tui_agent.protocol.events import RunEnded, SessionCreated, SessionLoaded, S
 from tui_agent.protocol.messages import Message, UserMessage, new_id
 from tui_agent.protocol.reports import AgentRunReport
 
+from .conversation_path import broken_rewind
 from .journal_reader import Problem
 from .replay import HistoryFold, OpenEnd, fold_of, granted_rules, waiting_messages
 from .unfinished import Unfinished, unfinished
@@ -118,4 +119,10 @@ class StoredSession:
             found.append(f"{len(self.new_problems) - len(found)} more lines could not be read.")
         if left.closing:
             found.append(f"{str(left).capitalize()}.")
+        if (broken := broken_rewind(self.envelopes)) is not None:
+            more = f" and {broken.total - len(broken.files)} more" if broken.total > len(broken.files) else ""
+            found.append(
+                f"Going back to “{broken.text[:80]}” broke off: some of {', '.join(broken.files)}{more} may be as they "
+                "were then; the conversation is as it was. /rewind to the same moment does the rest."
+            )
         return " ".join(found)

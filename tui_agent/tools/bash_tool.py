@@ -137,20 +137,20 @@ class BashTool(TypedTool[BashArguments]):
         return ProcessSpec(argv, self._workspace.root, environment, args.timeout + _OWN_TIMER_LATER)
 
 
-async def _tell_changes(watch: TreeWatch, before: Look, context: ToolContext) -> int:
-    """Tells what the command changed, however it ended; returns how many files."""
-    told = await finish_in_thread(lambda: _compared(watch, before))
+async def _tell_changes(watch: TreeWatch, before: Look, context: ToolContext) -> int | None:
+    """Tells what the command changed, however it ended; returns how many files, None where some may be missing."""
+    told, is_complete = await finish_in_thread(lambda: _compared(watch, before))
     for number, (change, diff) in enumerate(told, start=1):
         context.emit("file.changed", change.event_data(diff))
         if number % _TOLD_AT_ONCE == 0:
             await asyncio.sleep(0)
-    return len(told)
+    return len(told) if is_complete else None
 
 
-def _compared(watch: TreeWatch, before: Look) -> list[tuple[TreeChange, Diff]]:
+def _compared(watch: TreeWatch, before: Look) -> tuple[list[tuple[TreeChange, Diff]], bool]:
     changes = watch.changes_since(before)
-    diffs = diffs_of(changes, watch.contents, watch.root, seconds=_DIFF_SECONDS, room=DIFF_LIMIT)
-    return list(zip(changes, diffs, strict=True))
+    diffs = diffs_of(changes.files, watch.contents, watch.root, seconds=_DIFF_SECONDS, room=DIFF_LIMIT)
+    return list(zip(changes.files, diffs, strict=True)), changes.is_complete
 
 
 def _result(

@@ -24,6 +24,9 @@ from .tree_listing import GitFiles, TreeListing, walked_listing
 MOST_FILES = 50_000
 """Files looked at; in a larger tree the changes of commands are not looked for."""
 
+MOST_SLOW_LOOKS = 3
+"""Looks in a row that took too long, after which there is no further one."""
+
 KEPT_LIMIT = 2 * 1024 * 1024
 """Most bytes of a file that is kept before a command, just in case."""
 
@@ -59,6 +62,15 @@ class Look:
     files: Mapping[str, Seen] = field(default_factory=dict[str, Seen])
 
 
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What changed between two looks."""
+
+    files: list[TreeChange]
+    is_complete: bool
+    """Whether new files were looked for; not where there are too many by now."""
+
+
 class TreeWatch:
     """Compares the tree of one workspace with what it was. Blocks; safe to use from threads."""
 
@@ -77,14 +89,16 @@ class TreeWatch:
         self._git = GitFiles.of(root)
         self._last: Mapping[str, Seen] | None = None
         self._is_too_large = False
+        self._slow_looks = 0
         self._lock = threading.Lock()
 
     def look(self) -> Look | None:
-        """The tree as it is now, with everything kept that cannot be had from git; None where it is too large."""
+        """The tree as it is now, with everything kept that cannot be had from git; None where it is too large, or the
+        disk too slow."""
         with self._lock:
             return self._look()
 
-    def changes_since(self, before: Look) -> list[TreeChange]:
+    def changes_since(self, before: Look) -> Changes:
         """Every file that is not what it was, its present content kept."""
         with self._lock:
             return self._changes_since(before)
@@ -93,7 +107,6 @@ class TreeWatch:
         began = time.time_ns()
         listing = None if self._is_too_large else self._listing()
         if listing is None:
-            self._is_too_large = True
             return None
         known = self._last or {}
         files: dict[str, Seen] = {}
@@ -110,7 +123,7 @@ class TreeWatch:
         self._last = files
         return Look(began, files)
 
-    def _changes_since(self, before: Look) -> list[TreeChange]:
+    def _changes_since(self, before: Look) -> Changes:
         began = time.time_ns()
         listing = self._listing()
         names = before.files.keys() | (listing.names.keys() if listing is not None else set[str]())
@@ -123,7 +136,7 @@ class TreeWatch:
                 # What is listed only now, but was there before, was ignored until now; nothing is known of it.
                 if status is not None and status.st_ctime_ns > before.began:
                     touched.append(name)
-            elif status is None or not seen.is_settled or seen.identity != _identity(status):
+            elif status is None or seen.identity != _identity(status) or (not seen.is_settled and _is_known(seen)):
                 touched.append(name)
         befores = self._befores(before, touched)
         changes: list[TreeChange] = []
@@ -136,13 +149,15 @@ class TreeWatch:
             if not same_file(old, after):
                 changes.append(TreeChange(path, old, after))
         self._last = files
-        return changes
+        return Changes(changes, is_complete=listing is not None)
 
     def _listing(self) -> TreeListing | None:
-        """The names; None where there are too many, or no time for all."""
+        """The names; None where there are too many, or no time for all. A slow moment is not held against the tree."""
         found = None if self._git is None else self._git.list(compared=self._last is None)
         listing = found or walked_listing(self.root)
-        if not listing.complete or len(listing.names) > MOST_FILES:
+        self._slow_looks = 0 if listing.complete else self._slow_looks + 1
+        self._is_too_large = len(listing.names) > MOST_FILES or self._slow_looks >= MOST_SLOW_LOOKS
+        if not listing.complete or self._is_too_large:
             return None
         if not self._private:
             return listing
@@ -152,9 +167,12 @@ class TreeWatch:
         return any(name == ours or name.startswith(f"{ours}/") for ours in self._private)
 
     def _statuses(self, names: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
-        """What there is under these names: files and symbolic links."""
+        """What there is under these names: files and symbolic links. What lies behind a link is elsewhere."""
         prefix = os.path.join(self.root, "")
+        directories = {"": True}
         for name in names:
+            if not _is_directory(name.rpartition("/")[0], prefix, directories):
+                continue
             try:
                 status = os.lstat(prefix + name)
             except OSError:
@@ -197,6 +215,20 @@ class TreeWatch:
         mode = seen.identity[4]
         state = state_of_content(content, mode, self.contents)
         return state.model_copy(update={"is_link": True, "mode": 0}) if stat.S_ISLNK(mode) else state
+
+
+def _is_directory(name: str, prefix: str, known: dict[str, bool]) -> bool:
+    """Whether a name below the root is a directory, and every part on the way to it; `known` remembers."""
+    found = known.get(name)
+    if found is None:
+        found = _is_directory(name.rpartition("/")[0], prefix, known)
+        if found:
+            try:
+                found = stat.S_ISDIR(os.lstat(prefix + name).st_mode)
+            except OSError:
+                found = False
+        known[name] = found
+    return found
 
 
 def _seen(status: os.stat_result, began: int, git_object: str) -> Seen:

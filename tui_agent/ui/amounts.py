@@ -1,5 +1,7 @@
 """Amounts in the few characters a row has: time, tokens, bytes, money. One spelling on the whole screen."""
 
+from collections.abc import Sequence
+
 
 def seconds_text(seconds: float, *, tenths: bool = True) -> str:
     """A duration: `0.04 s`, `12.3 s`, `2:05`, `1:02:05`.
@@ -41,6 +43,12 @@ def money_text(dollars: float | None) -> str:
 def share_text(part: float, whole: float) -> str:
     """A share in percent: `6 %`; empty where the whole is nothing."""
     return f"{round(100 * part / whole)} %" if whole > 0 else ""
+
+
+def names_text(names: Sequence[str], most: int = 12) -> str:
+    """Names in a row; of very many the first, and how many more."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def count_text(count: int, one: str, many: str | None = None) -> str:

@@ -20,7 +20,7 @@ MOST_OUTPUT_LINES = 5_000
 TOOK_OVER = "retried answer took over a call that ran already"
 """What is said of a call that owes its result to one of an answer that broke off."""
 
-NOT_COMPARED = "What it changed is not known: the workspace has too many files to be compared, or git took too long."
+NOT_COMPARED = "Not all it changed is known: the workspace has too many files to be compared, or the disk was slow."
 
 _LABEL = 13
 """Cells of most labels."""
@@ -114,12 +114,12 @@ def _text_rows(text: str, width: int) -> list[Line]:
 
 def _change_rows(view: CallView, width: int) -> list[Line]:
     """What it changed or would change; before several differences, or files without one, the list of the files."""
-    if (view.details or {}).get("files_changed", 0) is None:
-        return wrapped([(NOT_COMPARED, "muted")], width)
     rows = layout_diff(read_diff(view.diff), width) if view.diff else []
-    if all(file.diff for file in view.changes) and view.changed_files < 2:
+    unknown = (view.details or {}).get("files_changed", 0) is None
+    if all(file.diff for file in view.changes) and view.changed_files < 2 and not unknown:
         return rows
-    listed = [row for file in view.changes for row in folded([(sanitise(file.words), "strong")], width)]
+    listed = wrapped([(NOT_COMPARED, "muted")], width) if unknown else []
+    listed += [row for file in view.changes for row in folded([(sanitise(file.words), "strong")], width)]
     if (left := view.changed_files - len(view.changes)) > 0:
         listed.append(Line(((f"… {count_text(left, 'more file')}", "muted"),)))
     return [*listed, *([Line(), *rows] if rows else [])]

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from tui_agent.rewind.rewind_plan import FileStep, Outcome, RewindPlan, RewindPoint, Scope, StepKind
 
-from .amounts import count_text
+from .amounts import count_text, names_text
 from .commands import command
 from .diff_layout import layout_diff
 from .diff_lines import read_diff
@@ -125,8 +125,9 @@ def outcome_words(outcome: Outcome) -> str:
     """What became of it, in a sentence or two."""
     words = [f"{count_text(len(outcome.done), 'file')} changed back."] if outcome.done else []
     if outcome.left:
-        words.append(f"Left as they are: {', '.join(outcome.left)}.")
-    words += [f"Not changed: {failure}." for failure in outcome.failed]
+        words.append(f"Left as they are: {names_text(outcome.left)}.")
+    if outcome.failed:
+        words.append(f"Not changed: {names_text(outcome.failed, 5)}.")
     return " ".join(words)
 
 

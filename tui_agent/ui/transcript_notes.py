@@ -28,7 +28,7 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import StopReason
 from tui_agent.protocol.reports import RunReason
 
-from .amounts import count_text, money_text, seconds_text, tokens_text
+from .amounts import count_text, money_text, names_text, seconds_text, tokens_text
 from .text import one_line
 
 Note = tuple[str, str]
@@ -111,8 +111,8 @@ def rewound_words(event: SessionRewound) -> str:
     head = f"Took back what “{what}” changed" if event.call_id else f"Went back to before “{what}”"
     words = [
         f"{count_text(event.removed, 'message')} taken back" if event.conversation else "",
-        f"changed back: {', '.join(event.files)}" if event.files else "",
-        f"left as they are: {', '.join(event.left)}" if event.left else "",
+        f"changed back: {names_text(event.files)}" if event.files else "",
+        f"left as they are: {names_text(event.left)}" if event.left else "",
     ]
     return " · ".join([head, *filter(None, words), "/rewind undoes it"])
 
