@@ -77,7 +77,7 @@ class ApprovalRequest(Word):
     rules: tuple[str, ...] = ()
     """Every rule that an answer may store instead, narrowest first; `session_rule` is one of them."""
     agent: str = "main"
-    """Who asks: `main`, the label of a sub-agent, or `PERSON`."""
+    """Who asks: `main`, the label of a sub-agent, or `you` (`PERSON`) for a command of the person's own."""
 
 
 class ApprovalDecision(Word):
