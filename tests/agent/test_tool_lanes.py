@@ -30,19 +30,35 @@ async def test_a_guardrail_denies_a_call_or_withholds_its_result_and_a_tripwire_
 ) -> None:
     look = ScriptedTool("look")
     passing, first, later = (
-        FakeGuardrail(name, one, kind) for name, one in (("a", PASS), ("b", decision), ("c", TRIP))
+        FakeGuardrail(name, one, kind) for name, one in (("a", PASS), ("b", decision), ("c", SOFT))
     )
     b = bench([reply(call("look")), "Done."], look, guardrails=[passing, first, later])
 
     report = await b.loop.run("Go")
 
-    assert report.reason == reason
+    assert (report.reason, report.final_text) == (reason, "not that" if decision.tripwire else "Done.")
+    assert report.error is None
     assert [event.status for event in b.of(ToolEnded)] == [status]
     assert len(look.runs) == runs
-    assert b.of(GuardrailTripped) == [
-        GuardrailTripped(name="b", lane=kind, severity="high", reason="not that", halted=decision.tripwire)
-    ]
-    assert [len(one.asked) for one in (passing, first, later)] == [1, 1, 0]
+    tripped = {event.name: event for event in b.of(GuardrailTripped)}
+    assert tripped["b"] == GuardrailTripped(
+        name="b", lane=kind, severity="high", reason="not that", halted=decision.tripwire
+    )
+    assert [len(one.asked) for one in (passing, first, later)] == [1, 1, not decision.tripwire]
+    assert len(tripped) == 1 + (not decision.tripwire), "each that does not pass is told"
+
+
+@pytest.mark.parametrize("kind", ["tool_input", "tool_output"])
+async def test_a_tripwire_behind_one_that_only_denies_ends_the_run_all_the_same(
+    bench: BenchMaker, kind: GuardrailKind
+) -> None:
+    rails = [FakeGuardrail("soft", SOFT, kind), FakeGuardrail("hard", TRIP, kind)]
+    b = bench([reply(call("look")), "never"], ScriptedTool("look"), guardrails=rails)
+
+    report = await b.loop.run("Go")
+
+    assert (report.reason, report.final_text, b.provider.left) == ("guardrail", "not that", 1)
+    assert [(event.name, event.halted) for event in b.of(GuardrailTripped)] == [("soft", False), ("hard", True)]
 
 
 @pytest.mark.parametrize("kind", ["tool_input", "tool_output"])

@@ -215,8 +215,10 @@ class AgentRun:
         """Why the run is over now that these calls are: somebody ended it meanwhile, or they ask for its end."""
         if self._brakes.soon.is_set():
             return self._braked()
+        if calls.halted == "guardrail":
+            return Ending("guardrail", text=calls.halted_why)
         if calls.halted is not None:
-            return Ending(calls.halted, error=next((report.error for report in calls.reports if report.error), None))
+            return Ending(calls.halted, error=calls.halted_why)
         return Ending("done") if calls.terminate else None
 
     async def _deliver_what_waits(self, turn: Turn, *, goes_on: bool) -> str:

@@ -6,6 +6,7 @@ from typing import get_args
 from tui_agent.context.history import ConversationHistory
 from tui_agent.execution import GuardrailTrip
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import GuardrailTripped
 from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.tool import Tool, ToolResult
 
@@ -15,7 +16,7 @@ from .teller import Teller
 
 class ToolLanes:
     """Asks an agent's guardrails about its calls. One that does not pass denies the call or withholds the result; if it
-    is a tripwire, the run ends, too."""
+    is a tripwire, the run ends, too, and none behind it is asked (S4-69)."""
 
     def __init__(self, guardrails: Sequence[Guardrail], history: ConversationHistory, teller: Teller) -> None:
         self._guardrails = guardrails
@@ -41,13 +42,27 @@ class ToolLanes:
             call=call,
             result=result,
         )
+        verdict: GuardrailTrip | None = None
         for guardrail in self._guardrails:
             if guardrail.kind != kind:
                 continue
             decision = await decision_of(guardrail, context)
-            if not decision.passed:
-                return GuardrailTrip(guardrail.name, decision.reason, decision.severity, halts=decision.tripwire)
-        return None
+            if decision.passed:
+                continue
+            trip = GuardrailTrip(guardrail.name, decision.reason, decision.severity, halts=decision.tripwire)
+            if verdict is not None:
+                # Whoever asked tells of one; which it will be is open as long as a tripwire may follow.
+                self._tell(verdict if trip.halts else trip, kind)
+            if trip.halts:
+                return trip
+            verdict = verdict or trip
+        return verdict
+
+    def _tell(self, trip: GuardrailTrip, lane: GuardrailKind) -> None:
+        told = GuardrailTripped(
+            name=trip.name, lane=lane, severity=trip.severity, reason=trip.reason, halted=trip.halts
+        )
+        self._teller.publish(told)
 
 
 def tool_lanes(guardrails: Sequence[Guardrail], history: ConversationHistory, teller: Teller) -> ToolLanes | None:

@@ -4,6 +4,8 @@ Each stage takes the engine and the call's state, notes what it found in the sta
 ends the call or None: go on.
 """
 
+from dataclasses import replace
+
 from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.events import GuardrailTripped, PermissionDecided, ToolBlockedOn, Warned
 from tui_agent.protocol.hooks import ApproveCall, Continue, DenyCall, OverrideResult, SkipCall
@@ -101,7 +103,7 @@ async def guard_input(engine: Engine, state: CallState) -> Outcome | None:
         return None
     tell_trip(engine, trip, "tool_input")
     denied = failure("denied_guardrail", f"Denied by guardrail {trip.name}: {trip.reason}", "guardrail")
-    return halting(denied) if trip.halts else denied
+    return halting(denied, trip) if trip.halts else denied
 
 
 async def ask_hooks(engine: Engine, state: CallState) -> Outcome | None:
@@ -221,9 +223,9 @@ def tell_trip(engine: Engine, trip: GuardrailTrip, lane: str) -> None:
     )
 
 
-def halting(outcome: Outcome) -> Outcome:
-    """The same outcome, after which the run ends."""
-    return Outcome(outcome.status, outcome.result, outcome.error_kind, halts="guardrail")
+def halting(outcome: Outcome, trip: GuardrailTrip) -> Outcome:
+    """The same outcome, after which the run ends with what the guardrail said (S4-69)."""
+    return replace(outcome, halts="guardrail", why=trip.reason)
 
 
 def _decision_of(answer: object) -> PermissionDecision:

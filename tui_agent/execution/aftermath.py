@@ -35,7 +35,7 @@ async def ask_failure_hooks(engine: Engine, state: CallState, outcome: Outcome) 
     answer = await ask_about_failure(engine.hooks, state.call, outcome.result.text, engine.tell)
     if answer.fallback is not None:
         outcome = replace(overridden(answer.fallback), error_kind=outcome.error_kind)
-    return outcome if answer.continue_on_error else replace(outcome, halts="error")
+    return outcome if answer.continue_on_error else replace(outcome, halts="error", why=outcome.result.text)
 
 
 async def mutate(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:
@@ -46,7 +46,7 @@ async def mutate(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:
     if isinstance(answer, str):
         ran = "did not run" if outcome.given and not state.started else "ran"
         text = f"The call {ran} (status {outcome.status}), and its result cannot be shown. {answer}."
-        return replace(failure("error", text, "hook_failed"), halts=outcome.halts)
+        return replace(failure("error", text, "hook_failed"), halts=outcome.halts, why=outcome.why)
     return outcome if answer is outcome.result else outcome.with_result(answer)
 
 
@@ -64,7 +64,7 @@ async def guard_output(engine: Engine, state: CallState, outcome: Outcome) -> Ou
     tell_trip(engine, trip, "tool_output")
     state.metrics = {}
     withheld = failure("withheld", f"The result was withheld by guardrail {trip.name}: {trip.reason}", "guardrail")
-    return halting(withheld) if trip.halts else replace(withheld, halts=outcome.halts)
+    return halting(withheld, trip) if trip.halts else replace(withheld, halts=outcome.halts)
 
 
 async def make_fit(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:

@@ -30,6 +30,8 @@ class ToolExecutionResult:
     """Milliseconds in which at least one question waited for a person."""
     halted: RunReason | None = None
     """Why the run must end now that every call is answered."""
+    halted_why: str = ""
+    """What is said of that."""
 
 
 class Batch:
@@ -42,6 +44,8 @@ class Batch:
         """Committed so far, in call order."""
         self.halted: RunReason | None = None
         """Why the run must end."""
+        self.halted_why = ""
+        """What is said of that."""
         self._executor = executor
         self._on_result = on_result
         self._id = new_id("batch")
@@ -109,6 +113,7 @@ class Batch:
             terminate=self._terminates(),
             approval_ms=_union_length(span for state in self.states for span in state.asked) * 1000,
             halted=self.halted,
+            halted_why=self.halted_why,
         )
 
     def _commit(self, state: CallState) -> None:

@@ -53,6 +53,8 @@ class Outcome:
     traceback: str | None = None
     halts: RunReason | None = None
     """Reason for which the whole run ends after this message's calls were answered."""
+    why: str = ""
+    """What is said of that end, where the result is not it."""
     given: bool = False
     """Whether a hook or a person gave the result, instead of the tool; like a tool's it passes stages 12 and 13."""
     size_bytes: int = 0

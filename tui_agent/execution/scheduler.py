@@ -345,7 +345,8 @@ class ToolScheduler:
             for other in self._batch.states:
                 other.stop(sibling_failed(started=other.started))
         if outcome.halts is not None:
-            self._batch.halted = self._batch.halted or outcome.halts
+            if self._batch.halted is None:
+                self._batch.halted, self._batch.halted_why = outcome.halts, outcome.why or outcome.result.text
             for other in self._batch.states:
                 if other.phase == "waiting":
                     other.stop(skipped("rejected" if outcome.halts == "stopped" else "failed"))
