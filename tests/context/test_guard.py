@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from tests.support.transcripts import validate_history
 from tui_agent.context import ContextGuard, ConversationHistory, GuardOptions
-from tui_agent.context.condense import CUT_MARK, condensed, cut_result, safe_cuts
+from tui_agent.context.condense import condensed, cut_result, safe_cuts
+from tui_agent.context.transcript_text import as_transcript
 from tui_agent.protocol.errors import CompactionError, ConfigurationError
 from tui_agent.protocol.messages import (
     AssistantMessage,
@@ -19,11 +20,13 @@ from tui_agent.protocol.messages import (
     ToolCall,
     ToolResultMessage,
     Usage,
+    UserMessage,
     user_message,
 )
 
 from .conversations import sound_conversations
 
+CUT_MARK = "were left out when the conversation was condensed"
 GOAL = "Make the tests pass."
 
 
@@ -332,3 +335,183 @@ def test_usage_of_before_does_not_trigger_again() -> None:
     history.append(user_message("go on"))
 
     assert not keeper.is_due(history, 100_000)
+
+
+async def test_what_a_person_tried_in_vain_does_not_end_what_happens_by_itself() -> None:
+    history, keeper = ConversationHistory([user_message(GOAL)]), guard()
+    for _ in range(3):
+        with pytest.raises(CompactionError, match="nothing to condense"):
+            await keeper.compact(history, 2_000, forced=True)
+
+    for message in long_talk().messages()[1:]:
+        history.append(message)
+
+    assert keeper.is_due(history, 2_000)
+
+
+async def test_three_that_gain_too_little_are_enough() -> None:
+    history, keeper = ConversationHistory([user_message("g" * 2_600)]), guard(trigger=0.8, target=0.2)
+    attempts = 0
+    for number in range(40):
+        for message in step(number, letters=200):
+            history.append(message)
+        if keeper.is_due(history, 1_000):
+            await keeper.compact(history, 1_000)
+            attempts += 1
+
+    assert attempts == 3
+
+
+async def test_of_a_summary_that_is_too_long_the_middle_is_left_out() -> None:
+    async def summarise(transcript: str) -> str:
+        return f"Begin. {'word ' * 20_000} End."
+
+    history = long_talk(40)
+    window = history.estimated_tokens()
+    done = await guard(strategy="summary").compact(history, window, summarise)
+
+    summed = condensed(history.messages()[1])
+    assert summed is not None
+    assert summed.summary.startswith("Begin. word")
+    assert summed.summary.endswith("word  End.")
+    assert "[…]" in summed.summary
+    assert (done.strategy, done.tokens_after < 0.6 * window) == ("summary", True)
+
+
+async def test_however_often_it_is_condensed_without_a_model_what_stands_in_does_not_grow() -> None:
+    history, keeper, window = ConversationHistory([user_message(GOAL)]), guard(), 4_000
+    sizes: list[int] = []
+    number = 0
+    for _ in range(25):
+        while not keeper.is_due(history, window):
+            for message in step(number, letters=900, said=f"I looked at {number} and found " + "things " * 12):
+                history.append(message)
+            number += 1
+        done = await keeper.compact(history, window)
+        assert done.replacement is not None
+        sizes.append(len(done.replacement.text))
+        assert done.tokens_after <= 0.6 * window
+
+    assert max(sizes[5:]) < 1.2 * min(sizes[5:])
+    summed = condensed(history.messages()[1])
+    assert summed is not None
+    assert "Step" not in summed.summary
+    assert f'file{number - 5}.py"' in summed.summary, "the newest of it are there"
+
+
+async def test_very_many_words_of_a_person_are_made_to_fit_and_the_short_ones_stay() -> None:
+    messages: list[Message] = [user_message(GOAL)]
+    for number in range(200):
+        words = f"{number}: yes" if number % 2 else f"{number}: {'please do so ' * 60}end {number}"
+        messages += [user_message(words), *step(number, letters=20)]
+    history = ConversationHistory(messages)
+
+    done = await guard().compact(history, 20_000)
+
+    assert done.tokens_after < 8_000 + 2_000
+    (summed,) = filter(None, map(condensed, history.messages()))
+    assert summed.said[:4:2] == ("1: yes", "3: yes")
+    assert summed.said[1].startswith("2: please do")
+    assert summed.said[1].endswith("end 2")
+    assert history.messages()[0].text == GOAL
+
+
+async def test_a_goal_that_stands_behind_something_else_stays_whole_as_well() -> None:
+    goal = "Do all of this: " + "and then that, " * 400
+    ran = user_message("$ ls\na b", "command")
+    history = ConversationHistory([ran, user_message(goal), *long_talk(30).messages()[1:]])
+    keeper = guard()
+
+    for number in range(2):
+        await keeper.compact(history, 4_000)
+        first = condensed(history.messages()[0])
+        assert first is not None
+        assert first.said[0] == goal
+        assert first.said[1] == "Leave config.py alone!"
+        for message in long_talk(30).messages()[1:]:
+            if condensed(message) is None:
+                history.append(message.model_copy(update={"id": f"{message.id}_{number}"}))
+
+
+async def test_a_plan_that_failed_is_none_and_one_that_was_emptied_is_gone() -> None:
+    def noted(number: int, items: list[str], *, failed: bool = False) -> list[Message]:
+        call = ToolCall(id=f"t{number}", name="todo", arguments={"items": items})
+        text = (TextBlock(text="noted"),)
+        result = ToolResultMessage(call_id=call.id, tool_name="todo", content=text, is_error=failed)
+        return [AssistantMessage(content=(call,), stop_reason="tool_use"), result]
+
+    plans: list[str] = []
+    for last in (noted(2, ["wrong"], failed=True), noted(2, [])):
+        first = [user_message(GOAL), *noted(1, ["good"]), *last]
+        history = ConversationHistory([*first, *(message for number in range(12) for message in step(number))])
+        await guard().compact(history, 1_500)
+        summed = condensed(history.messages()[1])
+        assert summed is not None
+        plans.append(summed.plan)
+
+    assert plans == ["- good", ""]
+
+
+async def test_images_of_a_person_are_kept_the_newest_first() -> None:
+    images = [ImageBlock(media_type="image/png", data=f"{number:04}") for number in range(8)]
+    messages: list[Message] = [user_message(GOAL)]
+    for number, image in enumerate(images):
+        said = UserMessage(content=(TextBlock(text=f"look {number}"), image), kind="steer")
+        messages += [*step(number, letters=2_000), said]
+    messages += [message for number in range(8, 12) for message in step(number)]
+    history, keeper = ConversationHistory(messages), guard(keep_steps=3)
+
+    await keeper.compact(history, 12_000, forced=True)
+
+    (summed,) = filter(None, map(condensed, history.messages()))
+    assert summed.said == tuple(f"look {number}\n[image]" for number in range(8))
+    kept = [each for _, each in summed.words]
+    assert kept == [*[()] * 6, (images[6],), (images[7],)]
+    keeper.undo(history)
+    assert list(history.messages()) == messages
+
+
+async def test_nobody_is_asked_to_sum_up_what_would_not_become_shorter() -> None:
+    async def summarise(transcript: str) -> str:
+        raise AssertionError
+
+    small = [AssistantMessage(content=(TextBlock(text="a"),)), user_message("b")]
+    history = ConversationHistory([user_message(GOAL), *small, *step(1, letters=9_000)])
+
+    done = await guard(strategy="summary", keep_steps=1).compact(history, 1_500, summarise)
+
+    assert (done.strategy, len(done.cut)) == ("trim", 1)
+
+
+async def test_of_the_last_results_no_more_are_cut_than_it_takes() -> None:
+    history = ConversationHistory([user_message(GOAL), *step(1, letters=12_000), *step(2, letters=4_000)])
+
+    done = await guard(strategy="trim").compact(history, 4_000)
+
+    assert [old.call_id for old, _ in done.cut] == ["c1"]
+    assert history.messages()[-1].text == "2:" + "x" * 4_000
+
+
+async def test_where_a_letter_is_a_token_the_model_is_given_a_transcript_that_fits() -> None:
+    asked: list[str] = []
+
+    async def summarise(transcript: str) -> str:
+        asked.append(transcript)
+        return "Short."
+
+    messages: list[Message] = [user_message(GOAL)]
+    for number in range(60):
+        messages += step(number, letters=10, said="字" * 300)
+    history = ConversationHistory(messages)
+    history.record_actual_usage(history.estimated_tokens() * 4)
+
+    await guard(strategy="summary").compact(history, 16_000, summarise)
+
+    assert len(asked[0]) < 0.6 * 16_000
+
+
+def test_what_a_command_of_the_person_gave_is_cut_short_in_the_transcript() -> None:
+    text = as_transcript([user_message("$ cat log\n" + "x" * 5_000, "command")], 100_000)
+
+    assert text.startswith("Person ran a command: $ cat log")
+    assert len(text) < 700

@@ -4,7 +4,7 @@ import sys
 import tracemalloc
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -33,6 +33,7 @@ class HistoryAgainstNaiveModel(RuleBasedStateMachine):
         self.system = system
         self.messages: list[Message] = []
         self.anchor = (0, -1)
+        self.called: set[str] = set()
 
     @rule(text=st.text(max_size=9))
     def person_speaks(self, text: str) -> None:
@@ -72,11 +73,13 @@ class HistoryAgainstNaiveModel(RuleBasedStateMachine):
 
     @rule()
     def it_is_kept_and_read_again(self) -> None:
+        self.called.clear()
         text = self.history.export().model_dump_json()
         self.history = ConversationHistory.restore(HistorySnapshot.model_validate_json(text))
 
     @rule()
     def it_goes_on_in_a_copy(self) -> None:
+        self.called.clear()
         original, self.history = self.history, self.history.fork()
         original.append(said("only in the original"))
         original.system = "only in the original"
@@ -103,8 +106,9 @@ class HistoryAgainstNaiveModel(RuleBasedStateMachine):
 
     @invariant()
     def knows_its_calls(self) -> None:
-        ids = {call.id for message in self.messages if message.role == "assistant" for call in message.tool_calls}
-        assert {name for name in ("a", "b", "zz") if self.history.knows_call(name)} == ids
+        calls = (message.tool_calls for message in self.messages if message.role == "assistant")
+        self.called.update(call.id for each in calls for call in each)
+        assert {name for name in ("a", "b", "zz") if self.history.knows_call(name)} == self.called
 
     def _append(self, message: Message) -> None:
         entry = self.history.append(message)
@@ -112,6 +116,7 @@ class HistoryAgainstNaiveModel(RuleBasedStateMachine):
         self.messages.append(message)
 
 
+HistoryAgainstNaiveModel.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
 TestHistoryAgainstNaiveModel = HistoryAgainstNaiveModel.TestCase
 
 
@@ -169,6 +174,33 @@ def test_a_fork_shares_nothing_that_changes() -> None:
     assert (fork.id, history.registry.flat(), fork.registry.flat()) == ("other", "here", "there")
     assert (len(history), len(fork), heard) == (1, 2, [])
     assert history.fork().id == history.id
+
+
+def test_nothing_inside_of_metadata_is_shared_with_a_fork_or_what_was_kept() -> None:
+    history = ConversationHistory([said("hi")])
+    history.metadata["notes"] = ["one"]
+    history.registry.set(ContextLayer(name="note", content="here", metadata={"seen": ["a"]}))
+    kept = history.export()
+
+    for other in (history.fork(), ConversationHistory.restore(kept)):
+        other.metadata["notes"].append("two")
+        layer = other.registry.get("note")
+        assert layer is not None
+        layer.metadata["seen"].append("b")
+
+    for same in (history, ConversationHistory.restore(kept)):
+        assert same.metadata == {"notes": ["one"]}
+        assert [layer.metadata for layer in same.registry.layers()] == [{"seen": ["a"]}]
+
+
+def test_a_call_is_known_also_when_its_part_of_the_conversation_is_gone() -> None:
+    """It may come back, and no two calls of a conversation have one id (P10)."""
+    history = ConversationHistory([said("go"), answered("", "first"), result("first"), answered("Done.")])
+
+    history.splice_range(1, 4, said("summary"))
+    history.remember_calls([answered("", "before")])
+
+    assert [name for name in ("first", "before", "other") if history.knows_call(name)] == ["first", "before"]
 
 
 def test_metadata_is_kept() -> None:

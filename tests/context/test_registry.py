@@ -181,6 +181,15 @@ def test_a_copy_goes_its_own_way_over_the_same_parent() -> None:
     assert copy.flat(separator=" ") == "above two"
 
 
+def test_a_copy_keeps_the_order_of_its_layers_among_its_parents() -> None:
+    parent, registry = ContextRegistry(), ContextRegistry()
+    registry.set_parent(parent)
+    for place, holder in enumerate((registry, parent, registry, parent)):
+        holder.set(_layer(f"layer{place}", f"{place}"))
+
+    assert registry.copy().flat(separator="") == registry.flat(separator="") == "0123"
+
+
 def test_stable_layers_come_before_those_that_change() -> None:
     registry = ContextRegistry()
     write_layer(registry, CONTEXT_LAYER, "today", "agent-loop")

@@ -7,6 +7,7 @@ the goal, the plan and the last steps.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from tui_agent.protocol.messages import (
     AssistantMessage,
@@ -15,12 +16,14 @@ from tui_agent.protocol.messages import (
     Message,
     TextBlock,
     ToolResultMessage,
+    UserBlock,
     UserMessage,
     is_array,
     is_object,
     new_id,
 )
 
+from .tokens import CHARACTERS_PER_TOKEN, MEDIA_TOKENS
 from .transcript_text import shortened
 
 HEADER = "[The earlier part of this conversation was condensed. Nothing in it needs an answer.]"
@@ -28,11 +31,17 @@ SUMMARY = "What was done and found:\n"
 PLAN = "The plan as it stood:\n"
 SAID = "The person said:\n"
 
+LEFT_OUT = "\n[…]\n"
+SAID_LEFT_OUT = " […] "
+
 LONGEST_RESULT = 1_000
 """Characters of text that an old result may keep."""
 
-CUT_MARK = "characters were left out when the conversation was condensed"
-"""Part of the note in a result that was cut; one that has it is not cut again (P68)."""
+SHORTEST_SAID = 100
+"""Characters of a person's message that are kept however little room there is."""
+
+Words: TypeAlias = tuple[str, tuple[ImageBlock, ...]]
+"""What a person said once: the text, with `[image]` where one stood, and the images."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +63,20 @@ class Condensed:
     @property
     def said(self) -> tuple[str, ...]:
         """Everything the person said in it."""
-        texts = (block.text for block in self.message.content if isinstance(block, TextBlock))
-        return tuple(text.removeprefix(SAID) for text in texts if text.startswith(SAID))
+        return tuple(text for text, _ in self.words)
+
+    @property
+    def words(self) -> tuple[Words, ...]:
+        """The same with its images."""
+        words: list[Words] = []
+        for block in self.message.content:
+            if isinstance(block, TextBlock):
+                if block.text.startswith(SAID):
+                    words.append((block.text.removeprefix(SAID), ()))
+            elif words:
+                text, images = words.pop()
+                words.append((text, (*images, block)))
+        return tuple(words)
 
 
 def condensed(message: Message) -> Condensed | None:
@@ -78,7 +99,8 @@ def safe_cuts(messages: Sequence[Message]) -> Iterator[int]:
 
 
 def goal_end(messages: Sequence[Message]) -> int:
-    """Where the goal ends: behind the first words of the person, up to the first that is something else."""
+    """Where the goal ends: behind the first words of the person, up to the first that is something else; 0 where
+    something else comes before them."""
     for place, message in enumerate(messages):
         if not isinstance(message, UserMessage) or not message.is_said:
             return place
@@ -98,60 +120,92 @@ def tail_begin(messages: Sequence[Message], steps: int) -> int:
 
 
 def cut_result(result: ToolResultMessage) -> ToolResultMessage | None:
-    """An old result with its middle left out and its images named; None where there is nothing to cut."""
-    text = "\n".join("[image]" if isinstance(block, ImageBlock) else block.text for block in result.content)
-    has_image = any(isinstance(block, ImageBlock) for block in result.content)
-    too_long = len(text) > LONGEST_RESULT and CUT_MARK not in text
-    if not too_long and not has_image:
+    """An old result with its middle left out and its images named; None where there is nothing to cut, as in one that
+    was cut before (P68)."""
+    text = _words(result)[0]
+    if len(text) <= LONGEST_RESULT and not any(isinstance(block, ImageBlock) for block in result.content):
         return None
-    if too_long:
-        kept = LONGEST_RESULT // 2
-        text = shortened(text, kept, f"\n[… {len(text) - kept} {CUT_MARK} …]\n")
+    left_out = len(text) - LONGEST_RESULT // 2
+    note = f"\n[… {left_out} characters were left out when the conversation was condensed …]\n"
+    if len(text) > LONGEST_RESULT:
+        text = shortened(text, LONGEST_RESULT // 2, note)
     return result.model_copy(update={"content": (TextBlock(text=text),), "details": None})
 
 
-def replacement_of(messages: Sequence[Message], summary: str, plan: str, said_limit: int) -> UserMessage:
+def replacement_of(
+    messages: Sequence[Message], summary: str, plan: str, limit: int, *, with_goal: bool = False
+) -> UserMessage:
     """The one message in place of a range.
 
     Args:
         messages: the range.
         summary: what was done and found in it.
         plan: the plan at its end; empty where there is none.
-        said_limit: characters that the person's words may take; longer ones lose their middle.
+        limit: characters that all of it may take: of what is too long, the middle is left out.
+        with_goal: whether the first words of the person in it are the goal, which stays whole.
     """
-    said = list(_said_in(messages))
-    while said and sum(map(len, said)) > said_limit:
-        longest = max(range(len(said)), key=lambda place: len(said[place]))
-        if len(said[longest]) <= LONGEST_RESULT:
-            break
-        said[longest] = shortened(said[longest], max(len(said[longest]) // 2, LONGEST_RESULT), " […] ")
-    blocks = [HEADER, f"{SUMMARY}{summary}", *([f"{PLAN}{plan}"] if plan else []), *(f"{SAID}{text}" for text in said)]
-    return UserMessage(
-        id=new_id("msg"),
-        content=tuple(TextBlock(text=text) for text in blocks),
-        kind="notice",
-        timestamp=messages[-1].timestamp,
-    )
+    plan = shortened(plan, limit // 8, LEFT_OUT)
+    words = _fitted(list(_said_in(messages)), limit * 3 // 8, with_goal=with_goal)
+    others = len(plan) + sum(len(text) for text, _ in words)
+    summary = shortened(summary, max(limit - others, limit // 2), LEFT_OUT)
+    texts = [HEADER, f"{SUMMARY}{summary}", *([f"{PLAN}{plan}"] if plan else [])]
+    blocks: list[UserBlock] = [TextBlock(text=text) for text in texts]
+    for text, images in words:
+        blocks += [TextBlock(text=f"{SAID}{text}"), *images]
+    return UserMessage(id=new_id("msg"), content=tuple(blocks), kind="notice", timestamp=messages[-1].timestamp)
 
 
 def plan_in(messages: Sequence[Message], tool: str) -> str:
-    """What is to do: the items of the last call of `tool`, or the plan that an earlier condensation kept."""
+    """What is to do: the items of the last call of `tool` that did not fail, or the plan that an earlier condensation
+    kept."""
+    failed = {message.call_id for message in messages if isinstance(message, ToolResultMessage) and message.is_error}
     for message in reversed(messages):
         if isinstance(message, AssistantMessage):
             for call in reversed(message.tool_calls):
-                if call.name == tool and (lines := _items(call.arguments)):
-                    return "\n".join(lines)
-        elif (earlier := condensed(message)) is not None and earlier.plan:
+                if call.name == tool and call.id not in failed:
+                    return "\n".join(_items(call.arguments))
+        elif (earlier := condensed(message)) is not None:
             return earlier.plan
     return ""
 
 
-def _said_in(messages: Sequence[Message]) -> Iterator[str]:
+def _said_in(messages: Sequence[Message]) -> Iterator[Words]:
     for message in messages:
         if (earlier := condensed(message)) is not None:
-            yield from earlier.said
+            yield from earlier.words
         elif isinstance(message, UserMessage) and message.is_said:
-            yield "\n".join("[image]" if isinstance(block, ImageBlock) else block.text for block in message.content)
+            yield _words(message)
+
+
+def _words(message: UserMessage | ToolResultMessage) -> Words:
+    texts = ("[image]" if isinstance(block, ImageBlock) else block.text for block in message.content)
+    return "\n".join(texts), tuple(block for block in message.content if isinstance(block, ImageBlock))
+
+
+def _fitted(words: list[Words], limit: int, *, with_goal: bool) -> list[Words]:
+    """The same in at most `limit` characters: the newest images as far as they fit into half of that, and each text up
+    to one length, so that the short ones stay whole."""
+    goal, words = (words[:1], words[1:]) if with_goal else ([], words)
+    most_images = limit // 2 // (MEDIA_TOKENS * CHARACTERS_PER_TOKEN)
+    fitted: list[Words] = []
+    for text, images in reversed(words):
+        kept = images[max(len(images) - most_images, 0) :]
+        most_images -= len(kept)
+        limit -= len(kept) * MEDIA_TOKENS * CHARACTERS_PER_TOKEN
+        fitted.append((text, kept))
+    longest = max(_level([len(text) for text, _ in words], limit), SHORTEST_SAID)
+    return [*goal, *((shortened(text, longest, SAID_LEFT_OUT), images) for text, images in reversed(fitted))]
+
+
+def _level(lengths: Sequence[int], limit: int) -> int:
+    """How long each may be for all together to stay within `limit`."""
+    level = max(lengths, default=0)
+    for place, length in enumerate(sorted(lengths)):
+        share = limit // (len(lengths) - place)
+        if length > share:
+            return share
+        limit -= length
+    return level
 
 
 def _items(arguments: JsonObject) -> list[str]:

@@ -4,6 +4,7 @@ First old results are cut; where that is not enough, a range in the middle is re
 model if it gives a usable one, else a digest. What was there is kept so that it can be undone.
 """
 
+import math
 import weakref
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,10 +13,10 @@ from typing import Literal, TypeAlias
 from tui_agent.protocol.errors import CompactionError, ConfigurationError
 from tui_agent.protocol.messages import Message, ToolResultMessage, UserMessage
 
-from .condense import condensed, cut_result, goal_end, plan_in, replacement_of, tail_begin
+from .condense import LEFT_OUT, condensed, cut_result, goal_end, plan_in, replacement_of, tail_begin
 from .history import ConversationHistory
 from .tokens import CHARACTERS_PER_TOKEN, estimate_message
-from .transcript_text import as_transcript, digest
+from .transcript_text import as_transcript, digest, shortened
 
 Strategy = Literal["summary", "digest", "trim"]
 STRATEGIES: tuple[Strategy, ...] = ("summary", "digest", "trim")
@@ -23,7 +24,13 @@ METADATA_KEY = "context_guard"
 """In a history's metadata: `off`, or the strategy for this conversation."""
 
 MOST_FAILURES = 3
-"""Automatic attempts in a row that may fail before a person has to ask for one (P69)."""
+"""Automatic attempts in a row that may fail, or gain too little, before a person has to ask for one (P69)."""
+
+REPLACEMENT_SHARE = 1 / 3
+"""Part of the target that the message in place of a range may take, also where nothing of it is left."""
+
+LEAST_LETTERS = 1_200
+"""Characters that the message in place of a range may take in the smallest of windows."""
 
 Cuts: TypeAlias = list[tuple[ToolResultMessage, ToolResultMessage]]
 """Results as they were, and as they are."""
@@ -123,11 +130,11 @@ class ContextGuard:
         try:
             done = await self._compact(history, window, summarise, forced=forced)
         except CompactionError:
-            record.failures += 1
+            record.failures += not forced
             record.length = history.length
             raise
-        gained = done.tokens_after < self.options.trigger * window
-        record.failures = 0 if gained else record.failures + 1
+        gained = done.tokens_after <= (self.options.trigger + self.options.target) / 2 * window
+        record.failures = 0 if gained else record.failures + (not forced)
         record.length = history.length
         record.done.append(done)
         return done
@@ -158,12 +165,15 @@ class ContextGuard:
 
     def remember(self, history: ConversationHistory, done: Iterable[Compaction]) -> None:
         """Takes over what was done to a conversation before, oldest first, so that it can be undone."""
-        self._record(history).done.extend(done)
+        for one in done:
+            self._record(history).done.append(one)
+            history.remember_calls(one.removed)
 
     def forget_compactions(self, history: ConversationHistory) -> None:
         """Has none of this conversation to take back any more: it was put back to what it was at another time."""
         record = self._record(history)
         record.done.clear()
+        record.failures = 0
         record.length = min(record.length, history.length)
 
     def can_undo(self, history: ConversationHistory) -> bool:
@@ -178,27 +188,19 @@ class ContextGuard:
         strategy = self._strategy(history)
         sizes = _Sizes.of(history, window, self.options.target, forced=forced)
         messages = list(history.messages())
-        cuts = _cuts(messages, tail_begin(messages, self.options.keep_steps))
-        saved = sum(estimate_message(old) - estimate_message(new) for old, new in cuts)
-        if strategy == "trim" or (cuts and sizes.before - saved * sizes.scale <= sizes.target):
-            return self._cut(history, cuts, Compaction("trim", sizes.before, sizes.before), sizes)
-        chosen = self._range(messages, sizes)
-        if chosen is None:
-            if not cuts and sizes.before >= self.options.trigger * window:
-                cuts = _cuts(messages, len(messages))
-            return self._cut(history, cuts, Compaction("trim", sizes.before, sizes.before), sizes)
-        done = await self._replace(history, messages[slice(*chosen)], chosen[0], sizes, summarise, strategy)
-        if done.tokens_after < self.options.trigger * window:
-            return done
-        rest = list(history.messages())
-        return self._cut(history, _cuts(rest, len(rest)), done, sizes)
-
-    def _cut(self, history: ConversationHistory, cuts: Cuts, done: Compaction, sizes: "_Sizes") -> Compaction:
-        """Cuts results, on top of what was done already."""
-        if not cuts and done.replacement is None:
+        cuts = _cuts(messages[: tail_begin(messages, self.options.keep_steps)])
+        done: Compaction | None = None
+        if strategy != "trim" and not (cuts and sizes.without(cuts) <= sizes.target):
+            chosen = self._range(messages, sizes)
+            if chosen is not None:
+                done = await self._replace(history, messages[slice(*chosen)], chosen[0], sizes, summarise, strategy)
+        if done is None:
+            done = _cut(history, cuts, Compaction("trim", sizes.before, sizes.before), sizes)
+        if done.tokens_after >= self.options.trigger * window:
+            done = _cut(history, _cuts(history.messages(), done.tokens_after - sizes.target, sizes), done, sizes)
+        if not done.cut and done.replacement is None:
             raise CompactionError("There is nothing to condense: the conversation is its goal and its last steps.")
-        history.replace_messages({old.id: new for old, new in cuts})
-        return replace(done, cut=tuple(cuts), tokens_after=sizes.now(history))
+        return done
 
     async def _replace(
         self,
@@ -208,20 +210,29 @@ class ContextGuard:
         sizes: "_Sizes",
         summarise: Summarise | None,
         strategy: Strategy,
-    ) -> Compaction:
-        """Puts one message in place of a range."""
+    ) -> Compaction | None:
+        """Puts one message in place of a range; None where that would not be shorter."""
+        taken_tokens = sum(map(estimate_message, taken))
+        limit = sizes.letters_beside(history.guessed_tokens() - taken_tokens)
+        plan = plan_in(taken, self.options.plan_tool)
+
+        def put_together(text: str) -> UserMessage | None:
+            made = replacement_of(taken, text, plan, limit, with_goal=start == 0)
+            return made if estimate_message(made) < taken_tokens else None
+
+        if put_together("") is None:
+            return None
         version = history.version
-        limit = int(sizes.target * CHARACTERS_PER_TOKEN)
         summary = None
         if strategy == "summary" and summarise is not None:
-            summary = await summarise(as_transcript(taken, sizes.window * CHARACTERS_PER_TOKEN // 2))
+            summary = await summarise(as_transcript(taken, sizes.letters(sizes.window) // 2))
             if history.version != version:
                 raise CompactionError("The conversation changed while it was being condensed; it was kept as it is.")
-        earlier = [found.summary for found in map(condensed, taken) if found is not None]
-        text = summary or "\n".join([*earlier, digest(taken)])
-        replacement = replacement_of(taken, text, plan_in(taken, self.options.plan_tool), limit // 2)
-        if estimate_message(replacement) >= sum(map(estimate_message, taken)):
-            raise CompactionError("Condensing would not make the conversation shorter; it was kept as it is.")
+        earlier = [shortened(found.summary, limit // 4, LEFT_OUT) for found in map(condensed, taken) if found]
+        room = limit // 2 - sum(map(len, earlier))
+        replacement = put_together(summary or "\n".join([*earlier, digest(taken, room)]))
+        if replacement is None:
+            return None
         history.splice_range(start, start + len(taken), replacement)
         used = "digest" if summary is None else "summary"
         return Compaction(used, sizes.before, sizes.now(history), removed=tuple(taken), replacement=replacement)
@@ -268,14 +279,46 @@ class _Sizes:
     def of(cls, history: ConversationHistory, window: int, share: float, *, forced: bool) -> "_Sizes":
         before = history.estimated_tokens()
         target = min(share * window, before / 2) if forced else share * window
-        return cls(window, before, target, before / max(history.guessed_tokens(), 1))
+        return cls(window, before, target, max(before, 1) / max(history.guessed_tokens(), 1))
+
+    def letters(self, tokens: float) -> int:
+        """Characters that are so many tokens."""
+        return int(tokens / self.scale * CHARACTERS_PER_TOKEN)
+
+    def letters_beside(self, kept: int) -> int:
+        """Characters that the message in place of a range may take beside `kept` guessed tokens."""
+        least = max(self.letters(self.target * REPLACEMENT_SHARE), LEAST_LETTERS)
+        return max(self.letters(self.target) - kept * CHARACTERS_PER_TOKEN, least)
+
+    def without(self, cuts: Cuts) -> float:
+        """What would be left after these cuts."""
+        return self.before - sum(map(_saved, cuts)) * self.scale
 
     def now(self, history: ConversationHistory) -> int:
         """What is there now."""
         return round(history.guessed_tokens() * self.scale)
 
 
-def _cuts(messages: Sequence[Message], end: int) -> Cuts:
-    """The results before `end` that can be cut, with what they become."""
-    found = ((message, cut_result(message)) for message in messages[:end] if isinstance(message, ToolResultMessage))
-    return [(old, new) for old, new in found if new is not None]
+def _cuts(messages: Iterable[Message], excess: float = math.inf, sizes: "_Sizes | None" = None) -> Cuts:
+    """The results that can be cut, with what they become, oldest first; no more than it takes to save `excess`."""
+    cuts: Cuts = []
+    for message in messages:
+        if excess <= 0:
+            break
+        if isinstance(message, ToolResultMessage) and (new := cut_result(message)) is not None:
+            cuts.append((message, new))
+            excess -= _saved(cuts[-1]) * (sizes.scale if sizes else 1)
+    return cuts
+
+
+def _saved(cut: tuple[ToolResultMessage, ToolResultMessage]) -> int:
+    """Guessed tokens that a cut takes away."""
+    return estimate_message(cut[0]) - estimate_message(cut[1])
+
+
+def _cut(history: ConversationHistory, cuts: Cuts, done: Compaction, sizes: "_Sizes") -> Compaction:
+    """Cuts results, on top of what was done already."""
+    if not cuts:
+        return done
+    history.replace_messages({old.id: new for old, new in cuts})
+    return replace(done, cut=(*done.cut, *cuts), tokens_after=sizes.now(history))

@@ -4,6 +4,7 @@ Appending is constant time, and so is reading: a step looks at the conversation 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, Message, ToolCall, Usage, new_id
 
@@ -29,6 +30,7 @@ class ConversationHistory:
         """The layers of the system prompt."""
         self.metadata: JsonObject = {}
         self._version = 0
+        self._call_ids: set[str] = set()
         self._start_over([])
         for message in messages:
             self.append(message)
@@ -104,8 +106,15 @@ class ConversationHistory:
         return MessageView(self._messages, len(self._messages))
 
     def knows_call(self, call_id: str) -> bool:
-        """Whether a call with this id was made in this conversation."""
+        """Whether a call with this id was made in this conversation, also in a part of it that is gone: that may come
+        back."""
         return call_id in self._call_ids
+
+    def remember_calls(self, messages: Iterable[Message]) -> None:
+        """Knows the calls of messages that were part of this conversation before it came here."""
+        for message in messages:
+            if isinstance(message, AssistantMessage):
+                self._call_ids.update(call.id for call in message.tool_calls)
 
     def estimated_tokens(self) -> int:
         """What the conversation fills of the model's window: counted up to the anchor, guessed after it (S4-18…20).
@@ -211,7 +220,7 @@ class ConversationHistory:
             id=self.id,
             entries=tuple(self._entries),
             registry=self.registry.snapshot(),
-            metadata=dict(self.metadata),
+            metadata=deepcopy(self.metadata),
             anchor_tokens=self._anchor_tokens,
             anchor_index=self._anchor_index,
         )
@@ -226,9 +235,10 @@ class ConversationHistory:
     ) -> "ConversationHistory":
         """The `import` of S4-25, a word Python keeps for itself; reads snapshots with a plain `system`, too (S4-26)."""
         if registry is None:
-            registry = ContextRegistry(snapshot.registry.layers if snapshot.registry else ())
+            layers = snapshot.registry.layers if snapshot.registry else ()
+            registry = ContextRegistry(layer.model_copy(deep=True) for layer in layers)
         history = cls(registry=registry, id=id or snapshot.id)
-        history.metadata = dict(snapshot.metadata)
+        history.metadata = deepcopy(snapshot.metadata)
         history._start_over(list(snapshot.entries), snapshot.anchor_tokens, snapshot.anchor_index)
         if snapshot.registry is None and snapshot.system:
             history.system = snapshot.system
@@ -238,7 +248,6 @@ class ConversationHistory:
         """Makes these the entries: in new lists, so that views of the old ones stay what they were."""
         self._entries: list[HistoryEntry] = []
         self._messages: list[Message] = []
-        self._call_ids: set[str] = set()
         self._check = PairingCheck()
         self._anchor_tokens = anchor_tokens
         self._anchor_index = anchor_index
@@ -253,8 +262,7 @@ class ConversationHistory:
         self._messages.append(entry.message)
         self._check.add(entry.message)
         self._since_anchor += entry.tokens
-        if isinstance(entry.message, AssistantMessage):
-            self._call_ids.update(call.id for call in entry.message.tool_calls)
+        self.remember_calls((entry.message,))
 
 
 def _bare_entry(message: Message) -> HistoryEntry:

@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import Field
 
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.messages import JsonObject, UserBlock, Word, joined_text
+from tui_agent.protocol.messages import JsonObject, UserBlock, WholeText, Word, joined_text
 
 SEPARATOR = "\n\n"
 
@@ -23,7 +23,7 @@ class ContextLayer(Word):
     """A named piece of the prompt (S4-27)."""
 
     name: str
-    content: str | tuple[UserBlock, ...]
+    content: WholeText | tuple[UserBlock, ...]
     priority: int = 50
     """Lower comes earlier."""
     tags: tuple[str, ...] = ("system",)
@@ -146,11 +146,13 @@ class ContextRegistry:
     def snapshot(self) -> RegistrySnapshot:
         """This registry's own layers, to be kept."""
         names = sorted(self._layers, key=lambda name: self._changed_at[name])
-        return RegistrySnapshot(layers=tuple(self._layers[name] for name in names))
+        return RegistrySnapshot(layers=tuple(self._layers[name].model_copy(deep=True) for name in names))
 
     def copy(self) -> "ContextRegistry":
         """The same layers over the same parent, without listeners; changes in either do not reach the other (S4-24)."""
-        twin = ContextRegistry(self.snapshot().layers)
+        twin = ContextRegistry()
+        twin._layers = {name: layer.model_copy(deep=True) for name, layer in self._layers.items()}
+        twin._changed_at = dict(self._changed_at)
         twin.set_parent(self._parent)
         return twin
 

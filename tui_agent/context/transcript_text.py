@@ -21,9 +21,9 @@ DIGEST_LINES = 60
 
 
 def shortened(text: str, limit: int, note: str = "…") -> str:
-    """The head and the tail of a text with `note` between them, at most `limit` characters and the note; whole if it
-    fits. Never cuts inside a surrogate pair, because Python text has none."""
-    if len(text) <= limit:
+    """The head and the tail of a text with `note` between them; whole if it has at most `limit` characters and the
+    note, so that what was shortened once stays as it is (P68)."""
+    if len(text) <= limit + len(note):
         return text
     tail = limit // 3
     return f"{text[: limit - tail]}{note}{text[len(text) - tail :]}"
@@ -35,8 +35,9 @@ def as_transcript(messages: Iterable[Message], limit: int) -> str:
     return shortened(text, limit, "\n\n[… a part in the middle is left out …]\n\n")
 
 
-def digest(messages: Sequence[Message]) -> str:
-    """What happened, without a model: the agent's words cut short, and each call with how it went, newest last."""
+def digest(messages: Sequence[Message], limit: int) -> str:
+    """What happened, without a model: the agent's words cut short, and each call with how it went, newest last; of more
+    than `limit` characters or `DIGEST_LINES` lines the newest."""
     failed = {message.call_id for message in messages if isinstance(message, ToolResultMessage) and message.is_error}
     lines: list[str] = []
     for message in messages:
@@ -44,13 +45,20 @@ def digest(messages: Sequence[Message]) -> str:
             if message.text.strip():
                 lines.append(f"- said: {_in_one_line(message.text, ARGUMENT_LETTERS)}")
             lines += [f"- {_call(call)}{' (failed)' if call.id in failed else ''}" for call in message.tool_calls]
-    left_out = len(lines) - DIGEST_LINES
-    head = [f"- … {left_out} earlier lines are left out"] if left_out > 0 else []
-    return "\n".join([*head, *lines[-DIGEST_LINES:]]) or "- nothing but words of the person"
+    kept = 0
+    for line in reversed(lines[-DIGEST_LINES:]):
+        limit -= len(line) + 1
+        if limit < 0:
+            break
+        kept += 1
+    head = [f"- … {len(lines) - kept} earlier lines are left out"] if kept < len(lines) else []
+    return "\n".join([*head, *lines[len(lines) - kept :]]) or "- nothing but words of the person"
 
 
 def _lines(message: Message) -> Iterator[str]:
     match message:
+        case UserMessage(kind="command"):
+            yield f"Person ran a command: {shortened(_words(message), RESULT_LETTERS, ' […] ')}"
         case UserMessage():
             yield f"{'Notice' if message.kind == 'notice' else 'Person'}: {_words(message)}"
         case AssistantMessage():
