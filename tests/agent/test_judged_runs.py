@@ -9,6 +9,7 @@ import pytest
 from tests.support.judged_bus import JudgedBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentLoopSnapshot, GuardrailDecision
 from tui_agent.agent.snapshot import OpenCall
+from tui_agent.context import ContextLayer
 from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
@@ -16,6 +17,7 @@ from tui_agent.protocol.events import (
     ApprovalResolved,
     CheckpointRestored,
     CheckpointSaved,
+    CompactionEnded,
     GuardrailTripped,
     PermissionModeChanged,
     ToolEnded,
@@ -416,6 +418,51 @@ async def test_a_call_that_changed_meanwhile_asks_again(bench: BenchMaker) -> No
         again.loop.resolve_approval(await _question(again.loop), DENY)
 
     assert change.runs == []
+
+
+async def test_a_call_of_a_tool_that_takes_something_else_now_asks_again(bench: BenchMaker) -> None:
+    """An answer is about what was shown: the tool as it was counts as much as the input (C43)."""
+    snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
+    change = ScriptedTool("change")
+    change.spec = change.spec.model_copy(update={"input_schema": {"type": "object", "title": "more"}})
+    again = _restored(bench, snapshot, ["Fine."], change)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(again.loop.resume_with_approval("call_1", APPROVE))
+        again.loop.resolve_approval(await _question(again.loop), DENY)
+
+    assert change.runs == []
+
+
+async def test_a_conversation_whose_calls_wait_for_a_person_is_not_made_shorter(bench: BenchMaker) -> None:
+    snapshot = await _killed_while_asking(bench, reply(call("change", n=1)))
+    change = ScriptedTool("change")
+    again = _restored(bench, snapshot, ["Done."], change)
+
+    assert not await again.loop.compact()
+    await again.loop.resume_with_approval("call_1", APPROVE)
+
+    (ended,) = again.of(CompactionEnded)
+    assert "calls wait for their results" in (ended.error or "")
+    assert [run["n"] for run in change.runs] == [1]
+
+
+async def test_layers_that_are_given_anew_keep_the_order_in_which_they_are_given(bench: BenchMaker) -> None:
+    def layers(root: str) -> list[ContextLayer]:
+        return [ContextLayer(name=name, content=text) for name, text in (("root", root), ("inner", "inner"))]
+
+    first = bench(["One."], layers=layers("root"), system="")
+    again = _restored(bench, first.loop.dump(), [], layers=layers("root was changed"))
+
+    assert again.loop.history.registry.flat("system", separator="|") == "root was changed|inner"
+
+
+async def test_a_sub_agent_has_none_of_the_calls_that_wait_above_it(bench: BenchMaker) -> None:
+    waiting = OpenCall("call_1", "not_started")
+    b = bench([], history=[user_message("Go"), asking("call_1")], open_calls=[waiting])
+
+    assert b.loop.child_config("child", None).open_calls == ()
+    b.loop.history.repair()
 
 
 async def test_an_answer_to_an_unknown_call_is_only_a_warning(bench: BenchMaker) -> None:

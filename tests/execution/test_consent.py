@@ -48,7 +48,7 @@ async def test_the_question_says_all_there_is_to_know() -> None:
     question = stand.events(ApprovalRequested)[0]
     assert (question.call_id, question.tool, question.args, question.summary) == ("c", "act", {"a": 1}, "act!")
     assert (question.reason, question.targets, question.preview) == ("act is ask", ("/w/f",), preview)
-    assert question.digest == call_digest("act", {"a": 1}, ["/w/f"])
+    assert question.digest == call_digest("act", {"a": 1}, ["/w/f"], ScriptedTool().spec.input_schema)
     assert (question.session_rule, question.agent) == ("act(*)", "main")
     assert stand.events(ToolBlockedOn)[0].what == "approval"
     assert stand.state.preview == preview

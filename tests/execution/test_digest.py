@@ -29,9 +29,11 @@ def test_tool_arguments_and_targets_all_count() -> None:
         call_digest("t", {"a": 1}, ["x"]),
         call_digest("t", {"a": 1}, ["x", "y"]),
         call_digest("t", {"a": "1"}),
+        call_digest("t", {"a": 1}, schema={}),
+        call_digest("t", {"a": 1}, schema={"type": "object"}),
     }
 
-    assert len(digests) == 6
+    assert len(digests) == 8
 
 
 @given(st.text(st.characters(categories=["Cs"]), min_size=1))

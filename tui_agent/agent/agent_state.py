@@ -110,6 +110,7 @@ def make_agent(config: AgentLoopConfig) -> AgentState:
     if not isinstance(history, ConversationHistory):
         history = ConversationHistory(history, id=config.session_id or None)
     for layer in config.layers:
+        history.registry.remove(layer.name)
         history.registry.set(layer)
     origin = Origin(
         session_id=config.session_id,

@@ -27,7 +27,8 @@ class ConversationControls(AgentView):
             ConfigurationError: this agent has no context guard.
         """
         guard = self._idle_guard()
-        self._agent.history.repair()
+        if not self._open_calls:
+            self._agent.history.repair()
         return await make_room(self._agent, guard, self._agent.spend, trigger="manual", forced=True, focus=focus)
 
     def context_breakdown(self) -> ContextBreakdown:

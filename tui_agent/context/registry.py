@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import Field
 
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.messages import JsonObject, UserBlock, WholeText, Word, joined_text
+from tui_agent.protocol.messages import JsonObject, UserBlock, Word, joined_text
 
 SEPARATOR = "\n\n"
 
@@ -23,7 +23,7 @@ class ContextLayer(Word):
     """A named piece of the prompt (S4-27)."""
 
     name: str
-    content: WholeText | tuple[UserBlock, ...]
+    content: str | tuple[UserBlock, ...]
     priority: int = 50
     """Lower comes earlier."""
     tags: tuple[str, ...] = ("system",)

@@ -43,4 +43,5 @@ def _targets(state: CallState) -> tuple[str, ...]:
 
 
 def _digest(state: CallState) -> str:
-    return call_digest(state.call.name, state.arguments, _targets(state))
+    schema = careful(lambda: state.known_tool.spec.input_schema, otherwise=dict[str, object]())
+    return call_digest(state.call.name, state.arguments, _targets(state), schema)

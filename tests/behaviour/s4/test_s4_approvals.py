@@ -132,7 +132,7 @@ async def test_s4_72_a_decision_given_beforehand_counts_first_and_once_then_the_
     b = bench(
         [reply(call("change")), reply(call("change")), "Done."], tool, options=literal, policy=FakePolicy(), gate=gate
     )
-    gate.prefeed("call_1", APPROVE, call_digest("change", {}))
+    gate.prefeed("call_1", APPROVE, call_digest("change", {}, schema=tool.spec.input_schema))
 
     await b.loop.run("Go")
 
