@@ -1,6 +1,7 @@
 """The fields of a request around its conversation."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -67,6 +68,15 @@ def test_without_the_cache_nothing_is_marked() -> None:
     request = ModelRequest(PROMPT, system=(SystemPart("a"),), tools=TOOLS)
 
     assert "cache_control" not in json.dumps(body_of(request, cache=False))
+
+
+def test_each_request_decides_whether_it_is_marked() -> None:
+    builder = RequestBuilder(RequestSettings("some-model", 1000))
+    marked = ModelRequest(PROMPT, system=(SystemPart("a"),), tools=TOOLS)
+
+    bodies = [builder.build(replace(marked, cache=cache)) for cache in (True, False, True)]
+
+    assert [body.count(b"cache_control") for body in bodies] == [3, 0, 3]
 
 
 @pytest.mark.parametrize("mode", ["adaptive", "disabled"])

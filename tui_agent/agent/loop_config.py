@@ -90,6 +90,8 @@ class AgentLoopConfig:
     temperature: float | None = None
     thinking_tokens: int | None = None
     """Budget for reasoning in tokens; None: the model's own default."""
+    cache: bool = True
+    """Whether the provider may keep the beginning of a request for the next one."""
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     checkpoint: CheckpointStore | None = None
     cancellation: CancellationToken | None = None

@@ -143,6 +143,7 @@ class Turn:
             max_tokens=config.max_tokens,
             temperature=config.temperature,
             thinking_tokens=config.thinking_tokens,
+            cache=config.cache,
             conversation_id=agent.history.id,
         )
         estimate = agent.history.estimated_tokens()

@@ -14,6 +14,10 @@ way it came by: also one that a `before_tool` hook, `on_tool_error` or a person'
 the engine itself says of a call that did not run does not pass them. What a call reports while it runs is told at once;
 guardrails hold it back until the result has passed, and a hook added with `hides` keeps it from being told at all.
 
+In the steering modes `between_calls` and `between_batches` nobody looks for a message, and so no later call begins,
+before the observers of the call behind it have answered (S0-40); one that itself waits for a later call waits until its
+own time is up.
+
 A `before_tool` hook that raises or does not answer denies its call, unless it was added with `fail_open` (C47).
 """
 

@@ -29,6 +29,8 @@ class ModelRequest:
     temperature: float | None = None
     thinking_tokens: int | None = None
     """Budget for reasoning in tokens; None: the model's own default."""
+    cache: bool = True
+    """Whether the provider may keep the beginning of the request for the next one, if it can (S4-41)."""
     conversation_id: str = ""
 
 

@@ -46,20 +46,22 @@ class RequestBuilder:
     def __init__(self, settings: RequestSettings) -> None:
         self._settings = settings
         self._conversations: OrderedDict[str, WireConversation] = OrderedDict()
-        self._tools: tuple[tuple[ToolSpec, ...], bytes] = ((), b"")
-        self._system: tuple[tuple[SystemPart, ...], bytes] = ((), b"")
+        self._tools: tuple[tuple[ToolSpec, ...], bool, bytes] = ((), True, b"")
+        self._system: tuple[tuple[SystemPart, ...], bool, bytes] = ((), True, b"")
 
     def build(self, request: ModelRequest) -> bytes:
         """The body of a streaming request, as UTF-8 JSON."""
-        limits = self._limits(request)
+        limits, cache = self._limits(request), self._settings.cache and request.cache
         fields = [_field("model", self._settings.model), *(_field(name, value) for name, value in limits.items())]
         if request.tools:
-            fields.append(b'"tools":[' + self._tools_json(request.tools) + b"]")
-        system = self._system_json(request.system)
+            fields.append(b'"tools":[' + self._tools_json(request.tools, cache) + b"]")
+        system = self._system_json(request.system, cache)
         if system:
             fields.append(b'"system":[' + system + b"]")
-        conversation = self._conversation(request.conversation_id).to_json(request.messages)
-        return b"".join([b"{", b",".join(fields), b',"messages":[', *conversation, b"]}"])
+        conversation = self._conversation(request.conversation_id)
+        conversation.marks = cache
+        messages = conversation.to_json(request.messages)
+        return b"".join([b"{", b",".join(fields), b',"messages":[', *messages, b"]}"])
 
     def unsent(self, request: ModelRequest) -> int:
         """Messages that `build` would have to turn into JSON first."""
@@ -84,33 +86,35 @@ class RequestBuilder:
             fields |= _effort_fields(budget, can_stop=self._settings.thinking_form == "adaptive")
         return fields
 
-    def _tools_json(self, tools: tuple[ToolSpec, ...]) -> bytes:
-        if self._tools[0] != tools:
+    def _tools_json(self, tools: tuple[ToolSpec, ...], cache: bool) -> bytes:
+        if self._tools[:2] != (tools, cache):
             encoded = [encode(tool.model_dump(mode="json")) for tool in tools]
-            self._tools = (tools, b",".join(self._marked(encoded, len(encoded))))
-        return self._tools[1]
+            self._tools = (tools, cache, b",".join(_marked(encoded, len(encoded) if cache else 0)))
+        return self._tools[2]
 
-    def _system_json(self, system: tuple[SystemPart, ...]) -> bytes:
-        if self._system[0] != system:
+    def _system_json(self, system: tuple[SystemPart, ...], cache: bool) -> bytes:
+        if self._system[:2] != (system, cache):
             parts = sorted((part for part in system if part.text.strip()), key=lambda part: not part.stable)
             encoded = [encode({"type": "text", "text": part.text}) for part in parts]
-            self._system = (system, b",".join(self._marked(encoded, sum(part.stable for part in parts))))
-        return self._system[1]
-
-    def _marked(self, blocks: list[bytes], count: int) -> list[bytes]:
-        """The same blocks, the last of the first `count` marked."""
-        if count and self._settings.cache:
-            blocks[count - 1] = with_mark(blocks[count - 1])
-        return blocks
+            stable = sum(part.stable for part in parts) if cache else 0
+            self._system = (system, cache, b",".join(_marked(encoded, stable)))
+        return self._system[2]
 
     def _conversation(self, conversation_id: str) -> WireConversation:
         conversation = self._conversations.get(conversation_id)
         if conversation is None:
-            conversation = self._conversations[conversation_id] = WireConversation(self._settings.cache)
+            conversation = self._conversations[conversation_id] = WireConversation()
             if len(self._conversations) > _CONVERSATIONS:
                 self._conversations.popitem(last=False)
         self._conversations.move_to_end(conversation_id)
         return conversation
+
+
+def _marked(blocks: list[bytes], count: int) -> list[bytes]:
+    """The same blocks, the last of the first `count` marked."""
+    if count:
+        blocks[count - 1] = with_mark(blocks[count - 1])
+    return blocks
 
 
 def _budget_fields(budget: int, max_tokens: int) -> JsonObject:

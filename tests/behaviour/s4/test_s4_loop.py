@@ -266,6 +266,7 @@ async def test_s4_41_a_request_has_everything_and_a_run_may_bring_tools_of_its_o
         max_tokens=99,
         temperature=0.5,
         thinking_tokens=1024,
+        cache=False,
         session_id="talk",
     )
 
@@ -277,12 +278,8 @@ async def test_s4_41_a_request_has_everything_and_a_run_may_bring_tools_of_its_o
     assert [part.text for part in first.system] == ["Who."]
     assert [spec.name for spec in first.tools] == ["look", "extra"]
     assert [spec.name for spec in last.tools] == ["look"]
-    assert (first.max_tokens, first.temperature, first.thinking_tokens, first.conversation_id) == (
-        99,
-        0.5,
-        1024,
-        "talk",
-    )
+    assert (first.max_tokens, first.temperature, first.thinking_tokens) == (99, 0.5, 1024)
+    assert (first.cache, first.conversation_id) == (False, "talk")
     assert extra.runs == [{"n": 1}]
     with pytest.raises(ConfigurationError, match="named look already"):
         await b.loop.run("Go", tools=[ScriptedTool("other"), ScriptedTool("look")])

@@ -186,7 +186,7 @@ def test_s4_15_the_configuration_takes_everything_the_seed_names() -> None:
     names = AgentLoopConfig.__dataclass_fields__.keys()
 
     ours = {"provider", "system", "context", "tools", "history", "hooks", "max_tokens", "temperature"}
-    ours |= {"thinking_tokens", "max_steps", "guardrails", "policy", "checkpoint"}
+    ours |= {"thinking_tokens", "cache", "max_steps", "guardrails", "policy", "checkpoint"}
     assert ours <= names
     assert ExecutionOptions.preset("sdk_loop", tool_timeout=5.0).tool_timeout == 5.0
     assert ApprovalGate(approver=lambda _: ApprovalDecision(decision="approve")).approver is not None
