@@ -344,9 +344,11 @@ async def test_its_questions_name_it_and_are_answered_at_the_same_gate(bench: Be
             await asyncio.sleep(0)
 
     async with asyncio.TaskGroup() as group:
-        group.create_task(b.loop.run("Go"))
+        running = group.create_task(b.loop.run("Go"))
         group.create_task(answer())
 
+    child, root = b.of(RunEnded)
+    assert 0 < child.approval_ms < root.approval_ms == running.result().total_approval_wait_ms
     assert names == ["main", b.of(SubagentStarted)[0].agent]
     assert [event.agent for event in b.of(ApprovalRequested)] == names
     assert len(change.runs) == 1

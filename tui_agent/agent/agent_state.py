@@ -25,6 +25,7 @@ from .run_report import added_cost
 from .steering import SteeringQueue
 from .teller import Teller
 from .tool_lanes import tool_lanes
+from .waits import Waits
 
 
 @dataclass(slots=True)
@@ -118,7 +119,7 @@ def make_agent(config: AgentLoopConfig) -> AgentState:
         parent_call_id=config.parent_call_id,
         depth=config.depth,
     )
-    teller = Teller(config.bus or EventBus(), origin)
+    teller = Teller(config.bus or EventBus(), origin, Waits(config.waits_above))
     tools = ToolRegistry(config.tools)
     policy, gate = config.policy or NoPolicy(), config.gate or ApprovalGate()
     executor = ToolExecutor(

@@ -44,7 +44,7 @@ class CommandRun:
         self._brakes = Brakes.linked_to(agent.config.cancellation)
         self._began = time.monotonic()
         self._report: ToolCallReport | None = None
-        self._approval_ms = 0.0
+        self._waited_before = agent.teller.waits.ms
 
     async def execute(self) -> ToolResultMessage:
         """Runs the call to its end and returns what it gave; a failure of the tool is a result, not an exception."""
@@ -92,7 +92,7 @@ class CommandRun:
         async with ToolScheduler(executor, cancellation=self._brakes.now) as scheduler:
             scheduler.submit_all((self._call,))
             done = await scheduler.finish()
-        self._report, self._approval_ms = done.reports[0], done.approval_ms
+        self._report = done.reports[0]
         return done.tool_results[0]
 
     async def _share(self, result: ToolResultMessage) -> None:
@@ -118,7 +118,7 @@ class CommandRun:
                 tool_calls=1,
                 total_ms=(time.monotonic() - self._began) * 1000,
                 tool_ms=self._report.latency_ms if self._report else 0.0,
-                approval_ms=self._approval_ms,
+                approval_ms=self._agent.teller.waits.ms - self._waited_before,
             )
         )
 

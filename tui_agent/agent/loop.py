@@ -238,6 +238,7 @@ class AgentLoop(AgentControls, ConversationControls):
             cost=None,
             on_spend=self._count,
             overrun_above=self._overrun,
+            waits_above=agent.teller.waits,
         )
 
     @contextmanager

@@ -22,6 +22,7 @@ from .limits import Budget, RepetitionLimits
 from .retry import RetryPolicy
 from .snapshot import AgentLoopSnapshot, OpenCall, PastCompaction
 from .system_prompt import DEFAULT_SYSTEM
+from .waits import Waits
 
 SystemText: TypeAlias = str | Callable[[], str | Awaitable[str]]
 """A text, or a function asked for it at the start of each run (S4-36)."""
@@ -113,3 +114,5 @@ class AgentLoopConfig:
     """Takes what each answer used and cost, in place of `usage.updated`: a sub-agent's parent does."""
     overrun_above: Callable[[], str | None] | None = None
     """Which limit is reached of the agent this one works for, in words; asked together with its own budget."""
+    waits_above: Waits | None = None
+    """How long a person was waited for in the agent this one works for."""

@@ -56,7 +56,7 @@ class AgentRun:
         self._trigger: Trigger = trigger
         self._open_calls = open_calls
         self._brakes = Brakes.linked_to(agent.config.cancellation, cancellation)
-        self._tally = RunTally(self.id, agent.provider.model.name, text_of(messages))
+        self._tally = RunTally(self.id, agent.provider.model.name, text_of(messages), agent.teller.waits)
         self._taken_up: ToolScheduler | None = None
         self._turn: Turn | None = None
         self._next = TurnPlace(0, trigger, "initial")
@@ -155,7 +155,7 @@ class AgentRun:
                 elif open_call is None or open_call.fate == "outcome_unknown" or self._messages:
                     scheduler.give_up_call(call.id, UNANSWERED)
             done = await scheduler.finish()
-        self._tally.take_up(done.reports, done.approval_ms)
+        self._tally.take_up(done.reports)
         return self._ended_by(done)
 
     async def _add_input(self) -> Ending | None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from tui_agent.protocol.messages import Usage, now_ms
 from tui_agent.protocol.reports import AgentRunReport, RunReason, StepReport, ToolCallReport
 
+from .waits import Waits
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
@@ -25,6 +27,7 @@ class RunTally:
     run_id: str
     model: str
     user_message: str
+    waits: Waits
     started_at: int = field(default_factory=now_ms)
     started_mono: float = field(default_factory=time.monotonic)
     taken_up: tuple[ToolCallReport, ...] = ()
@@ -35,19 +38,21 @@ class RunTally:
     """Dollars; None as long as no price is known."""
     model_ms: float = 0.0
     tool_ms: float = 0.0
-    approval_ms: float = 0.0
     final_text: str = ""
+    _waited_before: float = 0.0
 
     def spend(self, usage: Usage, cost: float | None) -> None:
         """Counts one answer's tokens, kept or not."""
         self.usage = self.usage + usage
         self.cost = added_cost(self.cost, cost)
 
-    def take_up(self, calls: tuple[ToolCallReport, ...], approval_ms: float) -> None:
+    def __post_init__(self) -> None:
+        self._waited_before = self.waits.ms
+
+    def take_up(self, calls: tuple[ToolCallReport, ...]) -> None:
         """Counts calls of an earlier run's answer."""
         self.taken_up = calls
         self.tool_ms += sum(call.latency_ms for call in calls)
-        self.approval_ms += approval_ms
 
     def add_step(self, step: StepReport) -> None:
         """Counts a step that is over."""
@@ -59,6 +64,11 @@ class RunTally:
     def tool_calls(self) -> int:
         """Calls so far, those that were taken up included."""
         return len(self.taken_up) + sum(len(step.tool_calls) for step in self.steps)
+
+    @property
+    def approval_ms(self) -> float:
+        """Milliseconds of it in which a person was waited for, by sub-agents, too."""
+        return self.waits.ms - self._waited_before
 
     @property
     def elapsed_ms(self) -> float:

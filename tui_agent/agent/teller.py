@@ -7,15 +7,18 @@ from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.events import AgentEvent, RunEnded
 
 from .status import StatusState, fold_status, status_of
+from .waits import Waits
 
 
 class Teller:
     """The agent's one publisher, also for the calls it runs: so that no event can miss the status."""
 
-    def __init__(self, bus: EventBus, origin: Origin) -> None:
+    def __init__(self, bus: EventBus, origin: Origin, waits: Waits | None = None) -> None:
         self.bus = bus
         self.origin = origin
         """Where the agent is now; goes with each event."""
+        self.waits = waits or Waits()
+        """How long a person was waited for."""
         self._state = StatusState()
         self._status = status_of(self._state)
 
@@ -29,6 +32,7 @@ class Teller:
         `run.ended` is the last event of its run: the status comes before it, and whatever somebody says in answer to it
         belongs to no run.
         """
+        self.waits.note(event)
         origin, before = self.origin, self._state
         self._state = fold_status(before, event)
         if isinstance(event, RunEnded):

@@ -257,7 +257,6 @@ class Turn:
         """Ends what was begun and counts the turn; also when it is cancelled."""
         self._end_step()
         results = self.scheduler.tool_results if self.scheduler else ()
-        self._tally.approval_ms += self.calls.approval_ms
         self._tally.add_step(
             StepReport(
                 index=self._place.index,
