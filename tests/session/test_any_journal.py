@@ -1,0 +1,216 @@
+"""Whatever a person and an agent did, wherever the journal ends: what is read from it is a conversation that a model
+accepts, and all of it is what the agent had."""
+
+import asyncio
+import random
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.session.folded import same_conversation
+from tests.session.real_agents import AskingPolicy
+from tests.support.transcripts import validate_history
+from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentTool, RetryPolicy
+from tui_agent.context import ContextGuard, ConversationHistory, GuardOptions
+from tui_agent.execution import ApprovalGate
+from tui_agent.protocol.bus import EventBus, Subscription
+from tui_agent.protocol.cancellation import PROGRAM_LEFT
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.errors import CompactionError
+from tui_agent.protocol.events import SessionRewound
+from tui_agent.protocol.function_tool import function_tool
+from tui_agent.protocol.messages import Message, user_message
+from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.provider import ModelInfo, ModelRequest
+from tui_agent.protocol.tool import Tool
+from tui_agent.providers import ScriptedProvider
+from tui_agent.providers.scripted_provider import Reply, Think, call, fail, reply
+from tui_agent.session import StoredSession, unfinished
+from tui_agent.session.replay import fold_of, messages_of, waiting_messages
+
+LOOK, CHANGE, HAND_ON = call("look"), call("change"), call("agent", task="look into it")
+
+ANSWERS: dict[str, tuple[Reply, ...]] = {
+    "talks": (reply(Think("hm"), "Words. " * 30),),
+    "looks": (reply("I look.", LOOK, LOOK), reply(LOOK), reply("Seen.")),
+    "pauses": (reply("First half", stop_reason="pause_turn"), reply("second half.")),
+    "fails": (reply("Half", fail("stream_cut")), reply(LOOK, stop_reason="max_tokens"), reply(call("nothing"), LOOK)),
+    "hands on": (reply(HAND_ON, LOOK), reply(LOOK, CHANGE), reply("Found."), reply("So it is.")),
+    "asks": (reply("I change it.", LOOK, CHANGE, CHANGE), reply("Changed.")),
+}
+PROMPTS = [(kind, how) for kind in ANSWERS for how in ("", "steered", "followed up")]
+ASKING = [("asks", how) for how in ("denied", "aborted", "left", "killed")] + [("hands on", "killed")]
+SIZE = [("compact", ""), ("compact", ""), ("undo", "")]
+OTHERS = [(what, "") for what in ("command", "private command", "go back", "go back, told")]
+
+deeds = st.lists(st.sampled_from([*PROMPTS, *ASKING, *OTHERS, *SIZE, *SIZE]), min_size=4, max_size=14)
+
+
+class Session:
+    """One agent after another in one session, all of which is written down."""
+
+    def __init__(self) -> None:
+        self.told: list[Envelope] = []
+        self.past: list[tuple[int, tuple[Message, ...]]] = []
+        """After each deed: the last event's number, and the conversation."""
+        self.answers: deque[Reply] = deque()
+        self.provider = ScriptedProvider([self.answer] * 500, model=ModelInfo("small", context_window=800))
+        self.steering = ""
+        self.heard: Subscription
+        self.open(resumed=False)
+
+    def answer(self, request: ModelRequest) -> Reply:
+        if request.conversation_id.endswith("/summary"):
+            return reply("" if len(self.told) % 2 else "All was looked at.")
+        return self.answers.popleft() if self.answers else reply("Done.")
+
+    def open(self, *, resumed: bool) -> None:
+        """A new process takes the session up."""
+        last = self.told[-1].seq if self.told else 0
+        stored = StoredSession("s", None, Path("/"), tuple(self.told), next_seq=last + 1, resumed=resumed)
+        bus = EventBus(stored.origin(), first_seq=stored.next_seq)
+        self.heard = bus.subscribe(merge=False)
+        stored.announce(bus, "0", takes_up=True)
+        end = stored.open_end
+        config = AgentLoopConfig(
+            self.provider,
+            tools=self.tools(),
+            system="",
+            bus=bus,
+            policy=AskingPolicy(),
+            gate=ApprovalGate(interactive=True),
+            history=stored.messages if end is None else end.messages,
+            open_calls=() if end is None else end.calls,
+            compactions=stored.compactions,
+            waiting=stored.waiting,
+            guard=ContextGuard(GuardOptions(keep_steps=1)),
+            retry=RetryPolicy(first_wait=0.0, longest_wait=0.0),
+            session_id="s",
+        )
+        self.agent = AgentLoop(config)
+        self.agent.add_tool(AgentTool(self.agent))
+
+    def tools(self) -> list[Tool]:
+        @function_tool(read_only=True)
+        async def look() -> str:
+            """Looks."""
+            if self.steering:
+                said, self.steering = self.steering, ""
+                self.agent.steer("But first …") if said == "steered" else self.agent.follow_up("And then …")
+            return "seen " * 60
+
+        @function_tool()
+        async def change() -> str:
+            """Changes."""
+            return "changed"
+
+        return [look, change]
+
+    async def do(self, what: str, how: str) -> None:
+        """One deed."""
+        agent = self.agent
+        if what in ANSWERS:
+            await self.prompt(what, how)
+        elif what.endswith("command"):
+            await agent.run_command("look", {}, "!look", shared=what == "command")
+        elif what == "compact":
+            await agent.compact()
+        elif what == "undo":
+            try:
+                agent.undo_compaction()
+            except CompactionError:
+                return
+        elif not self.past:
+            return
+        else:
+            seq, messages = self.past[len(self.told) % len(self.past)]
+            notice = user_message("It is as it was.", "notice") if "told" in what else None
+            now = agent.bus.last_seq
+            rewound = SessionRewound(to_seq=seq, from_seq=now, text="x", conversation=True, notice=notice)
+            agent.go_back(messages, rewound)
+        self.told += self.heard.drain()
+        self.past.append((self.told[-1].seq, tuple(self.agent.history.messages())))
+
+    async def prompt(self, what: str, how: str) -> None:
+        """A run to its end, to an abort, or to a kill while a call waits for a person."""
+        self.answers = deque(ANSWERS[what])
+        self.steering = how if how in ("steered", "followed up") else ""
+        agent = self.agent
+        async with asyncio.TaskGroup() as tasks:
+            run = tasks.create_task(agent.run("Do it."))
+            while not run.done():
+                await asyncio.sleep(0)
+                for request in agent.pending_calls if agent.running else ():
+                    if how == "killed":
+                        self.told += self.heard.drain()
+                        run.cancel()
+                    elif how in ("aborted", "left"):
+                        agent.abort("enough" if how == "aborted" else PROGRAM_LEFT)
+                    else:
+                        verdict = "deny" if how == "denied" else "approve"
+                        agent.resolve_approval(request.request_id, ApprovalDecision(decision=verdict))
+        if how == "left":
+            self.told += self.heard.drain()
+        if how in ("killed", "left"):
+            self.open(resumed=True)
+            await self.take_up()
+
+    async def take_up(self) -> None:
+        """The session goes on with what waited."""
+        agent = self.agent
+        if not agent.pending_calls:
+            return
+        async with asyncio.TaskGroup() as tasks:
+            run = tasks.create_task(agent.run())
+            while not run.done():
+                await asyncio.sleep(0)
+                for request in agent.pending_calls if agent.running else ():
+                    agent.resolve_approval(request.request_id, ApprovalDecision(decision="approve"))
+
+
+def judge_beginning(told: Sequence[Envelope]) -> None:
+    """Everything that must hold of a journal that ends here."""
+    fold = fold_of(told)
+    messages = fold.messages()
+    validate_history(messages)
+    assert not {one.id for one in waiting_messages(told)} & {message.id for message in messages}
+    open_end = fold.open_end()
+    if open_end is not None:
+        validate_history(open_end.messages, complete=False)
+    history, guard = ConversationHistory(messages), ContextGuard()
+    stored = StoredSession("s", None, Path("/"), tuple(told), resumed=True)
+    bus = EventBus(stored.origin(), first_seq=told[-1].seq + 1)
+    made = AgentLoopConfig(ScriptedProvider(), bus=bus, guard=guard, history=history, compactions=stored.compactions)
+    agent = AgentLoop(made)
+    while guard.can_undo(history):
+        agent.undo_compaction()
+        validate_history(history.messages())
+    last = told[-1].seq
+    closing = enumerate(unfinished(told).closing, start=last + 1)
+    closed = [*told, *(Envelope(each.event, seq, 0, 0.0, each.origin) for seq, each in closing)]
+    assert [message.text for message in messages_of(closed)] == [message.text for message in messages]
+    assert unfinished(closed).closing == ()
+
+
+async def play(script: Sequence[tuple[str, str]]) -> Session:
+    session = Session()
+    for what, how in script:
+        async with asyncio.timeout(20):
+            await session.do(what, how)
+    return session
+
+
+@given(deeds, st.integers(0, 2**20))
+@settings(max_examples=30)
+def test_any_beginning_of_any_journal_is_a_conversation_and_all_of_it_the_agents(
+    script: list[tuple[str, str]], seed: int
+) -> None:
+    session = asyncio.run(play(script))
+    told = session.told
+
+    same_conversation(told, session.agent.history.messages())
+    for end in random.Random(seed).sample(range(1, len(told)), min(12, len(told) - 1)):
+        judge_beginning(told[:end])
