@@ -26,6 +26,7 @@ from tui_agent.protocol.events import (
     ApprovalRequested,
     ApprovalResolved,
     CompactionEnded,
+    CompactionUndone,
     Failed,
     FileChanged,
     FileState,
@@ -47,7 +48,15 @@ from tui_agent.protocol.events import (
     ToolStatus,
     Warned,
 )
-from tui_agent.protocol.messages import AssistantMessage, ImageBlock, TextBlock, ThinkingBlock, Usage, UserMessage
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    ImageBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultMessage,
+    Usage,
+    UserMessage,
+)
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.changed_files_part import MOST_DIFF_ROWS, MOST_FILES
 from tui_agent.ui.styled_lines import width_of_runs
@@ -334,8 +343,24 @@ def test_notices_warnings_and_errors_have_their_signs() -> None:
         (InputWarned(filter="pii", text="a name", source="prompt"), "! pii: a name"),
         (HookFailed(event="before_tool", name="audit", error="x"), "! Hook audit failed: x; the call was denied"),
         (
-            CompactionEnded(ok=True, tokens_after=3000, removed=2),
-            "· Conversation shortened: 2 messages less, now 3k tokens",
+            CompactionEnded(ok=True, tokens_before=9000, tokens_after=3000, removed=2, strategy="summary"),
+            "· Conversation shortened: 9k → 3k tokens; 2 messages summed up; /compact undo takes it back",
+        ),
+        (
+            CompactionEnded(
+                ok=True,
+                tokens_before=9000,
+                tokens_after=3000,
+                removed=1,
+                strategy="digest",
+                cut=(ToolResultMessage(call_id="c", tool_name="read", content=()),),
+            ),
+            "· Conversation shortened: 9k → 3k tokens; 1 message put into a plain list; 1 old result cut short; "
+            "/compact undo takes it back",
+        ),
+        (
+            CompactionUndone(tokens_after=9000, restored=2),
+            "· Shortening taken back: 2 messages as before, about 9k tokens",
         ),
         (
             CompactionEnded(ok=False, tokens_after=0, removed=0, error="e"),
@@ -344,7 +369,7 @@ def test_notices_warnings_and_errors_have_their_signs() -> None:
     ],
 )
 def test_other_events_are_notes(event: AgentEvent, row: str) -> None:
-    assert body([event], 80) == [row]
+    assert body([event], 140) == [row]
 
 
 def test_the_end_of_a_run_is_a_line_with_its_numbers() -> None:

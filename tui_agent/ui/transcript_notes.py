@@ -142,15 +142,13 @@ def _session_note(event: AgentEvent) -> Note | None:
     match event:
         case PermissionModeChanged(old=old, new=new, by=by):
             return "notice", f"Mode {old.value} → {new.value} ({by})"
-        case CompactionEnded(ok=True, tokens_after=after, removed=removed):
-            return (
-                "notice",
-                f"Conversation shortened: {count_text(removed, 'message')} less, now {tokens_text(after)} tokens",
-            )
+        case CompactionEnded(ok=True):
+            return "notice", _shortened_words(event)
         case CompactionEnded(error=error):
             return "warning", f"The conversation could not be shortened{f': {error}' if error else ''}"
-        case CompactionUndone(restored=restored):
-            return "notice", f"Shortening taken back: {count_text(restored, 'message')} as before"
+        case CompactionUndone(restored=restored, tokens_after=after):
+            what = count_text(restored, "message")
+            return "notice", f"Shortening taken back: {what} as before, about {tokens_text(after)} tokens"
         case SessionRenamed(title=title):
             return "notice", f"This session is called {title} now"
         case SessionRewound():
@@ -163,3 +161,12 @@ def _session_note(event: AgentEvent) -> Note | None:
             return "notice", f"You answered: {text}"
         case _:
             return None
+
+
+def _shortened_words(done: CompactionEnded) -> str:
+    """What was done to the conversation, with its size before and after."""
+    summed_up = "summed up" if done.strategy == "summary" else "put into a plain list"
+    parts = [f"{count_text(done.removed, 'message')} {summed_up}"] if done.removed else []
+    parts += [f"{count_text(len(done.cut), 'old result')} cut short"] if done.cut else []
+    sizes = f"{tokens_text(done.tokens_before)} → {tokens_text(done.tokens_after)} tokens"
+    return "; ".join([f"Conversation shortened: {sizes}", *parts, "/compact undo takes it back"])
