@@ -1,5 +1,6 @@
 """Going back with a real agent, real files, a real shell and a real repository."""
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from tests.rewind.sessions import Kept, git_work_tree, kept_session
 from tui_agent.protocol.errors import AlreadyRunningError
-from tui_agent.protocol.events import FileChanged, SessionRewound
+from tui_agent.protocol.events import FileChanged, SessionRepaired, SessionRewinding, SessionRewound
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.providers.scripted_provider import Call, call
 from tui_agent.rewind.planner import CHANGED_BETWEEN, CHANGED_LATER, CHANGED_SINCE, NOT_KEPT
@@ -253,3 +254,63 @@ async def test_what_is_kept_is_for_the_owner_only(shop: Kept) -> None:
     assert kept
     assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
     assert {path.stat().st_mode & 0o077 for path in directories} == {0}
+
+
+def cut_behind(shop: Kept, kind: str) -> str:
+    """A session as a kill right behind the last event of this type leaves it; returns its id."""
+    assert shop.session.path is not None
+    lines = shop.session.path.read_bytes().splitlines(keepends=True)
+    last = max(place for place, line in enumerate(lines) if f'"type":"{kind}"'.encode() in line)
+    shop.store.files_path(shop.session.id).rename(shop.store.files_path("killed"))
+    shop.session.path.with_stem("killed").write_bytes(b"".join(lines[: last + 1]))
+    return "killed"
+
+
+async def test_a_going_back_that_the_programs_end_broke_off_is_told_to_person_and_model(shop: Kept) -> None:
+    await shop.ask("first", call("write", path="new.py", content="new\n"), call("write", path="b.py", content="b\n"))
+    await go_back(shop, "first")
+    killed = cut_behind(shop, "session.rewinding")
+
+    stored = shop.store.load(killed)
+    told = "some of these files may hold"
+    assert told in stored.messages[-1].text
+    assert "new.py, b.py" in stored.messages[-1].text
+
+    async with kept_session(shop.root, shop.store.root, killed) as again:
+        await again.check()
+        await again.ask("second")
+        await again.check()
+        assert sum(told in message.text for message in again.loop.history.messages()) == 1
+        repaired = [one.event for one in again.store.load(killed).envelopes if isinstance(one.event, SessionRepaired)]
+        assert [event.what[:31] for event in repaired] == ["Going back to “first” broke off"]
+        assert {point.text for point in await again.rewinder.points()} == {"first", "second"}
+    assert again.store.load(killed).unfinished.notice == ()
+
+
+async def test_a_going_back_that_is_cancelled_says_what_it_did(shop: Kept) -> None:
+    await shop.ask("first", call("write", path="new.py", content="new\n"), call("write", path="b.py", content="b\n"))
+    plan = await shop.rewinder.plan(await shop.point("first"))
+    with shop.bus.subscribe() as heard:
+        going = asyncio.ensure_future(shop.rewinder.carry_out(plan, "both"))
+        async for batch in heard.batches():
+            if any(isinstance(one.event, SessionRewinding) for one in batch):
+                break
+        going.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await going
+        told = [one.event for one in heard.drain() if isinstance(one.event, SessionRewound)]
+
+    assert [(event.conversation, {*event.files, *event.left}) for event in told] == [(False, {"new.py", "b.py"})]
+    await shop.check()
+
+
+async def test_a_call_that_was_cut_off_is_named_because_nobody_knows_what_it_changed(shop: Kept) -> None:
+    await shop.ask("first", call("edit", path="price.py", old_string="one", new_string="eins"))
+    killed = cut_behind(shop, "tool.started")
+
+    async with kept_session(shop.root, shop.store.root, killed) as again:
+        plan = await again.rewinder.plan(await again.point("first"))
+        assert [note[:48] for note in plan.notes] == ["the program ended in the middle of edit price.py"]
+        await again.rewinder.carry_out(plan, "both")
+        await again.check()
+        assert "nobody knows what that changed" in again.loop.history.messages()[-1].text

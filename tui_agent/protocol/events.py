@@ -669,6 +669,8 @@ class SessionRewinding(Word):
     """The first of the files that are to change."""
     total: int = 0
     """All of them, counted."""
+    notice: UserMessage | None = None
+    """What the model is told where it broke off; the newest message then."""
 
 
 class SessionRewound(Word):

@@ -4,7 +4,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events import FileChanged, FileState, MessageEnded, MessageStarted, SessionRewound, ToolEnded
+from tui_agent.protocol.events import (
+    FileChanged,
+    FileState,
+    MessageEnded,
+    MessageStarted,
+    SessionRewound,
+    ToolEnded,
+    ToolStarted,
+)
 from tui_agent.protocol.messages import UserMessage
 from tui_agent.session.conversation_path import in_force
 
@@ -43,6 +51,22 @@ def unseen_commands(envelopes: Iterable[Envelope], after: int) -> int:
     ends = (envelope.event for envelope in envelopes if envelope.seq > after)
     details = (event.details for event in ends if isinstance(event, ToolEnded))
     return sum(told is not None and "files_changed" in told and told["files_changed"] is None for told in details)
+
+
+def cut_off_calls(envelopes: Iterable[Envelope], after: int) -> tuple[str, ...]:
+    """Calls after an event that may have changed something when the program ended in their middle, in words."""
+    started: dict[str, ToolStarted] = {}
+    found: list[str] = []
+    for envelope in envelopes:
+        match envelope.event:
+            case ToolStarted(read_only=False) as event if envelope.seq > after:
+                started[event.call_id] = event
+            case ToolEnded(status="interrupted", call_id=call_id) if call_id in started:
+                begun = started.pop(call_id)
+                found.append(f"{begun.name} {begun.summary}".strip())
+            case _:
+                pass
+    return tuple(found)
 
 
 def calls_below(envelopes: Iterable[Envelope], call_id: str) -> frozenset[str]:

@@ -74,6 +74,8 @@ class RewindPlan:
     """What was said then, to be said again or otherwise."""
     notes: tuple[str, ...] = ()
     """What else one has to know, a sentence each."""
+    cut_off: tuple[str, ...] = ()
+    """Calls that ended with the program: what they changed is not known, and stays."""
 
     def chosen(self, scope: Scope, overwritten: AbstractSet[Path] = frozenset()) -> tuple[FileStep, ...]:
         """The steps that would be done, where files somebody else changed are taken only if they are named."""

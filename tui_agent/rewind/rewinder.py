@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.errors import AlreadyRunningError, ToolError
+from tui_agent.protocol.errors import AlreadyRunningError, SessionError, ToolError
 from tui_agent.protocol.events import FileChanged, SessionRewinding, SessionRewound
 from tui_agent.protocol.messages import Message, UserMessage, user_message
 from tui_agent.session.journal_reader import read_journal
@@ -19,7 +20,7 @@ from tui_agent.tools.file_states import NO_DIFF, TreeChange
 from tui_agent.tools.own_thread import finish_in_thread
 from tui_agent.tools.unified_diff import Diff
 
-from .file_record import calls_below, changes_in, points_in, unseen_commands
+from .file_record import calls_below, changes_in, cut_off_calls, points_in, unseen_commands
 from .planner import steps_back, steps_of_call
 from .restore import carry_out, in_turn
 from .rewind_plan import FileStep, Outcome, RewindPlan, RewindPoint, Scope
@@ -104,36 +105,46 @@ class Rewinder:
         if scope != "files":
             envelopes = [one for one in await self._envelopes() if one.seq <= plan.to_seq]
             messages = await asyncio.to_thread(messages_of, envelopes)
+        chosen = in_turn(plan.chosen(scope, overwritten))
+        passed_over = [step.shown for step in plan.steps if step not in chosen] if scope != "conversation" else []
         done: list[str] = []
         failed: list[str] = []
-        chosen = in_turn(plan.chosen(scope, overwritten))
-        if chosen:
-            files = tuple(step.shown for step in chosen[:NAMED_FILES])
-            self.bus.publish(SessionRewinding(to_seq=plan.to_seq, text=plan.text, files=files, total=len(chosen)))
-            await self.keep()
-        for step in chosen:
-            try:
-                done.extend(await self._do(step))
-            except ToolError as error:
-                failed.append(f"{step.shown}: {error}")
-        passed_over = [step.shown for step in plan.steps if step not in chosen] if scope != "conversation" else []
-        told = SessionRewound(
-            to_seq=plan.to_seq,
-            from_seq=from_seq,
-            text=plan.text,
-            conversation=scope != "files",
-            removed=plan.messages if scope != "files" else 0,
-            call_id=plan.call_id,
-            files=tuple(done),
-            left=(*passed_over, *failed),
-            notice=_notice(plan, scope, done, [*passed_over, *failed]),
-        )
-        self.agent.go_back(messages, told)
-        draft = plan.draft if scope != "files" else ""
-        return Outcome(tuple(done), tuple(passed_over), tuple(failed), draft)
+        try:
+            if chosen:
+                await self._tell_intent(plan, chosen)
+            for step in chosen:
+                try:
+                    await self._do(step, done)
+                except ToolError as error:
+                    failed.append(f"{step.shown}: {error}")
+        except asyncio.CancelledError:
+            rest = [step.shown for step in chosen if step.shown not in done]
+            self.agent.go_back((), _told_of(plan, "files", from_seq, done, [*passed_over, *rest]))
+            raise
+        self.agent.go_back(messages, _told_of(plan, scope, from_seq, done, [*passed_over, *failed]))
+        return Outcome(tuple(done), tuple(passed_over), tuple(failed), plan.draft if scope != "files" else "")
 
-    async def _do(self, step: FileStep) -> Sequence[str]:
-        """One step, told also if the caller is cancelled meanwhile; names the file if it was changed."""
+    async def _tell_intent(self, plan: RewindPlan, chosen: Sequence[FileStep]) -> None:
+        """Has on record what is about to change (P82); where nothing can be kept, that was told, and it goes on."""
+        names = tuple(step.shown for step in chosen)
+        words = (
+            f"The program ended while the person went back to before “{plan.text[:80]}”: some of these files may hold "
+            f"what they held then, the others what they held last: {_named(names)}. Read a file again before you rely "
+            "on it."
+        )
+        intent = SessionRewinding(
+            to_seq=plan.to_seq,
+            text=plan.text,
+            files=names[:NAMED_FILES],
+            total=len(names),
+            notice=user_message(words, "notice"),
+        )
+        self.bus.publish(intent)
+        with suppress(SessionError):
+            await self.keep()
+
+    async def _do(self, step: FileStep, done: list[str]) -> None:
+        """One step, told also if the caller is cancelled meanwhile; puts the file among `done` if it was changed."""
         made: list[TreeChange] = []
 
         def work() -> None:
@@ -144,7 +155,7 @@ class Rewinder:
         finally:
             for change in made:
                 self.bus.publish(_told(change, step))
-        return [step.shown for _ in made]
+                done.append(step.shown)
 
     async def _envelopes(self) -> Sequence[Envelope]:
         await self.keep()
@@ -155,15 +166,22 @@ class Rewinder:
         now, then = messages_of(envelopes), messages_of([one for one in envelopes if one.seq <= point.seq])
         kept = {message.id for message in then}
         gone = [message for message in now if message.id not in kept]
-        unseen = unseen_commands(envelopes, point.seq)
-        words = "the tree was too large to be compared: what it changed is not known"
+        notes: list[str] = []
+        if unseen := unseen_commands(envelopes, point.seq):
+            words = "the tree was too large to be compared: what it changed is not known"
+            notes.append(f"{unseen} commands ran since, but {words}")
+        if cut_off := cut_off_calls(envelopes, point.seq):
+            notes.append(
+                f"the program ended in the middle of {_named(cut_off)}: what that changed is not known, and stays"
+            )
         return RewindPlan(
             to_seq=point.seq,
             text=point.text if point.is_turn else f"going back to {point.text}",
             steps=steps,
             messages=len(gone),
             draft=point.text if point.is_turn else "",
-            notes=((f"{unseen} commands ran since, but {words}",) if unseen else ()) + _last_words(steps),
+            notes=(*notes, *_last_words(steps)),
+            cut_off=cut_off,
         )
 
     def _plan_for_call(self, envelopes: Sequence[Envelope], call_id: str, text: str) -> RewindPlan:
@@ -187,12 +205,31 @@ def _told(change: TreeChange, step: FileStep) -> FileChanged:
     return FileChanged.model_validate(change.event_data(counts))
 
 
+def _told_of(plan: RewindPlan, scope: Scope, from_seq: int, done: Sequence[str], left: Sequence[str]) -> SessionRewound:
+    """What is told of a going back."""
+    return SessionRewound(
+        to_seq=plan.to_seq,
+        from_seq=from_seq,
+        text=plan.text,
+        conversation=scope != "files",
+        removed=plan.messages if scope != "files" else 0,
+        call_id=plan.call_id,
+        files=tuple(done),
+        left=tuple(left),
+        notice=_notice(plan, scope, done, left),
+    )
+
+
 def _notice(plan: RewindPlan, scope: Scope, done: Sequence[str], left: Sequence[str]) -> UserMessage | None:
     """What the model has to know: how the files differ from what the conversation says. None where they do not."""
     if scope == "both":
-        if not left:
+        if not left and not plan.cut_off:
             return None
-        words = f"The person went back to this moment. These files could not go back with it: {_named(left)}."
+        words = "The person went back to this moment."
+        if left:
+            words += f" These files could not go back with it: {_named(left)}."
+        if plan.cut_off:
+            words += f" The program had ended in the middle of {_named(plan.cut_off)}: nobody knows what that changed."
     elif scope == "conversation":
         if not plan.steps:
             return None

@@ -25,6 +25,7 @@ from tui_agent.protocol.events import (
     SessionCreated,
     SessionForked,
     SessionLoaded,
+    SessionRewinding,
     SessionRewound,
     SteeringDropped,
     SteeringQueued,
@@ -65,7 +66,8 @@ LOST_MESSAGE = "[A part of this conversation could not be read.]"
 _FOLDED = frozenset(
     {
         *(ToolQueued, ToolStarted, ToolEnded, ApprovalRequested, ApprovalResolved),
-        *(MessageStarted, MessageEnded, MessageDiscarded, CompactionEnded, CompactionUndone, SessionRewound),
+        *(MessageStarted, MessageEnded, MessageDiscarded, CompactionEnded, CompactionUndone),
+        *(SessionRewinding, SessionRewound),
     }
 )
 """The events a conversation is made of."""
@@ -263,6 +265,8 @@ class HistoryFold:
     asked: _Asked | None = None
     condensed: list[_Condensed] = field(default_factory=list[_Condensed])
     """Each compaction that was not taken back."""
+    rewinding: SessionRewinding | None = None
+    """A going back of which nobody knows how far it came."""
 
     def apply(self, event: AgentEvent) -> None:
         """Takes the next event that is not about a discarded message."""
@@ -281,7 +285,10 @@ class HistoryFold:
                 self._condense(event)
             case CompactionUndone():
                 self._undo_condensing()
+            case SessionRewinding():
+                self.rewinding = event
             case SessionRewound():
+                self.rewinding = None
                 self._go_back(event)
             case _:
                 pass
@@ -294,6 +301,10 @@ class HistoryFold:
         if not message.content:
             return
         self._close_asked()
+        if self.rewinding is not None:
+            broken_off, self.rewinding = self.rewinding.notice, None
+            if broken_off is not None and message.id != broken_off.id:
+                self.done.append(broken_off)
         if isinstance(message, AssistantMessage):
             if not self.done or _was_finished(self.done[-1]):
                 self.done.append(_lost_message(message))
@@ -344,7 +355,8 @@ class HistoryFold:
 
     def messages(self) -> tuple[Message, ...]:
         """Everything, with the last calls answered."""
-        return (*self.done, *self._answers(self.asked, at_end=True))
+        told = None if self.rewinding is None else self.rewinding.notice
+        return (*self.done, *self._answers(self.asked, at_end=True), *([] if told is None else [told]))
 
     def unanswered(self) -> tuple[UnansweredCall, ...]:
         """The last calls that have no result."""
@@ -354,8 +366,8 @@ class HistoryFold:
         return tuple(self._made_up(self.asked, place, at_end=True) for place, slot in slots if slot is None)
 
     def open_end(self) -> OpenEnd | None:
-        """The last calls as they can be taken up."""
-        if self.asked is None:
+        """The last calls as they can be taken up; none where files may have gone back behind them."""
+        if self.asked is None or self.rewinding is not None:
             return None
         waited = [self.records.get(call.id, CallRecord()) for call in self.asked.calls]
         if not any(record.request is not None and not record.started for record in waited):

@@ -151,7 +151,7 @@ class SessionStore:
         try:
             self._copy_files(session_id, made.id)
             moved = (_quoted(self.files_path(session_id)), _quoted(self.files_path(made.id)))
-            self._write(made.id, [_of_session(one, made.id) for one in copied], moved=moved)
+            self._write_whole(made.id, [_of_session(one, made.id) for one in copied], moved)
         except SessionError:
             self.delete(made.id)
             raise
@@ -170,7 +170,8 @@ class SessionStore:
         session = self.load(self.find(session_id))
         renamed = SessionRenamed(id=session.id, title=words)
         last = session.envelopes[-1].mono if session.envelopes else 0.0
-        self._write(session.id, [Envelope(renamed, session.next_seq, now_ms(), last, session.origin())], session.size)
+        line = Envelope(renamed, session.next_seq, now_ms(), last, session.origin()).to_json()
+        self._append(self._path(session.id), f"{line}\n", session.size)
 
     def delete(self, session_id: str) -> None:
         """Removes a session with everything kept for it.
@@ -179,9 +180,14 @@ class SessionStore:
             SessionError: there is none, it is open somewhere, or it cannot be removed.
         """
         path = self._existing(session_id)
-        try:
-            with_lease(path, path.unlink)
+
+        def remove() -> None:
+            # The journal goes last: as long as anything is left, the session is there to be deleted again.
             shutil.rmtree(self.files_path(session_id), ignore_errors=True)
+            path.unlink()
+
+        try:
+            with_lease(path, remove)
         except OSError as error:
             raise SessionError(f"Session {session_id} cannot be removed: {error.strerror or error}.") from error
 
@@ -216,19 +222,27 @@ class SessionStore:
                 f"The files of session {session_id} cannot be copied: {error.strerror or error}. Nothing was copied."
             ) from error
 
-    def _write(
-        self, session_id: str, envelopes: Iterable[Envelope], size: int = 0, moved: tuple[str, str] = ("", "")
-    ) -> None:
-        """Appends events to a journal of `size` bytes that nobody has open; of paths, `moved` has old and new."""
-        lines = "".join(f"{one.to_json()}\n" for one in envelopes)
-        if moved[0]:
-            lines = lines.replace(*moved)
-        data = lines.encode()
-        file = JournalFile(self._path(session_id), expected_size=size)
+    def _write_whole(self, session_id: str, envelopes: Iterable[Envelope], moved: tuple[str, str]) -> None:
+        """Puts a whole journal in place of an empty one; of paths, `moved` has old and new."""
+        lines = "".join(f"{one.to_json()}\n" for one in envelopes).replace(*moved)
+        unfinished = self.files_dir(session_id) / "journal"
         try:
-            file.append(data, durable=True)
+            unfinished.unlink(missing_ok=True)
+            self._append(unfinished, lines)
+            unfinished.rename(self._path(session_id))
+            _sync_directory(self.root)
+            with suppress(OSError):
+                unfinished.parent.rmdir()
         except OSError as error:
             raise SessionError(f"Session {session_id} cannot be written: {error.strerror or error}.") from error
+
+    def _append(self, path: Path, lines: str, size: int = 0) -> None:
+        """Appends to a journal of `size` bytes that nobody has open."""
+        file = JournalFile(path, expected_size=size)
+        try:
+            file.append(lines.encode(), durable=True)
+        except OSError as error:
+            raise SessionError(f"{path} cannot be written: {error.strerror or error}.") from error
         finally:
             file.close()
 
@@ -260,11 +274,7 @@ class SessionStore:
             os.fchmod(descriptor, FILE_MODE)
         finally:
             os.close(descriptor)
-        directory = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        _sync_directory(self.root)
 
 
 def make_private_directory(path: Path) -> None:
@@ -284,6 +294,14 @@ def make_private_directory(path: Path) -> None:
                 raise
         if directory.stat().st_mode & 0o777 != DIRECTORY_MODE:
             directory.chmod(DIRECTORY_MODE)
+
+
+def _sync_directory(path: Path) -> None:
+    directory = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
 
 
 def _quoted(path: Path) -> str:

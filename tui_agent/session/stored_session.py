@@ -109,7 +109,7 @@ class StoredSession:
             left = unfinished(self.envelopes, {call.call_id for call in self.open_end.calls}, self._fold)
         if what := self._repairs(left):
             bus.publish(SessionRepaired(id=self.id, path=path, what=what))
-        for closing in left.closing:
+        for closing in (*left.closing, *left.notice):
             bus.publish(closing.event, closing.origin)
 
     def _repairs(self, left: Unfinished) -> str:

@@ -73,6 +73,8 @@ class Unfinished:
     """Calls without an end or without a result, as they were queued."""
     closing: tuple[ClosingEvent, ...] = ()
     """The events that close everything, inner things first."""
+    notice: tuple[ClosingEvent, ...] = ()
+    """What tells the model of a going back that broke off; to be told behind everything else."""
 
     def __str__(self) -> str:
         words = {"not_started": "not started", "outcome_unknown": "outcome unknown", "finished": "finished"}
@@ -99,8 +101,9 @@ def unfinished(
     agents = {run.origin.agent_id for run in ledger.runs.values()} - {ROOT_AGENT}
     unanswered = {agent_id: fold_of(envelopes, agent_id).unanswered() for agent_id in sorted(agents)}
     unanswered[ROOT_AGENT] = tuple(entry for entry in root.unanswered() if entry.call.id not in ledger.reopened)
-    closing = ledger.closing(unanswered, _session_origin(envelopes))
-    return Unfinished(tuple(ledger.calls(unanswered)), tuple(closing))
+    origin = _session_origin(envelopes)
+    closing = ledger.closing(unanswered, origin)
+    return Unfinished(tuple(ledger.calls(unanswered)), tuple(closing), _half_gone_back(root, origin))
 
 
 _Key = tuple[object, ...]
@@ -313,6 +316,15 @@ def _results(unanswered: Iterable[UnansweredCall], origin: Origin) -> list[Closi
             events.append(ClosingEvent(begin, origin))
         events.append(ClosingEvent(MessageEnded(message_id=result.id, message=result), origin))
     return events
+
+
+def _half_gone_back(root: HistoryFold, origin: Origin) -> tuple[ClosingEvent, ...]:
+    """The notice of a going back that broke off, as a message like any other."""
+    notice = None if root.rewinding is None else root.rewinding.notice
+    if notice is None:
+        return ()
+    begin = MessageStarted(message_id=notice.id, role="user")
+    return ClosingEvent(begin, origin), ClosingEvent(MessageEnded(message_id=notice.id, message=notice), origin)
 
 
 def _opened_by(event: AgentEvent) -> _Key | None:

@@ -1,0 +1,328 @@
+"""What is played while it is killed, and what must hold whenever that was."""
+
+import asyncio
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.rewind.sessions import kept_session, state_of_tree
+from tests.session.crashes import Scene
+from tests.session.real_agents import AskingPolicy, agent_for, bus_for, recorded
+from tests.support.transcripts import validate_events, validate_history
+from tests.support.wire_rules import problems_of, read_body
+from tui_agent.agent import AgentLoop
+from tui_agent.context import ConversationHistory
+from tui_agent.execution import ApprovalGate
+from tui_agent.protocol.events import CompactionEnded, MessageEnded, SessionForked, SessionRewound, ToolQueued
+from tui_agent.protocol.messages import Message, ToolResultMessage, UserMessage, user_message
+from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.provider import ModelRequest
+from tui_agent.providers import ScriptedProvider, call, reply
+from tui_agent.providers.request_builder import RequestBuilder, RequestSettings
+from tui_agent.providers.scripted_provider import Reply
+from tui_agent.session import Recorder, SessionStore, StoredSession
+
+SESSION = "swept"
+APPROVE = ApprovalDecision(decision="approve")
+
+
+def turns_scene(turns: int) -> Scene:
+    """So many turns with reads and effects."""
+    return _agent_scene("turns", turns, asks=False, compacts=False)
+
+
+def approval_scene(turns: int = 3) -> Scene:
+    """Turns in which a person is asked about each effect, and says yes."""
+    return _agent_scene("approval", turns, asks=True, compacts=False)
+
+
+def compaction_scene(turns: int = 6) -> Scene:
+    """Turns of many words, with the conversation made shorter, that taken back, and made shorter again."""
+    return _agent_scene("compaction", turns, asks=False, compacts=True)
+
+
+def rewind_scene() -> Scene:
+    """Files are written in two turns, and a person goes back to before the second, with files and conversation."""
+    return Scene("rewind", _rewind, _rewind_faults, _rewind_end_faults)
+
+
+def store_scene() -> Scene:
+    """A session with files beside it is copied, renamed and deleted."""
+    return Scene("store", _store, _store_faults, _store_end_faults)
+
+
+# --- agents -----------------------------------------------------------------------------------------------------------
+
+
+def _agent_scene(name: str, turns: int, *, asks: bool, compacts: bool) -> Scene:
+    async def play(place: Path) -> None:
+        await _turns(place, turns, asks=asks, compacts=compacts)
+
+    def end_faults(place: Path) -> list[str]:
+        return [*_whole_faults(place), *_effect_faults(place, turns)]
+
+    return Scene(name, play, _kept_faults, end_faults)
+
+
+async def _turns(place: Path, turns: int, *, asks: bool, compacts: bool) -> None:
+    store = SessionStore(place / "sessions")
+    known = [found.id for found in store.list()]
+    session = store.load(SESSION) if SESSION in known else store.create(place, SESSION)
+    bus = bus_for(session)
+    acknowledged = (place / "acknowledged").open("a")
+    with bus.subscribe(merge=False, since=0) as heard:
+        async with recorded(session, bus) as recorder:
+            session.announce(bus, "0", takes_up=asks)
+            left = session.open_end if asks else None
+            changes: dict[str, Any] = {}
+            if asks:
+                changes = {"policy": AskingPolicy(), "gate": ApprovalGate(interactive=True)}
+                changes |= {"history": left.messages, "open_calls": left.calls} if left else {}
+            agent = agent_for(
+                session,
+                bus,
+                ScriptedProvider([_wordy_answer if compacts else _answer] * (4 * turns)),
+                place / "effects",
+                keep_intent=recorder.keep_intent,
+                before_requests=recorder.keep_intent,
+                compactions=session.compactions,
+                **changes,
+            )
+            said = [envelope.event for envelope in session.envelopes if isinstance(envelope.event, MessageEnded)]
+            asked = sum(isinstance(event.message, UserMessage) and event.message.is_said for event in said)
+            prompts = [*([None] if left else []), *(f"prompt {turn}" for turn in range(asked, turns))]
+            for prompt in prompts:
+                await _approved(agent, prompt, recorder)
+                await recorder.flush()
+                for envelope in heard.drain():
+                    if isinstance(envelope.event, MessageEnded):
+                        print(envelope.event.message_id, file=acknowledged)
+                acknowledged.flush()
+                if compacts and prompt is not None and int(prompt.split()[1]) >= turns // 2:
+                    await _shorten(agent)
+            await recorder.flush()
+            (place / "live").write_text(json.dumps([message.id for message in agent.history.messages()]))
+
+
+async def _approved(agent: AgentLoop, prompt: str | None, recorder: Recorder) -> None:
+    """Runs, and says yes to everything, once the question is in the journal."""
+    async with asyncio.TaskGroup() as tasks:
+        run = tasks.create_task(agent.run(prompt))
+        while not run.done():
+            for request in agent.pending_calls:
+                await recorder.flush()
+                agent.resolve_approval(request.request_id, APPROVE)
+            await asyncio.sleep(0.001)
+
+
+async def _shorten(agent: AgentLoop) -> None:
+    if await agent.compact():
+        agent.undo_compaction()
+        await agent.compact()
+
+
+def _answer(request: ModelRequest) -> Reply:
+    """What the model says: for each prompt reads and an effect, and a word when all have a result."""
+    prompts = [message for message in request.messages if isinstance(message, UserMessage)]
+    if isinstance(request.messages[-1], ToolResultMessage):
+        return reply(f"Done with {prompts[-1].text}.")
+    turn = prompts[-1].text.split()[-1]
+    return reply("On it. ", call("look", what=turn), call("leave", trace=f"trace{turn}"), call("look", what=turn))
+
+
+def _wordy_answer(request: ModelRequest) -> Reply:
+    """The same with many words, and a summary where one is asked for."""
+    if request.conversation_id.endswith("/summary"):
+        return reply("A summary of it all.")
+    answered = _answer(request)
+    return reply("word " * 400, *answered.parts[1:]) if len(answered.parts) > 1 else reply("word " * 400)
+
+
+def _kept_faults(place: Path) -> list[str]:
+    """What was acknowledged and is not in the journal, and what a model would refuse."""
+    acknowledged = _lines(place / "acknowledged")
+    if not (place / "sessions" / f"{SESSION}.jsonl").exists():
+        return ["the session is gone"] if acknowledged else []
+    session = SessionStore(place / "sessions").load(SESSION)
+    kept = {message.id for message in session.messages}
+    if any(isinstance(one.event, CompactionEnded) for one in session.envelopes):
+        kept = {one.event.message_id for one in session.envelopes if isinstance(one.event, MessageEnded)}
+    missing = set(acknowledged) - kept
+    faults = [f"{len(missing)} acknowledged messages are gone"] if missing else []
+    return [*faults, *_damage(session), *request_faults(session.messages)]
+
+
+def _whole_faults(place: Path) -> list[str]:
+    """What is wrong with the events, and where the journal tells another conversation than there was."""
+    session = SessionStore(place / "sessions").load(SESSION)
+    faults = request_faults(session.messages)
+    queued = Counter(one.event.call_id for one in session.envelopes if isinstance(one.event, ToolQueued))
+    try:
+        # What is taken up after a kill is told anew, and answered then.
+        validate_events(session.envelopes, unanswered=[call_id for call_id, count in queued.items() if count > 1])
+        validate_history(session.messages)
+    except AssertionError as error:
+        faults.append(str(error))
+    live = json.loads((place / "live").read_text())
+    if live != [message.id for message in session.messages]:
+        faults.append("the journal tells another conversation")
+    return faults
+
+
+def _effect_faults(place: Path, turns: int) -> list[str]:
+    """Effects that happened twice, and results that tell of one that did not happen."""
+    session = SessionStore(place / "sessions").load(SESSION)
+    messages = [one.event.message for one in session.envelopes if isinstance(one.event, MessageEnded)]
+    counted = Counter(_lines(place / "effects"))
+    faults = [f"{effect} happened {count} times" for effect, count in counted.items() if count > 1]
+    results = [message for message in messages if isinstance(message, ToolResultMessage)]
+    told = [message.text.split()[-1] for message in results if "left " in message.text]
+    faults += [f"{effect} was told and did not happen" for effect in told if effect not in counted]
+    prompts = sum(isinstance(message, UserMessage) and message.is_said for message in messages)
+    if prompts != turns:
+        faults.append(f"{prompts} prompts of {turns} are in the conversation")
+    return faults
+
+
+def _damage(session: StoredSession) -> list[str]:
+    torn = [problem for problem in session.problems if problem.kind in ("torn", "unreadable")]
+    if len(torn) > 2 or len(torn) < len(session.problems):
+        return [f"more than the last lines is damaged: {session.problems}"]
+    return []
+
+
+def request_faults(messages: Sequence[Message]) -> list[str]:
+    """What the API would refuse in the next request."""
+    history = ConversationHistory([*messages, user_message("on")])
+    body = RequestBuilder(RequestSettings("m", 1_000)).build(ModelRequest(history.messages()))
+    return problems_of(read_body(body))
+
+
+# --- going back -------------------------------------------------------------------------------------------------------
+
+
+async def _rewind(place: Path) -> None:
+    work, sessions = place / "work", place / "sessions"
+    work.mkdir(exist_ok=True)
+    known = [found.id for found in SessionStore(sessions).list() if found.said]
+    async with kept_session(work, sessions, known[0] if known else None) as kept:
+        said = [message.text for message in kept.session.messages if isinstance(message, UserMessage)]
+        rewound = [one for one in kept.session.envelopes if isinstance(one.event, SessionRewound)]
+        if "one" not in said:
+            await kept.ask("one", *(call("write", path=name, content="1\n") for name in "ab"))
+        if "two" not in said and not rewound:
+            (place / "then").write_text(json.dumps(kept.state))
+            edits = (call("edit", path=name, old_string="1", new_string="2") for name in "ab")
+            await kept.ask("two", *edits, call("write", path="c/d", content="2\n"))
+        if not rewound:
+            (place / "now").write_text(json.dumps(kept.state))
+            plan = await kept.rewinder.plan(await kept.point("two"))
+            await kept.rewinder.carry_out(plan, "both")
+        if "three" not in said:
+            await kept.ask("three")
+        await kept.check()
+
+
+def _rewind_faults(place: Path) -> list[str]:
+    """Files and conversation are both of before, or both of after, or the conversation says that nobody knows."""
+    store = SessionStore(place / "sessions")
+    found = [store.load(summary.id) for summary in store.list() if summary.said]
+    if not found:
+        return []
+    session = found[0]
+    faults = [*_damage(session), *request_faults(session.messages)]
+    if not (place / "now").exists():
+        return faults
+    state = _without_remains(json.loads(json.dumps(state_of_tree(place / "work"))))
+    then, now = (_without_remains(json.loads((place / name).read_text())) for name in ("then", "now"))
+    rewound = [one.event for one in session.envelopes if isinstance(one.event, SessionRewound)]
+    if rewound:
+        left = {name.split(":")[0] for name in rewound[-1].left}
+        wrong = [name for name in {*state, *then} - left if state.get(name) != then.get(name)]
+        unknown = any("nobody knows what that changed" in message.text for message in session.messages)
+        return [*faults, *(f"{name} did not go back" for name in wrong if not unknown)]
+    told = any("the person went back to before" in message.text for message in session.messages)
+    if state != now and not told:
+        faults.append("files went back and nobody says so")
+    return faults
+
+
+def _without_remains(state: dict[str, Any]) -> dict[str, Any]:
+    """What a kill leaves of a file that was just being made ready is in nobody's way."""
+    return {name: found for name, found in state.items() if not name.endswith(".tmp")}
+
+
+def _rewind_end_faults(place: Path) -> list[str]:
+    faults = _rewind_faults(place)
+    store = SessionStore(place / "sessions")
+    (session,) = (store.load(summary.id) for summary in store.list() if summary.said)
+    said = [message.text for message in session.messages if isinstance(message, UserMessage) and message.is_said]
+    if said != ["one", "three"]:
+        faults.append(f"the conversation is {said}")
+    try:
+        validate_events(session.envelopes)
+    except AssertionError as error:
+        faults.append(str(error))
+    return faults
+
+
+# --- the store --------------------------------------------------------------------------------------------------------
+
+
+async def _store(place: Path) -> None:
+    store = SessionStore(place / "sessions")
+    if not (place / "live").exists():
+        await _turns(place, 1, asks=False, compacts=False)
+    output = store.files_dir(SESSION) / "output.txt"
+    if not output.exists():
+        output.write_text("long " * 1_000)
+    for name in ("copy", "other"):
+        if name in [found.id for found in store.list()]:
+            store.delete(name)
+        store.fork(SESSION, new_id=name)
+    store.rename(SESSION, "a title")
+    store.rename("copy", "another title")
+    store.delete("copy")
+
+
+def _store_faults(place: Path) -> list[str]:
+    if not (place / "live").exists():
+        return _kept_faults(place)
+    store, faults = SessionStore(place / "sessions"), []
+    ids = [found.id for found in store.list()]
+    original = store.load(SESSION)
+    if [message.id for message in original.messages] != json.loads((place / "live").read_text()):
+        faults.append("the original is not what it was")
+    for name in ("copy", "other"):
+        files = store.files_path(name)
+        if name not in ids:
+            faults += [f"files of {name} are left behind"] if files.exists() else []
+            continue
+        copy = store.load(name)
+        if copy.envelopes and not any(isinstance(one.event, SessionForked) for one in copy.envelopes):
+            faults.append(f"{name} is half a copy")
+        elif copy.envelopes and copy.messages != original.messages:
+            faults.append(f"{name} is another conversation")
+        faults += request_faults(copy.messages)
+    return faults
+
+
+def _store_end_faults(place: Path) -> list[str]:
+    store = SessionStore(place / "sessions")
+    titles = {found.id: found.title for found in store.list()}
+    faults = _store_faults(place)
+    if titles.get(SESSION) != "a title" or titles.keys() != {SESSION, "other"}:
+        faults.append(f"there are {titles}")
+    if (store.files_path("other") / "output.txt").read_text() != "long " * 1_000:
+        faults.append("the copy's files are not whole")
+    return faults
+
+
+def _lines(path: Path) -> Iterable[str]:
+    return path.read_text().split() if path.exists() else []
+
+
+SCENES = (turns_scene(20), approval_scene(), compaction_scene(), rewind_scene(), store_scene())
+"""What the whole sweep plays."""
