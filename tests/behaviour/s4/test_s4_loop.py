@@ -404,8 +404,9 @@ async def test_s4_84_messages_alternate(bench: BenchMaker, literal: ExecutionOpt
     await b.loop.run("Go")
     await b.loop.run("And?")
 
-    roles = "".join({"user": "u", "assistant": "a", "tool_result": "t"}[m.role] for m in b.loop.history.messages())
-    assert roles == "uattataua"
+    talks = [*(request.messages for request in b.provider.requests), b.loop.history.messages()]
+    roles = ["".join({"user": "u", "assistant": "a", "tool_result": "t"}[m.role] for m in talk) for talk in talks]
+    assert roles == ["u", "uatt", "uattat", "uattatau", "uattataua"]
 
 
 async def test_s4_85_a_stop_lets_the_running_step_finish_its_stream_and_its_calls(

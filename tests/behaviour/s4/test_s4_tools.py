@@ -77,7 +77,8 @@ async def test_s4_57_the_hook_at_a_calls_start_is_awaited_before_anything_else(
     event = await ended(b)
 
     assert [(question.call.id, question.arguments) for question in asked] == [("call_1", {"n": 1})]
-    assert b.types().index("hook.ended") < b.types().index("tool.started")
+    types = b.types()
+    assert types.index("hook.ended") < types.index("permission.decided") < types.index("tool.started")
     assert event.status == "ok"
 
 
