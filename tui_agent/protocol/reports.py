@@ -70,6 +70,7 @@ class AgentRunReport(Word):
     """Measured on the monotonic clock."""
     reason: RunReason
     user_message: str
+    """The text that was given; pictures of the input stand in the conversation alone."""
     final_text: str
     error: str | None = None
     error_kind: str | None = None
