@@ -99,9 +99,8 @@ def still_app(
     """The app showing a story; its clock stands where the story ended."""
     ended_at = story.now
     return TuiAgentApp(
-        AgentBridge(FakeAgent(running=running, mode=story.mode), EventBus()),
+        AgentBridge(FakeAgent(running=running, mode=story.mode), EventBus(), story.envelopes),
         theme=theme,
-        past=story.envelopes,
         label=label,
         ideas=ideas,
         place=Place("~/shop", "main"),

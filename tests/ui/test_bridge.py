@@ -218,7 +218,6 @@ def test_a_crash_is_told_in_words() -> None:
 async def test_the_past_comes_before_the_present() -> None:
     bus = EventBus()
     bus.publish(Noticed(code="c", text="before anybody listened"))
-    past = working().envelopes
     seen: list[str] = []
 
     def take(message: AgentEvents) -> None:
@@ -226,12 +225,11 @@ async def test_the_past_comes_before_the_present() -> None:
         message.applied.set()
 
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(AgentBridge(FakeAgent(), bus).relay(take, past))
+        task = group.create_task(AgentBridge(FakeAgent(), bus, working().envelopes).relay(take))
         await turns()
         task.cancel()
 
     assert seen == [*(envelope.type for envelope in still_seen(working().envelopes)), "notice"]
-    assert past == []
 
 
 async def test_while_a_batch_is_not_shown_the_next_ones_gather() -> None:
@@ -239,7 +237,7 @@ async def test_while_a_batch_is_not_shown_the_next_ones_gather() -> None:
     batches: list[AgentEvents] = []
 
     async with asyncio.TaskGroup() as group:
-        task = group.create_task(AgentBridge(FakeAgent(), bus).relay(batches.append, []))
+        task = group.create_task(AgentBridge(FakeAgent(), bus).relay(batches.append))
         bus.publish(Noticed(code="c", text="first"))
         await turns()
         for letter in "abc":
@@ -256,6 +254,36 @@ async def test_while_a_batch_is_not_shown_the_next_ones_gather() -> None:
     first = batches[1].events[0].event
     assert isinstance(first, MessageDelta)
     assert first.delta == "abc"
+
+
+async def test_what_is_asked_of_an_agent_that_is_not_there_yet_waits_for_it_or_is_refused() -> None:
+    bridge, agent, bus = AgentBridge.to_come(PermissionMode.ASK), FakeAgent(), EventBus()
+
+    assert bridge.coming
+    assert bridge.run_shell("ls", "!ls", shared=True)
+    bridge.rename("a  title")
+    assert bridge.cycle_mode() is bridge.mode is PermissionMode.ACCEPT_EDITS
+    assert "still being read" in bridge.undo_compaction()
+    assert bridge.context_breakdown() is None
+    assert bridge.take_back(agent.steer("waits").id) is None
+    bridge.send_now()
+    bridge.leave()
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(bridge.serve())
+        await turns()
+        with bus.subscribe() as heard:
+            bridge.open(agent, bus)
+            await turns()
+            assert [envelope.type for envelope in heard.drain()] == ["session.renamed"]
+        task.cancel()
+
+    assert not bridge.coming
+    assert agent.asked == [
+        ("mode", PermissionMode.ACCEPT_EDITS, "user"),
+        ("command", "bash", {"command": "ls"}, "!ls", True),
+        ("run", None),  # What was to be sent now,
+        ("run", None),  # and what was said while the command ran.
+    ]
 
 
 # --- a person's own commands ------------------------------------------------------------------------------------------

@@ -133,7 +133,7 @@ async def test_what_was_sent_can_be_had_again() -> None:
 
 async def test_the_arrows_move_inside_the_text_first() -> None:
     async with Desk().run_test() as pilot:
-        pilot.app.composer.remember("earlier")
+        pilot.app.composer.remember(["earlier"])
         await pilot.press("a", "shift+enter", "b", "up")
         assert pilot.app.composer.text == "a\nb"
         assert pilot.app.composer.cursor_location == (0, 1)

@@ -54,3 +54,16 @@ def test_only_so_many_texts_are_kept() -> None:
 def test_an_empty_history_has_nothing() -> None:
     assert history().earlier("draft") is None
     assert history().later() is None
+
+
+def test_what_was_sent_in_earlier_lives_stands_before_what_was_sent_since_however_often_it_is_told() -> None:
+    sent = history("now")
+
+    sent.begin_with(["old", "old", " ", "newer"])
+    assert sent.earlier("") == "now"
+    sent.begin_with(["oldest", "old", "newer"])
+
+    assert [sent.earlier(""), sent.earlier(""), sent.earlier(""), sent.earlier("")] == ["newer", "old", "oldest", None]
+    sent.begin_with(str(number) for number in range(MOST_ENTRIES + 5))
+    sent.leave()
+    assert [sent.earlier(""), sent.earlier("")] == ["now", str(MOST_ENTRIES + 4)]

@@ -78,9 +78,8 @@ async def at_desk(tmp_path: Path, *, rewinds: bool) -> AsyncIterator[Desk]:
     async with kept_session(root, tmp_path / "sessions") as kept:
         await kept.ask("add a line", Call("bash", {"command": "echo two >> price.py"}, "c1"))
         app = TuiAgentApp(
-            AgentBridge(kept.loop, kept.bus),
+            AgentBridge(kept.loop, kept.bus, rewinding=kept.rewinder if rewinds else None),
             surroundings=Surroundings(reduced_motion=True, clock=clock),
-            rewinding=kept.rewinder if rewinds else None,
         )
         async with app.run_test(size=(120, 40)) as pilot:
             desk = Desk(app, pilot, kept, clock)

@@ -32,17 +32,18 @@ from tui_agent.providers import DEMO_MODEL, AnthropicProvider
 from tui_agent.rewind import Rewinder
 from tui_agent.session import Recorder, SessionStore, StoredSession
 from tui_agent.session.store import CONTENTS_NAME
-from tui_agent.settings import LoadedSettings, Locations, RuleSetting, Settings, load_settings
+from tui_agent.settings import LoadedSettings, Locations, RuleSetting, Settings
 from tui_agent.tools.content_store import ContentStore
 
 from .credentials import Credentials
 from .hooks_command import command_hooks
 from .launch_options import LaunchOptions
 from .loop_watch import stalls_logged
-from .project_trust import state_of, trust_for
+from .project_trust import state_of
 from .rules_and_tools import built_in_tools, parse_rules, policy_of, sandbox_of
+from .session_choice import session_to_go_on_with
+from .settings_in_force import prepare_settings
 
-DEMO_LABEL = "scripted demo, not a language model"
 HEADLESS_MAX_STEPS = 16
 """Steps of a run without a screen, where nothing else is set (C35)."""
 ONLY_AT_START = ("base_url", "hooks", "sandbox", "sandbox_network", "permissions.rule_resolution", "ui.reduced_motion")
@@ -74,33 +75,6 @@ class Engine:
     Raises:
         ConfigurationError: there is no key.
     """
-    label: str
-    """What must be said of the model all the time; empty for a real one."""
-
-
-def prepare_settings(options: LaunchOptions) -> tuple[Locations, LoadedSettings]:
-    """Reads the settings for these options.
-
-    Raises:
-        ConfigurationError: something in them is wrong.
-    """
-    locations = Locations.of_user(os.environ)
-    return locations, settings_now(options, locations)
-
-
-def settings_now(options: LaunchOptions, locations: Locations) -> LoadedSettings:
-    """The settings as the files hold them now, with these options on top.
-
-    Raises:
-        ConfigurationError: something in them is wrong.
-    """
-    return load_settings(
-        locations,
-        project=options.cwd,
-        trust=trust_for(options.cwd, locations, given=options.trust),
-        options=options.settings,
-        option_rules=options.rules,
-    )
 
 
 @asynccontextmanager
@@ -190,7 +164,6 @@ async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = F
             loaded=loaded,
             locations=locations,
             ask=lambda settings: _model(settings, stack),
-            label=DEMO_LABEL if options.demo else "",
         )
 
 
@@ -246,12 +219,7 @@ async def _provider(
 
 def _model(settings: Settings, stack: AsyncExitStack) -> AnthropicProvider:
     """The provider these settings ask for, closed with the stack."""
-    found = Credentials.of_environment(os.environ, settings.base_url)
-    if not found.usable:
-        raise ConfigurationError(
-            "no key: set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for an endpoint of your own, "
-            "or try the offline model with --demo"
-        )
+    found = Credentials.needed(os.environ, settings.base_url)
     provider = AnthropicProvider(
         settings.model, api_key=found.api_key, auth_token=found.auth_token, base_url=found.base_url
     )
@@ -265,20 +233,20 @@ def _open_session(options: LaunchOptions, locations: Locations, stack: AsyncExit
     past = _past_session(options, store)
     if not options.keep_session:
         directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="tui-agent-"))
-        unkept = StoredSession.unkept(options.cwd) if past is None else replace(past, path=None)
-        return unkept, Path(directory)
-    session = past or store.create(options.cwd, options.session_id)
-    return session, store.files_path(session.id)
+        session = StoredSession.unkept(options.cwd) if past is None else replace(past, path=None)
+        files = Path(directory)
+    else:
+        session = past or store.create(options.cwd, options.session_id)
+        files = store.files_path(session.id)
+    session.fold()
+    return session, files
 
 
 def _past_session(options: LaunchOptions, store: SessionStore) -> StoredSession | None:
     """The session to go on with; None for a new one."""
-    if options.continue_last:
-        last = store.latest(options.cwd)
-        if last is None:
-            raise ConfigurationError(f"there is no session of {options.cwd} to continue")
-        return store.load(last.id)
-    return None if options.resume is None else store.load(store.find(options.resume))
+    if not options.continue_last and options.resume is None:
+        return None
+    return store.load(session_to_go_on_with(options, store)[0])
 
 
 def _say_what_is_lost(recorder: Recorder) -> None:

@@ -32,6 +32,21 @@ class Credentials:
             raise ConfigurationError("ANTHROPIC_BASE_URL holds no address such as https://host/path")
         return cls(key, token, endpoint)
 
+    @classmethod
+    def needed(cls, environment: Mapping[str, str], base_url: str | None) -> "Credentials":
+        """Those requests can be sent with.
+
+        Raises:
+            ConfigurationError: there are none, or the endpoint of the environment is no address.
+        """
+        found = cls.of_environment(environment, base_url)
+        if not found.usable:
+            raise ConfigurationError(
+                "no key: set ANTHROPIC_API_KEY, or ANTHROPIC_BASE_URL for an endpoint of your own, "
+                "or try the offline model with --demo"
+            )
+        return found
+
     @property
     def usable(self) -> bool:
         """Whether requests can be sent: an endpoint of one's own may need no key."""

@@ -1,38 +1,41 @@
 """The full-screen app: an engine with a person in front of it."""
 
 import asyncio
-import gc
-import logging
 import os
 import signal
 import sys
-from collections.abc import Generator
+import time
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from tui_agent.agent import AgentLoop
-from tui_agent.protocol.bus import EventBus
-from tui_agent.protocol.cancellation import PROGRAM_LEFT
-from tui_agent.protocol.errors import ConfigurationError, SessionOpenError
-from tui_agent.session import SessionStore
-from tui_agent.settings import Locations
+from tui_agent import __version__
+from tui_agent.protocol.envelope import Envelope, Origin
+from tui_agent.protocol.errors import ConfigurationError, SessionOpenError, TuiAgentError
+from tui_agent.protocol.events import SessionLoaded
+from tui_agent.protocol.messages import now_ms
+from tui_agent.session.journal import with_lease
+from tui_agent.session.journal_tail import read_tail
+from tui_agent.session.store import SessionStore
+from tui_agent.settings import Locations, Settings
 from tui_agent.ui.app import TuiAgentApp
 from tui_agent.ui.bridge import AgentBridge
+from tui_agent.ui.past_fold import Glimpse
 from tui_agent.ui.screens.trust import TrustMatter
 from tui_agent.ui.session_picker import OpenElsewhere, SessionPicker
 from tui_agent.ui.surroundings import Place, Surroundings
 from tui_agent.ui.trust_question import TrustQuestion
 
-from .assembly import assembled, prepare_settings
-from .grant_record import GrantRecord
+from .credentials import Credentials
 from .launch_options import PICK, LaunchOptions
-from .live_settings import with_live_settings
 from .log_file import LOG_NAME, log_to_file
 from .project_trust import TrustStore, offer_of
+from .session_choice import session_to_go_on_with
+from .settings_in_force import prepare_settings
 
-RUN_PATIENCE = 4.0
-"""Seconds that a run gets to end when the app is left in the middle of it."""
+DEMO_LABEL = "scripted demo, not a language model"
+"""Said beside the model's name all the time."""
 
 
 def run_interactive(options: LaunchOptions) -> int:
@@ -56,13 +59,13 @@ def run_interactive(options: LaunchOptions) -> int:
             return 0
         options = replace(options, resume=chosen)
     try:
-        return asyncio.run(_run(options))
+        return asyncio.run(_run(options, locations, loaded.settings))
     except SessionOpenError as open_elsewhere:
         asked = OpenElsewhere(open_elsewhere.session_id, theme=loaded.settings.ui.theme).run()
         if asked is None:
             return 0
         other = _beside(open_elsewhere.session_id, options, copied=asked == "fork")
-        return asyncio.run(_run(other))
+        return asyncio.run(_run(other, locations, loaded.settings))
 
 
 def _beside(session_id: str, options: LaunchOptions, *, copied: bool) -> LaunchOptions:
@@ -96,42 +99,75 @@ def _settle_trust(folder: Path, locations: Locations, theme: str) -> bool:
     return answer is not None
 
 
-async def _run(options: LaunchOptions) -> int:
-    async with assembled(options, watched=True, takes_up=True) as engine:
-        chosen = engine.loaded.settings.ui
-        app = TuiAgentApp(
-            AgentBridge(engine.loop, engine.bus),
-            theme=chosen.theme,
-            themes_dirs=(engine.locations.user_themes_dir,),
-            past=engine.past,
-            prompt=options.prompt,
-            label=engine.label,
-            place=Place.of(options.cwd, Path.home()),
-            surroundings=Surroundings.of_environment(os.environ, reduced_motion=chosen.reduced_motion),
-            log_file=engine.locations.log_dir / LOG_NAME,
-            rewinding=engine.rewinder,
-            grants=GrantRecord(engine.loop, engine.policy, engine.locations, options.cwd),
-        )
-        gc.freeze()  # What is loaded by now stays; looking through it again and again would cost every call and frame.
-        with _leaving_on_signals(app):
-            await with_live_settings(engine, options, app.run_async, app.show_theme)
-            await _run_over(engine.loop, engine.bus)
+async def _run(options: LaunchOptions, locations: Locations, settings: Settings) -> int:
+    """Shows the screen first and puts the engine together behind it; what is typed meanwhile waits for it."""
+    options, glimpse = _looked_up(options, locations, settings)
+    bridge = AgentBridge.to_come(settings.permissions.mode)
+    app = TuiAgentApp(
+        bridge,
+        theme=settings.ui.theme,
+        themes_dirs=(locations.user_themes_dir,),
+        glimpse=glimpse,
+        prompt=options.prompt,
+        model="" if options.demo else settings.model,
+        label=DEMO_LABEL if options.demo else "",
+        place=Place.of(options.cwd, Path.home()),
+        surroundings=Surroundings.of_environment(os.environ, reduced_motion=settings.ui.reduced_motion),
+        log_file=locations.log_dir / LOG_NAME,
+    )
+    refusal: TuiAgentError | None = None
+    with _leaving_on_signals(app):
+        async with asyncio.TaskGroup() as tasks:
+            screen = tasks.create_task(app.run_async())
+            painted = tasks.create_task(app.painted.wait())
+            await asyncio.wait((screen, painted), return_when=asyncio.FIRST_COMPLETED)
+            painted.cancel()
+            if not screen.done():
+                try:
+                    serve = await asyncio.to_thread(_engine_room)
+                    await serve(options, bridge, app.show_theme, lambda: asyncio.wait((screen,)))
+                except TuiAgentError as error:
+                    refusal = error
+                    app.exit()
+    if refusal is not None:
+        raise refusal
     return app.return_code or 0
 
 
-async def _run_over(loop: AgentLoop, bus: EventBus) -> None:
-    """Ends the run that the app left behind and waits for its end, so that the journal tells how it ended."""
-    if not loop.running:
-        return
-    with bus.subscribe() as heard:
-        loop.abort(PROGRAM_LEFT)
-        try:
-            async with asyncio.timeout(RUN_PATIENCE):
-                async for _ in heard.batches():
-                    if not loop.running:
-                        return
-        except TimeoutError:
-            logging.getLogger(__name__).warning("a run did not end within %g s", RUN_PATIENCE)
+def _engine_room() -> Callable[..., Awaitable[None]]:
+    """Loads the engine; nothing of it is needed to paint the first screen."""
+    from .engine_room import serve
+
+    return serve
+
+
+def _looked_up(
+    options: LaunchOptions, locations: Locations, settings: Settings
+) -> tuple[LaunchOptions, Glimpse | None]:
+    """The session to go on with by its id, and its end; with what can be refused before there is a screen. Blocks.
+
+    Raises:
+        ConfigurationError: there is no key, or no session to go on with.
+        SessionError: there is no such session.
+        SessionOpenError: another program has it open.
+    """
+    if not options.demo:
+        Credentials.needed(os.environ, settings.base_url)
+    if not options.continue_last and options.resume is None:
+        return options, None
+    session_id, journal = session_to_go_on_with(options, SessionStore(locations.sessions_dir))
+    if options.keep_session:
+        with_lease(journal, lambda: None)
+    options = replace(options, continue_last=False, resume=session_id)
+    tail = read_tail(journal)
+    if tail is None:
+        return options, None
+    last = tail.envelopes[-1]
+    events = tail.events_before + len(tail.envelopes)
+    # As the engine will tell it: whatever the end of the past leaves open is over.
+    loaded = SessionLoaded(id=session_id, path=str(journal), cwd=str(options.cwd), version=__version__, events=events)
+    goes_on = Envelope(loaded, last.seq + 1, now_ms(), time.monotonic(), Origin(session_id=session_id))
+    return options, Glimpse((*tail.envelopes, goes_on), tail.calls_before)
 
 
 @contextmanager

@@ -11,9 +11,10 @@ from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.protocol.plain_file import plain_content
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, RuleSetting, Settings, value_of
 
-from .assembly import ONLY_AT_START, Engine, apply_settings, settings_now
+from .assembly import ONLY_AT_START, Engine, apply_settings
 from .launch_options import LaunchOptions
 from .rules_and_tools import parse_rules
+from .settings_in_force import settings_now
 
 QUIET_MS = 200
 """How long files must be quiet before they are read; editors write in several steps."""

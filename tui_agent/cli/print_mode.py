@@ -4,10 +4,11 @@ import asyncio
 
 from tui_agent.headless import HeadlessOptions, read_prompt, run_headless
 
-from .assembly import assembled, prepare_settings
+from .assembly import assembled
 from .launch_options import LaunchOptions
 from .live_settings import with_live_settings
 from .log_file import log_to_file
+from .settings_in_force import prepare_settings
 
 
 def run_print_mode(options: LaunchOptions) -> int:

@@ -191,6 +191,11 @@ class SessionStore:
         except OSError as error:
             raise SessionError(f"Session {session_id} cannot be removed: {error.strerror or error}.") from error
 
+    def journal_path(self, session_id: str) -> Path:
+        """Where a session's journal is; may not exist."""
+        _check(session_id)
+        return self._path(session_id)
+
     def files_path(self, session_id: str) -> Path:
         """Where a session's large results are kept; may not exist."""
         _check(session_id)

@@ -79,6 +79,10 @@ class StoredSession:
         """The conversation with its last calls open, where one of them waited for a person; None where none did."""
         return self._fold.open_end()
 
+    def fold(self) -> None:
+        """Works out what follows from a long past, which takes a while: off the event loop, before it is asked for."""
+        _ = self.messages, self.waiting, self.unfinished, self.open_end
+
     def grants(self, cwd: Path) -> tuple[str, ...]:
         """The rules a person gave for this session while it was about this directory."""
         return granted_rules(self.envelopes, cwd)

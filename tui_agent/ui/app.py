@@ -3,7 +3,7 @@
 import asyncio
 import importlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,14 +16,11 @@ from textual.driver import Driver
 from textual.events import Event, Key, Paste, Resize
 from textual.filter import NoColor
 
-from tui_agent.protocol.envelope import Envelope
-
 from .bridge import AgentBridge
 from .commands import bindings_for, command
 from .drawing_faults import DrawingFaults
-from .grant_offer import GrantFacts
+from .past_fold import Glimpse
 from .plain_app import PlainApp
-from .rewind_rows import Rewinding
 from .screens.chat import ChatScreen
 from .screens.chat_brakes import ChatOptions
 from .surroundings import Place, Surroundings
@@ -76,15 +73,14 @@ class TuiAgentApp(PlainApp[None]):
         *,
         theme: str = DEFAULT_THEME,
         themes_dirs: Sequence[Path] = (),
-        past: Iterable[Envelope] = (),
+        glimpse: Glimpse | None = None,
         prompt: str | None = None,
+        model: str = "",
         label: str = "",
         ideas: Sequence[str] = (),
         place: Place | None = None,
         surroundings: Surroundings | None = None,
         log_file: Path | None = None,
-        grants: GrantFacts | None = None,
-        rewinding: Rewinding | None = None,
     ) -> None:
         """Makes the app; nothing runs yet.
 
@@ -92,16 +88,15 @@ class TuiAgentApp(PlainApp[None]):
             bridge: the door to the agent.
             theme: name of the theme to begin with.
             themes_dirs: more folders of theme files; a theme there replaces a shipped one of its name.
-            past: events of an earlier life of the session, shown first.
+            glimpse: the end of what was told in earlier lives of the session, shown until all of it is read.
             prompt: sent at once.
+            model: the model's name, as long as nothing was told of it.
             label: said beside the model's name, such as `scripted demo, not a language model`.
             ideas: what could be asked for, shown before anything was said.
             place: directory and branch for the title bar.
             surroundings: what the terminal and the settings ask for; the environment's where not given.
             log_file: where log records go. A part of the screen that fails is then told and written down there; where
                 it is not given, it ends the app.
-            grants: where rules that a person gives are kept; not given: for the session only.
-            rewinding: goes back to earlier moments; not given: nothing is kept to go back to.
         """
         teach_alt_enter()
         self._surroundings = surroundings or Surroundings.of_environment(os.environ)
@@ -111,18 +106,19 @@ class TuiAgentApp(PlainApp[None]):
         self._faults = DrawingFaults(self._tell_fault, log_file)
         options = ChatOptions(
             place=place or Place(),
+            model=model,
             label=label,
             ideas=ideas,
             surroundings=self._surroundings,
-            past=list(past),
+            glimpse=glimpse,
             prompt=prompt,
-            grants=grants,
-            rewinding=rewinding,
             theme_names=lambda: self._shelf.names,
             faults=self._faults,
         )
         self.chat = ChatScreen(bridge, options)
         """The main screen."""
+        self.painted = asyncio.Event()
+        """Set once the first screen is there."""
         self._quit_asked = float("-inf")
         if self._surroundings.reduced_motion:
             self.animation_level = "none"
@@ -137,7 +133,11 @@ class TuiAgentApp(PlainApp[None]):
 
     def on_mount(self) -> None:
         """What can wait until the first screen is painted, waits."""
-        self.call_after_refresh(lambda: self.run_worker(self._watch_themes, group="themes", exit_on_error=False))
+        self.call_after_refresh(self._begin_the_rest)
+
+    def _begin_the_rest(self) -> None:
+        self.painted.set()
+        self.run_worker(self._watch_themes, group="themes", exit_on_error=False)
 
     @on(Driver.SignalResume)
     def _awake_again(self) -> None:

@@ -5,14 +5,13 @@ Nothing typed is ever lost: text that cannot be sent at once waits with the agen
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from textual.message import Message
 
-from tui_agent.agent import ContextBreakdown
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import PROGRAM_LEFT
 from tui_agent.protocol.envelope import Envelope
@@ -22,7 +21,14 @@ from tui_agent.protocol.messages import JsonObject, UserKind, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.provider import ModelProvider
 
+from .coming_agent import ComingAgent
+from .grant_offer import GrantFacts
 from .past_events import still_seen
+from .rewind_rows import Rewinding
+
+if TYPE_CHECKING:
+    # It brings the whole agent along, which the first screen does not wait for.
+    from tui_agent.agent import ContextBreakdown
 
 DELTA_PACE = 1 / 30
 """Seconds between two looks at streaming text and output; everything else is shown at once."""
@@ -38,6 +44,11 @@ class AgentEvents(Message):
     events: Sequence[Envelope]
     applied: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by the screen once it shows them; until then the next events gather and are merged."""
+
+
+@dataclass
+class PastEvents(AgentEvents):
+    """Events of an earlier life of the session, in order; they are shown together with the first `AgentEvents`."""
 
 
 class Judge(Protocol):
@@ -93,7 +104,7 @@ class Agent(Protocol):
         """Takes the last shortening back."""
         ...
 
-    def context_breakdown(self) -> ContextBreakdown:
+    def context_breakdown(self) -> "ContextBreakdown":
         """What fills the model's window."""
         ...
 
@@ -137,15 +148,74 @@ class Agent(Protocol):
 class AgentBridge:
     """Everything the screen may ask of the agent. All methods return at once; what comes of them are events."""
 
-    def __init__(self, agent: Agent, bus: EventBus) -> None:
-        self._agent = agent
-        self._bus = bus
+    def __init__(
+        self,
+        agent: Agent,
+        bus: EventBus,
+        past: Iterable[Envelope] = (),
+        *,
+        rewinding: Rewinding | None = None,
+        grants: GrantFacts | None = None,
+    ) -> None:
+        """Opens the door to an agent; of one that comes later, `to_come` does.
+
+        Args:
+            agent: the agent.
+            bus: where it tells its events.
+            past: events of an earlier life of the session, shown first. To be taken once: a long past takes a lot of
+                memory.
+            rewinding: goes back to earlier moments; not given: nothing is kept to go back to.
+            grants: where rules that a person gives are kept; not given: for the session only.
+        """
         self._work: deque[Callable[[], Awaitable[object]]] = deque()
         self._arrived = asyncio.Event()
+        self._there = asyncio.Event()
+        self._then: list[Callable[[], object]] = []
+        self.open(agent, bus, past, rewinding=rewinding, grants=grants)
         self._send_when_over = False
         self._shortening: asyncio.Task[object] | None = None
 
+    @classmethod
+    def to_come(cls, mode: PermissionMode) -> "AgentBridge":
+        """A door to an agent that is not there yet: what is typed waits for it.
+
+        Args:
+            mode: the permission mode it will begin with.
+        """
+        bridge = cls(ComingAgent(mode), EventBus())
+        bridge._there.clear()
+        return bridge
+
+    def open(
+        self,
+        agent: Agent,
+        bus: EventBus,
+        past: Iterable[Envelope] = (),
+        *,
+        rewinding: Rewinding | None = None,
+        grants: GrantFacts | None = None,
+    ) -> None:
+        """The agent is there, with everything its door is made of: what was asked of it meanwhile is done now."""
+        self._agent = agent
+        self._bus = bus
+        self._past = list(past)
+        self.rewinding = rewinding
+        """Goes back to earlier moments; None: nothing is kept to go back to."""
+        self.grants = grants
+        """Where rules that a person gives are kept; None: for the session only."""
+        self.waited = frozenset(message.id for message in agent.waiting_messages)
+        """Ids of the messages the agent knew of when it came."""
+        self._there.set()
+        for do in self._then:
+            do()
+        self._then.clear()
+
     # --- what is going on ---------------------------------------------------------------------------------------------
+
+    @property
+    def coming(self) -> bool:
+        """Whether the agent is not there yet."""
+        return not self._there.is_set()
 
     @property
     def running(self) -> bool:
@@ -230,17 +300,22 @@ class AgentBridge:
             return str(error)
         return ""
 
-    def context_breakdown(self) -> ContextBreakdown:
-        """What fills the model's window, part by part."""
-        return self._agent.context_breakdown()
+    def context_breakdown(self) -> "ContextBreakdown | None":
+        """What fills the model's window, part by part; None as long as the agent is not there."""
+        return None if self.coming else self._agent.context_breakdown()
 
     def rename(self, title: str) -> None:
         """Gives the session a name, on one line."""
+        if self.coming:
+            self._then.append(partial(self.rename, title))
+            return
         self._bus.publish(SessionRenamed(id=self._bus.origin.session_id, title=" ".join(title.split())))
 
     def send_now(self) -> None:
         """Delivers what waits without waiting for what runs: that is cancelled first, its partial output kept."""
-        if self._agent.running:
+        if self.coming:
+            self._then.append(self.send_now)
+        elif self._agent.running:
             self._send_when_over = True
             self._agent.abort("a person sent a message now")
         else:
@@ -272,6 +347,8 @@ class AgentBridge:
 
     def set_mode(self, mode: PermissionMode) -> None:
         """Sets the permission mode, also for questions that wait; says so where the agent cannot keep to it."""
+        if self.coming:
+            self._then.append(partial(self.set_mode, mode))
         try:
             self._agent.set_mode(mode, "user")
         except TuiAgentError as error:
@@ -291,6 +368,7 @@ class AgentBridge:
 
         Calls that waited for a person when the program ended come first.
         """
+        await self._there.wait()
         if self._agent.pending_calls:
             self._work.appendleft(partial(self._run, None))
         while True:
@@ -303,23 +381,23 @@ class AgentBridge:
                 self._send_when_over = False
                 self._run_waiting()
 
-    async def relay(self, post: Callable[[AgentEvents], object], past: list[Envelope]) -> None:
-        """Hands over everything that is told, a batch at a time, until the bus closes.
+    async def relay(self, post: Callable[[AgentEvents], object]) -> None:
+        """Hands over everything that is told, a batch at a time, until the bus closes: the past first, once.
 
         Args:
             post: takes one batch; the next one comes when its `applied` is set.
-            past: events of an earlier life of the session, handed over first; it is emptied.
         """
+        await self._there.wait()
         with self._bus.subscribe(since=0) as subscription:
-            events = still_seen(past)
-            past.clear()
-            await _hand_over(post, events)
-            events.clear()
+            if await self._hand_over_past(post):
+                await _hand_over(post, AgentEvents(subscription.drain()))
             async for batch in subscription.batches(pace=DELTA_PACE):
-                await _hand_over(post, batch)
+                for part in _parts(batch, _MOST_AT_ONCE):
+                    await _hand_over(post, AgentEvents(part))
 
     async def warm_up(self) -> None:
         """Loads and connects what the model needs, so that the first prompt does not wait for it."""
+        await self._there.wait()
         try:
             await self._agent.provider.prepare()
         except TuiAgentError as error:
@@ -331,6 +409,15 @@ class AgentBridge:
         self._bus.publish(Failed(code="internal_error", text=text))
 
     # --- inside -------------------------------------------------------------------------------------------------------
+
+    async def _hand_over_past(self, post: Callable[[AgentEvents], object]) -> bool:
+        """Hands over what was told in earlier lives of the session; False where there was none."""
+        past, self._past = self._past, []
+        events = await asyncio.to_thread(still_seen, past)
+        past.clear()
+        for part in _parts(events, _MOST_OF_THE_PAST):
+            await _hand_over(post, PastEvents(part))
+        return bool(events)
 
     def _enqueue(self, work: Callable[[], Awaitable[object]]) -> None:
         self._work.append(work)
@@ -370,11 +457,15 @@ class AgentBridge:
 
 _MOST_AT_ONCE = 1_500
 """Events handed over at once: few enough that keys are answered in between."""
+_MOST_OF_THE_PAST = 500
+"""The same while the past comes, which takes a while."""
 
 
-async def _hand_over(post: Callable[[AgentEvents], object], events: Sequence[Envelope]) -> None:
+def _parts(events: Sequence[Envelope], most: int) -> Iterator[Sequence[Envelope]]:
+    return (events[start : start + most] for start in range(0, len(events), most))
+
+
+async def _hand_over(post: Callable[[AgentEvents], object], message: AgentEvents) -> None:
     """Hands events over and waits until they are shown."""
-    for start in range(0, len(events), _MOST_AT_ONCE):
-        message = AgentEvents(events[start : start + _MOST_AT_ONCE])
-        post(message)
-        await message.applied.wait()
+    post(message)
+    await message.applied.wait()

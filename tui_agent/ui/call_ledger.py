@@ -1,7 +1,7 @@
 """All calls of a session in the order they came: the fold behind the tool panel. Costs the same with 10,000 calls."""
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from tui_agent.protocol.envelope import Envelope
@@ -69,8 +69,10 @@ class LedgerCall:
 
 @dataclass(slots=True)
 class CallLedger:
-    """Changed by `apply` only."""
+    """Changed by `apply` and `become` only."""
 
+    before: int = 0
+    """Calls of the session that came before the first one here."""
     calls: list[LedgerCall] = field(default_factory=list[LedgerCall])
     places: dict[CallKind, set[int]] = field(
         default_factory=lambda: {"waiting": set(), "running": set(), "needs_you": set(), "done": set(), "failed": set()}
@@ -101,6 +103,21 @@ class CallLedger:
                     self._let_go_of_old_results(place)
                 return (place,)
 
+    def become(self, other: "CallLedger") -> None:
+        """Holds what another one held, which is not used any more."""
+        for name in (one.name for one in fields(self)):
+            setattr(self, name, getattr(other, name))
+
+    @property
+    def total(self) -> int:
+        """All calls of the session."""
+        return self.before + len(self.calls)
+
+    def numbered(self, number: int) -> LedgerCall | None:
+        """A call by its number."""
+        place = number - self.before - 1
+        return self.calls[place] if 0 <= place < len(self.calls) else None
+
     def find(self, call_id: str) -> LedgerCall | None:
         """A call by id."""
         place = self._place_of.get(call_id)
@@ -125,7 +142,7 @@ class CallLedger:
             view.origin.agent_id,
             view.origin.step,
         )
-        self.calls.append(LedgerCall(view, place + 1, opens))
+        self.calls.append(LedgerCall(view, self.before + place + 1, opens))
         self.places["waiting"].add(place)
         self._place_of[call_id] = place
         return place

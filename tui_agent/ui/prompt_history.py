@@ -1,5 +1,8 @@
 """What a person sent before, to be had again with the arrow keys."""
 
+from collections.abc import Iterable
+from itertools import groupby
+
 MOST_ENTRIES = 1_000
 
 
@@ -8,6 +11,7 @@ class PromptHistory:
 
     def __init__(self) -> None:
         self._entries: list[str] = []
+        self._past = 0
         self._place: int | None = None
         self._draft = ""
 
@@ -20,8 +24,25 @@ class PromptHistory:
         """Notes a sent text; the same one twice in a row counts once."""
         if text.strip() and (not self._entries or self._entries[-1] != text):
             self._entries.append(text)
-            del self._entries[:-MOST_ENTRIES]
+            self._limit()
         self.leave()
+
+    def begin_with(self, texts: Iterable[str]) -> None:
+        """Puts what was sent in earlier lives of the session in the place of what was known of them."""
+        past = [text for text, _ in groupby(texts) if text.strip()]
+        if self._place is not None:
+            self._place = max(0, self._place + len(past) - self._past)
+        self._entries[: self._past] = past
+        self._past = len(past)
+        self._limit()
+
+    def _limit(self) -> None:
+        """Forgets the oldest texts where there are too many."""
+        gone = max(0, len(self._entries) - MOST_ENTRIES)
+        del self._entries[:gone]
+        self._past = max(0, self._past - gone)
+        if self._place is not None:
+            self._place = max(0, self._place - gone)
 
     def leave(self) -> None:
         """The text shown is a draft of its own from now on."""

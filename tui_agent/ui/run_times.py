@@ -86,7 +86,8 @@ class Totals:
 class RunTimes:
     """The newest run of the root agent. Changed by `apply` only."""
 
-    def __init__(self) -> None:
+    def __init__(self, calls_before: int = 0) -> None:
+        """Nothing is known yet; `calls_before` is the number of calls before the first event."""
         self.model = Lane("model")
         self.calls: dict[str, Lane] = {}
         """Lanes of the calls of this run by call id, in the order they came."""
@@ -94,7 +95,7 @@ class RunTimes:
         """When messages of a person landed."""
         self.started: float | None = None
         self.ended: float | None = None
-        self._numbered = 0
+        self._numbered = calls_before
 
     @property
     def going_on(self) -> bool:

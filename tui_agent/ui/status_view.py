@@ -1,6 +1,6 @@
 """What goes on, in one place: the fold behind the title bar and the status line."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 from tui_agent.protocol.envelope import Envelope
@@ -46,7 +46,7 @@ class RunningCall:
 
 @dataclass(slots=True)
 class StatusView:
-    """Status, model, mode, tokens and what runs, as far as the events told. Changed by `apply` only."""
+    """Status, model, mode, tokens and what runs, as far as the events told. Changed by `apply` and `become` only."""
 
     HEARS: ClassVar[frozenset[type[Word]]] = HEARS
 
@@ -79,6 +79,11 @@ class StatusView:
     def busy(self) -> bool:
         """Whether a run goes on."""
         return self.status != "idle"
+
+    def become(self, other: "StatusView") -> None:
+        """Shows what another one showed, which is not used any more."""
+        for name in (one.name for one in fields(self)):
+            setattr(self, name, getattr(other, name))
 
     def apply(self, envelope: Envelope) -> bool:
         """Takes one event; False where it changed nothing shown here."""

@@ -12,6 +12,8 @@ class TranscriptSearch:
     """One search: what is looked for, and which match the reader is at."""
 
     def __init__(self, transcript: Transcript, query: str) -> None:
+        self.query = query
+        """What is looked for."""
         self._transcript = transcript
         self._pattern = re.compile(re.escape(query), re.IGNORECASE)
         self._part: Part | None = None

@@ -4,7 +4,6 @@ It opens by itself only when nothing was typed for a while; until then a line an
 never replaced; whatever settles it elsewhere closes it. The answer carries the id of the question that was drawn.
 """
 
-from collections.abc import Callable
 from typing import ClassVar
 
 from textual.screen import SystemModalScreen
@@ -13,7 +12,7 @@ from textual.timer import Timer
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.messages import Word
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
-from tui_agent.ui.grant_offer import GrantFacts
+from tui_agent.ui.bridge import AgentBridge
 from tui_agent.ui.pending_approvals import HEARS, PendingApprovals
 from tui_agent.ui.surroundings import Clock
 from tui_agent.ui.widgets.notice_lines import AttentionLine
@@ -26,22 +25,17 @@ from .questions import Answer, QuestionsScreen
 QUIET_SECONDS = 0.5
 """How long nothing must have been typed before a dialog opens by itself."""
 
-Decide = Callable[[str, ApprovalDecision], bool]
-
 
 class ApprovalDesk:
     """Holds the questions of one chat screen and shows them one after another."""
 
     HEARS: ClassVar[frozenset[type[Word]]] = HEARS
 
-    def __init__(
-        self, chat: ChatLayout, line: AttentionLine, decide: Decide, clock: Clock, facts: GrantFacts | None = None
-    ) -> None:
+    def __init__(self, chat: ChatLayout, line: AttentionLine, bridge: AgentBridge, clock: Clock) -> None:
         self._chat = chat
         self._line = line
-        self._decide = decide
+        self._bridge = bridge
         self._clock = clock
-        self._facts = facts
         self._pending = PendingApprovals()
         self._dialog: ApprovalScreen | None = None
         self._drawn: ApprovalRequest | None = None
@@ -72,6 +66,10 @@ class ApprovalDesk:
         else:
             self._close()
 
+    def show(self, pending: PendingApprovals) -> None:
+        """Takes other questions in the place of those known, before one of them was opened."""
+        self._pending = pending
+
     def look(self) -> None:
         """Opens the next question if it may open now; else announces what waits."""
         request = self._pending.to_open
@@ -91,7 +89,7 @@ class ApprovalDesk:
 
     def _open(self, request: ApprovalRequest) -> None:
         position, total = self._pending.place_of(request)
-        self._dialog = ApprovalScreen(request, position, total, facts=self._facts, clock=self._clock)
+        self._dialog = ApprovalScreen(request, position, total, facts=self._bridge.grants, clock=self._clock)
         self._drawn = request
         self._chat.app.push_screen(self._dialog, self._answered)
 
@@ -123,7 +121,7 @@ class ApprovalDesk:
 
     def _settle(self, request_id: str, decision: ApprovalDecision) -> None:
         # Settled here at once: until the agent tells of it, the next look must not open it again.
-        if not self._decide(request_id, decision):
+        if not self._bridge.decide(request_id, decision):
             self._chat.notify("This question was already settled.", severity="warning", markup=False)
         self._pending.settle(request_id)
 

@@ -6,19 +6,10 @@ from textual import on
 from textual.worker import Worker, WorkerState
 
 from tui_agent.protocol.envelope import Envelope
-from tui_agent.protocol.events import (
-    AgentEvent,
-    Failed,
-    MessageEnded,
-    MessageStarted,
-    Noticed,
-    RunStarted,
-    SessionLoaded,
-    Warned,
-)
-from tui_agent.protocol.messages import UserMessage
-from tui_agent.ui.bridge import AgentBridge, AgentEvents
+from tui_agent.protocol.events import AgentEvent
+from tui_agent.ui.bridge import AgentBridge, AgentEvents, PastEvents
 from tui_agent.ui.drawing_faults import ShowsEvents
+from tui_agent.ui.past_fold import PastFold, begins_screen
 from tui_agent.ui.widgets.call_list import CallList
 from tui_agent.ui.widgets.notice_lines import AttentionLine
 
@@ -34,24 +25,21 @@ class ChatScreen(ChatKeys):
     def __init__(self, bridge: AgentBridge, options: ChatOptions) -> None:
         super().__init__(bridge, options)
         self._running_workers: dict[str, Worker[None]] = {}
-        self._desk = ApprovalDesk(self, self.attention, bridge.decide, options.surroundings.clock, options.grants)
+        self._desk = ApprovalDesk(self, self.attention, bridge, options.surroundings.clock)
         self._parts: tuple[ShowsEvents, ...] = (
             *(self.view, self.conversation, self.panel, self.timeline, self.strip),
             *(self.queue, self.title_bar, self.status_line, self._desk),
         )
         self._listeners: dict[type[AgentEvent], tuple[ShowsEvents, ...]] = {}
+        self._past: PastFold | None = None
 
     def on_mount(self) -> None:
         """Begins to listen and to serve; what the model needs is loaded once the screen is painted."""
-        for envelope in self.options.past:
-            match envelope.event:
-                case MessageEnded(message=UserMessage(is_said=True, text=text)):
-                    self.entry.composer.remember(text)
-                case RunStarted(trigger="command", input=said):
-                    self.entry.composer.remember(said)
-                case _:
-                    pass
-        self._work("relay", self.bridge.relay(self.post_message, self.options.past))
+        if (glimpse := self.options.glimpse) is not None:
+            fold = PastFold(self.options.faults, glimpse.calls_before)
+            fold.take(glimpse.events)
+            self._show_past(fold)
+        self._work("relay", self.bridge.relay(self.post_message))
         self._work("serve", self.bridge.serve())
         if self.options.prompt:
             self.bridge.submit(self.options.prompt)
@@ -64,17 +52,8 @@ class ChatScreen(ChatKeys):
         if listeners is None:
             listeners = self._listeners[kind] = tuple(part for part in self._parts if kind in _heard_by(part, kind))
         self.options.faults.hand_over(envelope, listeners)
-        self._look_after(envelope.event)
-
-    def _look_after(self, event: AgentEvent) -> None:
-        """What an event means for the screen as a whole."""
-        match event:
-            case RunStarted() | MessageStarted() | MessageEnded() | Failed() | Warned() | Noticed():
-                self.leave_welcome()
-            case SessionLoaded():
-                self._keep_waiting_messages()
-            case _:
-                pass
+        if begins_screen(envelope.event):
+            self.leave_welcome()
 
     def note_key(self) -> None:
         """Something was typed or pasted, anywhere: a dialog that would open now waits."""
@@ -86,6 +65,15 @@ class ChatScreen(ChatKeys):
 
     @on(AgentEvents)
     def _events_came(self, message: AgentEvents) -> None:
+        if isinstance(message, PastEvents):
+            self._past = self._past or PastFold(self.options.faults)
+            self._past.take(message.events)
+            message.applied.set()
+            return
+        if self._past is not None:
+            self._show_past(self._past)
+            self._past = None
+            self._keep_waiting_messages()
         for envelope in message.events:
             self.apply(envelope)
         message.applied.set()
@@ -94,6 +82,20 @@ class ChatScreen(ChatKeys):
         if not busy:
             self.close_menu()
         self._desk.look()
+
+    def _show_past(self, past: PastFold) -> None:
+        """Shows what was told in earlier lives of the session, in the place of what was known of it."""
+        if past.begun:
+            self.leave_welcome()
+        self.view.become(past.view)
+        self.conversation.show(past.transcript)
+        self.panel.show(past.ledger)
+        self.timeline.show(past.times)
+        self.queue.show(past.waiting)
+        self._desk.show(past.approvals)
+        self.entry.composer.remember(past.said)
+        for part in (self.strip, self.title_bar, self.status_line):
+            part.changed()
 
     @on(AttentionLine.Clicked)
     def _attention_clicked(self) -> None:
@@ -128,7 +130,7 @@ class ChatScreen(ChatKeys):
 
     def _keep_waiting_messages(self) -> None:
         """What waited when the session ended waits on, also where the agent does not know of it any more."""
-        known = {message.id for message in self.bridge.waiting}
+        known = self.bridge.waited | {message.id for message in self.bridge.waiting}
         for message in self.queue.messages:
             if message.message_id not in known:
                 self.queue.forget(message.message_id)

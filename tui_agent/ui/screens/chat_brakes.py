@@ -7,12 +7,11 @@ from typing import ClassVar
 from textual import on
 from textual.binding import BindingType
 
-from tui_agent.protocol.envelope import Envelope
 from tui_agent.ui.bridge import AgentBridge
 from tui_agent.ui.commands import bindings_for, commands_for
 from tui_agent.ui.drawing_faults import DrawingFaults
-from tui_agent.ui.grant_offer import GrantFacts
-from tui_agent.ui.rewind_rows import Rewinding
+from tui_agent.ui.past_fold import Glimpse
+from tui_agent.ui.status_view import StatusView
 from tui_agent.ui.surroundings import Place, Surroundings
 from tui_agent.ui.widgets.notice_lines import InterruptMenu
 
@@ -26,19 +25,17 @@ class ChatOptions:
     """What a chat begins with."""
 
     place: Place = field(default_factory=Place)
+    model: str = ""
+    """The model's name, as long as nothing was told of it."""
     label: str = ""
     """Said beside the model's name, such as that it is no language model."""
     ideas: Sequence[str] = ()
     """What could be asked for, shown before anything was said."""
     surroundings: Surroundings = field(default_factory=Surroundings)
-    past: list[Envelope] = field(default_factory=list[Envelope])
-    """Events of an earlier life of the session; emptied once they are shown."""
+    glimpse: Glimpse | None = None
+    """The end of what was told in earlier lives of the session, shown until all of it is read."""
     prompt: str | None = None
     """Sent at once."""
-    grants: GrantFacts | None = None
-    """Where rules that a person gives are kept; not given: for the session only."""
-    rewinding: Rewinding | None = None
-    """Goes back to earlier moments; not given: nothing is kept to go back to."""
     theme_names: Callable[[], Sequence[str]] = tuple
     """The themes there are."""
     faults: DrawingFaults = field(default_factory=lambda: DrawingFaults(tell=str, log_file=None))
@@ -52,7 +49,8 @@ class ChatBrakes(ChatLayout):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("chat"), *bindings_for("interrupt")]
 
     def __init__(self, bridge: AgentBridge, options: ChatOptions) -> None:
-        super().__init__(options.place, options.label, options.ideas, options.surroundings)
+        view = StatusView(model=options.model, mode=bridge.mode)
+        super().__init__(options.place, view, options.label, options.ideas, options.surroundings)
         self.options = options
         """What it began with."""
         self.bridge = bridge

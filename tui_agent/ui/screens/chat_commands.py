@@ -8,6 +8,7 @@ from textual.content import Content
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.amounts import count_text, money_text, tokens_text
 from tui_agent.ui.bridge import AgentBridge
+from tui_agent.ui.coming_agent import NOT_THERE
 from tui_agent.ui.commands import Command
 from tui_agent.ui.info_pages import context_text, run_text
 from tui_agent.ui.slash_input import UnknownSlash
@@ -66,7 +67,7 @@ class ChatCommands:
             case "chat.rename":
                 return self._rename(argument)
             case "chat.context":
-                self._host.show_page("Context", self._context_page())
+                self._context()
             case "chat.report":
                 self._report()
             case "chat.cost":
@@ -122,9 +123,12 @@ class ChatCommands:
             self._host.say("What shall it be called? /rename NAME", wrong=True)
         return bool(title)
 
-    def _context_page(self) -> Callable[[int], Content]:
+    def _context(self) -> None:
         breakdown, window = self._bridge.context_breakdown(), self._view.window
-        return lambda width: context_text(breakdown, window, self._host.number_of, width)
+        if breakdown is None:
+            self._host.say(NOT_THERE, wrong=True)
+        else:
+            self._host.show_page("Context", lambda width: context_text(breakdown, window, self._host.number_of, width))
 
     def _report(self) -> None:
         report = self._view.report

@@ -11,6 +11,7 @@ from textual.widgets import TextArea
 from tui_agent.rewind.rewind_plan import Outcome
 from tui_agent.ui.bridge import AgentBridge
 from tui_agent.ui.call_view import CallView
+from tui_agent.ui.coming_agent import NOT_THERE
 from tui_agent.ui.commands import Command
 from tui_agent.ui.rewind_rows import outcome_words
 from tui_agent.ui.slash_input import AimedWord, ShellCall, SlashCall, UnknownSlash, read_aimed, read_shell, read_slash
@@ -70,9 +71,8 @@ class ChatKeys(ChatBrakes):
         """Says something to one call or sub-agent; False where the text is a message like any other."""
         if word.number is None:
             return self.bridge.steer_child(word.target, word.text)
-        calls = self.panel.ledger.calls
-        call_id = calls[word.number - 1].view.call_id if 0 < word.number <= len(calls) else ""
-        if not self.bridge.cancel_call(call_id, word.text):
+        call = self.panel.ledger.numbered(word.number)
+        if call is None or not self.bridge.cancel_call(call.view.call_id, word.text):
             self.entry.composer.put_back(text)
             self.say(f"There is no call {word.target} that goes on.", wrong=True)
         return True
@@ -104,7 +104,7 @@ class ChatKeys(ChatBrakes):
     def _take_back(self, message_id: str, *, edit: bool) -> None:
         text = self.bridge.take_back(message_id)
         if text is None:
-            self.say("This message is already on its way.", wrong=True)
+            self.say(NOT_THERE if self.bridge.coming else "This message is already on its way.", wrong=True)
         elif edit:
             self.entry.composer.put_back(text)
             self.focus_composer()
@@ -155,9 +155,10 @@ class ChatKeys(ChatBrakes):
         self.take_back_call(event.view)
 
     def _go_back(self, call: tuple[str, str] | None) -> None:
-        rewinding = self.options.rewinding
+        rewinding = self.bridge.rewinding
         if rewinding is None:
-            self.say("This session is not kept: there is nothing to go back to.", wrong=True)
+            nothing = "This session is not kept: there is nothing to go back to."
+            self.say(NOT_THERE if self.bridge.coming else nothing, wrong=True)
             return
         clock = self.options.surroundings.clock
         self.app.push_screen(RewindScreen(rewinding, lambda: self.bridge.running, clock, call=call), self._went_back)

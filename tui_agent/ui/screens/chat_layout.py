@@ -37,9 +37,11 @@ class ChatLayout(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-tiny"), (10, "-short"), (24, "-tall")]  # noqa: RUF012
 
-    def __init__(self, place: Place, label: str, ideas: Sequence[str], surroundings: Surroundings) -> None:
+    def __init__(
+        self, place: Place, view: StatusView, label: str, ideas: Sequence[str], surroundings: Surroundings
+    ) -> None:
         super().__init__()
-        self.view = StatusView()
+        self.view = view
         """What goes on."""
         self.title_bar = TitleBar(place, label, self.view, id="title")
         self.welcome = Welcome(label, ideas, id="welcome")

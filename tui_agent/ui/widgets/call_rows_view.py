@@ -116,6 +116,15 @@ class CallRowsView(Settling, ScrollView):
             moving = self.ledger.places["running"] or self.ledger.places["needs_you"]
             (self._timer.resume if moving else self._timer.pause)()
 
+    def show(self, ledger: CallLedger) -> None:
+        """Shows other calls; the cursor stays where they hold the same one."""
+        selected = self.selected
+        self.ledger.become(ledger)
+        self._rows.rebuild(self._rows.chosen, self._rows.width)
+        self._cursor = self._rows.index_of(self.ledger.find(selected.view.call_id)) if selected is not None else None
+        self._moved = True
+        self.changed()
+
     def show_rows(self, chosen: CallFilter, width: int) -> None:
         """Fits the rows to a filter and a width."""
         selected = self.selected

@@ -1,5 +1,6 @@
 """Where a person types. Always live: while text streams, while tools run, and its draft is never touched by others."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -85,9 +86,9 @@ class Composer(FoldingArea):
         self._suggested_for = ""
         self._chosen = 0
 
-    def remember(self, text: str) -> None:
-        """Notes a text that was sent in an earlier life of the session."""
-        self._history.add(text)
+    def remember(self, texts: Iterable[str]) -> None:
+        """Notes what was sent in earlier lives of the session, oldest first; all of it, each time."""
+        self._history.begin_with(texts)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Closing is offered where something is open; elsewhere the key belongs to the screen."""

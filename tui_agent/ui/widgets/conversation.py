@@ -78,6 +78,9 @@ class Conversation(TranscriptView):
             # Parts may go: nothing points at one any more.
             self._current, self._search, self._found_row = None, None, None
         self._fold.apply(envelope)
+        self._flush_soon()
+
+    def _flush_soon(self) -> None:
         if not self._unflushed:
             self._unflushed = True
             if self._timer is not None:
@@ -85,9 +88,15 @@ class Conversation(TranscriptView):
 
     def clear(self) -> None:
         """Forgets the conversation."""
-        self.show_transcript(Transcript())
-        self._fold = TranscriptFold(self.transcript)
-        self._current, self._search, self._found_row = None, None, None
+        self._follows = True
+        self.show(TranscriptFold(Transcript()))
+
+    def show(self, fold: TranscriptFold) -> None:
+        """Shows another conversation, or more of the same: a reader who is not at its end stays as far from it."""
+        self.show_transcript(fold.transcript)
+        self._fold, self._current, self._found_row = fold, None, None
+        self._search = TranscriptSearch(self.transcript, self._search.query) if self._search is not None else None
+        self._flush_soon()
 
     def flush(self) -> None:
         """Brings everything that came to the screen."""

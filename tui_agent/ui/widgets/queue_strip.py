@@ -81,6 +81,11 @@ class QueueStrip(Settling):
         if self._queue.apply(envelope) or self._queue.all:
             self.changed()
 
+    def show(self, queue: WaitingMessages) -> None:
+        """Shows another queue."""
+        self._queue = queue
+        self.changed()
+
     def settle(self) -> None:
         """Draws the queue; says so where another number of messages waits."""
         messages, before = self._queue.all, self._drawn

@@ -63,6 +63,11 @@ class Timeline(Settling):
         if self._times.apply(envelope):
             self.changed()
 
+    def show(self, times: RunTimes) -> None:
+        """Shows other times."""
+        self._times = times
+        self.changed()
+
     def settle(self) -> None:
         """Draws the lanes, and lets their clock run or stand."""
         if self._timer is not None:

@@ -78,6 +78,11 @@ class ToolPanel(Settling, Vertical):
         if self._list.apply(envelope):
             self.changed()
 
+    def show(self, ledger: CallLedger) -> None:
+        """Shows other calls."""
+        self._list.show(ledger)
+        self.changed()
+
     def settle(self) -> None:
         """Brings the heading up to date; the rows do the same for themselves."""
         self._heading.numbers = tuple(len(places) for places in self.ledger.places.values())
@@ -104,7 +109,7 @@ def counts(ledger: CallLedger, room: int = 1_000) -> Content:
     quiet = not (numbers["running"] or numbers["waiting"] or numbers["needs_you"])
     asking = numbers["needs_you"]
     parts = [
-        (f"{len(ledger.calls)} done" if ledger.calls else "none yet", "$text-muted", quiet, 2),
+        (f"{ledger.total} done" if ledger.total else "none yet", "$text-muted", quiet, 2),
         (f"{numbers['running']} running", "$primary", numbers["running"], 1),
         (f"{numbers['waiting']} waiting", "$text-muted", numbers["waiting"], 3),
         (f"{asking} needs you" if asking == 1 else f"{asking} need you", "$warning bold", asking, 0),

@@ -76,9 +76,20 @@ class TranscriptView(LineView):
     # --- changes ------------------------------------------------------------------------------------------------------
 
     def show_transcript(self, transcript: Transcript) -> None:
-        """Shows another transcript from its end."""
-        self.transcript, self._follows = transcript, True
+        """Shows another transcript; a reader who is not at its end stays as far from it."""
+        below = self.transcript.total - self.scroll_offset.y
+        news = len(transcript.parts) - len(self.transcript.parts)
+        self.transcript = transcript
         transcript.set_width(self.row_width)
+        if self._follows or not transcript.width:
+            return
+        self._seen += news
+        while True:
+            total = transcript.total
+            transcript.settle(max(0, total - below), total)
+            if transcript.total == total:
+                break
+        self._move_to(max(0, total - below))
 
     def show_changes(self) -> None:
         """Draws what changed in the transcript since the last time; the scrollbar is the caller's."""

@@ -1,0 +1,84 @@
+"""The end of a journal is read without the rest of it."""
+
+from pathlib import Path
+
+import pytest
+
+from tui_agent.protocol.envelope import Envelope, Origin
+from tui_agent.protocol.events import AgentEvent, Noticed, RunStarted, SessionRewound, ToolQueued
+from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.session import journal_tail
+from tui_agent.session.journal_tail import read_tail
+
+RUN = RunStarted(input="go", trigger="prompt", model="m", mode=PermissionMode.ASK)
+CALL = ToolQueued(call_id="c", name="read", args_raw={"text": '{"type":"tool.queued"}'}, index=0)
+
+
+@pytest.fixture(autouse=True)
+def short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_tail, "FIRST_LOOK", 4_000)
+    monkeypatch.setattr(journal_tail, "LONGEST_LOOK", 40_000)
+
+
+def journal(path: Path, *events: AgentEvent, depth: int = 0) -> Path:
+    lines = [
+        Envelope(event, seq, 0, 0.0, Origin("s", "r", depth=depth)).to_json() for seq, event in enumerate(events, 1)
+    ]
+    file = path / "s.jsonl"
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+def test_it_begins_with_a_run_and_counts_what_stands_before_it(tmp_path: Path) -> None:
+    run = [RUN, CALL, CALL, *[Noticed(code="c", text="x" * 100)] * 7]
+
+    tail = read_tail(journal(tmp_path, *run * 20))
+
+    assert tail is not None
+    assert isinstance(tail.envelopes[0].event, RunStarted)
+    assert tail.envelopes[-1].seq == 200
+    assert tail.envelopes[0].seq == tail.events_before + 1 > 1
+    assert tail.calls_before == 2 * tail.events_before // 10
+
+
+def test_of_a_longer_run_it_is_all_up_to_a_limit(tmp_path: Path) -> None:
+    note = Noticed(code="c", text="x" * 1_000)
+
+    whole = read_tail(journal(tmp_path, RUN, *[note] * 12))
+    cut = read_tail(journal(tmp_path, RUN, *[note] * 100))
+
+    assert whole is not None
+    assert (len(whole.envelopes), whole.events_before) == (13, 0)
+    assert cut is not None
+    assert 20 < len(cut.envelopes) < 60
+    assert cut.events_before == 101 - len(cut.envelopes)
+
+
+def test_a_torn_or_damaged_end_is_left_out(tmp_path: Path) -> None:
+    file = journal(tmp_path, RUN, CALL)
+    with file.open("a") as out:
+        out.write('nonsense\n{"v":1,"seq":3,"ty')
+
+    tail = read_tail(file)
+
+    assert tail is not None
+    assert [envelope.type for envelope in tail.envelopes] == ["run.started", "tool.queued"]
+
+
+def test_runs_of_sub_agents_begin_nothing(tmp_path: Path) -> None:
+    tail = read_tail(journal(tmp_path, CALL, RUN, depth=1))
+
+    assert tail is not None
+    assert [envelope.type for envelope in tail.envelopes] == ["tool.queued", "run.started"]
+
+
+def test_there_is_nothing_to_see_of_no_journal_an_empty_one_or_one_in_which_a_person_went_back(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.jsonl"
+    empty.touch()
+
+    assert read_tail(tmp_path / "none.jsonl") is None
+    assert read_tail(empty) is None
+    assert (
+        read_tail(journal(tmp_path, RUN, CALL, SessionRewound(to_seq=1, from_seq=2, text="", conversation=True)))
+        is None
+    )

@@ -1,0 +1,119 @@
+"""A long session is there before it is read: first its end, then all of it, and what is typed meanwhile waits."""
+
+from textual.pilot import Pilot
+
+from tests.ui.still import FakeAgent, drawn
+from tests.ui.story import Story
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.events import SessionLoaded
+from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.ui.app import TuiAgentApp
+from tui_agent.ui.bridge import AgentBridge
+from tui_agent.ui.past_fold import Glimpse
+from tui_agent.ui.surroundings import Surroundings
+
+RUNS = 30
+
+
+def long_story() -> tuple[Story, int]:
+    """A story of many runs with a call each, and where its last five begin."""
+    story, tail = Story(), 0
+    for number in range(RUNS):
+        if number == RUNS - 5:
+            tail = len(story.envelopes)
+        story.run(f"question {number}", f"r{number}").step(0)
+        story.call("read", f"file {number}")
+        story.answer(f"answer {number}\n\nwith two paragraphs").end_step(0).end()
+    return story, tail
+
+
+def app_with(bridge: AgentBridge, glimpse: Glimpse | None) -> TuiAgentApp:
+    return TuiAgentApp(bridge, glimpse=glimpse, surroundings=Surroundings(reduced_motion=True))
+
+
+def rows(app: TuiAgentApp) -> list[str]:
+    """The rows of the conversation in sight."""
+    view = app.chat.conversation
+    top = view.scroll_offset.y
+    lines = [view.line_at(row) for row in range(top, top + view.row_count)]
+    return [line.plain if line is not None else "" for line in lines]
+
+
+async def all_there(app: TuiAgentApp, pilot: Pilot[None], parts_before: int) -> None:
+    while len(app.chat.conversation.transcript.parts) <= parts_before:
+        await pilot.pause()
+    await drawn(pilot)
+
+
+async def test_the_end_is_shown_before_the_agent_is_there_and_looks_the_same_afterwards() -> None:
+    story, tail = long_story()
+    bridge = AgentBridge.to_come(PermissionMode.PLAN)
+    app = app_with(bridge, Glimpse(story.envelopes[tail:], RUNS - 5))
+
+    async with app.run_test(size=(120, 40)) as pilot:
+        await drawn(pilot)
+        before, parts = rows(app), len(app.chat.conversation.transcript.parts)
+        assert any("answer 29" in row for row in before)
+        assert app.chat.panel.ledger.total == RUNS
+        assert [call.number for call in app.chat.panel.ledger.calls] == [26, 27, 28, 29, 30]
+
+        bridge.open(FakeAgent(), EventBus(), story.envelopes)
+        await all_there(app, pilot, parts)
+        assert rows(app) == before
+        assert [call.number for call in app.chat.panel.ledger.calls] == list(range(1, RUNS + 1))
+        assert app.chat.conversation.search("question 3") == 1
+        await pilot.press("up")
+        assert app.chat.entry.composer.text == "question 29"
+
+
+async def test_whoever_scrolled_up_or_searched_meanwhile_stays_where_they_are() -> None:
+    story, tail = long_story()
+    bridge = AgentBridge.to_come(PermissionMode.ASK)
+    app = app_with(bridge, Glimpse(story.envelopes[tail:], RUNS - 5))
+
+    async with app.run_test(size=(120, 24)) as pilot:
+        await drawn(pilot)
+        parts = len(app.chat.conversation.transcript.parts)
+        assert app.chat.conversation.search("answer") == 5
+        await pilot.press("pageup")
+        await drawn(pilot)
+        before = rows(app)
+        assert not app.chat.conversation.following
+
+        bridge.open(FakeAgent(), EventBus(), story.envelopes)
+        await all_there(app, pilot, parts)
+        assert rows(app) == before
+        assert app.chat.conversation.news == ""
+        app.chat.conversation.next_match()
+        assert any("answer" in row for row in rows(app))
+        assert sum("answer" in part.text for part in app.chat.conversation.transcript.parts) == RUNS
+
+
+async def test_what_is_typed_before_the_agent_is_there_is_sent_when_it_is() -> None:
+    bridge, agent = AgentBridge.to_come(PermissionMode.ASK), FakeAgent()
+    app = app_with(bridge, None)
+
+    async with app.run_test() as pilot:
+        await pilot.press(*"hello", "enter", "shift+tab")
+        await pilot.press(*"/context", "enter", *"/rewind", "enter")
+        await drawn(pilot)
+        assert any("still being read" in note.message for note in app._notifications)
+
+        bridge.open(agent, EventBus())
+        while ("run", "hello") not in agent.asked:
+            await pilot.pause()
+        assert bridge.mode is PermissionMode.ACCEPT_EDITS
+
+
+async def test_a_message_that_waited_in_one_life_and_was_delivered_in_the_next_is_not_sent_again() -> None:
+    story = Story().run("go")
+    waits = story.sends("and the tests")
+    story.tell(SessionLoaded(id="s1"))
+    story.delivered(waits, "and the tests", "after step 1").end()
+    agent = FakeAgent()
+    app = app_with(AgentBridge(agent, EventBus(), story.envelopes), None)
+
+    async with app.run_test() as pilot:
+        await all_there(app, pilot, 0)
+        assert agent.waiting_messages == []
+        assert app.chat.queue.messages == ()

@@ -1,0 +1,54 @@
+"""The engine behind the screen: put together once the first screen is painted, and served until the screen is gone."""
+
+import asyncio
+import gc
+import logging
+from collections.abc import Awaitable, Callable
+
+from tui_agent.agent import AgentLoop
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.cancellation import PROGRAM_LEFT
+from tui_agent.ui.bridge import AgentBridge
+
+from .assembly import assembled
+from .grant_record import GrantRecord
+from .launch_options import LaunchOptions
+from .live_settings import with_live_settings
+
+RUN_PATIENCE = 4.0
+"""Seconds that a run gets to end when the app is left in the middle of it."""
+
+
+async def serve(
+    options: LaunchOptions,
+    bridge: AgentBridge,
+    show_theme: Callable[[str], None],
+    screen_gone: Callable[[], Awaitable[object]],
+) -> None:
+    """Opens the bridge to an engine and keeps it until the screen is gone; what runs then is ended and kept.
+
+    Raises:
+        ConfigurationError: settings, rules or credentials are missing or wrong; nothing was started.
+        SessionError: the session cannot be opened.
+    """
+    async with assembled(options, watched=True, takes_up=True) as engine:
+        grants = GrantRecord(engine.loop, engine.policy, engine.locations, options.cwd)
+        bridge.open(engine.loop, engine.bus, engine.past, rewinding=engine.rewinder, grants=grants)
+        gc.freeze()  # What is loaded by now stays; looking through it again and again would cost every call and frame.
+        await with_live_settings(engine, options, screen_gone, show_theme)
+        await _run_over(engine.loop, engine.bus)
+
+
+async def _run_over(loop: AgentLoop, bus: EventBus) -> None:
+    """Ends the run that the app left behind and waits for its end, so that the journal tells how it ended."""
+    if not loop.running:
+        return
+    with bus.subscribe() as heard:
+        loop.abort(PROGRAM_LEFT)
+        try:
+            async with asyncio.timeout(RUN_PATIENCE):
+                async for _ in heard.batches():
+                    if not loop.running:
+                        return
+        except TimeoutError:
+            logging.getLogger(__name__).warning("a run did not end within %g s", RUN_PATIENCE)
