@@ -19,7 +19,6 @@ from pathlib import Path
 
 import psutil
 
-import tui_agent
 from tests.session.real_agents import agent_for, bus_for, recorded
 from tests.support.server_process import ServerProcess
 from tests.support.terminal import Terminal
@@ -27,14 +26,12 @@ from tui_agent.providers import ScriptedProvider
 from tui_agent.providers.scripted_provider import call, reply
 from tui_agent.session import SessionStore, read_journal
 
-from .screen import key_time
+from .screen import THIS_PACKAGE, key_time, of_several
 
 RUNS = 3
 TURNS, CALLS = 1_000, 10
 FULL_SIZE = 50_000_000
 LAST_WORDS = "The last words of all."
-THIS_PACKAGE = {"PYTHONPATH": str(Path(tui_agent.__file__).parent.parent)}
-"""The program that is measured is the one this file belongs to."""
 
 _ID = re.compile(r'(?<=")((?:[a-z]+_[0-9a-f]{16})|scripted_call_\d+|call_\d+)(?=")')
 
@@ -168,12 +165,8 @@ def main(names: list[str]) -> None:
             path = make_session(Path(directory), size)
             for name in names or list(PARTS):
                 runs = [PARTS[name](path) for _ in range(RUNS)]
-                taken = {figure: _of_several(figure, [run[figure] for run in runs]) for figure in runs[0]}
+                taken = {figure: of_several(figure, [run[figure] for run in runs]) for figure in runs[0]}
                 print(json.dumps({"part": name, **taken}), flush=True)
-
-
-def _of_several(figure: str, values: list[float]) -> float:
-    return round(min(values) if "CPU" in figure else statistics.median(values), 3)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 Run by hand: `python -m tests.benchmarks.screen [PART …]`. Parts: `start` (first output, a typed key painted, CPU until
 then), `echo` (keys while idle, idle CPU, memory), `stream` (20,000 tokens at once: CPU and time until the last text is
-painted), `typing` (a key every 250 ms while tokens come at 200 a second). Every figure is the median of several runs,
-beside a minimal Textual app with a text area where that can do the same.
+painted), `typing` (a key every 250 ms while tokens come at 200 a second). Of several runs wall is the median, CPU the
+lowest; beside a minimal Textual app with a text area where that can do the same.
 """
 
 import json
@@ -19,10 +19,13 @@ from pathlib import Path
 
 import psutil
 
+import tui_agent
 from tests.support.server_process import ServerProcess
 from tests.support.terminal import ScreenBuffer, Terminal
 
 RUNS = 5
+THIS_PACKAGE = {"PYTHONPATH": str(Path(tui_agent.__file__).parent.parent)}
+"""The program that is measured is the one this file belongs to."""
 TOKENS = 20_000
 
 MINIMAL = """
@@ -62,7 +65,7 @@ def running(program: str, script: list[object] | None = None) -> Iterator[Termin
         command = [sys.executable, "-c", MINIMAL]
         if program == "agent":
             server = stack.enter_context(ServerProcess(script or [], home))
-            environment |= server.environment
+            environment |= server.environment | THIS_PACKAGE
             command = [sys.executable, "-m", "tui_agent", "--permission-mode", "ask"]
         yield stack.enter_context(Terminal(command, cwd=work, environment=environment))
 
@@ -160,8 +163,13 @@ def main(names: list[str]) -> None:
     for name in names or list(PARTS):
         for program in ("agent", "minimal") if name in COMPARED else ("agent",):
             runs = [PARTS[name](program) for _ in range(1 if name == "typing" else RUNS)]
-            medians = {figure: round(statistics.median(run[figure] for run in runs), 3) for figure in runs[0]}
-            print(json.dumps({"part": name, "program": program, **medians}), flush=True)
+            taken = {figure: of_several(figure, [run[figure] for run in runs]) for figure in runs[0]}
+            print(json.dumps({"part": name, "program": program, **taken}), flush=True)
+
+
+def of_several(figure: str, values: list[float]) -> float:
+    """What several runs say of one figure: noise only adds to CPU."""
+    return round(min(values) if "CPU" in figure else statistics.median(values), 3)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ import psutil
 from tests.support.server_process import ServerProcess
 from tests.support.terminal import Terminal
 
-from .resume import LAST_WORDS, THIS_PACKAGE, make_session, typed_until_quiet, used_by
+from .resume import LAST_WORDS, make_session, typed_until_quiet, used_by
+from .screen import THIS_PACKAGE
 
 PROMPTS, EACH = 4, 50
 

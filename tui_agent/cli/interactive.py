@@ -4,34 +4,21 @@ import asyncio
 import os
 import signal
 import sys
-import time
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
-from tui_agent import __version__
-from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.errors import ConfigurationError, SessionOpenError, TuiAgentError
-from tui_agent.protocol.events import SessionLoaded
-from tui_agent.protocol.messages import now_ms
-from tui_agent.session.journal import with_lease
-from tui_agent.session.journal_tail import read_tail
-from tui_agent.session.store import SessionStore
 from tui_agent.settings import Locations, Settings
 from tui_agent.ui.app import TuiAgentApp
 from tui_agent.ui.bridge import AgentBridge
 from tui_agent.ui.past_fold import Glimpse
-from tui_agent.ui.screens.trust import TrustMatter
-from tui_agent.ui.session_picker import OpenElsewhere, SessionPicker
 from tui_agent.ui.surroundings import Place, Surroundings
-from tui_agent.ui.trust_question import TrustQuestion
 
 from .credentials import Credentials
-from .launch_options import PICK, LaunchOptions
+from .launch_options import LaunchOptions
 from .log_file import LOG_NAME, log_to_file
 from .project_trust import TrustStore, offer_of
-from .session_choice import session_to_go_on_with
 from .settings_in_force import prepare_settings
 
 DEMO_LABEL = "scripted demo, not a language model"
@@ -53,27 +40,26 @@ def run_interactive(options: LaunchOptions) -> int:
     log_to_file(locations, verbose=options.verbose)
     if not options.trust and not _settle_trust(options.cwd, locations, loaded.settings.ui.theme):
         return 0
-    if options.resume == PICK:
-        chosen = SessionPicker(SessionStore(locations.sessions_dir), theme=loaded.settings.ui.theme).run()
-        if chosen is None:
-            return 0
-        options = replace(options, resume=chosen)
+    if not options.demo:
+        Credentials.needed(os.environ, loaded.settings.base_url)
+    if options.continue_last or options.resume is not None:
+        return _run_on(options, locations, loaded.settings)
+    return asyncio.run(_run(options, locations, loaded.settings))
+
+
+def _run_on(options: LaunchOptions, locations: Locations, settings: Settings) -> int:
+    """Goes on with an earlier session."""
+    # Loaded only here: a new session's first screen does not wait for it.
+    from .going_on import chosen, glimpse_of, going_on_beside
+
+    wanted = chosen(options, locations, settings.ui.theme)
+    if wanted is None:
+        return 0
     try:
-        return asyncio.run(_run(options, locations, loaded.settings))
+        return asyncio.run(_run(wanted, locations, settings, glimpse_of(wanted, locations)))
     except SessionOpenError as open_elsewhere:
-        asked = OpenElsewhere(open_elsewhere.session_id, theme=loaded.settings.ui.theme).run()
-        if asked is None:
-            return 0
-        other = _beside(open_elsewhere.session_id, options, copied=asked == "fork")
-        return asyncio.run(_run(other, locations, loaded.settings))
-
-
-def _beside(session_id: str, options: LaunchOptions, *, copied: bool) -> LaunchOptions:
-    """The options to go on beside the program that writes a session: with a copy, or without keeping anything."""
-    if not copied:
-        return replace(options, continue_last=False, resume=session_id, keep_session=False)
-    copy = SessionStore(Locations.of_user(os.environ).sessions_dir).fork(session_id)
-    return replace(options, continue_last=False, resume=copy.id)
+        other = going_on_beside(open_elsewhere, wanted, locations, settings.ui.theme)
+        return 0 if other is None else asyncio.run(_run(other, locations, settings, glimpse_of(other, locations)))
 
 
 def _settle_trust(folder: Path, locations: Locations, theme: str) -> bool:
@@ -93,15 +79,18 @@ def _settle_trust(folder: Path, locations: Locations, theme: str) -> bool:
         ("files with instructions for the model", offer.instructions),
     )
     shown = tuple((heading, entries) for heading, entries in sections if entries)
+    # A question that most starts do not ask.
+    from tui_agent.ui.screens.trust import TrustMatter
+    from tui_agent.ui.trust_question import TrustQuestion
+
     answer = TrustQuestion(TrustMatter(str(offer.folder), shown, bool(offer.allows)), theme=theme).run()
     if answer is not None:
         store.remember(offer, answer)
     return answer is not None
 
 
-async def _run(options: LaunchOptions, locations: Locations, settings: Settings) -> int:
+async def _run(options: LaunchOptions, locations: Locations, settings: Settings, glimpse: Glimpse | None = None) -> int:
     """Shows the screen first and puts the engine together behind it; what is typed meanwhile waits for it."""
-    options, glimpse = _looked_up(options, locations, settings)
     bridge = AgentBridge.to_come(settings.permissions.mode)
     app = TuiAgentApp(
         bridge,
@@ -139,35 +128,6 @@ def _engine_room() -> Callable[..., Awaitable[None]]:
     from .engine_room import serve
 
     return serve
-
-
-def _looked_up(
-    options: LaunchOptions, locations: Locations, settings: Settings
-) -> tuple[LaunchOptions, Glimpse | None]:
-    """The session to go on with by its id, and its end; with what can be refused before there is a screen. Blocks.
-
-    Raises:
-        ConfigurationError: there is no key, or no session to go on with.
-        SessionError: there is no such session.
-        SessionOpenError: another program has it open.
-    """
-    if not options.demo:
-        Credentials.needed(os.environ, settings.base_url)
-    if not options.continue_last and options.resume is None:
-        return options, None
-    session_id, journal = session_to_go_on_with(options, SessionStore(locations.sessions_dir))
-    if options.keep_session:
-        with_lease(journal, lambda: None)
-    options = replace(options, continue_last=False, resume=session_id)
-    tail = read_tail(journal)
-    if tail is None:
-        return options, None
-    last = tail.envelopes[-1]
-    events = tail.events_before + len(tail.envelopes)
-    # As the engine will tell it: whatever the end of the past leaves open is over.
-    loaded = SessionLoaded(id=session_id, path=str(journal), cwd=str(options.cwd), version=__version__, events=events)
-    goes_on = Envelope(loaded, last.seq + 1, now_ms(), time.monotonic(), Origin(session_id=session_id))
-    return options, Glimpse((*tail.envelopes, goes_on), tail.calls_before)
 
 
 @contextmanager

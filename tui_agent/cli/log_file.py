@@ -9,7 +9,6 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from tui_agent.session import make_private_directory
 from tui_agent.settings import Locations
 
 LOG_NAME = "tui-agent.log"
@@ -22,6 +21,9 @@ class PrivateFileHandler(RotatingFileHandler):
     """Makes file and directory with the first record, for nobody else to read."""
 
     def _open(self) -> TextIOWrapper:
+        # Loaded when there is something to write down; the first screen does not wait for it.
+        from tui_agent.session import make_private_directory
+
         make_private_directory(Path(self.baseFilename).parent)
         descriptor = os.open(self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         return open(descriptor, "a", encoding=self.encoding)

@@ -5,6 +5,7 @@ Nothing heavy is imported here or for `--version` and `--help`; each command imp
 
 import difflib
 import errno
+import importlib
 import os
 import sys
 from collections.abc import Sequence
@@ -15,16 +16,20 @@ import click
 from tui_agent import __version__
 from tui_agent.protocol.errors import TuiAgentError
 
-from .config_command import config
-from .doctor import doctor
-from .hooks_command import hooks
 from .launch import launch
-from .permissions_command import permissions
-from .sessions_command import sessions
-from .tools_command import tools
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
+
+_COMMANDS = {
+    "config": ".config_command",
+    "doctor": ".doctor",
+    "hooks": ".hooks_command",
+    "permissions": ".permissions_command",
+    "sessions": ".sessions_command",
+    "tools": ".tools_command",
+}
+"""Where each command is that is loaded when it is named."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
@@ -32,9 +37,20 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 class Program(click.Group):
     """The program: a first word that names a command runs it; anything else starts the agent."""
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in the order they are shown."""
+        return sorted((*self.commands, *_COMMANDS))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A command by its name, loaded now."""
+        if cmd_name not in _COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        found: click.Command = getattr(importlib.import_module(_COMMANDS[cmd_name], __package__), cmd_name)
+        return found
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Puts the agent's own command in front of anything that is no command."""
-        if args[:1] not in (["--help"], ["--version"]) and (not args or args[0] not in self.commands):
+        if args[:1] not in (["--help"], ["--version"]) and (not args or args[0] not in self.list_commands(ctx)):
             self._refuse_misspelt(args)
             args = [launch.name or "", *args]
         return super().parse_args(ctx, args)
@@ -42,7 +58,7 @@ class Program(click.Group):
     def _refuse_misspelt(self, args: list[str]) -> None:
         """A single word that nearly is a command was hardly meant for the model."""
         first = args[0] if args and not args[0].startswith("-") else ""
-        near = difflib.get_close_matches(first, [name for name in self.commands if name != launch.name], 1, 0.8)
+        near = difflib.get_close_matches(first, list(_COMMANDS), 1, 0.8)
         if near:
             raise click.UsageError(
                 f"no command {first!r}; did you mean `tui-agent {near[0]}`? As a prompt: tui-agent -- {first}"
@@ -68,8 +84,7 @@ def program() -> None:
     """
 
 
-for command in (launch, sessions, permissions, hooks, config, tools, doctor):
-    program.add_command(command)
+program.add_command(launch)
 
 
 def run_program(arguments: Sequence[str]) -> int:

@@ -24,11 +24,12 @@ from tui_agent.protocol.provider import ModelProvider
 from .coming_agent import ComingAgent
 from .grant_offer import GrantFacts
 from .past_events import still_seen
-from .rewind_rows import Rewinding
 
 if TYPE_CHECKING:
-    # It brings the whole agent along, which the first screen does not wait for.
+    # They bring the whole agent and its tools along, which the first screen does not wait for.
     from tui_agent.agent import ContextBreakdown
+
+    from .rewind_rows import Rewinding
 
 DELTA_PACE = 1 / 30
 """Seconds between two looks at streaming text and output; everything else is shown at once."""
@@ -154,7 +155,7 @@ class AgentBridge:
         bus: EventBus,
         past: Iterable[Envelope] = (),
         *,
-        rewinding: Rewinding | None = None,
+        rewinding: "Rewinding | None" = None,
         grants: GrantFacts | None = None,
     ) -> None:
         """Opens the door to an agent; of one that comes later, `to_come` does.
@@ -192,7 +193,7 @@ class AgentBridge:
         bus: EventBus,
         past: Iterable[Envelope] = (),
         *,
-        rewinding: Rewinding | None = None,
+        rewinding: "Rewinding | None" = None,
         grants: GrantFacts | None = None,
     ) -> None:
         """The agent is there, with everything its door is made of: what was asked of it meanwhile is done now."""

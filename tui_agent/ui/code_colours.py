@@ -7,12 +7,12 @@ depend on the code alone, so the same code looks the same however it arrived.
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-
-from pygments.lexer import Lexer
-from pygments.lexers import find_lexer_class_by_name
-from pygments.util import ClassNotFound
+from typing import TYPE_CHECKING
 
 from .styled_lines import Run
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
 
 PIECE_LEAST = 16
 """Lines of a piece before it may end at a good place."""
@@ -112,8 +112,12 @@ def _style_of(kind: tuple[str, ...]) -> str:
 
 
 @lru_cache(maxsize=64)
-def _lexer(language: str) -> Lexer | None:
+def _lexer(language: str) -> "Lexer | None":
     """The reader of a language; None where there is none."""
+    # Loaded with the first code: an empty screen does not wait for it.
+    from pygments.lexers import find_lexer_class_by_name
+    from pygments.util import ClassNotFound
+
     if not language:
         return None
     try:

@@ -6,13 +6,15 @@ reading, because entities can spell any character.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
-
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+from functools import cache
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from .styled_lines import Run
 from .text import sanitise
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 Align = Literal["left", "right", "center"]
 Runs: TypeAlias = tuple[Run, ...]
@@ -98,13 +100,21 @@ def parse_markdown(source: str, number: int | None = None) -> list[Unit]:
         source: Sanitised Markdown.
         number: The number of the first item where the text begins with an ordered list that goes on from before.
     """
-    return list(_units(_tree(_READER.parse(source)), number, source.split("\n")))
+    return list(_units(_tree(_reader().parse(source)), number, source.split("\n")))
 
 
 _DEEPEST = 60
 """Levels of nesting; the reader leaves out what is deeper."""
-_READER = MarkdownIt("commonmark", {"html": False, "maxNesting": _DEEPEST}).enable(["table", "strikethrough"])
-_READER.disable("reference")
+
+
+@cache
+def _reader() -> "MarkdownIt":
+    """Loaded with the first text: an empty screen does not wait for it."""
+    from markdown_it import MarkdownIt
+
+    reader = MarkdownIt("commonmark", {"html": False, "maxNesting": _DEEPEST}).enable(["table", "strikethrough"])
+    return reader.disable("reference")
+
 
 _INLINE_STYLES = {"strong": "strong", "em": "emphasis", "s": "struck", "link": "link"}
 
@@ -113,7 +123,7 @@ _INLINE_STYLES = {"strong": "strong", "em": "emphasis", "s": "struck", "link": "
 class _Node:
     """A token with what stands inside it."""
 
-    token: Token
+    token: "Token"
     children: tuple["_Node", ...] = ()
 
     @property
@@ -125,7 +135,7 @@ class _Node:
         return self.token.map[0] if self.token.map else 0
 
 
-def _tree(tokens: Sequence[Token]) -> tuple[_Node, ...]:
+def _tree(tokens: "Sequence[Token]") -> tuple[_Node, ...]:
     """Nested nodes from the reader's flat list."""
     stack: list[tuple[Token | None, list[_Node]]] = [(None, [])]
     for token in tokens:
@@ -205,7 +215,7 @@ def _table(node: _Node) -> Table:
     return Table(cells, tuple(_align(cell.token) for cell in rows[0]))
 
 
-def _align(token: Token) -> Align:
+def _align(token: "Token") -> Align:
     style = str(token.attrs.get("style", ""))
     return "right" if style.endswith("right") else "center" if style.endswith("center") else "left"
 
@@ -219,7 +229,7 @@ def _inline(node: _Node) -> Runs:
     return ((sanitise(node.token.content), ""),) if node.token.content else ()
 
 
-def _runs(tokens: Sequence[Token]) -> Iterator[Run]:
+def _runs(tokens: "Sequence[Token]") -> Iterator[Run]:
     styles: list[str] = []
     links: list[tuple[str, list[str]]] = []
     for token in tokens:
@@ -243,7 +253,7 @@ def _runs(tokens: Sequence[Token]) -> Iterator[Run]:
             yield text, " ".join(filter(None, (*styles, style)))
 
 
-def _leaf(token: Token) -> Run:
+def _leaf(token: "Token") -> Run:
     """The text of a token without inside."""
     match token.type:
         case "softbreak" | "hardbreak":

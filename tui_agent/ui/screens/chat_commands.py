@@ -10,7 +10,6 @@ from tui_agent.ui.amounts import count_text, money_text, tokens_text
 from tui_agent.ui.bridge import AgentBridge
 from tui_agent.ui.coming_agent import NOT_THERE
 from tui_agent.ui.commands import Command
-from tui_agent.ui.info_pages import context_text, run_text
 from tui_agent.ui.slash_input import UnknownSlash
 from tui_agent.ui.status_view import StatusView
 
@@ -124,6 +123,9 @@ class ChatCommands:
         return bool(title)
 
     def _context(self) -> None:
+        # Brings the whole agent along, which the first screen does not wait for.
+        from tui_agent.ui.info_pages import context_text
+
         breakdown, window = self._bridge.context_breakdown(), self._view.window
         if breakdown is None:
             self._host.say(NOT_THERE, wrong=True)
@@ -131,6 +133,8 @@ class ChatCommands:
             self._host.show_page("Context", lambda width: context_text(breakdown, window, self._host.number_of, width))
 
     def _report(self) -> None:
+        from tui_agent.ui.info_pages import run_text
+
         report = self._view.report
         if report is None:
             self._host.say("No run has ended yet.")

@@ -2,18 +2,17 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.content import Content
 from textual.message import Message
 from textual.widgets import TextArea
 
-from tui_agent.rewind.rewind_plan import Outcome
 from tui_agent.ui.bridge import AgentBridge
 from tui_agent.ui.call_view import CallView
 from tui_agent.ui.coming_agent import NOT_THERE
 from tui_agent.ui.commands import Command
-from tui_agent.ui.rewind_rows import outcome_words
 from tui_agent.ui.slash_input import AimedWord, ShellCall, SlashCall, UnknownSlash, read_aimed, read_shell, read_slash
 from tui_agent.ui.widgets.call_list import CallList
 from tui_agent.ui.widgets.composer import Composer
@@ -22,8 +21,10 @@ from tui_agent.ui.widgets.queue_strip import QueueStrip
 from .chat_brakes import ChatBrakes, ChatOptions
 from .chat_commands import ChatCommands
 from .help_page import help_text
-from .rewind import RewindScreen
 from .text_page import TextPage
+
+if TYPE_CHECKING:
+    from tui_agent.rewind.rewind_plan import Outcome
 
 
 class ChatKeys(ChatBrakes):
@@ -160,11 +161,16 @@ class ChatKeys(ChatBrakes):
             nothing = "This session is not kept: there is nothing to go back to."
             self.say(NOT_THERE if self.bridge.coming else nothing, wrong=True)
             return
+        # Brings sessions and tools along, which the first screen does not wait for.
+        from .rewind import RewindScreen
+
         clock = self.options.surroundings.clock
         self.app.push_screen(RewindScreen(rewinding, lambda: self.bridge.running, clock, call=call), self._went_back)
 
-    def _went_back(self, outcome: Outcome | None) -> None:
+    def _went_back(self, outcome: "Outcome | None") -> None:
         """Says what became of it; what was said then can be said again."""
+        from tui_agent.ui.rewind_rows import outcome_words
+
         if outcome is None:
             return
         if outcome.draft and not self.entry.composer.text:
