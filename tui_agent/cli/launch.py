@@ -34,7 +34,7 @@ _MODES = tuple(mode.value for mode in PermissionMode)
     "-r", "--resume", metavar="[ID]", is_flag=False, flag_value=PICK, help="Go on with that session; no ID: choose."
 )
 @_option("--session", "session_id", metavar="ID", help="Name the new session.")
-@_option("--no-session", is_flag=True, help="Keep nothing on disk.")
+@_option("--no-session", is_flag=True, help="Keep nothing on disk; with --resume nothing more.")
 @_option("--model", metavar="NAME", help="Model to ask.")
 @_option("--base-url", metavar="URL", help="Endpoint of a Messages API.")
 @_option("--permission-mode", type=OneOf(_MODES), help="What happens to calls that no rule decides.")
