@@ -42,19 +42,21 @@ def _journal_of(scene: Scene) -> bytes:
 
 
 def _cut_everywhere(journal: bytes) -> list[str]:
+    """Byte by byte the last lines are read, line by line all of it: reading goes from line to line."""
     faults: list[str] = []
     known = -1
     for size in range(len(journal) + 1):
-        left = journal[:size]
-        contents = parse_journal(left)
-        whole, torn = left.count(b"\n"), len(left) - left.rfind(b"\n") - 1
-        if len(contents.envelopes) not in (whole, whole + 1):
+        end = journal.rfind(b"\n", 0, size) + 1
+        begin = journal.rfind(b"\n", 0, max(end - 1, 0)) + 1
+        contents = parse_journal(journal[begin:size])
+        whole, torn = int(end > 0), size - end
+        if len(contents.envelopes) not in (whole, whole + (torn > 0)):
             faults.append(f"cut at {size}: {len(contents.envelopes)} events of {whole} whole lines")
         if bool(contents.problems) != (torn > 0 and len(contents.envelopes) == whole):
             faults.append(f"cut at {size}: {contents.problems}")
-        if len(contents.envelopes) != known:
-            known = len(contents.envelopes)
-            faults += [f"cut at {size}: {fault}" for fault in _conversation_faults(left)]
+        if begin + len(contents.envelopes) != known:
+            known = begin + len(contents.envelopes)
+            faults += [f"cut at {size}: {fault}" for fault in _conversation_faults(journal[:size])]
     return faults
 
 
