@@ -13,7 +13,7 @@ import tui_agent
 
 PACKAGE = Path(tui_agent.__file__).parent
 
-SAME_FLOOR = {"context", "execution", "permissions", "providers", "tools", "settings"}
+SAME_FLOOR = {"context", "execution", "permissions", "providers", "tools", "settings", "recording"}
 MAY_IMPORT: dict[str, set[str]] = {
     "protocol": set(),
     **{room: {"protocol"} for room in SAME_FLOOR},
@@ -22,8 +22,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "rewind": {"protocol", "session", "tools"},
     "ui.widgets": {"protocol", "ui"},
     "ui.bridge": {"protocol", "agent"},
-    "ui.screens": {"protocol", "ui", "session.store", "rewind.rewind_plan"},
-    "ui": {"protocol", "agent", "session.store", "rewind.rewind_plan", "ui"},
+    "ui.screens": {"protocol", "recording", "ui", "session.store", "rewind.rewind_plan"},
+    "ui": {"protocol", "recording", "agent", "session.store", "rewind.rewind_plan", "ui"},
     "headless": {"protocol", "agent", "session"},
     "cli": {"protocol", *SAME_FLOOR, "agent", "session", "rewind", "ui", "headless"},
     "__main__": {"cli"},
@@ -158,6 +158,7 @@ def test_file_names_are_unique_in_the_package() -> None:
         ("tui_agent.providers", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.tools", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.session", {"textual", "anthropic", "httpx2"}),
+        ("tui_agent.recording", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.rewind", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.headless", {"textual", "anthropic", "httpx2"}),
         ("tui_agent.cli", {"textual", "anthropic", "httpx2"}),

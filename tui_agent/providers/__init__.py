@@ -1,6 +1,7 @@
 """Models: the Messages API through its SDK, a scripted stand-in for tests, and the offline demo.
 
-The demo is imported from `tui_agent.providers.demo`, so that nobody pays for it who does not use it.
+The demo is imported from `tui_agent.providers.demo`, what notes streams from `tui_agent.providers.recorded_streams`, so
+that nobody pays for them who does not use them.
 """
 
 from .anthropic_provider import AnthropicProvider
