@@ -570,3 +570,15 @@ def test_whatever_order_events_come_in_nothing_breaks(told: list[tuple[AgentEven
 
     fold.flush()
     assert len(rows_of(transcript, 40)) == transcript.total == sum(part.height(40) for part in transcript.parts)
+
+
+@pytest.mark.parametrize(("kind", "row"), [("asked_again", "▸ write ×1"), (None, "▸ write ×1 · 1 cancelled")])
+def test_a_call_that_had_not_started_when_the_program_ended_has_no_unknown_outcome(kind: str | None, row: str) -> None:
+    end = ended("c1", "write", "cancelled").model_copy(update={"error_kind": kind})
+
+    rows = body(
+        [run_started(), queued("c1", "write"), SessionLoaded(id="s", events=3), end, run_ended(reason="aborted")]
+    )
+
+    assert rows[0] == row
+    assert rows[1].startswith("── session goes on")

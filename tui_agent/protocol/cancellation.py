@@ -15,6 +15,10 @@ PROGRAM_LEFT = "the program was left"
 NOT_BEGUN = "not_begun"
 """Error kind of a call that had not started when the program was left: it is taken up when the session goes on."""
 
+ASKED_AGAIN = "asked_again"
+"""Error kind of the end of a call that waited for a person when the program ended: nothing came of it, and the question
+comes again."""
+
 
 class CancellationToken:
     """Set once, with a reason; setting it sets every descendant and nothing else (S0-30).

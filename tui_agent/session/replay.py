@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import assert_never
 
 from tui_agent.agent.snapshot import Fate, OpenCall, PastCompaction
-from tui_agent.protocol.cancellation import NOT_BEGUN
+from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -48,10 +48,6 @@ from tui_agent.protocol.tool import ToolResult
 from .conversation_path import in_force
 
 ROOT_AGENT = "main"
-
-ASKED_AGAIN = "asked_again"
-"""Error kind of the end of a call that waited for a person when the program ended: nothing came of it, and the question
-comes again."""
 
 NOT_STARTED = (
     "Not run, as far as the journal tells: the program ended before this call started. "

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from tui_agent.agent.snapshot import Fate
+from tui_agent.protocol.cancellation import ASKED_AGAIN
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -41,7 +42,7 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import TextBlock, Usage
 
-from .replay import ASKED_AGAIN, ROOT_AGENT, HistoryFold, UnansweredCall, fold_of, text_of
+from .replay import ROOT_AGENT, HistoryFold, UnansweredCall, fold_of, text_of
 
 ENDED_EARLY = "the program ended"
 

@@ -1,5 +1,6 @@
 """The fold from events to the parts of the conversation: the same for live, resumed and replayed sessions."""
 
+from tui_agent.protocol.cancellation import ASKED_AGAIN
 from tui_agent.protocol.envelope import Envelope, event_classes
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -176,7 +177,7 @@ class TranscriptFold:
     def _call_ended(self, event: ToolEnded) -> None:
         group = self._groups.get(event.call_id)
         if group is not None:
-            group.end(event.call_id, event.status)
+            group.end(event.call_id, None if event.error_kind == ASKED_AGAIN else event.status)
             self.transcript.refresh(group)
         details = event.details or {}
         diff, path = details.get("diff"), details.get("path")
@@ -202,11 +203,15 @@ class TranscriptFold:
         if self._calls in gone:
             self._calls = None
 
-    def _end_open_calls(self) -> None:
+    def _lose_open_calls(self) -> None:
         """Calls nobody told the end of are over all the same; their outcome is not known (P83)."""
         for call_id, group in self._groups.items():
             group.end(call_id, "interrupted")
             self.transcript.refresh(group)
+
+    def _end_open_calls(self) -> None:
+        """The same, and nothing more is told of them."""
+        self._lose_open_calls()
         self._groups.clear()
         self._changed.clear()
 
@@ -263,7 +268,7 @@ class TranscriptFold:
                 self._root = root
             case SessionLoaded(events=events, cwd=root):
                 self._root = root
-                self._end_open_calls()
+                self._lose_open_calls()
                 self._add(DividerPart(f"session goes on · {count_text(events, 'event')} before", "notice"))
                 self._answers.speaking = False
             case ApprovalRequested(request_id=request_id, session_rule=rule):

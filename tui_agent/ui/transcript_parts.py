@@ -160,9 +160,11 @@ class CallsPart(Part):
         self._names[call_id] = one_line(name, 24)
         self.changed()
 
-    def end(self, call_id: str, status: ToolStatus) -> None:
-        """Notes how a call ended."""
-        self._statuses[call_id] = status
+    def end(self, call_id: str, status: ToolStatus | None) -> None:
+        """Notes how a call ended; None: it did not, and comes again."""
+        self._statuses.pop(call_id, None)
+        if status is not None:
+            self._statuses[call_id] = status
         self.changed()
 
     def layout(self, width: int) -> list[Line]:
