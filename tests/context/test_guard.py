@@ -298,6 +298,13 @@ def test_a_safe_cut_never_parts_a_call_from_its_results(messages: Sequence[Messa
         validate_history(messages[:place])
 
 
+def test_an_answer_that_paused_is_not_parted_from_what_it_goes_on_with() -> None:
+    paused = AssistantMessage(content=(TextBlock(text="First half,"),), stop_reason="pause_turn")
+    rest = AssistantMessage(content=(TextBlock(text="second half."),))
+
+    assert list(safe_cuts([user_message(GOAL), paused, rest, user_message("And?")])) == [1, 3, 4]
+
+
 @given(sound_conversations(), st.integers(1, 400), st.integers(1, 4))
 def test_whatever_is_condensed_stays_a_valid_conversation_that_can_be_restored(
     messages: Sequence[Message], window: int, keep: int

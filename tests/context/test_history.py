@@ -161,6 +161,39 @@ def test_a_splice_keeps_the_anchor_only_if_it_lies_behind_it(start: int, end: in
     assert history.is_anchored is anchored
 
 
+def test_another_message_in_the_place_of_one_that_was_counted_gives_the_anchor_up() -> None:
+    for place, anchored in ((0, False), (1, False), (2, True)):
+        history = ConversationHistory([said("a"), said("b")])
+        history.record_actual_usage(50)
+        history.append(said("c"))
+
+        assert history.replace_messages({history.messages()[place].id: said("new")}) == 1
+
+        assert history.is_anchored is anchored
+    assert history.replace_messages({"unknown": said("new")}) == 0
+
+
+def test_going_back_over_what_was_counted_gives_the_anchor_up() -> None:
+    for kept, anchored in ((1, False), (2, True)):
+        history = ConversationHistory([said("a"), said("b")])
+        history.record_actual_usage(50)
+        history.append(said("c"))
+
+        history.go_back_to(history.messages()[:kept])
+
+        assert history.is_anchored is anchored
+
+
+def test_what_is_known_of_a_message_outlives_a_repair() -> None:
+    history = ConversationHistory([said("go")])
+    entry = history.append(answered("", "c", read=7), model="m", latency_ms=3.0)
+
+    history.repair()
+
+    assert (history.entries[1], history.is_anchored) == (entry, False)
+    assert history.sound
+
+
 def test_a_fork_shares_nothing_that_changes() -> None:
     history = ConversationHistory([said("hi")])
     history.registry.set(ContextLayer(name="note", content="here"))
@@ -188,6 +221,9 @@ def test_nothing_inside_of_metadata_is_shared_with_a_fork_or_what_was_kept() -> 
         assert layer is not None
         layer.metadata["seen"].append("b")
 
+    history.metadata["notes"].append("later")
+    assert kept.metadata == {"notes": ["one"]}
+    history.metadata["notes"].remove("later")
     for same in (history, ConversationHistory.restore(kept)):
         assert same.metadata == {"notes": ["one"]}
         assert [layer.metadata for layer in same.registry.layers()] == [{"seen": ["a"]}]
@@ -218,6 +254,8 @@ def test_an_old_snapshot_with_a_plain_system_is_read() -> None:
 
     assert (history.id, history.system, history.length) == ("conversation_1", "be brief", 1)
     assert history.registry.layers()[0].name == "_legacy_system"
+    both = history.export().model_copy(update={"system": "older"})
+    assert ConversationHistory.restore(both).system == "be brief", "layers count where there are any"
 
 
 def test_writing_system_touches_only_its_own_layer() -> None:

@@ -5,6 +5,7 @@ import asyncio
 import random
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -119,13 +120,9 @@ class Session:
         elif what == "compact":
             await agent.compact()
         elif what == "undo":
-            try:
+            with suppress(CompactionError):
                 agent.undo_compaction()
-            except CompactionError:
-                return
-        elif not self.past:
-            return
-        else:
+        elif self.past:
             seq, messages = self.past[len(self.told) % len(self.past)]
             notice = user_message("It is as it was.", "notice") if "told" in what else None
             now = agent.bus.last_seq

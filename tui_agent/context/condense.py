@@ -114,7 +114,7 @@ def tail_begin(messages: Sequence[Message], steps: int) -> int:
     if len(answers) <= steps:
         return 0
     begin = max((place for place in safe_cuts(messages) if place <= answers[-steps]), default=0)
-    while begin and isinstance(messages[begin - 1], UserMessage) and condensed(messages[begin - 1]) is None:
+    while begin and isinstance(messages[begin - 1], UserMessage):
         begin -= 1
     return begin
 
