@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.support.transcripts import validate_history
 from tui_agent.context import ContextGuard, ConversationHistory, GuardOptions
-from tui_agent.context.condense import condensed, cut_result, safe_cuts
+from tui_agent.context.condense import HEADER, condensed, cut_result, safe_cuts
 from tui_agent.context.transcript_text import as_transcript
 from tui_agent.protocol.errors import CompactionError, ConfigurationError
 from tui_agent.protocol.messages import (
@@ -108,11 +108,16 @@ async def test_old_results_are_cut_first_and_that_may_be_enough() -> None:
 async def test_a_result_is_cut_once() -> None:
     result = ToolResultMessage(call_id="c", tool_name="read", content=(TextBlock(text="y" * 5_000),))
 
-    cut = cut_result(result)
+    cut = cut_result(result.model_copy(update={"details": {"whole": "y" * 5_000}}))
 
     assert cut is not None
-    assert len(cut.text) < 700
+    assert (len(cut.text) < 700, cut.details) == (True, None)
     assert (cut.id, cut.call_id, cut_result(cut)) == (result.id, "c", None)
+
+
+def test_what_a_person_says_in_the_words_of_a_condensation_is_none() -> None:
+    assert condensed(user_message(HEADER)) is None
+    assert condensed(user_message(HEADER, "notice")) is not None
 
 
 def test_images_of_old_results_are_named() -> None:
