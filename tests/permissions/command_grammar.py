@@ -55,6 +55,11 @@ _READS = (
     "ls | while read f; do head -c1; cat \"$f\"; done", "while read -r f; do echo \"$f\"; done < {}",
     "while read -r f; do cat $f; done < {}", "for f in $(git ls-files); do cat $f; done", "for f in *; do cat $f; done",
     "for f in log commit; do git $f; done", "for f in p 'w new'; do sed \"$f\" a.txt; done",
+    "f=1; echo $((f+1))", "f={}; echo $((f))", "f=1; head -n $((f)) {}", "((f++))", "export f={}", "export LC_ALL=C",
+    "local f={}", "declare f={}; cat $f", "cat ${{f%.txt}}", "f={}; cat \"${{f%x}}\"", "f={}; cat ${{f##*/}}", "cd -",
+    "pushd sub",
+    "popd", "unset f", "exec 2>&1", "for ((f=0; f<2; f++)); do head -$f {}; done", "git diff --name-only | xargs cat",
+    "find . -type f -name '*.txt' -exec head {{}} +", "FOO={}; cat $FOO",
     "for f in {}; do cat $f; done",     "for f in *; do find . $f; done", "for f in *; do [ -f $f ]; done",
     "for f in */; do (cd $f; cat *); done",
     "[ $(ls | wc -l) -gt 1 ]", "[ -z \"$(git status --porcelain)\" ]", "cd \"$(git rev-parse --show-toplevel)\"",
@@ -102,6 +107,9 @@ _SPOILT = (
     "\u00a0", "\u2028", "é", "$IFS", "${IFS}", "canary", " canary ", "$(canary)", "`canary`", "; canary", "\ncanary\n",
     "&canary", "|canary", "new", "<<EOF\n", "\nEOF\n", "EOF", "#\n", "time ", "coproc ", "then ", "do ", "done", "fi",
     "esac", "function ", "[[", "]]", "((", "))",
+    "\"$\\\n(canary)\"", "$\\\n(canary)", "$\\\n{x:-$(canary)}", "`\\\ncanary`", "<\\\n(canary)", ">\\\n new",
+    "\\\n\\\n",
+    "&\\\n&", "|\\\n|", "can\\\nary", "$((f))", "((f++))", "${f%x}", "${f##*/}", "export ", "cd -; ", "pushd sub; ",
 )  # fmt: skip
 _WRAPS = (
     "{}", "({})", "{{ {}; }}", "! {}", "time {}", "echo $({})", 'echo "$({})"', "echo `{}`", "cat <({})", "{} | cat",

@@ -36,7 +36,8 @@ def place(tmp_path: Path) -> Path:
     ["ls", "ls -a", "ls sub", "ls -1 a.txt b.py", "ls -d sub", "find .", "find sub -type f", "find . -name '*.py'",
      "find . -type f -name '*.py'", "find . -type l", "find sub/ -type d", "grep -rl x .", "grep -l x a.txt b.py",
      "git ls-files", "echo a.txt sub/c.py", "printf '%s\\n' a b", "seq 3", "seq 2 5", "seq 5 -2 1",
-     "git ls-files | head -1", "find . | sort -u | grep -v py", "ls 2>/dev/null"],
+     "git ls-files | head -1",
+     "git diff --name-only", "git diff --name-only --diff-filter=M", "find . | sort -u | grep -v py", "ls 2>/dev/null"],
 )  # fmt: skip
 def test_everything_that_is_printed_was_told(text: str, place: Path) -> None:
     told = listed(text, place)
@@ -77,6 +78,9 @@ def test_names_that_end_with_zeros(text: str, place: Path) -> None:
         "git ls-files -s",
         "git -C sub ls-files",
         "git log",
+        "git diff --name-only HEAD",
+        "git diff --name-only --cached",
+        "cd sub; git diff --name-only",
         "ls 2>&1",
         "ls | cut -c2",
         "ls | head -c3",

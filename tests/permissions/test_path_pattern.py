@@ -75,4 +75,5 @@ def test_something_below(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not may_match("/nowhere/*.txt", "")
     assert not may_match("*.zip", "nowhere")
     monkeypatch.setattr(module, "MAX_ENTRIES", 3)
+    monkeypatch.setattr(module, "MAX_NAMES", 3)
     assert may_match("*.zip", ""), "a search that would take too long says yes"

@@ -10,12 +10,12 @@ from tui_agent.permissions.shell_syntax import UNKNOWN
 @pytest.mark.parametrize(
     ("text", "use"),
     [
-        ("find", Use((), (".",))),
-        ("find a b -name x", Use((), ("a", "b"))),
-        ("find -P -O3 a ( -name x -o -type d ) -print0", Use((), ("a",))),
-        ("find . ! -newer r -newermt 2020-01-01 -printf %p", Use(("r",), (".",))),
-        ("find . -exec rm {} ;", Use((), (".",))),
-        ("find . -type f -exec rm -f {} + -print", Use((), (".",))),
+        ("find", Use((), listed=(".",))),
+        ("find a b -name x", Use((), listed=("a", "b"))),
+        ("find -P -O3 a ( -name x -o -type d ) -print0", Use((), listed=("a",))),
+        ("find . ! -newer r -newermt 2020-01-01 -printf %p", Use(("r",), listed=(".",))),
+        ("find . -exec rm {} ;", Use((), listed=(".",))),
+        ("find . -type f -exec rm -f {} + -print", Use((), listed=(".",))),
     ],
 )
 def test_what_looks(text: str, use: Use) -> None:

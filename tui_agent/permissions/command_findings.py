@@ -13,13 +13,14 @@ from .copied_places import why_brought
 from .find_reach import why_reached
 from .path_facts import PathFacts
 from .path_judge import PathJudge
-from .path_resolution import MAX_LENGTH
+from .path_resolution import MAX_LENGTH, is_within
 from .protected_places import may_mean_protected, protected_name
 from .read_only_check import shows_environments
-from .read_only_options import Use, is_known
+from .read_only_options import Sight, Use, is_known
+from .repository_settings import repository_tops
 from .shell_effects import pieces_of
 from .shell_expansion import Bindings, Listed, has_glob
-from .shell_syntax import UNKNOWN, Assignment, Redirect, Word, names
+from .shell_syntax import MARKS, UNKNOWN, Assignment, Redirect, Word, names
 from .source_words import Sources
 from .verdicts import Finding, by_mode, by_rule
 from .writer_options import Write
@@ -104,7 +105,11 @@ class PathFindings:
         for path in use.paths:
             self._read(path, directory, "read", only_file=use.only_files)
         for tree in use.trees:
-            self._read(tree, directory, "search")
+            self._read(tree, directory, "search", sees=use.sees)
+            if use.from_top:
+                self._read_repository(tree, directory, use.sees)
+        for tree in use.listed:
+            self._read(tree, directory, "list")
 
     def of_redirects(self, redirects: Sequence[tuple[Redirect, tuple[str, ...]]], directory: str | None) -> None:
         """Looks at redirections with what their targets become."""
@@ -157,12 +162,13 @@ class PathFindings:
             if " " in assignment.value.value:
                 self._code(assignment.value.value)
 
-    def of_patterns(self, words: Sequence[Word]) -> None:
-        """Looks at patterns in the words of a command that changes files: one of them may mean a protected name."""
+    def of_patterns(self, words: Sequence[Word], *, fit_hidden: bool) -> None:
+        """Looks at patterns in the words of a command that changes files: one of them may mean a protected name, and
+        any may where the script makes patterns fit hidden names."""
         if self._is_spelled_out():
             return
         for word in words:
-            if has_glob(word) and _may_mean_protected(word):
+            if has_glob(word) and (fit_hidden or _may_mean_protected(word)):
                 self.findings.append(Finding("ask", "floor", f"{word.text or word.value} may mean a protected place"))
 
     def of_secrets(self, words: Sequence[str], directory: str | None) -> None:
@@ -247,15 +253,30 @@ class PathFindings:
         if not self._is_spelled_out():
             self.findings.extend(Finding("ask", "floor", reason) for reason in reasons)
 
-    def _read(self, path: str, directory: str | None, intent: str, *, only_file: bool = False) -> None:
+    def _read_repository(self, path: str, directory: str | None, sees: Sight | None) -> None:
+        """Git shows what is in the whole repository, wherever in it it stands."""
+        facts = self._look(path, directory)
+        tops = repository_tops(facts.resolved) if facts else []
+        for top in tops:
+            if facts and top != facts.resolved and is_within(top, self.judge.book.workspace):
+                self._read(top, None, "search", sees=sees)
+
+    def _read(
+        self,
+        path: str,
+        directory: str | None,
+        intent: Literal["read", "search", "list"],
+        *,
+        only_file: bool = False,
+        sees: Sight | None = None,
+    ) -> None:
         facts = self._look(path, directory)
         if facts is None:
             self._unknown_read(path, directory, is_allowed=self.permit is not None)
             return
         if only_file and self.permit is None and self.judge.book.is_directory(facts):
             self.findings.append(by_mode(self.mode, "look", f"reading everything in {path}"))
-        kind = "search" if intent == "search" else "read"
-        found = self.judge.reading(None, facts, kind, self.mode, self.trace, relaxed=True)
+        found = self.judge.reading(None, facts, intent, self.mode, self.trace, relaxed=True, sees=sees)
         if not facts.is_inside:
             self.targets.append(facts.resolved)
         if found.source != "mode" or self.permit is None:
@@ -328,6 +349,8 @@ class PathFindings:
                 self.findings.append(Finding("deny", "floor", f"a program that may change {piece}: {why}"))
             elif why and not self._is_spelled_out():
                 self.findings.append(Finding("ask", "floor", f"a program that names {piece}: {why}"))
+            elif not is_known(piece) and _may_become_protected(piece) and not self._is_spelled_out():
+                self.findings.append(Finding("ask", "floor", f"a program that may name {_shown(piece)}"))
             elif self.judge.rules.denies_changes and _CODE_WRITES.search(code):
                 self._denied_in_code(piece)
 
@@ -369,6 +392,12 @@ def _below(directory: str | None, path: str) -> str | None:
 
 def _shown(path: str) -> str:
     return "".join(letter if letter.isprintable() and not "\ud800" <= letter <= "\udfff" else "…" for letter in path)
+
+
+def _may_become_protected(piece: str) -> bool:
+    """Whether a component of a path that is known in part may be a protected name."""
+    pattern = piece.translate({ord(mark): "*" for mark in MARKS})
+    return any(may_mean_protected(component) for component in pattern.split("/"))
 
 
 def _may_mean_protected(word: Word) -> bool:

@@ -4,43 +4,32 @@ No check ends the others: a command that a rule allows is still looked at for wh
 hides. Whatever could not be read with certainty is left to a person in every mode and under every rule.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from tui_agent.protocol.permissions import PermissionDecision, PermissionMode
 
 from .brought_programs import brought_program
-from .called_effects import Effects
 from .command_doubts import Doubts, Given
 from .command_findings import InPlace, Looks, PathFindings, Permit
 from .command_pattern import command_patterns
-from .command_views import command_view, is_harmless_setting, is_own_variable, without_expansion
-from .find_reach import handing_on
-from .listed_names import Listing, found_names, listed_names
+from .command_views import command_view, is_harmless_setting, is_own_variable
+from .handed_names import HandedNames
 from .path_judge import PathJudge
-from .path_resolution import links_stay_inside
-from .plain_output import may_list_anything
-from .read_only_check import own_name, read_only_use
-from .read_only_feeding import found_words, splits_by_zeros, takes_more
-from .read_only_options import Use
+from .placed_commands import PlacedCommands, Task
+from .read_only_check import own_name
+from .read_only_options import is_known
 from .repository_settings import starts_programs
 from .rule_book import CommandView, Ruling
-from .script_variables import NUMBER, REVISION, is_told
-from .shell_effects import effects_of, wrapper_effects
-from .shell_expansion import WORDS, Bindings, Expander, Listed, has_glob, single_bindings
+from .shell_expansion import Expander
 from .shell_flow import Places, Step, steps_of
 from .shell_reader import read_script
 from .shell_syntax import (
-    UNKNOWN,
-    VARIABLE,
     Definition,
     ForEach,
     Oddity,
-    Pipeline,
     SimpleCommand,
     Statement,
-    Word,
 )
 from .shell_wrappers import Inner, Wrapping, braced, unwrap
 from .source_words import sources_of
@@ -50,12 +39,6 @@ MAX_DEPTH = 6
 """Deepest nesting of commands inside commands (`sh -c`, `env`, `xargs`) that is followed."""
 MAX_PARTS = 2_000
 """Most parts that are judged one by one."""
-MAX_WORDS = 5_000
-"""Most words of one command after expansion."""
-_BRACKETS = ("[", "[[")
-"""Names of commands that look like the beginning of a pattern."""
-_OPTION_SIGNS = ("-", "(", ")", "!", ",")
-"""What begins an option, or an operator of `find`."""
 MAX_SHOWN = 4_000
 """Longest text of a part that is shown, in letters."""
 
@@ -100,23 +83,6 @@ class CommandJudge:
         return decision
 
 
-@dataclass(frozen=True, slots=True)
-class _Task:
-    """One simple command to be judged."""
-
-    step: Step
-    command: SimpleCommand
-    depth: int
-    vouch: Permit | None
-    """What already allows it."""
-    takes: Literal["nothing", "files", "paths", "lines"] = "nothing"
-    """What stands for its unknown words, if a wrapper gives it some."""
-    outer: SimpleCommand | None = None
-    """The command that runs it."""
-    is_written: bool = True
-    """Its name stands in the script, and is not what the shell makes of braces."""
-
-
 class _Case:
     """One judgement: everything that is found on the way through one command."""
 
@@ -130,23 +96,26 @@ class _Case:
         self._paths = paths
         self._rules = paths.rules
         self._tool = tool
-        self._is_trusted = is_trusted
         self._mode = mode
         self._trace = trace
+        self._placed = PlacedCommands(paths, self.expander, trace, is_trusted=is_trusted)
         self._looks = Looks()
         self._forbids_any = self._rules.forbids_any(tool)
         self._doubts = Doubts(paths, tool, self.expander)
+        self._handed = HandedNames(paths.book)
 
     def run(self, script: Statement, places: Places, depth: int, vouch: Permit | None) -> None:
         """Judges a script that starts in one of `places`; `vouch` is what already allows all of it."""
         self._doubts.hear(script)
-        for step in steps_of(script, places, self.expander):
+        steps = steps_of(script, places, self.expander)
+        self._handed.hear(script, steps)
+        for step in steps:
             if len(self.parts) >= MAX_PARTS:
                 self._note("", [self._unreadable(f"there are more than {MAX_PARTS} parts")])
                 return
             match step.command:
                 case SimpleCommand():
-                    self._command(_Task(step, step.command, depth, vouch))
+                    self._command(Task(step, step.command, depth, vouch))
                 case Oddity():
                     self._oddity(step.command, vouch)
                 case Definition():
@@ -198,7 +167,7 @@ class _Case:
                 self.expander.expand(word, place, step.bindings)
         nothing_else = Finding("allow", "read_only", "it only reads, and inside the workspace")
         found = PathFindings(self._paths, self._mode, self._trace, vouch, nothing_else, self._looks)
-        found.of_listing(self._listed(loop.words or (), loop.nested, step.bindings))
+        found.of_listing(self._placed.listed(loop.words or (), loop.nested, step.bindings))
         if any(finding.decision != "allow" for finding in found.findings):
             self.targets.extend(found.targets)
             self._note(loop.text, found.findings)
@@ -210,13 +179,15 @@ class _Case:
 
     # --- simple commands ----------------------------------------------------------------------------------------------
 
-    def _command(self, task: _Task) -> None:
+    def _command(self, task: Task) -> None:
         command = braced(task.command)
         wrapping = unwrap(command)
         view = command_view(command)
         ruling = self._rules.on_command(self._tool, view, self._trace)
         permit = self._permit(ruling, view) or task.vouch
-        in_places = [found for place in task.step.places for found in self._in_place(command, wrapping, place, task)]
+        in_places = [
+            found for place in task.step.places for found in self._placed.in_place(command, wrapping, place, task)
+        ]
         is_harmless = is_harmless_setting(command)
         is_brought = any(self._is_brought(command, place) for place in task.step.places)
         is_reading = is_harmless and not is_brought and all(found.use is not None for found in in_places)
@@ -239,23 +210,37 @@ class _Case:
             paths.of_doubts(self._doubts.about(command, given, wrapping, task.step))
         if not is_reading:
             self._on_assignments(command, in_places, paths)
-            self._on_handed_names(task, in_places, paths)
+        paths.of_doubts(self._on_handed_names(task, command, in_places, is_reading=is_reading))
         self._on_paths(command, in_places, paths, task.step, is_reading=is_reading)
         self.targets.extend(paths.targets)
         self._note(command.text, paths.findings)
         if wrapping:
             self._inside(wrapping, command, ruling, permit, task)
 
-    def _on_handed_names(self, task: _Task, in_places: Sequence[InPlace], paths: PathFindings) -> None:
-        """What `find` hands on to a command that may change it counts as if `find` itself had it changed."""
-        if task.outer is None or own_name(task.outer.name) != "xargs" or task.step.fed_by is None:
+    def _on_handed_names(
+        self, task: Task, command: SimpleCommand, in_places: Sequence[InPlace], *, is_reading: bool
+    ) -> Iterator[str]:
+        """Why what the script hands on to a command that changes it may be protected."""
+        targets = [redirect.target for redirect in command.redirects if ">" in redirect.operator]
+        paths = [
+            value
+            for found in in_places
+            for target in targets
+            for value in self.expander.expand(target, found.directory, found.bindings)
+        ]
+        if not is_reading:
+            paths += [write.path for found in in_places for write in found.effects.writes]
+        is_moved = any(found.directory is None for found in in_places) and not all(map(_is_absolute, paths))
+        is_open = is_moved or any(not is_known(path) for path in paths)
+        if is_reading and not is_open:
             return
-        for found in in_places:
-            for command in _fed_from(task.step.fed_by):
-                if command.name == "find" and found.directory is not None:
-                    words = self._plain_words(command, found.directory, task.step.bindings)
-                    search = handing_on(words) if words else ()
-                    paths.of_search(Effects(search=search), found.directory)
+        outer = own_name(task.outer.name) if task.outer else ""
+        words = [word for word in (*(() if is_reading else command.words), *targets) if not word.is_fixed]
+        if not words and not is_open:
+            return
+        trouble = self._handed.trouble(words, paths, outer=outer, is_moved=is_moved)
+        if trouble and (is_open or trouble.is_sure):
+            yield f"what the script hands on to `{command.name}` may be protected: {trouble.why}"
 
     def _on_assignments(self, command: SimpleCommand, in_places: Sequence[InPlace], paths: PathFindings) -> None:
         for found in in_places:
@@ -319,168 +304,6 @@ class _Case:
             return [by_mode(self._mode, "effect", f"what is inside: {wrapping.hidden}")]
         return []
 
-    def _in_place(
-        self, command: SimpleCommand, wrapping: Wrapping | None, place: str | None, task: _Task
-    ) -> list[InPlace]:
-        """The command in one directory: once for each value that the script's variables may have."""
-        bindings = _told(command, task.step.bindings)
-        turns = single_bindings(bindings, command.words)
-        if turns is not None:
-            return [self._in_turn(command, wrapping, place, task, turn, ()) for turn in turns]
-        several = [name for name, values in bindings.items() if len(values) > 1]
-        return [self._in_turn(command, wrapping, place, task, bindings, several)]
-
-    def _in_turn(
-        self,
-        command: SimpleCommand,
-        wrapping: Wrapping | None,
-        place: str | None,
-        task: _Task,
-        bindings: Bindings,
-        several: Sequence[str],
-    ) -> InPlace:
-        self.expander.take_listed()
-        expanded = self._expanded(command, place, bindings)
-        seen = self._listed(command.words, command.nested, bindings)
-        if expanded is None:
-            return InPlace(place, (), None, Effects(), listed=seen, bindings=bindings)
-        words = tuple(word for group in expanded for word in group)
-        known: Sequence[str] | None = words
-        listed = [
-            at
-            for at, word in enumerate(command.words)
-            if word.variables
-            and (any(variable.name in several for variable in word.variables) or _is_list(word, bindings))
-        ]
-        if task.takes == "files":
-            known = found_words(words) if _is_given_as_found(command) else None
-        elif task.takes in ("paths", "lines"):
-            known, listed = self._fed(command, expanded, listed, place, task)
-        use = Use() if not command.words else read_only_use(known, command) if known else None
-        if use is not None and listed:
-            use = _with_bare(use, [word for group in expanded[: listed[0]] for word in group])
-        if use is not None and use.follows_links and not self._follows_inside(use, place):
-            use = None
-        if use is not None and use.repository is not None and self._starts_programs(use.repository, place):
-            use = None
-        if use is not None and (not task.is_written or self._becomes_another(task.command, command, place, bindings)):
-            use = None
-        own = self._own_words(words, command, wrapping, place, bindings)
-        effects = effects_of(words, command) if own is words else wrapper_effects(own)
-        return InPlace(place, words, use, effects, own, seen, bindings)
-
-    def _own_words(
-        self,
-        words: tuple[str, ...],
-        command: SimpleCommand,
-        wrapping: Wrapping | None,
-        place: str | None,
-        bindings: Bindings,
-    ) -> tuple[str, ...]:
-        """The words that tell what a command does by itself; what it runs is judged by itself, too."""
-        if wrapping is None or not wrapping.own:
-            return words
-        if wrapping.is_transparent:
-            return ()
-        own = self._expanded(replace(command, words=wrapping.own), place, bindings) or ()
-        return tuple(word for group in own for word in group)
-
-    def _listed(self, words: Sequence[Word], nested: Sequence[Statement], bindings: Bindings) -> Listed:
-        """The directories that the expansion of these words lists, since it was asked last."""
-        listed = self.expander.take_listed()
-        unsure = [word for word in words if (word.variables or word.live) and not is_told(word, bindings)]
-        return replace(listed, is_certain=listed.is_certain and not may_list_anything(unsure, nested, bindings))
-
-    def _fed(
-        self,
-        command: SimpleCommand,
-        expanded: list[tuple[str, ...]],
-        listed: list[int],
-        place: str | None,
-        task: _Task,
-    ) -> tuple[list[str] | None, list[int]]:
-        """The words of a command behind `xargs` with the names that it may get, and where these begin."""
-        listing = self._listing(place, task)
-        if listing is None:
-            return None, listed
-        known: list[str] = []
-        for at, group in enumerate(expanded):
-            for word in group:
-                if UNKNOWN in word:
-                    if not _takes(listing, word, is_last=at == len(expanded) - 1):
-                        return None, listed
-                    listed = [*listed, at]
-                    is_found = task.takes == "paths" and command.words[at].text == "{}"
-                    known.extend(name if is_found else word.replace(UNKNOWN, name) for name in listing.names)
-                else:
-                    known.append(word)
-        return known, sorted(listed)
-
-    def _listing(self, place: str | None, task: _Task) -> Listing | None:
-        """The names that stand for a command's unknown words."""
-        if place is None or task.outer is None:
-            return None
-        if task.takes == "paths":
-            words = self._plain_words(task.outer, place, task.step.bindings)
-            return found_names(words, place) if words else None
-        by_zeros = splits_by_zeros(task.outer)
-        if task.step.fed_by is None or by_zeros is None:
-            return None
-        listing = listed_names(task.step.fed_by, lambda fed: self._plain_words(fed, place, task.step.bindings), place)
-        return listing if listing is not None and listing.by_zeros == by_zeros else None
-
-    def _plain_words(self, command: SimpleCommand, place: str, bindings: Bindings) -> list[str] | None:
-        turns = single_bindings(bindings, command.words)
-        if turns is None or len(turns) != 1:
-            return None
-        return [value for word in command.words for value in self.expander.expand(word, place, bindings)]
-
-    def _follows_inside(self, use: Use, place: str | None) -> bool:
-        trees = [self._paths.book.look(tree, place) for tree in use.trees]
-        return all(facts.is_inside and links_stay_inside(facts.resolved) for facts in trees)
-
-    def _becomes_another(
-        self, written: SimpleCommand, command: SimpleCommand, place: str | None, bindings: Bindings
-    ) -> bool:
-        """Whether the command's name, or one of its options, is not written as the shell passes it on: what follows it
-        in the script, and what an option runs, was read from what is written."""
-        name = written.words[0] if written.words else None
-        if name and (name != command.words[0] or (has_glob(name) and name.value not in _BRACKETS)):
-            return True
-        is_find = command.name.endswith("find")
-        patterns = (word for word in command.words if has_glob(word) or (is_find and word.variables))
-        return any(
-            value[:1] in _OPTION_SIGNS for word in patterns for value in self.expander.expand(word, place, bindings)
-        )
-
-    def _starts_programs(self, repository: str, place: str | None) -> bool:
-        """Whether a repository's own settings may make git start programs while it looks: in a folder that is not
-        trusted they are not even read."""
-        if not self._is_trusted:
-            self._trace.append("git: this folder is not trusted, and git would apply its repository's settings")
-            return True
-        if place is None and not repository.startswith("/"):
-            self._trace.append("git: it is not certain in which repository it looks")
-            return True
-        setting = starts_programs(self._paths.book.look(repository, place).resolved)
-        if setting is not None:
-            self._trace.append(f"git: the repository's own settings may start a program: {setting}")
-        return setting is not None
-
-    def _expanded(self, command: SimpleCommand, place: str | None, bindings: Bindings) -> list[tuple[str, ...]] | None:
-        """What the shell would pass on for each word; None if there is too much."""
-        words = command.words
-        if command.name == "[[":
-            words = tuple(without_expansion(word) for word in words)
-        groups: list[tuple[str, ...]] = []
-        count = 0
-        for word in words:
-            groups.append(self.expander.expand(word, place, bindings))
-            count += len(groups[-1])
-            if count > MAX_WORDS:
-                return None
-        return groups
-
     def _on_paths(
         self, command: SimpleCommand, in_places: list[InPlace], paths: PathFindings, step: Step, *, is_reading: bool
     ) -> None:
@@ -499,12 +322,12 @@ class _Case:
             paths.of_listing(found.listed)
             paths.of_search(found.effects, found.directory)
         if not is_reading and any(found.effects.writes for found in in_places):
-            paths.of_patterns(command.words)
+            paths.of_patterns(command.words, fit_hidden=self._handed.widens_patterns)
 
     # --- commands inside commands -------------------------------------------------------------------------------------
 
     def _inside(
-        self, wrapping: Wrapping, command: SimpleCommand, ruling: Ruling, permit: Permit | None, task: _Task
+        self, wrapping: Wrapping, command: SimpleCommand, ruling: Ruling, permit: Permit | None, task: Task
     ) -> None:
         if task.depth >= MAX_DEPTH:
             self._note(command.text, [self._unreadable("commands are nested too deeply in one another")])
@@ -515,7 +338,7 @@ class _Case:
             vouch = replace(permit, spells_assignments=True) if permit and speaks else None
             moved = replace(step, command=inner.command, places=_moved(inner, step.places))
             is_written = task.is_written and all(word in task.command.words for word in inner.command.words[:1])
-            self._command(_Task(moved, inner.command, task.depth + 1, vouch, inner.takes, command, is_written))
+            self._command(Task(moved, inner.command, task.depth + 1, vouch, inner.takes, command, is_written))
         for script in wrapping.scripts:
             speaks = permit is not None and (permit.covers_words or wrapping.is_meant)
             self.run(read_script(script), step.places, task.depth + 1, permit if speaks else None)
@@ -532,59 +355,6 @@ class _Case:
         self.parts.append(PartFindings(text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…", tuple(findings)))
 
 
-def _told(command: SimpleCommand, bindings: Bindings) -> Bindings:
-    """The bindings with something in place of what is only known to be a revision or a number, for a command that
-    takes neither for a path."""
-    kinds = {"git": (REVISION, NUMBER), "[": (NUMBER,), "test": (NUMBER,), "[[": (NUMBER,)}.get(command.name, ())
-    if not kinds:
-        return bindings
-    told = {
-        name.removesuffix(kind) + words: values
-        for name, values in bindings.items()
-        for kind in kinds
-        if name.endswith(kind)
-        for words in ("", WORDS)
-    }
-    return {**bindings, **told} if told else bindings
-
-
-def _is_list(word: Word, bindings: Bindings) -> bool:
-    """Whether a word becomes a list of which not every part need be there."""
-    if word.value != VARIABLE or not word.variables or word.variables[0].quoted:
-        return False
-    name = word.variables[0].name
-    return name + WORDS in bindings and name + REVISION not in bindings and name + NUMBER not in bindings
-
-
-def _fed_from(statement: Statement) -> tuple[SimpleCommand, ...]:
-    """The simple commands whose output may come through a pipe."""
-    match statement:
-        case SimpleCommand():
-            return (statement,)
-        case Pipeline(parts=parts):
-            return tuple(command for part in parts for command in _fed_from(part))
-        case _:
-            return ()
-
-
-def _is_given_as_found(command: SimpleCommand) -> bool:
-    """Whether what `find` comes upon stands in no word together with anything else, which would name another file."""
-    return all(word.text == "{}" for word in command.words if UNKNOWN in word.value)
-
-
-def _takes(listing: Listing, word: str, *, is_last: bool) -> bool:
-    """Whether a word of a command behind `xargs` can only become what is listed."""
-    return (word == UNKNOWN and is_last) or not listing.on_one_line
-
-
-def _with_bare(use: Use, words: list[str]) -> Use | None:
-    """What a command reads that may get all of a list or nothing; None if a part of the list could mean more."""
-    if not takes_more(words):
-        return None
-    bare = read_only_use(words, SimpleCommand("", ()))
-    return replace(use, paths=(*use.paths, *bare.paths), trees=(*use.trees, *bare.trees)) if bare else None
-
-
 def _moved(inner: Inner, places: Places) -> Places:
     """Where the inner command runs."""
     if inner.directory is None:
@@ -593,6 +363,10 @@ def _moved(inner: Inner, places: Places) -> Places:
     if not inner.directory.is_fixed:
         return (None,)
     return tuple(value if value.startswith("/") else place and f"{place}/{value}" for place in places)
+
+
+def _is_absolute(path: str) -> bool:
+    return path.startswith(("/", "~"))
 
 
 def _short(text: str) -> str:

@@ -1,5 +1,6 @@
 """The ways in which rules look at a simple command: as it is, and as what it amounts to."""
 
+import os
 import re
 from collections.abc import Sequence
 
@@ -15,6 +16,9 @@ _HARMLESS = names(
 """Variables that change how a command shows things, never what it runs or reads."""
 _LOCALE = re.compile(r"LC_[A-Z]+\Z")
 _HARMLESS_VALUE = re.compile(r"[\w.,:+@ -]*\Z")
+DECLARES = names("export declare typeset local readonly")
+"""Commands that set variables, which they take for assignments where they stand by themselves."""
+_DECLARED = re.compile(r"([A-Za-z_]\w*)(?:(=)|\Z)", re.ASCII)
 _OWN_NAME = re.compile(r"[a-z_][a-z0-9_]*\Z")
 _OWN_WORDS = names(
     "A B C D F I J K M N P Q R S T U V W X Y Z ALL BASE BRANCH COMMIT COUNT CURRENT DEST DIR DIRS EXT FILE FILES "
@@ -23,6 +27,15 @@ _OWN_WORDS = names(
     "VERSION"
 )
 """Of these words, joined by `_`, names in capitals may be made: no program looks at such a one."""
+_CAPITALS = re.compile(r"[A-Z][A-Z0-9_]*\Z", re.ASCII)
+_SHELLS_OWN = re.compile(
+    r"BASH\w*|ENV|PATH|HOME|IFS|PS\d|PWD|OLDPWD|CDPATH|GLOBIGNORE|EXECIGNORE|FIGNORE|FUNCNEST|SHELLOPTS|SHELL|PROMPT\w*|"
+    r"TIMEFORMAT|TMOUT|TMPDIR|POSIXLY_CORRECT|OPT(?:ARG|IND|ERR)|REPLY|MAPFILE|COPROC|DIRSTACK|RANDOM|SRANDOM|SECONDS|"
+    r"EPOCH\w*|LINENO|UID|EUID|PPID|GROUPS|HIST\w*|MAIL\w*|COMP\w*|READLINE\w*|INPUTRC|HOSTFILE|IGNOREEOF|CHILD_MAX|"
+    r"LC_\w*|LANG\w*|TERM|COLUMNS|LINES|FCEDIT|EMACS|INSIDE_EMACS|PIPESTATUS|ARGV0|"
+    r"GIT_\w*|LD_\w*|DYLD_\w*|LESS\w*|\w*PAGER|NO_COLOR|SSH_\w*|XDG_\w*|RIPGREP_\w*|DOCKER_\w*|JAVA\w*|\w*OPT(?:ION)?S|DEBIAN_FRONTEND|PYTHON\w*|PERL\w*|RUBY\w*|NODE\w*|NPM_\w*"
+)
+"""Variables that the shell itself looks at, or that its commands find in their environment in any case."""
 _LIVE_VARIABLES = names("http_proxy https_proxy ftp_proxy all_proxy no_proxy auto_resume histchars")
 """Variables in small letters that mean something to programs."""
 _GIT_VALUES = names("-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix")
@@ -48,7 +61,7 @@ def command_view(command: SimpleCommand) -> CommandView:
 def sets_only_harmless(assignments: tuple[Assignment, ...]) -> bool:
     """Whether assignments change nothing but the looks of what is printed."""
     return all(
-        (assignment.name in _HARMLESS or _LOCALE.match(assignment.name))
+        is_of_looks(assignment.name)
         and assignment.value.is_fixed
         and not assignment.value.live
         and "+=" not in assignment.text
@@ -57,8 +70,38 @@ def sets_only_harmless(assignments: tuple[Assignment, ...]) -> bool:
     )
 
 
+def is_of_looks(name: str) -> bool:
+    """Whether a variable changes how commands show things, never what they run or read."""
+    return name in _HARMLESS or bool(_LOCALE.match(name))
+
+
 def is_own_variable(name: str) -> bool:
-    """Whether a script may use a variable of this name without changing what any program does."""
+    """Whether a script may set a variable of this name, without exporting it, and change nothing about any program: no
+    program looks at it, or it is none that the script's commands inherit."""
+    if is_unread_variable(name):
+        return True
+    return bool(_CAPITALS.match(name)) and not _SHELLS_OWN.fullmatch(name) and name not in os.environ
+
+
+def declared_by(command: SimpleCommand) -> tuple[Assignment, ...] | None:
+    """What `export`, `declare` and their kin set and mark; None if they may do more than that."""
+    found: list[Assignment] = []
+    if command.name not in DECLARES or command.words[0].text != command.name or command.assignments:
+        return None
+    for word in command.words[1:]:
+        if word.value in ("-r", "-g", "-gr") and word.is_fixed and command.name != "export":
+            continue
+        match = _DECLARED.match(word.value)
+        if match is None or word.live or (match.group(2) is None and word.variables):
+            return None
+        value = Word(word.value[match.end() :], frozenset(), word.variables, word.text)
+        found.append(Assignment(match.group(1), value, word.text or word.value))
+    # Without a name it shows every variable there is.
+    return tuple(found) or None
+
+
+def is_unread_variable(name: str) -> bool:
+    """Whether no program looks at a variable of this name."""
     if _OWN_NAME.match(name):
         return name not in _LIVE_VARIABLES and name != "_"
     return bool(name) and all(part in _OWN_WORDS for part in name.split("_"))

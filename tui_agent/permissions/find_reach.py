@@ -28,6 +28,7 @@ _BOTTOM_UP = names("-depth -d -delete")
 _SET = re.compile(r"(\[!?[A-Za-z0-9]+\])")
 _UNSURE_PATTERN = re.compile(r"[\[\\]")
 _KINDS = names("f d l")
+_APART = re.compile(r"[\s'\"\\]+")
 
 
 def why_reached(words: Sequence[str], directory: str, book: PathBook, budget: int = MAX_ENTRIES) -> str | None:
@@ -172,7 +173,7 @@ class _Search:
         return None
 
     def _why_protected(self, entry: os.DirEntry[str]) -> str | None:
-        if why := protected_name(entry.name):
+        if why := protected_name(entry.name) or _protected_piece(entry.name):
             return why
         if entry.path in self.book.private_places:
             return "it is private"
@@ -184,6 +185,12 @@ class _Search:
         outcome = _Outcome()
         _evaluate(self.expression.node, name, path, kind, outcome, is_sure=True)
         return outcome
+
+
+def _protected_piece(name: str) -> str | None:
+    """Why a name is protected as `xargs` and the shell take it, which fall it apart at blanks and quotes."""
+    pieces = _APART.split(name)
+    return next((why for piece in pieces if (why := protected_name(piece))), None) if len(pieces) > 1 else None
 
 
 def _kind(entry: os.DirEntry[str]) -> str:

@@ -7,7 +7,7 @@ something else (options, several words) make the whole list untold.
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .git_index import index_names
@@ -16,8 +16,10 @@ from .read_only_find import EXEC_ACTIONS, find_roots, finds_all_at_once, finds_o
 from .read_only_git import git_words
 from .read_only_options import Options, sort_options
 from .read_only_table import read_only_command
+from .repository_settings import repository_tops
 from .shell_syntax import Apart, Pipeline, SimpleCommand, Statement, names
 from .shell_syntax import Sequence as Statements
+from .tree_walk import TooMuchError, entries_below
 
 MAX_NAMES = 3_000
 """Most names that are told."""
@@ -48,6 +50,8 @@ _LISTS_ALL_THE_SAME = names(
 )
 """Options beside which they still do."""
 _HIDDEN = names("-u --hidden --unrestricted")
+_DIFF_PLAIN = names("--name-only --relative")
+_DIFF_FILTER = re.compile(r"--diff-filter=[AMTd]+\Z")
 _GIT_LISTS = names("-c -z -m -d --cached --modified --deleted")
 _LS_PLAIN = names("-1 -a -A -d -r -t -S -U -X -v -c -u --all --almost-all --directory --reverse --color")
 
@@ -77,7 +81,7 @@ def listed_names(
     if not isinstance(first, SimpleCommand) or not all(_is_quiet(part) for part in (first, *filters)):
         return None
     for part in filters:
-        if not isinstance(part, SimpleCommand) or not _lets_through(expand(part)):
+        if not isinstance(part, SimpleCommand) or not lets_through(expand(part)):
             return None
     words = expand(first)
     if not words or read_only_use(words, SimpleCommand("", ())) is None:
@@ -98,14 +102,8 @@ def found_names(words: Sequence[str], directory: str) -> Listing | None:
     return found if found is not None and len(found.names) <= MAX_NAMES else None
 
 
-def _is_quiet(part: Statement) -> bool:
-    """Whether nothing but its own lines comes out of a command, and all of them."""
-    if not isinstance(part, SimpleCommand) or part.assignments or part.heredoc is not None:
-        return False
-    return all(redirect.text.replace(" ", "") == "2>/dev/null" for redirect in part.redirects)
-
-
-def _lets_through(words: Sequence[str] | None) -> bool:
+def lets_through(words: Sequence[str] | None) -> bool:
+    """Whether a filter gives out some of the lines it reads, and nothing else."""
     if not words or words[0] not in _FILTERS:
         return False
     options = _sorted(words)
@@ -115,6 +113,13 @@ def _lets_through(words: Sequence[str] | None) -> bool:
         return False
     patterns = 1 if words[0] == "grep" and "-e" not in options.given else 0
     return len(options.operands) == patterns and not options.paths
+
+
+def _is_quiet(part: Statement) -> bool:
+    """Whether nothing but its own lines comes out of a command, and all of them."""
+    if not isinstance(part, SimpleCommand) or part.assignments or part.heredoc is not None:
+        return False
+    return all(redirect.text.replace(" ", "") == "2>/dev/null" for redirect in part.redirects)
 
 
 def _printed(words: Sequence[str], directory: str) -> Listing | None:
@@ -194,13 +199,28 @@ def _by_search(name: str, words: Sequence[str], directory: str) -> Listing | Non
 
 def _by_git(words: Sequence[str], directory: str) -> Listing | None:
     found = git_words(words)
-    if found is None or found.directory is not None or found.words[:1] != ("ls-files",):
+    if found is None or found.directory is not None:
+        return None
+    if found.words[:1] == ("diff",) and "--name-only" in found.words:
+        return _by_diff(found.words[1:], directory)
+    if found.words[:1] != ("ls-files",):
         return None
     rest = [word for word in found.words[1:] if word.startswith("-") and word != "--"]
     if any(word not in _GIT_LISTS for word in rest):
         return None
     listed = index_names(directory)
     return Listing(listed, by_zeros="-z" in rest) if listed is not None else None
+
+
+def _by_diff(words: Sequence[str], directory: str) -> Listing | None:
+    """The files that differ from the index. Git names them from the top of the repository, so only there the names
+    lead to them; what only another revision has is in no list."""
+    if not all(word in _DIFF_PLAIN or _DIFF_FILTER.match(word) for word in words):
+        return None
+    if repository_tops(directory) != [directory]:
+        return None
+    listed = index_names(directory)
+    return Listing(listed) if listed is not None else None
 
 
 def _by_ls(words: Sequence[str], directory: str) -> Listing | None:
@@ -237,31 +257,13 @@ def _below(directory: str, root: str, *, only_files: bool, with_hidden: bool) ->
     if root and not os.path.isdir(start):
         return [root]
     found: list[str] = []
-    for entry in _entries(start, with_hidden=with_hidden):
-        if entry is None:
-            return None
-        if not only_files or entry.is_file(follow_symlinks=False):
-            found.append(f"{root}{entry.path[len(start) :]}")
-        if len(found) > MAX_NAMES:
-            return None
+    try:
+        for entry in entries_below(start, MAX_ENTRIES, enters=lambda entry: with_hidden or entry.name[0] != "."):
+            is_shown = with_hidden or not entry.name.startswith(".")
+            if is_shown and (not only_files or entry.is_file(follow_symlinks=False)):
+                found.append(f"{root}{entry.path[len(start) :]}")
+            if len(found) > MAX_NAMES:
+                return None
+    except TooMuchError:
+        return None
     return found
-
-
-def _entries(start: str, *, with_hidden: bool) -> Iterator[os.DirEntry[str] | None]:
-    """What is below a directory; None once there was too much."""
-    waiting = [start]
-    seen = 0
-    while waiting:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    seen += 1
-                    if seen > MAX_ENTRIES:
-                        yield None
-                        return
-                    if with_hidden or not entry.name.startswith("."):
-                        yield entry
-                        if entry.is_dir(follow_symlinks=False):
-                            waiting.append(entry.path)
-        except OSError:
-            continue

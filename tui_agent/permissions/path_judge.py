@@ -1,8 +1,11 @@
 """Judges one path: may it be read, may it be written, by whom asked."""
 
+from typing import Literal
+
 from tui_agent.protocol.permissions import PermissionMode
 
 from .path_facts import PathBook, PathFacts
+from .read_only_options import Sight
 from .rule import Intent
 from .rule_book import RuleBook
 from .verdicts import Finding, Nature, by_mode, by_rule
@@ -19,26 +22,28 @@ class PathJudge:
         self,
         tool: str | None,
         facts: PathFacts,
-        intent: Intent,
+        intent: Intent | Literal["list"],
         mode: PermissionMode,
         trace: list[str],
         *,
         relaxed: bool,
+        sees: Sight | None = None,
     ) -> Finding:
         """Whether a path may be read.
 
         Args:
             tool: who reads; None: a shell command.
             facts: the path.
-            intent: `read` or `search` (with everything below it).
+            intent: `read`, `search` (with everything below it) or `list` (the names of everything below it).
             mode: the mode in force.
             trace: gets a line for every rule and check.
             relaxed: reading in the workspace needs no answer.
+            sees: what of a directory is looked into; None: everything.
         """
-        ruling = self.rules.on_path(tool, facts, intent, trace)
+        ruling = self.rules.on_path(tool, facts, "read" if intent == "list" else intent, trace, sees=sees)
         found = by_rule(ruling)
         is_named = ruling.is_grant or (ruling.rule is not None and ruling.rule.pattern is not None)
-        private = facts.private or (self.book.why_held_private(facts) if intent == "search" else None)
+        private = facts.private or (self.book.why_held_private(facts) if intent != "read" else None)
         if private and not (found and (found.decision == "deny" or (found.decision == "allow" and is_named))):
             trace.append(f"private: {facts.resolved}: {private}")
             nature: Nature = "look"

@@ -1,6 +1,7 @@
 """Patterns of `read(…)`, `edit(…)`, `write(…)` rules: globs as in `.gitignore`, anchored at a place."""
 
 import os
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -8,10 +9,15 @@ from pathspec import GitIgnoreSpec
 
 from .path_facts import PathFacts
 from .path_resolution import is_within
+from .read_only_options import Sight
+from .tree_walk import TooMuchError, entries_below
 
 MAX_ENTRIES = 1_000
 """Most directory entries that are looked at to find out whether a pattern matches something below a directory."""
+MAX_NAMES = 20_000
+"""The same, where names alone tell."""
 
+_SIMPLE_NAME = re.compile(r"[\w.*?@+,=-]+\Z")
 _PROBE = "\u2400-no-such-name-\u2400"
 """A file name that nobody has: what matches it matches everything."""
 _GLOB = frozenset("*?[\\")
@@ -38,17 +44,22 @@ class PathPattern:
         probe = os.path.join(directory, _PROBE)
         return self.matches(directory) or (self.matches(probe) and self.matches(os.path.join(probe, _PROBE)))
 
-    def may_match_below(self, directory: str) -> bool:
-        """Whether something in a directory, at any depth, fits; a search that would take too long says yes."""
-        if self.matches(os.path.join(directory, _PROBE)):
+    def may_match_below(self, directory: str, sees: Sight | None = None) -> bool:
+        """Whether something in a directory, at any depth, fits; a search that would take too long says yes.
+
+        Args:
+            directory: absolute, without links.
+            sees: what of it counts; None: everything.
+        """
+        if sees is None and self.matches(os.path.join(directory, _PROBE)):
             return True
         anchor = self._anchor()
         for base in self.bases:
             start = os.path.join(base, anchor) if anchor else base
             if is_within(directory, start):
-                return self._found_below(directory)
+                return self._found_below(directory, directory, sees)
             if is_within(start, directory) and os.path.lexists(start):
-                return self._found_below(start)
+                return self._found_below(start, directory, sees)
         return False
 
     def _anchor(self) -> str:
@@ -63,24 +74,29 @@ class PathPattern:
             spelled.append(part)
         return "/".join(spelled)
 
-    def _found_below(self, start: str) -> bool:
-        if self.matches(start):
+    def _found_below(self, start: str, top: str, sees: Sight | None) -> bool:
+        if self.matches(start) and (sees is None or start == top):
             return True
-        waiting = [start]
-        seen = 0
-        while waiting:
-            directory = waiting.pop()
-            try:
-                with os.scandir(directory) as entries:
-                    for entry in entries:
-                        seen += 1
-                        if seen > MAX_ENTRIES or self.matches(entry.path):
-                            return True
-                        if entry.is_dir(follow_symlinks=False):
-                            waiting.append(entry.path)
-            except OSError:
-                continue
-        return False
+        by_name = _name_pattern(self.text)
+
+        def below(entry: os.DirEntry[str]) -> str:
+            return entry.path[len(top) :].lstrip("/")
+
+        def enters(entry: os.DirEntry[str]) -> bool:
+            return sees is None or sees.enters(below(entry))
+
+        def counts(entry: os.DirEntry[str]) -> bool:
+            is_directory = entry.is_dir(follow_symlinks=False)
+            return sees is None or (enters(entry) if is_directory else sees.sees(below(entry)))
+
+        limit = MAX_ENTRIES if by_name is None else MAX_NAMES
+        try:
+            return any(
+                (by_name.fullmatch(entry.name) if by_name else self.matches(entry.path)) and counts(entry)
+                for entry in entries_below(start, limit, enters=enters)
+            )
+        except TooMuchError:
+            return True
 
 
 def path_pattern(text: str, workspace: str, root: str) -> PathPattern:
@@ -102,6 +118,15 @@ def path_pattern(text: str, workspace: str, root: str) -> PathPattern:
 def names_of(facts: PathFacts) -> tuple[str, ...]:
     """The absolute names under which rules that forbid look for a path."""
     return tuple(dict.fromkeys((facts.resolved, facts.lexical)))
+
+
+@lru_cache(maxsize=1_024)
+def _name_pattern(text: str) -> re.Pattern[str] | None:
+    """A pattern of one component, which fits a path by any of its names, as one for names; None for others."""
+    name = text.removeprefix("**/").rstrip("/")
+    if not _SIMPLE_NAME.match(name):
+        return None
+    return re.compile(re.escape(name).replace("\\*", ".*").replace("\\?", "."), re.DOTALL)
 
 
 @lru_cache(maxsize=1_024)

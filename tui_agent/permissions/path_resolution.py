@@ -7,6 +7,8 @@ its longest existing parent.
 import os
 from dataclasses import dataclass
 
+from .tree_walk import TooMuchError, entries_below
+
 MAX_LINKS = 40
 """Links followed before a path counts as a loop, as in the kernel."""
 MAX_ENTRIES = 5_000
@@ -76,24 +78,11 @@ def is_within(path: str, directory: str) -> bool:
 
 def links_stay_inside(root: str) -> bool:
     """Whether no link below a directory (absolute, without links) leads out of it; no also where there is too much."""
-    waiting = [root]
-    seen = 0
-    while waiting:
-        try:
-            with os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    seen += 1
-                    if seen > MAX_ENTRIES:
-                        return False
-                    if entry.is_symlink() and not is_within(os.path.realpath(entry.path), root):
-                        return False
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-        except NotADirectoryError:
-            continue
-        except OSError:
-            return False
-    return True
+    try:
+        links = (entry for entry in entries_below(root, MAX_ENTRIES, must_read=True) if entry.is_symlink())
+        return all(is_within(os.path.realpath(link.path), root) for link in links)
+    except (TooMuchError, OSError):
+        return False
 
 
 def _rest(waiting: list[str]) -> list[str]:

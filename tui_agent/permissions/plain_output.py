@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from .shell_expansion import OPEN, Bindings
+from .shell_expansion import OPEN, Bindings, base_name
 from .shell_syntax import UNKNOWN, Apart, Conditional, Pipeline, SimpleCommand, Statement, Word, names
 from .shell_syntax import Sequence as Statements
 
@@ -31,7 +31,7 @@ def may_list_anything(words: Sequence[Word], nested: Sequence[Statement], bindin
     """
     open_names = [variable.name for word in words for variable in word.variables if not variable.quoted]
     opened = [word for word in words if any(word.value[at] == UNKNOWN for at in word.live)]
-    if any(name + OPEN in bindings for name in open_names):
+    if any(base_name(name) + OPEN in bindings for name in open_names):
         return True
     if any(not word.text or _GIVES_PATTERN.search(word.text) for word in opened):
         return True

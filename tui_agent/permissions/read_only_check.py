@@ -5,6 +5,7 @@ The answer is what is read, or None. None means no more than "not known to be ha
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from .read_only_awk import awk_use
 from .read_only_conditions import conditional_use, test_use
@@ -13,19 +14,26 @@ from .read_only_git import git_use
 from .read_only_options import Options, Use, is_known, sort_options, use_of
 from .read_only_scripts import is_plain_jq, is_plain_yq, printf_use
 from .read_only_sed import sed_use
-from .read_only_shell import cd_use, printenv_use, read_use, set_use
+from .read_only_shell import cd_use, declare_use, exec_use, printenv_use, read_use, set_use, unset_use
 from .read_only_table import ALIASES, COMMANDS, VERSION_ONLY, read_only_command
 from .shell_syntax import SimpleCommand, names
 from .shell_wrappers import is_trusted_name
+from .tree_filter import search_filter
 
 _VERSION_WORDS = (["--version"], ["-V"], ["-version"])
 _PS_STYLES = re.compile(r"[aAxulfwjv]+\Z")
 _TAR_LETTERS = re.compile(r"[tvzjJf]+\Z")
 _DESCENDING = {"grep": ("-r", "-R", "-d", "--recursive", "--directories"), "ls": ("-R", "--recursive")}
 """Options with which a command reads everything below its operands."""
-_SPECIAL = names("git find sed awk printf printenv test [ [[ cd command read set")
+_LISTING = names("ls tree du fd")
+"""What these show of a tree are names, and how large things are."""
+_SPECIAL = names(
+    "git find sed awk printf printenv test [ [[ cd pushd popd command read set unset exec export declare typeset local "
+    "readonly"
+)
 _MORE_THAN_READERS = names(
-    "read set hash alias less more bat man top zcat gzip gunzip xz unxz xzcat bzip2 bunzip2 bzcat zstdcat ag yq"
+    "read set unset exec export declare typeset local readonly hash alias less more bat man top zcat "
+    "gzip gunzip xz unxz xzcat bzip2 bunzip2 bzcat zstdcat ag yq"
 )
 """Commands that only look as the table has them, and that with other options set, write or run something."""
 _PACKED = re.compile(r".*[.-](?:t?gz|taz|z|Z|t?xz|lzma|txz|t?bz2?|zst|tzst)\Z", re.DOTALL)
@@ -65,7 +73,11 @@ def read_only_use(words: Sequence[str], raw: SimpleCommand) -> Use | None:
         return None
     use = use_of(command, options)
     if use is not None and options.has(*_DESCENDING.get(name, ())):
-        return Use(tuple(options.paths), tuple(path for path in use.paths if path not in options.paths) or (".",))
+        use = Use(tuple(options.paths), tuple(path for path in use.paths if path not in options.paths) or (".",))
+    if use is not None and (name in _LISTING or (name == "rg" and options.has("--files"))):
+        return replace(use, trees=(), listed=use.trees)
+    if use is not None and name in ("grep", "rg") and use.trees:
+        return replace(use, sees=search_filter(name, options))
     if use is not None and name == "diff" and options.has("-r", "--recursive"):
         return Use((), use.paths, follows_links=not options.has("--no-dereference"))
     if use is not None and name == "diff" and not options.has("--no-dereference"):
@@ -109,8 +121,14 @@ def _special_use(name: str, words: Sequence[str], raw: SimpleCommand) -> Use | N
             return awk_use(words)
         case "printf":
             return printf_use(words)
-        case "cd":
+        case "cd" | "pushd" | "popd":
             return cd_use(words)
+        case "exec":
+            return exec_use(raw)
+        case "export" | "declare" | "typeset" | "local" | "readonly":
+            return declare_use(raw)
+        case "unset":
+            return unset_use(words)
         case "set":
             return set_use(words)
         case "read":
@@ -161,6 +179,8 @@ def _is_reading(name: str, options: Options) -> bool:
             return is_listing and bool(options.operands) and not any(_GLOB.search(word) for word in options.operands)
         case "zcat" | "gzip" | "gunzip" | "xz" | "unxz" | "xzcat" | "bzip2" | "bunzip2" | "bzcat" | "zstdcat":
             return _is_unpacking(name, options)
+        case "tput":
+            return len(options.operands) == 1 and options.operands[0] in ("cols", "lines", "colors")
         case "less" | "more":
             return not any(operand.startswith("+") for operand in options.operands)
         case "yq":

@@ -52,7 +52,7 @@ def find_use(words: Sequence[str]) -> Use | None:
             at += 1
         elif word not in _TESTS:
             return None
-    return Use(tuple(paths), tuple(roots) or (".",))
+    return Use(tuple(paths), listed=tuple(roots) or (".",))
 
 
 def find_roots(words: Sequence[str]) -> tuple[str, ...]:

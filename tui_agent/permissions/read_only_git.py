@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from .read_only_options import Options, Use, is_known, sort_options, use_of
 from .read_only_table import parse_entry
 from .shell_syntax import names
+from .tree_filter import TreeFilter, pathspec_filter
 
 _LOG = (
     "-# -bciprstuwzLRSUW -n: -L: -S: -G: -U: -M= -C= -B= -l: -X= --oneline --graph --all --branches= --tags= "
@@ -117,8 +118,16 @@ _FILTERS = ("--list", "--contains", "--no-contains", "--merged", "--no-merged", 
 _ONLY_LISTING = {"branch": _FILTERS, "tag": (*_FILTERS, "-l")}
 """Commands that make something of an operand unless one of these options is given."""
 _GLOBAL_FLAGS = frozenset(("--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"))
-_SHOWING = names("show diff grep whatchanged diff-tree diff-index diff-files stash cat-file blame annotate range-diff")
+_SHOWING = names("show diff grep whatchanged diff-tree diff-index diff-files stash cat-file range-diff")
 """Commands that show what is in files, whichever files those are."""
+_PATCHES = names(
+    "-p -u -U -L --patch --unified --patch-with-stat --word-diff --word-diff-regex --color-words --binary --cc -c -m "
+    "--dd --diff-merges --remerge-diff -W --function-context --check"
+)
+"""Options with which they, and the log, do so whatever else they are told to show."""
+_NAMES_ONLY = names("--stat --shortstat --numstat --name-only --name-status --summary --dirstat --quiet -s --no-patch")
+_SHOWN_BY_NAMES = names("show diff whatchanged diff-tree diff-index diff-files")
+_FILE_OF_REVISION = re.compile(r"[\w./~^@-]+:[\w./@+-]+\Z", re.ASCII)
 _SIGNATURES = re.compile(r"%G|%\((?:signature|contents:signature)")
 _PLAIN_VARIABLES = re.compile(r"GIT_(?:AUTHOR_IDENT|COMMITTER_IDENT|EDITOR|PAGER|DEFAULT_BRANCH)\Z")
 # No `remote.*.url`: an address may hold a token.
@@ -152,7 +161,7 @@ def git_words(words: Sequence[str]) -> GitWords | None:
 
 def git_use(words: Sequence[str]) -> Use | None:
     """What a git command (with its name) reads; None if it is not known to only read."""
-    if len(words) == 2 and words[1] in ("--version", "-v", "--help", "-h"):
+    if len(words) == 2 and words[1] in ("--version", "-v", "--help", "-h", "help", "version"):
         return Use()
     found = git_words(words)
     if found is None or not found.words:
@@ -170,8 +179,22 @@ def git_use(words: Sequence[str]) -> Use | None:
     base = f"{found.directory}/" if found.directory else ""
     paths = (_path_in(path) for path in used.paths)
     below = tuple(path if path.startswith("/") else f"{base}{path}" for path in paths)
-    shows = name in _SHOWING or options.has("-p", "-u", "-U", "-L", "--patch", "--unified", "--patch-with-stat")
-    return Use((directory, *below), (directory,) if shows else (), repository=directory)
+    shows = options.has(*_PATCHES) or (name in _SHOWING and not _shows_names(name, options))
+    sees = pathspec_filter(rest[rest.index("--") + 1 :]) if "--" in rest else None
+    from_top = shows and sees is None
+    if name == "show" and options.operands and all(map(_FILE_OF_REVISION.match, options.operands)):
+        # The path begins at the top, unless it begins with a dot.
+        sees = TreeFilter(wanted=tuple(operand.rpartition("/")[2].rpartition(":")[2] for operand in options.operands))
+    trees = (directory,) if shows else ()
+    shows_addresses = name == "remote" and (options.has("-v", "--verbose") or bool(options.operands))
+    return Use(
+        (directory, *below),
+        trees,
+        repository=directory,
+        sees=sees,
+        from_top=from_top,
+        shows_addresses=shows_addresses,
+    )
 
 
 def _is_reading(name: str, options: Options) -> bool:
@@ -194,6 +217,13 @@ def _is_reading(name: str, options: Options) -> bool:
         reads = len(operands) == 1 or options.has("--get", "--get-all")
         return reads and all(_PLAIN_KEYS.match(operand) for operand in operands[:1])
     return True
+
+
+def _shows_names(name: str, options: Options) -> bool:
+    """Whether nothing of what is in files is shown but in those that the operands name."""
+    if name in _SHOWN_BY_NAMES and options.has(*_NAMES_ONLY):
+        return True
+    return name == "stash" and options.operands == ["list"]
 
 
 def _path_in(operand: str) -> str:

@@ -2,9 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from .read_only_table import ReadOnlyCommand, ValueKind
 from .shell_syntax import PIPE, UNKNOWN, VARIABLE
+
+
+class Sight(Protocol):
+    """Which files of a tree a command looks into."""
+
+    def sees(self, path: str) -> bool:
+        """Whether it may look into a file below the tree, by its path."""
+        ...
+
+    def enters(self, path: str) -> bool:
+        """Whether it may look into anything in a directory below the tree."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +27,14 @@ class Use:
     paths: tuple[str, ...] = ()
     trees: tuple[str, ...] = ()
     """Directories read with everything below them."""
+    listed: tuple[str, ...] = ()
+    """Directories of which names are shown, with those of everything below them, and nothing that is in a file."""
+    sees: Sight | None = None
+    """Which files of its trees it looks into; None: perhaps all."""
+    shows_addresses: bool = False
+    """It shows the addresses of the repository's remotes."""
+    from_top: bool = False
+    """What it looks into may be anywhere in the repository, not only below its trees."""
     follows_links: bool = False
     """Below its trees it would follow links: none of them may lead out of its tree."""
     only_files: bool = False

@@ -3,19 +3,24 @@
 import re
 from collections.abc import Sequence
 
-from .command_views import is_own_variable
+from .command_views import declared_by, is_of_looks, is_own_variable, sets_only_harmless
 from .read_only_options import Use, is_known
-from .shell_syntax import names
+from .shell_syntax import SimpleCommand, names
 
 _SWITCHES = re.compile(r"[-+][eux]+\Z")
 _NAMED_SWITCHES = re.compile(r"[-+][eux]*o\Z")
 _SWITCH_NAMES = names("pipefail errexit nounset xtrace")
 """Switches that make the shell stricter or more talkative, and change nothing about what a command means."""
+_JOINED = re.compile(r"\d?>&\d\Z|(?:\d|&)?>>?/dev/null\Z|\d?>&-\Z")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*\Z")
 
 
 def cd_use(words: Sequence[str]) -> Use | None:
-    """`cd` to one place; none of the ways back, which depend on where the shell was before."""
+    """`cd` and `pushd` to one place, and the way back to where the script was before."""
+    if words[0] == "popd" or list(words[1:]) == ["-"]:
+        return Use() if len(words) < 3 and words[-1] in ("popd", "-") else None
+    if list(words) == ["pushd"]:
+        return Use()
     targets = [word for word in words[1:] if word not in ("-L", "-P", "--")]
     if len(targets) > 1 or any(not is_known(target) or target.startswith(("-", "+")) for target in targets):
         return None
@@ -38,6 +43,33 @@ def sets_switches_only(words: Sequence[str]) -> bool:
         elif not _SWITCHES.match(word):
             return False
     return len(words) > 1
+
+
+def exec_use(raw: SimpleCommand) -> Use | None:
+    """`exec 2>&1` and its like, which only say where output goes."""
+    is_plain = all(_JOINED.match(redirect.text.replace(" ", "")) for redirect in raw.redirects)
+    return Use() if len(raw.words) == 1 and raw.redirects and is_plain else None
+
+
+def declare_use(raw: SimpleCommand) -> Use | None:
+    """`export LC_ALL=C`, `local x=1`: variables that only change looks, or of the script's own."""
+    declared = declared_by(raw)
+    if declared is None:
+        return None
+    is_exported = raw.name == "export"
+    others = tuple(one for one in declared if is_exported or not is_own_variable(one.name))
+    return Use() if sets_only_harmless(others) else None
+
+
+def unsets_own(words: Sequence[str]) -> bool:
+    """Whether an `unset` takes away nothing but variables of the script's own, or of those that only change looks."""
+    names = [word for word in words[1:] if word != "-v"]
+    return words[:1] in (["unset"], ("unset",)) and all(is_own_variable(name) or is_of_looks(name) for name in names)
+
+
+def unset_use(words: Sequence[str]) -> Use | None:
+    """`unset` of such variables."""
+    return Use() if unsets_own(words) else None
 
 
 def read_use(words: Sequence[str]) -> Use | None:

@@ -54,6 +54,7 @@ COMMANDS: dict[str, str] = {
     "pwd": "NONE: -LP",
     "wait": "NONE:",
     "history": "NONE:",
+    "tput": "TEXT:",
     "alias": "NONE:",
     "hash": "NONE:",
     "dirs": "NONE: -lpv",
@@ -237,7 +238,7 @@ ALIASES = {
 
 VERSION_ONLY = names(
     "python python3 node npm pip pip3 git ruby perl gcc g++ cc clang make cmake java javac php lua sqlite3 psql rg fd "
-    "jq curl wget tar zip unzip rsync bash zsh vim"
+    "jq docker curl wget tar zip unzip rsync bash zsh vim"
 )
 """Commands that may be asked for their version and nothing else. Not here: those that a project can replace."""
 

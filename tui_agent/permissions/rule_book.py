@@ -13,6 +13,7 @@ from tui_agent.protocol.permissions import Verdict
 from .command_pattern import BORDER, CommandPattern, Match, command_patterns, is_open
 from .path_facts import PathFacts
 from .path_pattern import PathPattern, names_of, path_pattern
+from .read_only_options import Sight
 from .rule import Intent, Rule
 
 RuleResolution = Literal["first_match", "severity"]
@@ -117,9 +118,16 @@ class RuleBook:
         return self._judge(match, view.words.replace(BORDER, " "), trace)
 
     def on_path(
-        self, tool: str | None, facts: PathFacts, intent: Intent, trace: list[str], *, whole: bool = False
+        self,
+        tool: str | None,
+        facts: PathFacts,
+        intent: Intent,
+        trace: list[str],
+        *,
+        whole: bool = False,
+        sees: Sight | None = None,
     ) -> Ruling:
-        """What rules say about a path; `whole`: everything below it is meant, too."""
+        """What rules say about a path; `whole`: everything below it is meant, too; `sees`: but for what is left out."""
 
         def match(rule: Rule) -> Match:
             if not rule.speaks_about_path(tool, intent):
@@ -127,7 +135,7 @@ class RuleBook:
             if rule.pattern is None:
                 return "yes"
             pattern = path_pattern(rule.pattern, self._workspace, self._root)
-            return _match_path(rule, pattern, facts, whole or intent == "search")
+            return _match_path(rule, pattern, facts, whole or intent == "search", sees)
 
         return self._judge(match, facts.resolved, trace)
 
@@ -198,7 +206,7 @@ def _allows(patterns: tuple[CommandPattern, ...], view: CommandView) -> bool:
     )
 
 
-def _match_path(rule: Rule, pattern: PathPattern, facts: PathFacts, whole: bool) -> Match:
+def _match_path(rule: Rule, pattern: PathPattern, facts: PathFacts, whole: bool, sees: Sight | None) -> Match:
     if rule.verdict == "allow":
         fits = pattern.matches_all_below(facts.resolved) if whole else pattern.matches(facts.resolved)
         return "yes" if fits else "no"
@@ -207,7 +215,7 @@ def _match_path(rule: Rule, pattern: PathPattern, facts: PathFacts, whole: bool)
         return "yes"
     if any(pattern.matches_all_below(name) for name in names):
         return "yes"
-    return "maybe" if whole and any(pattern.may_match_below(name) for name in names) else "no"
+    return "maybe" if whole and any(pattern.may_match_below(name, sees) for name in names) else "no"
 
 
 def _match_host(rule: Rule, host: str | None) -> Match:

@@ -6,16 +6,17 @@ another one makes it unknown. That it was set at all before it is used is for th
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
-from .command_views import is_own_variable
+from .command_views import declared_by, is_own_variable
 from .listed_names import Listing, listed_names
 from .read_only_git import git_words
 from .read_only_shell import read_names
 from .repository_settings import repository_tops
-from .shell_expansion import OPEN, WORDS, Bindings, Expander, single_bindings
+from .shell_expansion import OPEN, WORDS, Bindings, Expander, base_name, single_bindings
 from .shell_syntax import (
     PIPE,
+    SUM,
     UNKNOWN,
     VARIABLE,
     Apart,
@@ -57,6 +58,9 @@ _REVISION = re.compile(r"[A-Za-z0-9@][\w./^~@{}]*\Z", re.ASCII)
 _SHORT = re.compile(r"--short(?:=\d+)?\Z|--verify\Z|-q\Z|--quiet\Z")
 _COUNTED = re.compile(r"-\d+\Z|-n\d+\Z|--max-count=\d+\Z|--(?:all|reverse|no-merges|merges|first-parent)\Z")
 _HASHES = names("--format=%h --format=%H --pretty=format:%h --pretty=format:%H --pretty=%h --pretty=%H")
+_NUMBER = re.compile(r"-?\d{1,18}\Z|\{\d{1,9}\.\.\d{1,9}\}\Z", re.ASCII)
+_NUMBERS = (["date", "+%s"], ["nproc"], ["id", "-u"], ["date", "+%Y"], ["date", "+%s%N"])
+"""Commands that print one number."""
 _NOTHING_BUT_NUMBERS = names("-l -c -w -m --lines --bytes --words --chars")
 
 
@@ -66,16 +70,25 @@ class ScriptVariables:
     def __init__(self, everything: Sequence[Statement], expander: Expander) -> None:
         self._expander = expander
         commands = [part for part in everything if isinstance(part, SimpleCommand)]
-        self._is_open = any(isinstance(part, Oddity) for part in everything) or any(map(_may_set_any, commands))
+        oddities = [part for part in everything if isinstance(part, Oddity)]
+        self._is_open = any(part.arithmetic is None for part in oddities) or any(map(_may_set_any, commands))
         self._loops = Counter(part.variable for part in everything if isinstance(part, ForEach))
         self._reads = Counter(name for command in commands for name in _read_into(command))
         self._fed: set[str] = set()
         self._settings: dict[str, list[Word | None]] = {}
         for command in commands:
-            for assignment in command.assignments:
-                is_plain = not command.words and not assignment.text.startswith(f"{assignment.name}+")
+            for assignment in (*command.assignments, *(declared_by(command) or ())):
+                is_plain = (not command.words or bool(declared_by(command))) and not assignment.text.startswith(
+                    f"{assignment.name}+"
+                )
                 self._settings.setdefault(assignment.name, []).append(assignment.value if is_plain else None)
-
+        computed = [part.arithmetic for part in oddities if part.arithmetic]
+        self._computed = frozenset(name for one in computed for name in one.sets)
+        for name in self._computed:
+            self._settings.setdefault(name, []).append(None)
+        self._numbers = self._holding_numbers(everything)
+        # What holds something else could be evaluated, and set anything.
+        self._is_open = self._is_open or not all(one.reads <= self._numbers for one in computed)
         self._literal = {
             name: [Word(value) for value in dict.fromkeys(word.value for word in values if word)]
             for name, values in self._settings.items()
@@ -89,24 +102,33 @@ class ScriptVariables:
             for name, values in self._settings.items()
             if not all(value and value.is_fixed and _GLOB.isdisjoint(value.value) for value in values)
         }
-        return {name + OPEN: () for name in (*settings, *self._reads)}
+        return {name + OPEN: () for name in (*settings, *self._reads) if name not in self._numbers}
+
+    def counts_only(self, oddity: Oddity, now: Values) -> bool:
+        """Whether something odd is only arithmetic with numbers; notes in `now` what it sets."""
+        if oddity.arithmetic is None or self._is_open:
+            return False
+        for name in oddity.arithmetic.sets:
+            now.pop(name, None)
+            now[name + NUMBER] = ("0",)
+        return True
 
     def set_by(self, command: SimpleCommand, places: Directories, now: Values) -> None:
         """Notes in `now` what the variables hold that a command sets."""
-        changed = (*(assignment.name for assignment in command.assignments), *_read_into(command))
+        declared = declared_by(command) or ()
+        changed = (*(assignment.name for assignment in (*command.assignments, *declared)), *_read_into(command))
         for name in changed:
             if name not in self._fed:
                 for kind in ("", *KINDS):
                     now.pop(name + kind, None)
-        if not command.words:
-            for assignment in command.assignments:
+        if not command.words or declared:
+            for assignment in (*command.assignments, *declared):
                 now |= self._assigned(assignment.name, assignment.value, places, now)
 
     def output(self, part: Apart, places: Directories, now: Bindings) -> Values:
         """What the word holds that a `$(…)` stands for."""
         statement = _alone(part)
-        last = statement.parts[-1] if isinstance(statement, Pipeline) else statement
-        if isinstance(last, SimpleCommand) and _counts(last, is_fed=last is not statement):
+        if _prints_number(part):
             return {part.name + NUMBER: ("0",)}
         if isinstance(statement, SimpleCommand) and None not in places:
             words = self._words(statement, places[0] or "", now)
@@ -168,6 +190,8 @@ class ScriptVariables:
         settings = self._settings[name]
         if self._is_open or self._loops[name] or self._reads[name] or not is_own_variable(name):
             return {}
+        if name in self._numbers and (None in settings or name not in self._literal):
+            return {name + NUMBER: ("0",)}
         if None in settings or (len(settings) > 1 and name not in self._literal):
             return {}
         if value.value == VARIABLE:
@@ -180,6 +204,26 @@ class ScriptVariables:
         if any(mark in held for held in values for mark in (UNKNOWN, VARIABLE, PIPE)):
             return {}
         return {name: tuple(dict.fromkeys(values))}
+
+    def _holding_numbers(self, everything: Sequence[Statement]) -> frozenset[str]:
+        """The variables of the script's own that never hold anything but a number, or nothing."""
+        outputs = {part.name: part for part in everything if isinstance(part, Apart) and part.name}
+        loops = [part for part in everything if isinstance(part, ForEach)]
+        words: dict[str, list[Word | None]] = {name: list(given) for name, given in self._settings.items()}
+        for name in self._computed:
+            words[name].remove(None)
+        for loop in loops:
+            words.setdefault(loop.variable, []).extend(loop.words or (None,))
+        candidates = {name for name in words if is_own_variable(name) and not self._reads[name]}
+        while True:
+            kept = {
+                name
+                for name in candidates
+                if all(word and _is_number(word, candidates, outputs) for word in words[name])
+            }
+            if kept == candidates:
+                return frozenset(kept)
+            candidates = kept
 
     def _listed(self, statement: Statement, places: Directories, now: Bindings) -> Listing | None:
         found: list[Listing] = []
@@ -205,8 +249,8 @@ class ScriptVariables:
 
 def is_told(word: Word, bindings: Bindings) -> bool:
     """Whether everything is known about the variables and substitutions of a word that are not quoted."""
-    variables = [variable.name for variable in word.variables if not variable.quoted]
-    told = all(any(name + kind in bindings for kind in ("", *KINDS)) for name in variables)
+    variables = [variable.name for variable in word.variables if not variable.quoted and variable.name != SUM]
+    told = all(base_name(name) in bindings or any(name + kind in bindings for kind in KINDS) for name in variables)
     return told and not any(word.value[at] == UNKNOWN for at in word.live)
 
 
@@ -255,7 +299,7 @@ def _may_set_any(command: SimpleCommand) -> bool:
         not command.words[0].is_fixed
         or (command.words[0].live and values[:1] not in (["["], ["[["]))
         or not values
-        or values[0] in _SETTERS
+        or (values[0] in _SETTERS and not _declares_own(command) and values != ["exec"])
     ):
         return True
     if values[0] == "printf":
@@ -265,9 +309,30 @@ def _may_set_any(command: SimpleCommand) -> bool:
     return values[0] == "read" and read_names(values) is None
 
 
+def _declares_own(command: SimpleCommand) -> bool:
+    """Whether a declaration sets variables to what it says, and nothing else."""
+    declared = declared_by(command)
+    return declared is not None and all("=" in one.text and is_own_variable(one.name) for one in declared)
+
+
 def _read_into(command: SimpleCommand) -> tuple[str, ...]:
     values = _own_words(command)
     return (read_names(values) or ()) if values[:1] == ["read"] else ()
+
+
+def _is_number(word: Word, numbers: Container[str], outputs: Mapping[str, Apart]) -> bool:
+    if word.is_fixed:
+        return bool(_NUMBER.match(word.value))
+    if word.value != VARIABLE:
+        return False
+    name = word.variables[0].name
+    return name == SUM or name in numbers or (name in outputs and _prints_number(outputs[name]))
+
+
+def _prints_number(part: Apart) -> bool:
+    statement = _alone(part)
+    last = statement.parts[-1] if isinstance(statement, Pipeline) else statement
+    return isinstance(last, SimpleCommand) and _counts(last, is_fed=last is not statement)
 
 
 def _is_quiet(command: SimpleCommand) -> bool:
@@ -279,6 +344,10 @@ def _counts(command: SimpleCommand, *, is_fed: bool) -> bool:
     values = [word.value for word in command.words]
     if not _is_quiet_or_reads(command) or not all(word.is_fixed for word in command.words):
         return False
+    if values in _NUMBERS:
+        return True
+    if values[:1] == ["seq"]:
+        return all(map(_NUMBER.match, values[1:]))
     is_fed = is_fed or any(redirect.operator == "<" for redirect in command.redirects)
     return is_fed and values[:1] == ["wc"] and len(values) == 2 and values[1] in _NOTHING_BUT_NUMBERS
 

@@ -31,6 +31,7 @@ _CONTAINERS = names("docker podman nerdctl docker-compose podman-compose")
 _IN_CONTAINER = names("run exec create")
 _FINDS_AND_RUNS = names("fd fdfind rg")
 _RUNS = re.compile(r"-[a-zA-Z]*[xX]\Z|--(?:exec|pre|hostname-bin)")
+_SEES_HIDDEN = re.compile(r"-[a-zA-Z]*[HIu]|--(?:hidden|no-ignore|unrestricted)")
 _CUTS = re.compile(r"[\s'\"`(),;:=<>|&+\[\]{}@#%^$]+")
 _PROGRAM = re.compile(r"[\s'\"`();<>{}]")
 _SHORT = re.compile(r"-\w")
@@ -49,6 +50,8 @@ def effects_of(words: Sequence[str], raw: SimpleCommand) -> Effects:
     effects = called_effects(name, words) or _by_name(name, words, raw)
     if name == "find" and any(_may_change(run) for run in runs_of(words)):
         return replace(effects, search=tuple(words))
+    if name == "fd" and any(_RUNS.match(word) for word in words) and any(_SEES_HIDDEN.match(word) for word in words):
+        return replace(effects, search=("find", ".", "-exec", "rm", "{}", ";"))
     return effects
 
 

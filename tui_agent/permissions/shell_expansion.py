@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from .brace_expansion import expand_braces, part_of, plain_part
-from .shell_syntax import UNKNOWN, VARIABLE, Variable, Word
+from .shell_syntax import MARKS, UNKNOWN, VARIABLE, Variable, Word
 
 MAX_VALUES = 2_000
 """Most words that one word may become."""
@@ -30,6 +30,9 @@ OPEN = "#open"
 WORDS = "*"
 """Behind a variable's name: its value is a list of words."""
 
+_OPERATION = re.compile(r"(\w+)(%%?|##?)(.*)\Z", re.DOTALL)
+_MAX_CUT = 500
+"""Longest value of which a part is taken, in letters; a pattern for it has one star, so that comparing stays cheap."""
 _UNSPLIT = re.compile(r"[\w./:=@%+,-]*\Z")
 _GLOB = frozenset("*?[")
 _USER = re.compile(r"~[A-Za-z_][\w.-]*\Z")
@@ -128,7 +131,7 @@ class Expander:
 
 def single_bindings(bindings: Bindings, words: Sequence[Word]) -> list[Bindings] | None:
     """The bindings once for each value that a variable of some words may have at a time; None if there are too many."""
-    used = {variable.name for word in words for variable in word.variables}
+    used = {base_name(variable.name) for word in words for variable in word.variables}
     if not used:
         return [bindings]
     several = [name for name in sorted(used) if len(bindings.get(name, ())) > 1]
@@ -141,6 +144,12 @@ def single_bindings(bindings: Bindings, words: Sequence[Word]) -> list[Bindings]
         {**bindings, **{name: (value,) for name, value in zip(several, chosen, strict=True)}}
         for chosen in product(*(bindings[name] for name in several))
     ]
+
+
+def base_name(name: str) -> str:
+    """The variable of which `name%pattern` and its kin take a part; any other name is its own."""
+    found = _OPERATION.match(name)
+    return found.group(1) if found else name
 
 
 def has_glob(word: Word) -> bool:
@@ -187,7 +196,26 @@ def _values_of(name: str, directory: str | None, bindings: Bindings) -> tuple[st
         return (os.path.expanduser("~"),)
     if name == "PWD" and directory is not None:
         return (directory,)
+    if operation := _OPERATION.match(name):
+        base, operator, pattern = operation.groups()
+        return tuple(dict.fromkeys(_part(value, operator, pattern) for value in _values_of(base, directory, bindings)))
     return (UNKNOWN,)
+
+
+def _part(value: str, operator: str, pattern: str) -> str:
+    """What is left of a value without its shortest or longest beginning (`#`) or ending (`%`) that fits a pattern."""
+    if not MARKS.isdisjoint(value) or len(value) > _MAX_CUT or pattern.count("*") > 1:
+        return UNKNOWN
+    fits = re.compile(re.escape(pattern).replace("\\*", ".*").replace("\\?", "."), re.DOTALL).fullmatch
+    is_ending = operator.startswith("%")
+    places = range(len(value) + 1)
+    shortest_first = reversed(places) if is_ending else places
+    cut = (at for at in shortest_first if fits(value[at:] if is_ending else value[:at]))
+    found = list(cut) if len(operator) == 2 else [next(cut, None)]
+    at = found[-1] if found else None
+    if at is None:
+        return value
+    return value[:at] if is_ending else value[at:]
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass, field
 
 from .path_resolution import resolve
-from .read_only_shell import sets_switches_only
+from .read_only_shell import sets_switches_only, unsets_own
 from .script_variables import KINDS, ScriptVariables, everything_in
 from .shell_expansion import Bindings, Expander, single_bindings
 from .shell_syntax import (
@@ -35,8 +35,9 @@ MAX_MOVES = 25
 """Most changes of directory that are followed in one script."""
 
 _TRANSPARENT_PREFIXES = names("time -p -- command builtin")
-_MOVERS = names("pushd popd eval source . exec trap alias unalias shopt set enable hash bind unset")
+_MOVERS = names("eval source . exec trap alias unalias shopt set enable hash bind unset")
 """Commands after which the shell may be anywhere, or mean something else by a name."""
+_GOES = names("cd pushd popd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,9 @@ class _Flow:
         self._variables = ScriptVariables(everything, expander)
         self._bindings: dict[str, tuple[str, ...]] = self._variables.opened()
         self._is_fed = False
+        self._been: dict[str | None, None] = {}
+        """Every place where something ran so far."""
+        self._has_moved = False
         is_readable = not any(isinstance(part, Oddity) and part.unreadable for part in everything)
         self._moves_left = MAX_MOVES if is_readable else 0
 
@@ -87,7 +91,8 @@ class _Flow:
             case SimpleCommand():
                 return self._command(statement, places, fed_by)
             case Oddity():
-                self._note(statement, places, fed_by)
+                if not self._variables.counts_only(statement, self._bindings):
+                    self._note(statement, places, fed_by)
                 return _After(places, places)
             case Definition():
                 self._note(statement, places, None)
@@ -129,6 +134,7 @@ class _Flow:
 
     def _command(self, command: SimpleCommand, places: Places, fed_by: Statement | None) -> _After:
         self._run_nested(command.nested, places)
+        self._been |= dict.fromkeys(places)
         self._note(command, places, fed_by)
         self._variables.set_by(command, places, self._bindings)
         values = [word.value for word in command.words]
@@ -136,9 +142,13 @@ class _Flow:
             values.pop(0)
         if not values:
             return _After(places, places)
-        if values[0] == "cd":
+        if values[0] in _GOES:
+            if values[0] == "popd" or (values[1:] in ([], ["-"]) and values != ["cd"]):
+                # Back to where the script was at some time, if it went anywhere before.
+                return _After(_either(tuple(self._been), ()) if self._has_moved else (None,), places)
+            self._has_moved = True
             return _After(self._moved(command, len(command.words) - len(values) + 1, places), places)
-        if values[0] == "set" and sets_switches_only(values):
+        if (values[0] == "set" and sets_switches_only(values)) or values == ["exec"] or unsets_own(values):
             return _After(places, places)
         if values[0] in _MOVERS or values[0] in self._functions or not command.words[0].is_fixed:
             return _After(_either(places, (None,)), _either(places, (None,)))
@@ -152,8 +162,12 @@ class _Flow:
         moved: list[str | None] = []
         for place in places:
             for bindings in single_bindings(self._bindings, command.words[first:]) or [self._bindings]:
-                targets = [value for word in command.words[first:] for value in self._expand(word, place, bindings)]
-                moved.extend(_led_to(targets, place))
+                targets = [self._expand(word, place, bindings) for word in command.words[first:]]
+                if len(targets) == 1:
+                    # Of several names that a pattern may become, it is one.
+                    moved.extend(led for target in targets[0] for led in _led_to([target], place))
+                else:
+                    moved.extend(_led_to([value for values in targets for value in values], place))
         return _either(tuple(moved), ())
 
     def _in_turn(self, parts: tuple[Statement, ...], places: Places, fed_by: Statement | None) -> _After:
@@ -212,7 +226,7 @@ class _Flow:
         if not isinstance(part, SimpleCommand) or not part.words:
             return False
         values = {word.value for word in part.words}
-        return not part.words[0].is_fixed or "cd" in values or not values.isdisjoint(_MOVERS | self._functions)
+        return not part.words[0].is_fixed or not values.isdisjoint(_MOVERS | _GOES | self._functions)
 
     def _note(
         self, command: SimpleCommand | Oddity | Definition | ForEach, places: Places, fed_by: Statement | None

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from tree_sitter import Node
 
+from .shell_arithmetic import arithmetic_in
 from .shell_checks import BLANKS, STRUCTURE, CommandText
 from .shell_commands import CommandReader
 from .shell_grammar import parse
@@ -268,7 +269,8 @@ class _ScriptReader:
             if child != before:
                 find_holes(child, self._text.source, self._statement, nested)
         text = self._text.written(node.start_byte, before.start_byte if before else node.end_byte).strip()
-        return Sequence((*nested, Oddity(text, "arithmetic with variables can run commands", unreadable=False)))
+        found, reason = arithmetic_in(text), "arithmetic with variables can run commands"
+        return Sequence((*nested, Oddity(text, reason, unreadable=False, arithmetic=found)))
 
     def _simple(self, nodes: tuple[Node, ...]) -> SimpleCommand:
         self._count_command()

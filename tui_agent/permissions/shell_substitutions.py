@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from tree_sitter import Node
 
+from .shell_arithmetic import arithmetic_in
 from .shell_lexer import Hole, UnreadableError
-from .shell_syntax import PIPE, UNKNOWN, VARIABLE, Apart, Oddity, Statement
+from .shell_syntax import PIPE, SUM, UNKNOWN, VARIABLE, Apart, Oddity, Statement
 
 Holes = dict[int, Hole]
 """Substitutions by where they begin."""
@@ -21,6 +22,7 @@ Visit = Callable[[Node], Statement]
 _NAME = r"(?:[A-Za-z_]\w*|[0-9]|[@*#?$!-])"
 _SIMPLE = re.compile(rf"\$({_NAME})\Z")
 _BRACED_NAME = re.compile(r"\$\{([A-Za-z_]\w*)\}\Z")
+_PART = re.compile(r"\$\{([A-Za-z_]\w*(?:%%?|##?)[\w./*?@,+=: -]*)\}\Z", re.ASCII)
 _TEXT = r"[\w./*?@,+=: ~^-]*"
 _HARMLESS = re.compile(
     rf"\$\{{(?:#?{_NAME}|#?[A-Za-z_]\w*\[[@*\d]\d*\]|{_NAME}:?[-+?]{_TEXT}|{_NAME}(?:%%?|##?|//?|\^\^?|,,?){_TEXT}"
@@ -67,7 +69,7 @@ def _hole(node: Node, text: str, visit: Visit, nested: list[Statement]) -> Hole:
         case "arithmetic_expansion":
             if not _NUMBERS_ONLY.match(text):
                 _hidden(node, text, "arithmetic with variables can run commands", visit, nested)
-            return Hole(node.end_byte, UNKNOWN)
+            return Hole(node.end_byte, VARIABLE, SUM)
         case "process_substitution":
             nested.append(visit(node))
             return Hole(node.end_byte, PIPE if text.startswith("<") else UNKNOWN)
@@ -79,7 +81,7 @@ def _hole(node: Node, text: str, visit: Visit, nested: list[Statement]) -> Hole:
 
 
 def _braced(node: Node, text: str, visit: Visit, nested: list[Statement]) -> Hole:
-    if match := _BRACED_NAME.match(text):
+    if match := _BRACED_NAME.match(text) or _PART.match(text):
         return Hole(node.end_byte, VARIABLE, match.group(1))
     if not (text.startswith("${") and text.endswith("}")):
         raise UnreadableError("a parameter expansion of an unknown form")
@@ -97,7 +99,8 @@ def _hidden(node: Node, text: str, reason: str, visit: Visit, nested: list[State
             nested.append(visit(current))
         else:
             stack.extend(reversed(current.children))
-    nested.append(Oddity(text.encode("latin-1").decode("utf-8", "replace"), reason, unreadable=False))
+    shown = text.encode("latin-1").decode("utf-8", "replace")
+    nested.append(Oddity(shown, reason, unreadable=False, arithmetic=arithmetic_in(text)))
 
 
 def _check_command_substitution(text: str) -> None:

@@ -7,10 +7,14 @@ valid command can hold (lone surrogates), so that every comparison with a litera
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from .shell_arithmetic import Arithmetic
+
 UNKNOWN = "\ud800"
 """Stands in a word's value for text that only the running shell knows; it may also be several words, or none."""
 VARIABLE = "\ud801"
 """Stands for a plain `$name` or a `$(…)`; the names are in `Word.variables`, in order."""
+SUM = "#sum"
+"""The name that the result of `$((…))` has among the variables of a word: a number."""
 PIPE = "\ud802"
 """Stands for the name of a pipe that a `<(…)` becomes."""
 
@@ -103,6 +107,8 @@ class Oddity:
     unreadable: bool
     """True: what runs is not known, so that nothing ever allows it. False: the text was read, and what it does depends
     on values that only the running shell knows."""
+    arithmetic: Arithmetic | None = None
+    """It is arithmetic, with nothing in it but these variables: harmless where each of them holds a number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,14 @@ inside, and where any rule forbids anything, a person is asked.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from .brace_expansion import expand_braces
 from .read_only_find import find_roots, finds_only_files
 from .shell_expansion import has_glob
-from .shell_syntax import PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word
+from .shell_syntax import MARKS, PIPE, UNKNOWN, VARIABLE, Assignment, SimpleCommand, Word, names
 from .wrapper_table import SHELLS, Wrapper, wrappers
 
 MAX_ROOTS = 8
@@ -35,6 +36,17 @@ _ONLY_BASH = re.compile(
     r"[{}~^]|\$['\"]|&>|>&\s*[^\s\d-]|\|&|[<>]\(|<<<|\[\[|\(\(|;;?&|\b(?:function|select|coproc|time)\b"
 )
 """What another shell may read in another way."""
+_GIT_PROGRAM_OPTIONS = names(
+    "--extcmd --setup --env-filter --tree-filter --index-filter --parent-filter --msg-filter --commit-filter "
+    "--tag-name-filter --upload-pack --receive-pack"
+)
+_GIT_PROGRAM_SETTING = re.compile(
+    r"(?i:core\.(?:pager|editor|sshcommand|fsmonitor|gitproxy|askpass|alternaterefscommand)|sequence\.editor|"
+    r"diff\.external|pager\.[\w-]+|gpg\.(?:\w+\.)?program|"
+    r"\S+\.(?:textconv|command|cmd|driver|helper|process|clean|smudge|path|uploadpack|receivepack|packobjectshook))=(.+)",
+    re.DOTALL,
+)
+"""Settings of git that name a program."""
 _SCRIPT_OPTIONS = {"su": "c", "script": "c", "runuser": "c", "flock": "c", "nix-shell": "run", "npm": "c", "npx": "c"}
 
 
@@ -395,7 +407,23 @@ def _git(command: SimpleCommand) -> Wrapping | None:
             return Wrapping(is_transparent=False, scripts=(pair[1],))
         if pair[0] == "-c" and "=!" in pair[1].replace(" ", ""):
             return Wrapping(is_transparent=False, scripts=(pair[1].partition("!")[2],))
-    return None
+    programs = tuple(program for program in _git_programs(values) if program)
+    return Wrapping(is_transparent=False, scripts=programs) if programs else None
+
+
+def _git_programs(values: list[str]) -> Iterator[str]:
+    """The programs that git is told to run by options, and by settings for this one time."""
+    for at, (value, after) in enumerate(zip(values, [*values[1:], ""], strict=True)):
+        if not MARKS.isdisjoint(after) or not MARKS.isdisjoint(value):
+            continue
+        if value == "-c" and (setting := _GIT_PROGRAM_SETTING.match(after)):
+            yield setting.group(1)
+        elif value in _GIT_PROGRAM_OPTIONS or (value == "-x" and "difftool" in values[:at]):
+            yield after
+        elif value.partition("=")[0] in (*_GIT_PROGRAM_OPTIONS, "--open-files-in-pager"):
+            yield value.partition("=")[2]
+        elif value.startswith("-O") and "grep" in values[:at]:
+            yield value[2:]
 
 
 def _script_option(command: SimpleCommand, name: str) -> str | None:

@@ -1,0 +1,279 @@
+"""Whether a command prints the name of something protected, for whoever changes what such names stand for.
+
+`listed_names` tells each name, or nothing; here it is enough to know that none of them leads to a protected place, so
+that `rg -l foo | xargs sed -i …` needs nobody in a directory of any size.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from tui_agent.protocol.plain_file import plain_content
+
+from .find_reach import handing_on, why_reached
+from .git_index import index_names
+from .path_facts import PathBook
+from .protected_places import PROTECTED_NAMES, git_directories, may_mean_protected, protected_name
+from .read_only_check import own_name, read_only_use
+from .read_only_find import runs_of, tests_begin, without_exec
+from .read_only_git import git_words
+from .read_only_options import Options, is_known, sort_options
+from .read_only_table import read_only_command
+from .repository_settings import repository_tops
+from .shell_syntax import UNKNOWN, SimpleCommand, names
+
+_SAYS_NO_FILE = names(
+    "date whoami id hostname uname nproc arch uptime tty seq wc expr pwd true false test [ [[ : sleep kill cd which "
+    "type getconf groups mktemp tput stty exit return set read wait shift break continue mkdir touch rm cp mv chmod"
+)
+"""Commands that print numbers, words of the system, a new name or nothing: never what a file is called or holds."""
+_GIT_SAYS_NO_FILE = names("rev-parse describe rev-list merge-base symbolic-ref branch tag remote")
+_ANYTHING = "\x01"
+"""Stands for a word that is not known; it may be a pattern, yet nothing that names a place."""
+_DATE_FORMAT = re.compile(r"\+(?:%[-_0^#]?[A-Za-z]|[-_:./T ])*\Z")
+_NUMBER_FORMAT = re.compile(r"(?:%[-+ 0]?\d*[dixXou]|[-_:/ ]|\\n)*\Z")
+_JUST_WORDS = ("%s", "%s\\n", "%s ", "%s\\0")
+_SUMS = names("md5sum sha1sum sha256sum sha512sum shasum b2sum cksum")
+"""Commands that print numbers, and the names that they are given."""
+_PLAIN_PRINTF = re.compile(r"(?:%[pfPh]|\\n|\\0| )*\Z")
+_TYPES = {"py": "py pyi", "rust": "rs", "go": "go"}
+"""The endings of the files that `rg` takes for those of a type."""
+_WHERE = re.compile(r"(?:\*\*/|/)?([^/*?\[\]{}]+)(?:/|/\*\*|/\*)?\Z")
+_SHOW_NAMES = names("-l -L --files-with-matches --files-without-match --files")
+_SHOW_HIDDEN = names("-u --hidden --unrestricted --no-ignore -. -H -I --no-ignore-vcs")
+_GIT_LISTS = names("--name-only --files-with-matches -l")
+_PASS_BEHIND_XARGS = names("echo dirname ls")
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why names that are handed on need a person."""
+
+    why: str
+    is_sure: bool
+    """Something protected is among them; False: nobody can tell what they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What a pipe takes of each line."""
+
+    up_to_colon: bool = False
+
+
+def trouble_with(words: Sequence[str], place: str, book: PathBook, cut: Cut) -> Trouble | None:
+    """What is wrong with what a command prints; None if it names nothing protected. Blocks.
+
+    Args:
+        words: as the shell would pass them on.
+        place: where it runs, absolute.
+        book: looks paths up.
+        cut: what is taken of each line it prints.
+    """
+    words = [word if is_known(word) else _ANYTHING for word in words]
+    name = own_name(words[0])
+    if name == "git":
+        return _of_git(words, place, book)
+    if says_no_file(words):
+        return None
+    if name == "echo" or (name == "printf" and words[1:2] and words[1] in _JUST_WORDS):
+        return _of_words(words[2:] if name == "printf" else words[1:], place, book)
+    if name in _SUMS:
+        return _of_words([word for word in words[1:] if not word.startswith("-")], place, book)
+    if name in ("basename", "dirname"):
+        return _of_parts(name, words[1:])
+    search = _as_find(name, words, place, cut)
+    if search is None:
+        return Trouble(f"what `{name}` prints", is_sure=False)
+    why = why_reached(handing_on(search), place, book)
+    return Trouble(why, is_sure=True) if why else None
+
+
+def says_no_file(words: Sequence[str]) -> bool:
+    """Whether a command prints nothing that could be the name of something protected."""
+    match own_name(words[0]):
+        case "date":
+            return all(word.startswith("-") or _DATE_FORMAT.match(word) for word in words[1:] if word != "now")
+        case "printf":
+            return len(words) > 1 and bool(_NUMBER_FORMAT.match(words[1]))
+        case "command":
+            return words[1:2] in (["-v"], ("-v",))
+        case name:
+            return name in _SAYS_NO_FILE
+
+
+def _of_words(words: Sequence[str], place: str, book: PathBook) -> Trouble | None:
+    for word in words:
+        if "\\" in word:
+            return Trouble("what escapes become", is_sure=False)
+        for piece in word.split():
+            if why := book.why_protected(book.look(piece, place)):
+                return Trouble(f"{piece}: {why}", is_sure=True)
+    return None
+
+
+def _of_parts(name: str, words: Sequence[str]) -> Trouble | None:
+    """`dirname`, and `basename` with the ending that it takes off."""
+    operands = [word for word in words if not word.startswith("-")]
+    if len(operands) != len(words) and name == "basename":
+        return Trouble("what `basename` prints", is_sure=False)
+    ending = operands[1] if name == "basename" and len(operands) == 2 else ""
+    shown = [operand.rstrip("/").removesuffix(ending) for operand in operands[: 1 if ending else None]]
+    why = next((why for one in shown if (why := protected_name(one))), None)
+    return Trouble(why, is_sure=True) if why else None
+
+
+def _of_git(words: Sequence[str], place: str, book: PathBook) -> Trouble | None:
+    found = git_words(words)
+    if found is None or not found.words or found.directory is not None:
+        return Trouble("what `git` prints", is_sure=False)
+    name, *rest = found.words
+    if name in _GIT_SAYS_NO_FILE:
+        is_place = any(word.startswith(("--git-", "--absolute-git", "--resolve")) for word in rest)
+        return Trouble("where git keeps its data", is_sure=True) if is_place else None
+    tops = repository_tops(place)
+    if not tops:
+        return None
+    if name == "status" or any(word in ("-o", "--others") for word in rest):
+        search = ["find", tops[0], "-name", ".git", "-prune", "-o", *_left_out(place), "!", "-path", tops[0], "-print"]
+        why = why_reached(handing_on(search), place, book)
+        return Trouble(why, is_sure=True) if why else None
+    if name != "ls-files" and _GIT_LISTS.isdisjoint(rest):
+        return Trouble(f"what `git {name}` prints", is_sure=False)
+    if name == "ls-files" and any(word in ("-s", "--stage", "--format", "-v", "-t") for word in rest):
+        return Trouble("what `git ls-files` prints", is_sure=False)
+    tracked = index_names(place)
+    if tracked is None and not any(os.path.lexists(f"{at}/index") for top in tops for at in git_directories(top)):
+        return None
+    if tracked is None:
+        # Git itself refuses to track what is in a `.git`; what else is protected may be.
+        return Trouble("an index of an unknown form", is_sure=False)
+    for one in tracked:
+        if why := next((why for piece in one.split() if (why := protected_name(piece))), None):
+            return Trouble(f"{one} is tracked: {why}", is_sure=True)
+    return None
+
+
+def _as_find(name: str, words: Sequence[str], place: str, cut: Cut) -> list[str] | None:
+    """A search that comes upon everything whose name a command prints; None if there is none."""
+    if name == "find":
+        return _plain_find(words)
+    command = read_only_command(name)
+    options = sort_options(command, words[1:]) if command else None
+    if options is None or command is None or (_ANYTHING in words and name not in ("grep", "rg", "fd")):
+        return None
+    match name:
+        case "grep" | "rg":
+            if not (options.has(*_SHOW_NAMES) or (cut.up_to_colon and not options.has("-h", "--no-filename", "-I"))):
+                return None
+            patterns = 0 if options.has("-e", "--regexp", "--files", "-f") else 1
+            roots = options.operands[patterns:] or ["."]
+            globs = [value for given in options.given.values() for value in given if options.given.get("-e") != given]
+            if _ANYTHING in roots or any(_ANYTHING in glob for glob in globs):
+                return None
+            return _by_search(roots, options, place, sees_hidden=name == "grep" or options.has(*_SHOW_HIDDEN))
+        case "fd":
+            roots = options.operands[1:] or ["."]
+            if any(
+                _ANYTHING in value for value in (*roots, *(one for given in options.given.values() for one in given))
+            ):
+                return None
+            return _by_search(roots, options, place, sees_hidden=options.has(*_SHOW_HIDDEN), is_fd=True)
+        case "ls":
+            return _by_ls(options.operands or ["."], options, place)
+        case "tree" | "du":
+            roots = options.operands or ["."]
+            if name == "du" or options.has("-a"):
+                return ["find", *roots, *(["-maxdepth", "0"] if options.has("-s", "--summarize") else [])]
+            return ["find", *roots, *_hidden_out(roots), "-print"]
+        case _:
+            return None
+
+
+def _by_ls(roots: Sequence[str], options: Options, place: str) -> list[str]:
+    if options.has("-d", "--directory"):
+        return ["find", *roots, "-maxdepth", "0"]
+    sees_hidden = options.has("-a", "--all", "-A", "--almost-all", "-f")
+    # A directory's own name is not among those in it.
+    tests = [] if sees_hidden else _hidden_out(roots)
+    if not options.has("-a", "--all", "-f"):
+        tests += [part for root in roots if os.path.isdir(os.path.join(place, root)) for part in ("!", "-path", root)]
+    depth = [] if options.has("-R", "--recursive") else ["-maxdepth", "1"]
+    return ["find", *roots, *depth, *tests, "-print"]
+
+
+def _plain_find(words: Sequence[str]) -> list[str] | None:
+    """A `find` that prints only what it comes upon."""
+    if read_only_use(without_exec(words), SimpleCommand("", ())) is None or _ANYTHING in words[: tests_begin(words)]:
+        return None
+    formats = [after for before, after in pairwise(words) if before == "-printf"]
+    if not all(_PLAIN_PRINTF.match(text) for text in formats):
+        return None
+    if not all(run and passes_on([word.replace("{}", "x") for word in run]) for run in runs_of(words)):
+        return None
+    return [UNKNOWN if word == _ANYTHING else word for word in words]
+
+
+def passes_on(words: Sequence[str]) -> bool:
+    """Whether a command that is given names prints some of them, whole, and nothing else."""
+    name = own_name(words[0])
+    if name in _PASS_BEHIND_XARGS:
+        return True
+    command = read_only_command(name)
+    options = sort_options(command, words[1:]) if command and name in ("grep", "rg") else None
+    return options is not None and options.has(*_SHOW_NAMES)
+
+
+def _by_search(
+    roots: Sequence[str], options: Options, place: str, *, sees_hidden: bool, is_fd: bool = False
+) -> list[str]:
+    globs = [] if is_fd else [*options.given.get("-g", ()), *options.given.get("--glob", ())]
+    wanted = [glob for glob in globs if not glob.startswith("!")]
+    wanted += options.given.get("--include", ())
+    # What is asked for is looked at, hidden or not.
+    opens = any(glob in ("*", "**", "**/*") or any(map(_may_mean, glob.split("/"))) for glob in globs if glob in wanted)
+    pruned = [glob[1:] for glob in globs if glob.startswith("!")] + options.given.get("--exclude-dir", [])
+    left_out = [found.group(1) for glob in pruned if (found := _WHERE.match(glob))]
+    tests = [part for name in left_out for part in ("-name", name, "-prune", "-o")]
+    if not (sees_hidden or opens):
+        tests += [*_hidden_out(roots), *_left_out(place)]
+    types = [*options.given.get("-t", ()), *options.given.get("--type", ())]
+    if types and all(one in _TYPES for one in types):
+        wanted += [f"*.{ending}" for one in types for ending in _TYPES[one].split()]
+    wanted += [
+        f"*.{ending}" for ending in (*options.given.get("-e", ()), *options.given.get("--extension", ()))
+    ] * is_fd
+    only = [part for glob in wanted if "/" not in glob for part in ("-o", "-name", glob)][1:]
+    named = ["(", *only, ")"] if only and all("/" not in glob for glob in wanted) else []
+    kind = [] if is_fd else ["-type", "f"]
+    return ["find", *roots, *tests, *kind, *named, "-print"]
+
+
+def _may_mean(component: str) -> bool:
+    return bool(protected_name(component)) or may_mean_protected(component)
+
+
+def _hidden_out(roots: Sequence[str]) -> list[str]:
+    """What keeps a search from hidden names, unless it begins at one."""
+    if any(os.path.basename(root.rstrip("/")).startswith(".") and root.strip("./") for root in roots):
+        return []
+    return ["-name", ".?*", "-prune", "-o"] if ".." not in "/".join(roots).split("/") else []
+
+
+def _left_out(place: str) -> Iterator[str]:
+    """What keeps a search from protected names that the repository's own list says to leave out."""
+    tops = repository_tops(place)
+    if not tops:
+        return
+    path = os.path.join(tops[0], ".gitignore")
+    try:
+        text = plain_content(path).decode("utf-8", "replace")
+    except OSError:
+        return
+    lines = {line.strip().removeprefix("**/").strip("/") for line in text.split("\n")}
+    if any(line.startswith("!") for line in lines):
+        return
+    for name in sorted(lines & PROTECTED_NAMES.keys()):
+        yield from ("-name", name, "-prune", "-o")

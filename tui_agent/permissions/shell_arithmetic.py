@@ -1,0 +1,37 @@
+"""Arithmetic of the shell: which variables it reads and sets, where nothing else is in it.
+
+Arithmetic evaluates what a variable holds, and that can run a command. Where only numbers, operators and plain names
+stand in it, it is as harmless as what these names hold.
+"""
+
+import re
+from dataclasses import dataclass
+
+_INSIDE = re.compile(r"(?:\$|for\s*)?\(\((.*)\)\)[;\s]*\Z", re.DOTALL)
+_EXPANDED = re.compile(r"(?<![\w$}])(?:\$([A-Za-z_]\w*)|\$\{([A-Za-z_]\w*)\}|\$\{?#\}?)(?![\w${])", re.ASCII)
+_PLAIN = re.compile(r"[\w\s+*/%()<>=!&|^~?:;,-]*\Z", re.ASCII)
+_NAME = re.compile(r"(?<![\w])[A-Za-z_]\w*", re.ASCII)
+_SET = re.compile(
+    r"(?<!\w)([A-Za-z_]\w*)\s*(?:\+\+|--|(?:[-+*/%&^|]|<<|>>)?=(?!=))|(?:\+\+|--)\s*([A-Za-z_]\w*)", re.ASCII
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """The variables of an expression."""
+
+    reads: frozenset[str] = frozenset()
+    """Every name in it."""
+    sets: frozenset[str] = frozenset()
+
+
+def arithmetic_in(text: str) -> Arithmetic | None:
+    """What `$((…))`, `((…))` or `for ((…))` is about; None if there is more in it than numbers, operators and names."""
+    found = _INSIDE.match(text)
+    if found is None:
+        return None
+    inside = _EXPANDED.sub(lambda one: one.group(1) or one.group(2) or "0", found.group(1))
+    if not _PLAIN.match(inside):
+        return None
+    names = frozenset(name for name in _NAME.findall(inside))
+    return Arithmetic(names, frozenset(first or second for first, second in _SET.findall(inside)))
