@@ -1,120 +1,48 @@
 """The terminal is a person's own: whatever ends the program, it is as it was before, and nothing goes on running."""
 
-import signal
-import time
-from collections.abc import Callable
-
 import pytest
 
 from tests.support.screen_buffer import ALTERNATE_SCREEN
 from tests.support.server_process import ServerProcess
-from tui_agent.session import read_journal, unfinished
 
-from .desk import NARROW, WIDE, App, Desk
-from .script import Reply, bodies_of, call, calls, fails, says, text_block, until
+from .desk import NARROW, WIDE, Desk
+from .program_states import ALLOWED, STATES
+from .script import bodies_of, call, calls, says
+from .ways_to_end import WAYS, end_it
 
 pytestmark = pytest.mark.e2e
 
-ALLOWED = ("--permission-mode", "allow")
-LONGEST_GOODBYE = 5.0
-"""Seconds a program that is told to end may take (safety promise 16)."""
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=lambda number: number.name)
-def test_a_signal_ends_the_program_and_its_children_and_restores_the_terminal(
-    desk: Desk, number: signal.Signals
-) -> None:
-    command = f"setsid sleep {desk.tag}.1 & nohup sleep {desk.tag}.2 & echo begun; sleep {desk.tag}"
-    with ServerProcess([calls(call("bash", command=command)), says("Still here.")], desk.root) as server:
-        with desk.app_on(server, *ALLOWED) as app:
-            app.ready()
-            app.say("sleep")
-            app.wait_for_row(r"│ +begun")
-            assert ALTERNATE_SCREEN in app.screen.modes
-            began = time.monotonic()
-            app.process.send_signal(number)
-            code = app.wait_for_end()
-            assert time.monotonic() - began < LONGEST_GOODBYE
-            assert code == 128 + number
-            assert app.left_behind == []
-            assert "Traceback" not in app.screen.text
-            assert desk.processes() == []
-
-        kinds = [event["type"] for event in desk.events()]
-        assert "run.ended" in kinds
-        with desk.app_on(server, *ALLOWED, "--continue") as app:
-            app.ready()
-            app.wait_for_row(r"■ #1 bash")
-            app.say("are you still there")
-            app.wait_for_words("Still here.")
-            bodies_of(server)
-            app.quit()
-
-
-def test_a_signal_in_the_middle_of_an_answer_ends_it_as_well(desk: Desk) -> None:
-    script = [calls(text_block("The first half of a"), until("never"))]
-    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
-        app.ready()
-        app.say("tell me")
-        app.wait_for_words("The first half of a")
-        app.process.send_signal(signal.SIGTERM)
-        assert app.wait_for_end(LONGEST_GOODBYE) == 128 + signal.SIGTERM
-        assert app.left_behind == []
-        assert "Traceback" not in app.screen.text
-
-
-LONG_ANSWERS = [says(f"{'word ' * 2_000}\n\nThe answer to {question}.") for question in ("one", "two", "three")]
-
-
-def reach_rest(app: App) -> None:
-    app.wait_for_status("ready")
-
-
-def reach_a_retry(app: App) -> None:
-    app.say("write it")
-    app.wait_for_status("retrying")
-
-
-def reach_compacting(app: App) -> None:
-    for question in ("one", "two", "three"):
-        app.say(question)
-        app.wait_for_words(f"The answer to {question}.")
-        app.wait_for_status("ready")
-    app.say("/compact")
-    app.wait_for_status("compacting")
-
-
-def reach_a_question(app: App) -> None:
-    app.say("write it")
-    app.wait_for_question("write")
-
 
 @pytest.mark.parametrize(
-    ("reach", "script", "number"),
+    ("state", "way"),
     [
-        (reach_rest, [], signal.SIGHUP),
-        (reach_a_retry, [fails(529, "overloaded_error", **{"retry-after": "50"})], signal.SIGTERM),
-        (reach_compacting, [*LONG_ANSWERS, calls(until("never"))], signal.SIGHUP),
-        (reach_a_question, [calls(call("write", path="new.txt", content="x\n"))], signal.SIGINT),
+        ("trust", "SIGTERM"),
+        ("picker", "slept"),
+        ("idle", "woken"),
+        ("streaming", "SIGINT"),
+        ("retrying", "asleep"),
+        ("compacting", "SIGHUP"),
+        ("question", "quit"),
+        ("command", "slept"),
+        ("rewind", "SIGINT"),
     ],
-    ids=["idle", "retrying", "compacting", "asking"],
 )
-def test_a_signal_ends_it_whatever_it_does(
-    desk: Desk, reach: Callable[[App], None], script: list[Reply], number: signal.Signals
-) -> None:
-    with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
-        app.ready()
-        reach(app)
-        app.process.send_signal(number)
-        assert app.wait_for_end(LONGEST_GOODBYE) == 128 + number
-        assert app.left_behind == []
-        assert "Traceback" not in app.screen.text
-        journals = list(desk.home.rglob("sessions/*.jsonl"))
+def test_it_ends_well_whatever_it_does_and_however_it_is_told(desk: Desk, state: str, way: str) -> None:
+    end_it(desk, STATES[state], WAYS[way])
 
-    for journal in journals:
-        contents = read_journal(journal)
-        assert contents.problems == ()
-        assert unfinished(contents.envelopes).closing == ()
+
+def test_a_session_that_a_signal_ended_goes_on(desk: Desk) -> None:
+    state = STATES["command"]
+    end_it(desk, state, WAYS["SIGTERM"])
+
+    assert "run.ended" in [event["type"] for event in desk.events()]
+    with ServerProcess([says("Still here.")], desk.root) as server, desk.app_on(server, *ALLOWED, "--continue") as app:
+        app.ready()
+        app.wait_for_row(r"■ #1 bash")
+        app.say("are you still there")
+        app.wait_for_words("Still here.")
+        bodies_of(server)
+        app.quit()
 
 
 def test_a_command_goes_on_while_the_program_is_suspended(desk: Desk) -> None:

@@ -16,6 +16,7 @@ from tui_agent.ui.past_fold import Glimpse
 from tui_agent.ui.session_picker import OpenElsewhere, SessionPicker
 
 from .launch_options import PICK, LaunchOptions
+from .leaving import answer_to
 from .session_choice import session_to_go_on_with
 
 
@@ -30,7 +31,7 @@ def chosen(options: LaunchOptions, locations: Locations, theme: str) -> LaunchOp
     if options.resume != PICK:
         session_id: str | None = session_to_go_on_with(options, store)[0]
     else:
-        session_id = SessionPicker(store, theme=theme).run()
+        session_id = answer_to(SessionPicker(store, theme=theme))
     return None if session_id is None else replace(options, continue_last=False, resume=session_id)
 
 
@@ -38,7 +39,7 @@ def going_on_beside(
     error: SessionOpenError, options: LaunchOptions, locations: Locations, theme: str
 ) -> LaunchOptions | None:
     """The options to go on beside the program that writes the session: with a copy, or without keeping anything."""
-    asked = OpenElsewhere(error.session_id, theme=theme).run()
+    asked = answer_to(OpenElsewhere(error.session_id, theme=theme))
     if asked is None:
         return None
     if asked != "fork":

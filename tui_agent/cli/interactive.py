@@ -2,10 +2,8 @@
 
 import asyncio
 import os
-import signal
 import sys
-from collections.abc import Awaitable, Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from tui_agent.protocol.errors import ConfigurationError, SessionOpenError, TuiAgentError
@@ -17,6 +15,7 @@ from tui_agent.ui.surroundings import Place, Surroundings
 
 from .credentials import Credentials
 from .launch_options import LaunchOptions
+from .leaving import answer_to, leaving_on_signals, run_to_the_end
 from .log_file import LOG_NAME, log_to_file
 from .project_trust import TrustStore, offer_of
 from .settings_in_force import prepare_settings
@@ -44,7 +43,7 @@ def run_interactive(options: LaunchOptions) -> int:
         Credentials.needed(os.environ, loaded.settings.base_url)
     if options.continue_last or options.resume is not None:
         return _run_on(options, locations, loaded.settings)
-    return asyncio.run(_run(options, locations, loaded.settings))
+    return run_to_the_end(_run(options, locations, loaded.settings))
 
 
 def _run_on(options: LaunchOptions, locations: Locations, settings: Settings) -> int:
@@ -56,10 +55,12 @@ def _run_on(options: LaunchOptions, locations: Locations, settings: Settings) ->
     if wanted is None:
         return 0
     try:
-        return asyncio.run(_run(wanted, locations, settings, glimpse_of(wanted, locations)))
+        return run_to_the_end(_run(wanted, locations, settings, glimpse_of(wanted, locations)))
     except SessionOpenError as open_elsewhere:
         other = going_on_beside(open_elsewhere, wanted, locations, settings.ui.theme)
-        return 0 if other is None else asyncio.run(_run(other, locations, settings, glimpse_of(other, locations)))
+        if other is None:
+            return 0
+        return run_to_the_end(_run(other, locations, settings, glimpse_of(other, locations)))
 
 
 def _settle_trust(folder: Path, locations: Locations, theme: str) -> bool:
@@ -83,7 +84,7 @@ def _settle_trust(folder: Path, locations: Locations, theme: str) -> bool:
     from tui_agent.ui.screens.trust import TrustMatter
     from tui_agent.ui.trust_question import TrustQuestion
 
-    answer = TrustQuestion(TrustMatter(str(offer.folder), shown, bool(offer.allows)), theme=theme).run()
+    answer = answer_to(TrustQuestion(TrustMatter(str(offer.folder), shown, bool(offer.allows)), theme=theme))
     if answer is not None:
         store.remember(offer, answer)
     return answer is not None
@@ -105,7 +106,7 @@ async def _run(options: LaunchOptions, locations: Locations, settings: Settings,
         log_file=locations.log_dir / LOG_NAME,
     )
     refusal: TuiAgentError | None = None
-    with _leaving_on_signals(app):
+    with leaving_on_signals(app):
         async with asyncio.TaskGroup() as tasks:
             screen = tasks.create_task(app.run_async())
             painted = tasks.create_task(app.painted.wait())
@@ -128,20 +129,3 @@ def _engine_room() -> Callable[..., Awaitable[None]]:
     from .engine_room import serve
 
     return serve
-
-
-@contextmanager
-def _leaving_on_signals(app: TuiAgentApp) -> Generator[None]:
-    """Signals leave the app as its quit key does: what runs is cancelled, the terminal is restored.
-
-    INT comes from outside only: on the terminal `ctrl+c` is a key of the app.
-    """
-    loop = asyncio.get_running_loop()
-    signals = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-    for number in signals:
-        loop.add_signal_handler(number, app.exit, None, 128 + number)
-    try:
-        yield
-    finally:
-        for number in signals:
-            loop.remove_signal_handler(number)

@@ -66,7 +66,16 @@ class Command:
 
 COMMANDS: tuple[Command, ...] = (
     # everywhere
-    Command("app.quit", ("ctrl+q",), "quit", "Leave; the session is kept", "everywhere", palette=True, slash="quit"),
+    Command(
+        "app.quit",
+        ("ctrl+q",),
+        "quit",
+        "Leave; the session is kept",
+        "everywhere",
+        palette=True,
+        priority=True,
+        slash="quit",
+    ),
     Command(
         "app.escalate",
         ("ctrl+c",),

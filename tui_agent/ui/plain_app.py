@@ -1,11 +1,14 @@
-"""What every app of ours does with text on its way to the terminal, whatever widget or message it came through."""
+"""What every app of ours does with the terminal, and with text on its way there, whatever it came through."""
 
 from typing import TypeVar
 
 from textual.app import App
+from textual.driver import Driver
+from textual.drivers.linux_driver import LinuxDriver
 from textual.notifications import SeverityLevel
 
 from .plain_cells import PlainCells
+from .terminal_driver import TerminalDriver
 from .text import sanitise
 
 Result = TypeVar("Result")
@@ -17,6 +20,16 @@ class PlainApp(App[Result]):
     def __init__(self) -> None:
         super().__init__()
         self._filters.append(PlainCells())
+
+    def get_driver_class(self) -> type[Driver]:
+        """The driver for the terminal; in a browser and in tests another one."""
+        chosen = super().get_driver_class()
+        return TerminalDriver if chosen is LinuxDriver else chosen
+
+    def stay_off_terminal(self) -> None:
+        """Where the program sleeps, it does not take the terminal again: it wakes to end. For signal handlers."""
+        if isinstance(self._driver, TerminalDriver):
+            self._driver.leaving = True
 
     def notify(
         self,

@@ -14,14 +14,14 @@ from textual.widgets.option_list import Option
 from tui_agent.session.store import SessionStore, SessionSummary
 
 from .commands import bindings_for
-from .plain_app import PlainApp
+from .question_app import QuestionApp
 from .text import one_line, sanitise
-from .themes import DEFAULT_THEME, ThemeShelf, shipped_themes
+from .themes import DEFAULT_THEME
 
 TITLE_WIDTH = 60
 
 
-class _Choice(PlainApp[str | None]):
+class _Choice(QuestionApp[str | None]):
     """Returns the id of the row a person chose, or None if they left."""
 
     CSS = """
@@ -35,7 +35,6 @@ class _Choice(PlainApp[str | None]):
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("picker")]
-    ENABLE_COMMAND_PALETTE = False
 
     def __init__(self, heading: str, rows: Sequence[tuple[str, str]], theme: str) -> None:
         """
@@ -44,14 +43,9 @@ class _Choice(PlainApp[str | None]):
             rows: id and text of each choice.
             theme: its name.
         """
-        super().__init__()
+        super().__init__(theme)
         self._heading = heading
         self._rows = rows
-        shelf = ThemeShelf((shipped_themes(),))
-        chosen = shelf.find(theme) or shelf.find(DEFAULT_THEME)
-        if chosen is not None:
-            self.register_theme(chosen)
-            self.theme = chosen.name
 
     def compose(self) -> ComposeResult:
         """The heading and the list."""

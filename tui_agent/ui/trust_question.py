@@ -3,26 +3,19 @@
 import time
 from collections.abc import Callable
 
-from .plain_app import PlainApp
+from .question_app import QuestionApp
 from .screens.trust import TrustChoice, TrustMatter, TrustScreen
-from .themes import DEFAULT_THEME, ThemeShelf, shipped_themes
+from .themes import DEFAULT_THEME
 
 
-class TrustQuestion(PlainApp[TrustChoice | None]):
+class TrustQuestion(QuestionApp[TrustChoice | None]):
     """Returns the answer, or None if the person left instead."""
-
-    ENABLE_COMMAND_PALETTE = False
 
     def __init__(
         self, matter: TrustMatter, *, theme: str = DEFAULT_THEME, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        super().__init__()
+        super().__init__(theme)
         self._question = TrustScreen(matter, clock=clock)
-        shelf = ThemeShelf((shipped_themes(),))
-        chosen = shelf.find(theme) or shelf.find(DEFAULT_THEME)
-        if chosen is not None:
-            self.register_theme(chosen)
-            self.theme = chosen.name
 
     def on_mount(self) -> None:
         """Puts the question; the program goes on with the answer."""

@@ -1,0 +1,35 @@
+"""Ends the program in every way out of every state it can be in: `python -m tests.benchmarks.process_end [STATE…]`.
+
+CI plays a few of the pairs; this is all of them, some five minutes.
+"""
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.e2e.desk import Desk
+from tests.e2e.program_states import STATES
+from tests.e2e.ways_to_end import LONGEST_GOODBYE, WAYS, end_it
+
+
+def main(wanted: Sequence[str]) -> int:
+    """Plays all pairs of the states named, of all where none is; returns how many failed."""
+    failed = 0
+    for name in wanted or STATES:
+        for way in WAYS.values():
+            with tempfile.TemporaryDirectory(prefix="process-end-") as directory:
+                desk = Desk(Path(directory))
+                try:
+                    told = f"{end_it(desk, STATES[name], way, LONGEST_GOODBYE):.1f} s"
+                except AssertionError as error:
+                    failed += 1
+                    told = f"FAILED {error}"
+                finally:
+                    desk.end_processes()
+            print(f"{name:<12} {way.name:<8} {told}", flush=True)
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(min(1, main(sys.argv[1:])))

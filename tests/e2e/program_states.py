@@ -1,0 +1,175 @@
+"""Everything the program can be in the middle of, and how to get it there: for tests of how it ends."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .desk import PROMPT_SIGN, App, Desk
+from .script import Reply, call, calls, fails, says, text_block, until
+
+ALLOWED = ("--permission-mode", "allow")
+LONG_ANSWERS = [says(f"{'word ' * 2_000}\n\nThe answer to {question}.") for question in ("one", "two", "three")]
+
+
+@dataclass(frozen=True)
+class State:
+    """One thing the program can be in the middle of."""
+
+    name: str
+    reach: Callable[[App], None]
+    """Brings it there, from where it can be typed into."""
+    script: Callable[[Desk], Sequence[Reply]] = lambda _: ()
+    arguments: tuple[str, ...] = ()
+    prepare: Callable[[Desk], None] = lambda _: None
+    begins: bool = True
+    """Whether it can be typed into first; not where a question comes before."""
+
+    def enter(self, app: App) -> None:
+        """Brings a program that was just started there."""
+        if self.begins:
+            app.ready()
+        self.reach(app)
+
+
+def _rest(app: App) -> None:
+    app.wait_for_status("ready")
+
+
+def _said(words: str) -> Callable[[App], None]:
+    def reach(app: App) -> None:
+        app.say("go on")
+        app.wait_for_words(words)
+
+    return reach
+
+
+def _with_status(status: str) -> Callable[[App], None]:
+    def reach(app: App) -> None:
+        app.say("go on")
+        app.wait_for_status(status)
+
+    return reach
+
+
+def _in_a_command(app: App) -> None:
+    app.say("go on")
+    app.wait_for_row(r"│ +begun")
+
+
+def _on_its_page(app: App) -> None:
+    _in_a_command(app)
+    app.press("ctrl+t")
+    # Nothing on the screen tells when the panel hears the key; before, it means nothing.
+    for _ in range(60):
+        app.press("enter")
+        if app.comes("tab next part", 1.0):
+            return
+    app.wait_for("tab next part")
+
+
+def _at_a_question(app: App) -> None:
+    app.say("go on")
+    app.wait_for_question("write")
+
+
+def _at_all_questions(app: App) -> None:
+    _at_a_question(app)
+    app.press("a")
+    app.wait_for("waiting")
+
+
+def _compacting(app: App) -> None:
+    for question in ("one", "two", "three"):
+        app.say(question)
+        app.wait_for_words(f"The answer to {question}.")
+        app.wait_for_status("ready")
+    app.say("/compact")
+    app.wait_for_status("compacting")
+
+
+def _in_a_command_of_the_persons(desk_tag: str) -> Callable[[App], None]:
+    def reach(app: App) -> None:
+        app.say(f"!echo begun; sleep {desk_tag}")
+        app.wait_for_row(r"│ +begun")
+
+    return reach
+
+
+def _on_help(app: App) -> None:
+    app.press("f1")
+    app.wait_for("esc close")
+
+
+def _in_the_palette(app: App) -> None:
+    app.press("ctrl+p")
+    app.wait_for("Leave; the session is kept")
+
+
+def _going_back(app: App) -> None:
+    app.say("go on")
+    app.wait_for_words("Changed it.")
+    app.wait_for_status("ready")
+    app.say("/rewind")
+    app.wait_for("go on")
+    app.press("enter")
+    app.wait_for("new.txt")
+
+
+def _picking(app: App) -> None:
+    app.wait_for("Go on with which session?")
+
+
+def _trusting(app: App) -> None:
+    app.wait_for_all("settings of its own")
+
+
+def _starting(app: App) -> None:
+    app.wait_for(lambda screen: PROMPT_SIGN in screen.text)
+
+
+def _bring_settings(desk: Desk) -> None:
+    (desk.work / ".tui-agent").mkdir()
+    (desk.work / ".tui-agent/config.toml").write_text('[permissions]\nrules = [["deny", "bash(make:*)"]]\n', "utf-8")
+
+
+def _talk(desk: Desk) -> None:
+    desk.run("-p", "--demo", "hello")
+
+
+def _endless(desk: Desk) -> Sequence[Reply]:
+    """A command with children that moved away."""
+    command = f"setsid sleep {desk.tag}.1 & (nohup sleep {desk.tag}.2 &) ; echo begun; trap '' TERM; sleep {desk.tag}"
+    return [calls(call("bash", command=command)), says("Still here.")]
+
+
+def _write(_: Desk) -> Sequence[Reply]:
+    return [calls(call("write", path="new.txt", content="x\n")), says("Changed it.")]
+
+
+def _overloaded(_: Desk) -> Sequence[Reply]:
+    return [fails(529, "overloaded_error", **{"retry-after": "50"})]
+
+
+def _half(_: Desk) -> Sequence[Reply]:
+    return [calls(text_block("The first half of a"), until("never"))]
+
+
+STATES = {
+    state.name: state
+    for state in (
+        State("idle", _rest),
+        State("starting", _starting, begins=False),
+        State("thinking", _with_status("thinking"), lambda _: [calls(until("never"))]),
+        State("streaming", _said("The first half of a"), _half),
+        State("command", _in_a_command, _endless, ALLOWED),
+        State("page", _on_its_page, _endless, ALLOWED),
+        State("question", _at_a_question, _write),
+        State("questions", _at_all_questions, _write),
+        State("compacting", _compacting, lambda _: [*LONG_ANSWERS, calls(until("never"))]),
+        State("retrying", _with_status("retrying"), _overloaded),
+        State("help", _on_help),
+        State("palette", _in_the_palette),
+        State("rewind", _going_back, _write, ALLOWED),
+        State("picker", _picking, arguments=("--resume",), prepare=_talk, begins=False),
+        State("trust", _trusting, prepare=_bring_settings, begins=False),
+    )
+}

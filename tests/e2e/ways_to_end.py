@@ -1,0 +1,115 @@
+"""Every way in which the program is ended or put to sleep, and what has to hold afterwards, whatever it was doing."""
+
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import psutil
+
+from tests.support.screen_buffer import ALTERNATE_SCREEN
+from tests.support.server_process import ServerProcess
+from tests.support.terminal import PATIENCE
+from tui_agent.session import read_journal, unfinished
+
+from .desk import App, Desk
+from .program_states import State
+
+LONGEST_GOODBYE = 5.0
+"""Seconds a program that is told to end may take (safety promise 16)."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to end it."""
+
+    name: str
+    end: Callable[[App], None]
+    code: int
+
+
+def _sent(number: signal.Signals) -> Way:
+    return Way(number.name, lambda app: app.process.send_signal(number), 128 + number)
+
+
+def _sleep(app: App) -> None:
+    """Puts it to sleep as a person does; the terminal is the shell's."""
+    app.press("ctrl+z")
+    _wait_until_stopped(app)
+    app.wait_for(lambda _: app.left_behind == [])
+
+
+def _wake(app: App) -> None:
+    """Takes it up again as `fg` does, and sees its screen."""
+    app.process.send_signal(signal.SIGCONT)
+    app.wait_for(lambda screen: ALTERNATE_SCREEN in screen.modes and len(screen.text.split()) > 5)
+
+
+def _slept(app: App) -> None:
+    _sleep(app)
+    _wake(app)
+    app.process.send_signal(signal.SIGTERM)
+
+
+def _ended_asleep(app: App) -> None:
+    _sleep(app)
+    app.process.send_signal(signal.SIGTERM)
+    app.process.send_signal(signal.SIGCONT)
+
+
+def _stopped_from_outside(app: App) -> None:
+    app.process.send_signal(signal.SIGSTOP)
+    _wait_until_stopped(app)
+    app.process.send_signal(signal.SIGCONT)
+    app.process.send_signal(signal.SIGHUP)
+
+
+def _woken_awake(app: App) -> None:
+    app.process.send_signal(signal.SIGCONT)
+    app.process.send_signal(signal.SIGHUP)
+
+
+WAYS = {
+    way.name: way
+    for way in (
+        _sent(signal.SIGTERM),
+        _sent(signal.SIGHUP),
+        _sent(signal.SIGINT),
+        Way("quit", lambda app: app.press("ctrl+q"), 0),
+        Way("slept", _slept, 128 + signal.SIGTERM),
+        Way("asleep", _ended_asleep, 128 + signal.SIGTERM),
+        Way("stopped", _stopped_from_outside, 128 + signal.SIGHUP),
+        Way("woken", _woken_awake, 128 + signal.SIGHUP),
+    )
+}
+
+
+def end_it(desk: Desk, state: State, way: Way, longest: float = PATIENCE) -> float:
+    """Brings the program into a state, ends it, and looks at what is left; returns how many seconds it took to go.
+
+    Raises:
+        AssertionError: something was not as promised.
+    """
+    state.prepare(desk)
+    with ServerProcess(state.script(desk), desk.root) as server, desk.app_on(server, *state.arguments) as app:
+        state.enter(app)
+        way.end(app)
+        began = time.monotonic()
+        code = app.wait_for_end(longest)
+        took = time.monotonic() - began
+        assert code == way.code
+        assert app.left_behind == []
+        assert "Traceback" not in app.screen.text
+    assert desk.processes() == []
+    for journal in desk.journals:
+        contents = read_journal(journal)
+        assert contents.problems == ()
+        assert unfinished(contents.envelopes).closing == ()
+    return took
+
+
+def _wait_until_stopped(app: App) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while psutil.Process(app.process.pid).status() != psutil.STATUS_STOPPED:
+        assert time.monotonic() < deadline, f"it does not sleep; the screen is\n{app.screen.text}"
+        time.sleep(0.01)
