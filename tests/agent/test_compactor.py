@@ -77,8 +77,14 @@ async def test_the_model_sums_up_and_what_that_took_is_counted(bench: BenchMaker
 
 @pytest.mark.parametrize(
     "bad",
-    [fail("overloaded"), reply("Cut", stop_reason="max_tokens"), reply(call("look")), reply(" ")],
-    ids=["error", "cut", "call", "blank"],
+    [
+        fail("overloaded"),
+        reply("Cut", stop_reason="max_tokens"),
+        reply(call("look")),
+        reply("Text", call("look"), stop_reason="end_turn"),
+        reply(" "),
+    ],
+    ids=["error", "cut", "call", "call beside text", "blank"],
 )
 async def test_a_summary_that_cannot_be_used_gives_way_to_a_digest(bench: BenchMaker, bad: object) -> None:
     b = made(bench, *looks(12, read=9_000), bad, "Done.", options=GuardOptions())
