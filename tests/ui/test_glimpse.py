@@ -5,7 +5,7 @@ from textual.pilot import Pilot
 from tests.ui.still import FakeAgent, drawn
 from tests.ui.story import Story
 from tui_agent.protocol.bus import EventBus
-from tui_agent.protocol.events import SessionLoaded
+from tui_agent.protocol.events import Noticed, SessionLoaded
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.ui.app import TuiAgentApp
 from tui_agent.ui.bridge import AgentBridge
@@ -98,11 +98,17 @@ async def test_what_is_typed_before_the_agent_is_there_is_sent_when_it_is() -> N
         await pilot.press(*"/context", "enter", *"/rewind", "enter")
         await drawn(pilot)
         assert any("still being read" in note.message for note in app._notifications)
+        assert "◌ opening · 1 message to be sent" in app.chat.status_line.render().plain
+        assert bridge.unsent == ("hello",)
 
-        bridge.open(agent, EventBus())
+        bridge.open(agent, bus := EventBus())
+        bus.publish(Noticed(code="x", text="it is there"))
         while ("run", "hello") not in agent.asked:
             await pilot.pause()
         assert bridge.mode is PermissionMode.ACCEPT_EDITS
+        assert bridge.unsent == ()
+        while "opening" in app.chat.status_line.render().plain:
+            await pilot.pause()
 
 
 async def test_a_message_that_waited_in_one_life_and_was_delivered_in_the_next_is_not_sent_again() -> None:

@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from tui_agent.protocol.errors import ConfigurationError, SessionOpenError, TuiAgentError
-from tui_agent.settings import Locations, Settings
+from tui_agent.settings import LoadedSettings, Locations, Settings
 from tui_agent.ui.app import TuiAgentApp
 from tui_agent.ui.bridge import AgentBridge
 from tui_agent.ui.past_fold import Glimpse
 from tui_agent.ui.surroundings import Place, Surroundings
+from tui_agent.ui.text import one_line
 
 from .credentials import Credentials
 from .launch_options import LaunchOptions
@@ -22,6 +23,8 @@ from .settings_in_force import prepare_settings
 
 DEMO_LABEL = "scripted demo, not a language model"
 """Said beside the model's name all the time."""
+_LONGEST_UNSENT = 1_000
+"""Cells shown of a message that nothing came of."""
 
 
 def run_interactive(options: LaunchOptions) -> int:
@@ -39,8 +42,7 @@ def run_interactive(options: LaunchOptions) -> int:
     log_to_file(locations, verbose=options.verbose)
     if not options.trust and not _settle_trust(options.cwd, locations, loaded.settings.ui.theme):
         return 0
-    if not options.demo:
-        Credentials.needed(os.environ, loaded.settings.base_url)
+    _refuse_at_once(options, locations, loaded)
     if options.continue_last or options.resume is not None:
         return _run_on(options, locations, loaded.settings)
     return run_to_the_end(_run(options, locations, loaded.settings))
@@ -61,6 +63,24 @@ def _run_on(options: LaunchOptions, locations: Locations, settings: Settings) ->
         if other is None:
             return 0
         return run_to_the_end(_run(other, locations, settings, glimpse_of(other, locations)))
+
+
+def _refuse_at_once(options: LaunchOptions, locations: Locations, loaded: LoadedSettings) -> None:
+    """Refuses what was given wrong before anything is shown. What is loaded for it is loaded only where it was given.
+
+    Raises:
+        ConfigurationError: there is no key, a rule cannot be read, or a name cannot be a new session's.
+    """
+    if not options.demo:
+        Credentials.needed(os.environ, loaded.settings.base_url)
+    if options.rules:
+        from .rules_and_tools import parse_rules
+
+        parse_rules(loaded.rules)
+    if options.session_id is not None:
+        from tui_agent.session import SessionStore
+
+        SessionStore(locations.sessions_dir).refuse_name(options.session_id)
 
 
 def _settle_trust(folder: Path, locations: Locations, theme: str) -> bool:
@@ -119,6 +139,8 @@ async def _run(options: LaunchOptions, locations: Locations, settings: Settings,
                 except TuiAgentError as error:
                     refusal = error
                     app.exit()
+    for text in bridge.unsent:
+        print(f"tui-agent: left before this was sent: {one_line(text, _LONGEST_UNSENT)}", file=sys.stderr)
     if refusal is not None:
         raise refusal
     return app.return_code or 0

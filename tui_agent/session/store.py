@@ -36,6 +36,16 @@ class SessionStore:
         """Does nothing yet; `root` is made, 0700, when the first session is."""
         self.root = root
 
+    def refuse_name(self, session_id: str) -> None:
+        """Refuses what cannot be the name of a new session.
+
+        Raises:
+            ConfigurationError: the name is not valid or taken.
+        """
+        _check(session_id)
+        if self._path(session_id).exists():
+            raise _taken(session_id)
+
     def create(self, cwd: Path, session_id: str | None = None) -> StoredSession:
         """Makes a new, empty session.
 
@@ -57,10 +67,7 @@ class SessionStore:
                 except FileExistsError:
                     if session_id is None:
                         continue
-                    raise ConfigurationError(
-                        f"There is a session named {name} already. Go on with it by --resume {name}, "
-                        "or choose another name."
-                    ) from None
+                    raise _taken(name) from None
                 return StoredSession(name, self._path(name), cwd)
         except OSError as error:
             raise SessionError(
@@ -326,6 +333,12 @@ def _check(session_id: str | None) -> None:
             f"{session_id!r} cannot name a session: 1 to 64 letters, digits, dots, hyphens and underscores, "
             "the first a letter or digit."
         )
+
+
+def _taken(name: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"There is a session named {name} already. Go on with it by --resume {name}, or choose another name."
+    )
 
 
 def _of_session(envelope: Envelope, session_id: str) -> Envelope:

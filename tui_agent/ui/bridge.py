@@ -169,6 +169,7 @@ class AgentBridge:
             grants: where rules that a person gives are kept; not given: for the session only.
         """
         self._work: deque[Callable[[], Awaitable[object]]] = deque()
+        self._unsent: deque[str] = deque()
         self._arrived = asyncio.Event()
         self._there = asyncio.Event()
         self._then: list[Callable[[], object]] = []
@@ -229,6 +230,11 @@ class AgentBridge:
         return tuple(self._agent.waiting_messages)
 
     @property
+    def unsent(self) -> tuple[str, ...]:
+        """Prompts and commands that nothing has begun with yet, in order."""
+        return tuple(self._unsent)
+
+    @property
     def mode(self) -> PermissionMode:
         """The permission mode in force."""
         return self._agent.policy.mode
@@ -240,14 +246,14 @@ class AgentBridge:
         if self._agent.running:
             self._agent.steer(text)
         else:
-            self._enqueue(partial(self._run, text))
+            self._prompt(text)
 
     def follow_up(self, text: str) -> None:
         """Gives `text` a turn of its own once the agent is done; at once when it is."""
         if self._agent.running:
             self._agent.follow_up(text)
         else:
-            self._enqueue(partial(self._run, text))
+            self._prompt(text)
 
     def run_shell(self, command: str, said: str, *, shared: bool) -> bool:
         """Runs a shell command of the person's own; False, and nothing is done, while the agent works.
@@ -259,6 +265,7 @@ class AgentBridge:
         """
         if self.running:
             return False
+        self._unsent.append(said)
         self._enqueue(partial(self._run_command, command, said, shared=shared))
         return True
 
@@ -420,6 +427,10 @@ class AgentBridge:
             await _hand_over(post, PastEvents(part))
         return bool(events)
 
+    def _prompt(self, text: str) -> None:
+        self._unsent.append(text)
+        self._enqueue(partial(self._run, text))
+
     def _enqueue(self, work: Callable[[], Awaitable[object]]) -> None:
         self._work.append(work)
         self._arrived.set()
@@ -432,6 +443,8 @@ class AgentBridge:
             self._bus.publish(Failed(code="run_failed", text=str(error)))
 
     async def _run(self, prompt: str | None) -> None:
+        if prompt is not None:
+            self._unsent.popleft()
         try:
             await self._agent.run(prompt)
         except AlreadyRunningError:
@@ -440,6 +453,7 @@ class AgentBridge:
 
     async def _run_command(self, command: str, said: str, *, shared: bool) -> None:
         """A command; what was said while it ran is sent behind it, unless it was cancelled."""
+        self._unsent.popleft()
         self._send_when_over = True
         await self._agent.run_command("bash", {"command": command}, said, shared=shared)
 

@@ -43,6 +43,7 @@ class ChatScreen(ChatKeys):
         self._work("serve", self.bridge.serve())
         if self.options.prompt:
             self.bridge.submit(self.options.prompt)
+        self.tell_coming()
         self.call_after_refresh(self._warm_up)
 
     def apply(self, envelope: Envelope) -> None:
@@ -77,6 +78,7 @@ class ChatScreen(ChatKeys):
         for envelope in message.events:
             self.apply(envelope)
         message.applied.set()
+        self.tell_coming()
         busy = self.bridge.running
         self.entry.set_busy(busy)
         if not busy:

@@ -60,6 +60,12 @@ class ChatKeys(ChatBrakes):
                 self.bridge.follow_up(event.text)
             case None:
                 self.bridge.submit(event.text)
+        self.tell_coming()
+
+    def tell_coming(self) -> None:
+        """Says that the agent is not there yet, and how much waits for it."""
+        self.status_line.coming = self.bridge.coming
+        self.status_line.unsent = len(self.bridge.unsent)
 
     def _run_shell(self, call: ShellCall) -> None:
         if not call.command:

@@ -57,6 +57,10 @@ class StatusLine(Settling):
     """Whether the composer holds text."""
     waiting = reactive(0)
     """Messages that wait for delivery."""
+    coming = reactive(False)
+    """Whether the agent is not there yet."""
+    unsent = reactive(0)
+    """What was said and nothing has begun with yet."""
 
     HEARS: ClassVar[frozenset[type[Word]]] = HEARS
 
@@ -96,7 +100,7 @@ class StatusLine(Settling):
     def _facts(self) -> list[Content]:
         """What is known, the most important first."""
         view = self._view
-        sign, style = _SIGNS[view.status]
+        sign, style = ("◌", "$text-muted") if self.coming else _SIGNS[view.status]
         facts = [Content.assemble(" ", (sign, style), " ", (self._words(), style if view.busy else "$text"))]
         if view.busy and view.step is not None:
             facts.append(Content(f"step {view.step + 1}"))
@@ -112,6 +116,8 @@ class StatusLine(Settling):
     def _words(self) -> str:
         """The status in words, with the clock of what runs."""
         view, now = self._view, self._surroundings.clock()
+        if self.coming:
+            return f"opening · {count_text(self.unsent, 'message')} to be sent" if self.unsent else "opening"
         if view.status == "idle":
             return _ENDINGS.get(view.ended or "done", "ready")
         if view.status == "retrying" and view.retry_at is not None:
