@@ -36,7 +36,10 @@ def test_the_key_is_nowhere_on_the_screen_in_files_and_in_children(desk: Desk) -
     with ServerProcess(script, desk.root) as server:
         canary = server.environment["ANTHROPIC_AUTH_TOKEN"]
         variables = {**server.environment, "MY_SECRET": canary, "OTHER_TOKEN": canary}
-        with desk.app("--verbose", "--permission-mode", "allow", variables=variables) as app:
+        recording = desk.home / "recording.jsonl"
+        with desk.app(
+            *("--verbose", "--permission-mode", "allow", "--record", str(recording)), variables=variables
+        ) as app:
             app.ready()
             app.say("show")
             app.wait_for_words("Seen.")
@@ -49,5 +52,7 @@ def test_the_key_is_nowhere_on_the_screen_in_files_and_in_children(desk: Desk) -
     assert "PATH=" in bodies, "the command did show its environment to the model"
     assert canary not in bodies
     assert canary.encode() not in bytes(app.raw)
-    assert any(desk.home.rglob("*.jsonl"))
+    assert any(path != recording for path in desk.home.rglob("*.jsonl"))
+    assert "Seen." in recording.read_text("utf-8")
+    assert recording.stat().st_mode & 0o777 == 0o600
     assert secrets_in(desk.home, canary) == []

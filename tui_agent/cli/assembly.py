@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Seque
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tui_agent import __version__
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentTool, Budget
@@ -28,6 +29,7 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed, UsageUpdated, Warned
 from tui_agent.protocol.messages import Usage
+from tui_agent.protocol.provider import ModelProvider
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
 from tui_agent.rewind import Rewinder
 from tui_agent.session import Recorder, SessionStore, StoredSession
@@ -43,6 +45,10 @@ from .project_trust import state_of
 from .rules_and_tools import built_in_tools, parse_rules, policy_of, sandbox_of
 from .session_choice import session_to_go_on_with
 from .settings_in_force import prepare_settings
+
+if TYPE_CHECKING:
+    # Loaded where something is recorded only.
+    from tui_agent.recording import Tape
 
 HEADLESS_MAX_STEPS = 16
 """Steps of a run without a screen, where nothing else is set (C35)."""
@@ -69,7 +75,7 @@ class Engine:
     """What was told before. To be taken once: a long past takes a lot of memory."""
     loaded: LoadedSettings
     locations: Locations
-    ask: Callable[[Settings], AnthropicProvider]
+    ask: Callable[[Settings], ModelProvider]
     """Makes the provider for other settings; it is closed with the engine.
 
     Raises:
@@ -78,13 +84,16 @@ class Engine:
 
 
 @asynccontextmanager
-async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = False) -> AsyncGenerator[Engine]:
+async def assembled(
+    options: LaunchOptions, *, watched: bool, takes_up: bool = False, tape: "Tape | None" = None
+) -> AsyncGenerator[Engine]:
     """An engine for as long as the context is open; leaving it writes the journal and closes connections.
 
     Args:
         options: what the command line asked for.
         watched: whether somebody sees questions and can answer them; else what would be asked is denied.
         takes_up: whether calls that waited for a person when the program ended are taken up by the first run.
+        tape: notes what the model sends.
 
     Raises:
         ConfigurationError: settings, rules or credentials are missing or wrong; nothing was started.
@@ -94,7 +103,7 @@ async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = F
     locations, loaded = prepare_settings(options)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(stalls_logged())
-        provider, loaded = await _provider(options, loaded, stack)
+        provider, loaded = await _provider(options, loaded, stack, tape)
         rules = parse_rules(loaded.rules)
         session, archive = await asyncio.to_thread(_open_session, options, locations, stack)
         bus = EventBus(session.origin(), first_seq=session.next_seq)
@@ -163,7 +172,7 @@ async def assembled(options: LaunchOptions, *, watched: bool, takes_up: bool = F
             past=past,
             loaded=loaded,
             locations=locations,
-            ask=lambda settings: _model(settings, stack),
+            ask=lambda settings: _noted(_model(settings, stack), tape),
         )
 
 
@@ -203,18 +212,27 @@ def strategy_of(name: str) -> Strategy:
 
 
 async def _provider(
-    options: LaunchOptions, loaded: LoadedSettings, stack: AsyncExitStack
-) -> tuple[AnthropicProvider, LoadedSettings]:
+    options: LaunchOptions, loaded: LoadedSettings, stack: AsyncExitStack, tape: "Tape | None"
+) -> tuple[ModelProvider, LoadedSettings]:
     """The model, and the settings with the rules the offline model's tour brings."""
     if not options.demo:
-        return _model(loaded.settings, stack), loaded
+        return _noted(_model(loaded.settings, stack), tape), loaded
     from tui_agent.providers.demo import DemoServer
 
     server = await stack.enter_async_context(DemoServer())
     provider = AnthropicProvider(DEMO_MODEL, auth_token=server.token, base_url=server.base_url)
     stack.push_async_callback(provider.aclose)
     tour = tuple(RuleSetting(verdict, text, "--demo", "options") for verdict, text in server.rules)
-    return provider, replace(loaded, rules=(*loaded.rules, *tour))
+    return _noted(provider, tape), replace(loaded, rules=(*loaded.rules, *tour))
+
+
+def _noted(provider: ModelProvider, tape: "Tape | None") -> ModelProvider:
+    """The provider; what it sends goes on tape where there is one."""
+    if tape is None:
+        return provider
+    from tui_agent.providers.recorded_streams import NotedProvider
+
+    return NotedProvider(provider, lambda note: tape.note("stream", note))
 
 
 def _model(settings: Settings, stack: AsyncExitStack) -> AnthropicProvider:

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import logging
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from tui_agent.agent import AgentLoop
 from tui_agent.protocol.bus import EventBus
@@ -15,6 +16,10 @@ from .grant_record import GrantRecord
 from .launch_options import LaunchOptions
 from .live_settings import with_live_settings
 
+if TYPE_CHECKING:
+    # Loaded where something is recorded only.
+    from tui_agent.recording import Tape
+
 RUN_PATIENCE = 4.0
 """Seconds that a run gets to end when the app is left in the middle of it."""
 
@@ -24,6 +29,7 @@ async def serve(
     bridge: AgentBridge,
     show_theme: Callable[[str], None],
     screen_gone: Callable[[], Awaitable[object]],
+    tape: "Tape | None" = None,
 ) -> None:
     """Opens the bridge to an engine and keeps it until the screen is gone; what runs then is ended and kept.
 
@@ -31,7 +37,7 @@ async def serve(
         ConfigurationError: settings, rules or credentials are missing or wrong; nothing was started.
         SessionError: the session cannot be opened.
     """
-    async with assembled(options, watched=True, takes_up=True) as engine:
+    async with assembled(options, watched=True, takes_up=True, tape=tape) as engine:
         grants = GrantRecord(engine.loop, engine.policy, engine.locations, options.cwd)
         bridge.open(engine.loop, engine.bus, engine.past, rewinding=engine.rewinder, grants=grants)
         gc.freeze()  # What is loaded by now stays; looking through it again and again would cost every call and frame.

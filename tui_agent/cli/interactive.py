@@ -5,24 +5,29 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tui_agent.protocol.errors import ConfigurationError, SessionOpenError, TuiAgentError
 from tui_agent.settings import LoadedSettings, Locations, Settings
-from tui_agent.ui.app import TuiAgentApp
+from tui_agent.ui.app import OpenPlayer, TuiAgentApp
 from tui_agent.ui.bridge import AgentBridge
 from tui_agent.ui.past_fold import Glimpse
 from tui_agent.ui.surroundings import Place, Surroundings
 from tui_agent.ui.text import one_line
 
 from .credentials import Credentials
-from .launch_options import LaunchOptions
+from .launch_options import DEMO_LABEL, LaunchOptions
 from .leaving import answer_to, leaving_on_signals, run_to_the_end
 from .log_file import LOG_NAME, log_to_file
+from .own_terminal import need_terminal
 from .project_trust import TrustStore, offer_of
+from .record_option import head_of, taping
 from .settings_in_force import prepare_settings
 
-DEMO_LABEL = "scripted demo, not a language model"
-"""Said beside the model's name all the time."""
+if TYPE_CHECKING:
+    # Loaded where something is recorded only.
+    from tui_agent.recording import TapeWriter
+
 _LONGEST_UNSENT = 1_000
 """Cells shown of a message that nothing came of."""
 
@@ -33,11 +38,7 @@ def run_interactive(options: LaunchOptions) -> int:
     Raises:
         ConfigurationError: there is no terminal, or something in the configuration is wrong.
     """
-    # Textual draws on standard error.
-    for name, stream in (("input", sys.stdin), ("output", sys.stdout), ("error", sys.stderr)):
-        if not stream.isatty():
-            words = f"the full-screen app needs a terminal, and standard {name} is none; use -p for a run without one"
-            raise ConfigurationError(words)
+    need_terminal("use -p for a run without one")
     locations, loaded = prepare_settings(options)
     log_to_file(locations, verbose=options.verbose)
     if not options.trust and not _settle_trust(options.cwd, locations, loaded.settings.ui.theme):
@@ -112,7 +113,19 @@ def _settle_trust(folder: Path, locations: Locations, theme: str) -> bool:
 
 async def _run(options: LaunchOptions, locations: Locations, settings: Settings, glimpse: Glimpse | None = None) -> int:
     """Shows the screen first and puts the engine together behind it; what is typed meanwhile waits for it."""
-    bridge = AgentBridge.to_come(settings.permissions.mode)
+    async with taping(options.record) as tape:
+        return await _run_app(options, locations, settings, glimpse, tape)
+
+
+async def _run_app(
+    options: LaunchOptions, locations: Locations, settings: Settings, glimpse: Glimpse | None, tape: "TapeWriter | None"
+) -> int:
+    bridge, note_input = AgentBridge.to_come(settings.permissions.mode), None
+    if tape is not None:
+        from tui_agent.ui.recording_bridge import RecordingBridge, input_noter
+
+        bridge, note_input = RecordingBridge.on_tape(tape, settings.permissions.mode), input_noter(tape)
+    surroundings = Surroundings.of_environment(os.environ, reduced_motion=settings.ui.reduced_motion)
     app = TuiAgentApp(
         bridge,
         theme=settings.ui.theme,
@@ -122,9 +135,13 @@ async def _run(options: LaunchOptions, locations: Locations, settings: Settings,
         model="" if options.demo else settings.model,
         label=DEMO_LABEL if options.demo else "",
         place=Place.of(options.cwd, Path.home()),
-        surroundings=Surroundings.of_environment(os.environ, reduced_motion=settings.ui.reduced_motion),
+        surroundings=surroundings,
         log_file=locations.log_dir / LOG_NAME,
+        note_input=note_input,
+        open_player=_opener(locations, options.cwd, surroundings),
     )
+    if tape is not None:
+        tape.begin(head_of(options, settings), lambda text: app.notify(text, severity="warning"))
     refusal: TuiAgentError | None = None
     with leaving_on_signals(app):
         async with asyncio.TaskGroup() as tasks:
@@ -135,7 +152,7 @@ async def _run(options: LaunchOptions, locations: Locations, settings: Settings,
             if not screen.done():
                 try:
                     serve = await asyncio.to_thread(_engine_room)
-                    await serve(options, bridge, app.show_theme, lambda: asyncio.wait((screen,)))
+                    await serve(options, bridge, app.show_theme, lambda: asyncio.wait((screen,)), tape)
                 except TuiAgentError as error:
                     refusal = error
                     app.exit()
@@ -144,6 +161,17 @@ async def _run(options: LaunchOptions, locations: Locations, settings: Settings,
     if refusal is not None:
         raise refusal
     return app.return_code or 0
+
+
+def _opener(locations: Locations, folder: Path, surroundings: Surroundings) -> OpenPlayer:
+    """Opens recordings for `/replay`; what that needs is loaded by then."""
+
+    async def open_player(name: str):
+        from .replay_option import open_recording
+
+        return await open_recording(folder / Path(name).expanduser(), locations, surroundings)
+
+    return open_player
 
 
 def _engine_room() -> Callable[..., Awaitable[None]]:

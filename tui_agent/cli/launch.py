@@ -55,16 +55,24 @@ _MODES = tuple(mode.value for mode in PermissionMode)
 )
 @_option("--input-format", type=OneOf(("text", "stream-json")), help="With -p: what stdin holds. Default: text.")
 @_option("--include-deltas", is_flag=True, help="With stream-json: also deltas and output as they come.")
+@_option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Record everything to a new file.")
+@_option("--replay", type=click.Path(path_type=Path), metavar="FILE", help="Watch a recording: no key, no network.")
 @_option("--trust", is_flag=True, help="Apply this folder's own settings for this run, but for its allow rules.")
 @_option("--verbose", is_flag=True, help="Write a debug log.")
 @click.version_option(__version__, prog_name="tui-agent", message="%(prog)s %(version)s")
 def launch(**values: Any) -> int:
     """Starts the agent in the current directory; PROMPT, if given, is sent at once."""
+    if values["replay"] is not None:
+        _refuse_beside_replay(values)
     options = _options_of(values)
     if values["theme"]:
         from .theme_choice import refuse_unknown_theme
 
         refuse_unknown_theme(values["theme"], Locations.of_user(os.environ))
+    if values["replay"] is not None:
+        from .replay_option import run_replay
+
+        return run_replay(values["replay"], values["theme"])
     if options.print_mode:
         from .print_mode import run_print_mode
 
@@ -72,6 +80,15 @@ def launch(**values: Any) -> int:
     from .interactive import run_interactive
 
     return run_interactive(options)
+
+
+def _refuse_beside_replay(values: dict[str, Any]) -> None:
+    """A recording is watched as it is; what would start or change an agent makes no sense beside it."""
+    for name, value in values.items():
+        if name not in ("replay", "theme") and value not in (None, False, ()):
+            given = {"print_mode": "-p", "continue_last": "--continue", "session_id": "--session", "prompt": "a prompt"}
+            words = given.get(name, f"--{name.replace('_', '-')}")
+            raise click.UsageError(f"--replay shows a recording as it is; it excludes {words}")
 
 
 def _options_of(values: dict[str, Any]) -> LaunchOptions:
@@ -103,6 +120,7 @@ def _options_of(values: dict[str, Any]) -> LaunchOptions:
         include_deltas=values["include_deltas"],
         trust=values["trust"],
         verbose=values["verbose"],
+        record=values["record"],
     )
 
 

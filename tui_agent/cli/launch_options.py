@@ -10,6 +10,9 @@ from tui_agent.protocol.permissions import Verdict
 PICK = ""
 """Value of `--resume` without an id."""
 
+DEMO_LABEL = "scripted demo, not a language model"
+"""Said beside the model's name all the time."""
+
 OutputFormat = Literal["text", "json", "stream-json"]
 InputFormat = Literal["text", "stream-json"]
 
@@ -40,3 +43,5 @@ class LaunchOptions:
     trust: bool
     """Apply the folder's own settings for this run, without its allow rules."""
     verbose: bool
+    record: Path | None = None
+    """File to record to."""

@@ -8,6 +8,7 @@ from .assembly import assembled
 from .launch_options import LaunchOptions
 from .live_settings import with_live_settings
 from .log_file import log_to_file
+from .record_option import head_of, taping, warn
 from .settings_in_force import prepare_settings
 
 
@@ -28,7 +29,18 @@ def run_print_mode(options: LaunchOptions) -> int:
 
 
 async def _run(options: LaunchOptions, headless: HeadlessOptions) -> int:
-    async with assembled(options, watched=headless.interactive, takes_up=headless.interactive) as engine:
-        return await with_live_settings(
-            engine, options, lambda: run_headless(engine.loop, engine.bus, headless, keep=engine.keep)
-        )
+    watched = headless.interactive
+    async with (
+        taping(options.record) as tape,
+        assembled(options, watched=watched, takes_up=watched, tape=tape) as engine,
+    ):
+
+        async def work() -> int:
+            return await run_headless(engine.loop, engine.bus, headless, keep=engine.keep)
+
+        if tape is None:
+            return await with_live_settings(engine, options, work)
+        from tui_agent.recording import with_bus_on_tape
+
+        tape.begin(head_of(options, engine.loaded.settings), lambda text: warn(engine.bus, text))
+        return await with_bus_on_tape(engine.bus, tape, lambda: with_live_settings(engine, options, work))

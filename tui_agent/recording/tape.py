@@ -45,13 +45,13 @@ class Head(Word):
     theme: str = "dark"
     directory: str = ""
     branch: str = ""
+    model: str = ""
+    """The model's name, as long as no event tells it."""
     label: str = ""
     """Said beside the model's name."""
     ideas: tuple[str, ...] = ()
     """What could be asked for, shown before anything was said."""
     reduced_motion: bool = False
-    rewinds: bool = False
-    """Whether one could go back."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 import asyncio
 import importlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -15,6 +15,9 @@ from textual.command import Provider
 from textual.driver import Driver
 from textual.events import Event, Key, Paste, Resize
 from textual.filter import NoColor
+from textual.screen import Screen
+
+from tui_agent.protocol.errors import TuiAgentError
 
 from .bridge import AgentBridge
 from .commands import bindings_for, command
@@ -28,6 +31,9 @@ from .terminal_keys import teach_alt_enter, with_usual_name
 from .themes import DEFAULT_THEME, ThemeProblem, ThemeShelf, shipped_themes
 from .widgets.conversation import Conversation
 from .window_size import with_present_size
+
+OpenPlayer: TypeAlias = Callable[[str], Awaitable[Screen[None]]]
+"""Makes the screen that shows the recording in a file; raises `TuiAgentError` where it cannot."""
 
 FAULT_SECONDS = 60.0
 """How long the word about a part that failed stands."""
@@ -81,6 +87,8 @@ class TuiAgentApp(PlainApp[None]):
         place: Place | None = None,
         surroundings: Surroundings | None = None,
         log_file: Path | None = None,
+        note_input: Callable[[Event], object] | None = None,
+        open_player: OpenPlayer | None = None,
     ) -> None:
         """Makes the app; nothing runs yet.
 
@@ -97,6 +105,8 @@ class TuiAgentApp(PlainApp[None]):
             surroundings: what the terminal and the settings ask for; the environment's where not given.
             log_file: where log records go. A part of the screen that fails is then told and written down there; where
                 it is not given, it ends the app.
+            note_input: is told what comes from the terminal, for a recording.
+            open_player: opens recordings; not given: there are none to be watched.
         """
         teach_alt_enter()
         self._surroundings = surroundings or Surroundings.of_environment(os.environ)
@@ -120,6 +130,9 @@ class TuiAgentApp(PlainApp[None]):
         self.painted = asyncio.Event()
         """Set once the first screen is there."""
         self._quit_asked = float("-inf")
+        self._note_input = note_input
+        self._open_player = open_player
+        self._player: Screen[None] | None = None
         if self._surroundings.reduced_motion:
             self.animation_level = "none"
         if self._surroundings.no_color:
@@ -160,7 +173,32 @@ class TuiAgentApp(PlainApp[None]):
             event = with_usual_name(event)
         if isinstance(event, Key | Paste) and not event.is_forwarded:
             self.chat.note_key()
+        if self._note_input is not None and self._player is None and not event.is_forwarded:
+            self._note_input(event)
         await super().on_event(event)
+
+    # --- recordings ---------------------------------------------------------------------------------------------------
+
+    @on(ChatScreen.ReplayRequested)
+    def _replay_requested(self, event: ChatScreen.ReplayRequested) -> None:
+        self.watch_recording(event.path)
+
+    def watch_recording(self, path: str) -> None:
+        """Shows the recording in a file over the chat, or says why it cannot; the agent works on meanwhile."""
+        if self._open_player is not None:
+            self.run_worker(self._watch(self._open_player(path)), group="player", exclusive=True)
+
+    async def _watch(self, opening: Awaitable[Screen[None]]) -> None:
+        try:
+            player = await opening
+        except TuiAgentError as error:
+            self.notify(str(error), severity="error")
+        else:
+            self._player = player
+            self.push_screen(player, self._watched)
+
+    def _watched(self, _: None) -> None:
+        self._player = None
 
     # --- themes -------------------------------------------------------------------------------------------------------
 
@@ -254,6 +292,9 @@ class TuiAgentApp(PlainApp[None]):
         self.chat.in_order(self._escalate)
 
     def _escalate(self) -> None:
+        if self._player is not None and self.screen is self._player:
+            self._player.dismiss()
+            return
         selected = self.screen.get_selected_text() or self.chat.entry.composer.selected_text
         if selected:
             self.copy_to_clipboard(selected)

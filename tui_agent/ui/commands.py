@@ -25,6 +25,7 @@ Where: TypeAlias = Literal[
     "rewind",
     "picker",
     "trust",
+    "player",
 ]
 """The part of the screen a key belongs to."""
 
@@ -197,6 +198,16 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "chat.report", (), "report", "The last run: steps, calls, times, tokens", "chat", palette=True, slash="report"
+    ),
+    Command(
+        "chat.replay",
+        (),
+        "replay",
+        "Watch a recording that --record made; q leads back here",
+        "chat",
+        palette=True,
+        slash="replay",
+        argument="FILE",
     ),
     Command("chat.rename", (), "rename", "Give this session a name", "chat", slash="rename", argument="NAME"),
     # composer
@@ -394,6 +405,18 @@ COMMANDS: tuple[Command, ...] = (
     Command("trust.page_up", ("pageup",), "page up", "One page up", "trust"),
     Command("trust.page_down", ("pagedown", "space"), "more", "One page down", "trust"),
     Command("trust.leave", ("ctrl+c",), "leave", "Leave without starting", "trust", priority=True),
+    # watching a recording
+    Command("player.play_or_pause", ("space",), "pause", "Pause, or go on; at the end: from the beginning", "player"),
+    Command("player.back", ("left",), "5 s", "Five seconds back", "player"),
+    Command("player.forward", ("right",), "5 s", "Five seconds on", "player"),
+    Command("player.step_back", ("comma",), "step", "To the moment something happened before", "player"),
+    Command("player.step_forward", ("full_stop",), "step", "To the moment something happens next", "player"),
+    Command("player.slower", ("left_square_bracket",), "slower", "Half the speed", "player"),
+    Command("player.faster", ("right_square_bracket",), "faster", "Twice the speed", "player"),
+    Command("player.first", ("home",), "start", "To the beginning", "player"),
+    Command("player.last", ("end",), "end", "To the end", "player"),
+    Command("player.hide", ("h",), "hide", "Hide this line, or show it again", "player"),
+    Command("player.close", ("q", "escape", "ctrl+q", "ctrl+c"), "quit", "Leave the recording", "player"),
 )
 """Every command, in the order of the help page."""
 
@@ -454,6 +477,10 @@ _KEY_WORDS = {
     "pagedown": "pgdn",
     "underscore": "_",
     "slash": "/",
+    "comma": ",",
+    "full_stop": ".",
+    "left_square_bracket": "[",
+    "right_square_bracket": "]",
 }
 
 

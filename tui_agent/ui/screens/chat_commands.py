@@ -29,6 +29,10 @@ class CommandHost(Protocol):
         """Changes the colours."""
         ...
 
+    def watch_recording(self, path: str) -> None:
+        """Shows a recording."""
+        ...
+
     def run_command(self, command: Command) -> None:
         """Does what the command's key does."""
         ...
@@ -65,6 +69,8 @@ class ChatCommands:
                 return self._compact(argument)
             case "chat.rename":
                 return self._rename(argument)
+            case "chat.replay":
+                return self._replay(argument)
             case "chat.context":
                 self._context()
             case "chat.report":
@@ -121,6 +127,13 @@ class ChatCommands:
         else:
             self._host.say("What shall it be called? /rename NAME", wrong=True)
         return bool(title)
+
+    def _replay(self, path: str) -> bool:
+        if path:
+            self._host.watch_recording(path)
+        else:
+            self._host.say("Which recording? /replay FILE; tui-agent --record FILE makes one.", wrong=True)
+        return bool(path)
 
     def _context(self) -> None:
         # Brings the whole agent along, which the first screen does not wait for.

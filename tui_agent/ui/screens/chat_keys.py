@@ -36,6 +36,12 @@ class ChatKeys(ChatBrakes):
 
         name: str
 
+    @dataclass
+    class ReplayRequested(Message):
+        """A person wants to watch a recording."""
+
+        path: str
+
     def __init__(self, bridge: AgentBridge, options: ChatOptions) -> None:
         super().__init__(bridge, options)
         self.commands = ChatCommands(self, bridge, self.view)
@@ -126,6 +132,10 @@ class ChatKeys(ChatBrakes):
     def choose_theme(self, name: str) -> None:
         """Changes the colours."""
         self.post_message(self.ThemeRequested(name))
+
+    def watch_recording(self, path: str) -> None:
+        """Shows a recording."""
+        self.post_message(self.ReplayRequested(path))
 
     def run_command(self, command: Command) -> None:
         """Does what the command's key does."""

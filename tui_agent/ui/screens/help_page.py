@@ -18,6 +18,7 @@ _TITLES: dict[Where, str] = {
     "questions": "When several calls need you",
     "detail": "On a page about a call",
     "rewind": "When going back",
+    "player": "In a recording",
     "everywhere": "Everywhere",
 }
 

@@ -4,7 +4,7 @@ It changes through `apply` only. Text that streams in is flushed at a fixed rate
 changes. It follows the end as long as the reader is there; elsewhere it says how much is new.
 """
 
-import time
+import asyncio
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -110,7 +110,9 @@ class Conversation(TranscriptView):
 
     def _tick(self) -> None:
         """Flushes what came; stands once nothing comes any more."""
-        now = time.monotonic()
+        # The time of the loop: in a replay it is the recording's.
+        clock = asyncio.get_running_loop().time
+        now = clock()
         if not self._unflushed:
             self.show_scrollbar()
             if self._timer is not None:
@@ -121,7 +123,7 @@ class Conversation(TranscriptView):
             if now >= self._bar_due:
                 self._bar_due = now + BAR_SECONDS
                 self.show_scrollbar()
-            self._rest_until = time.monotonic() + REST_SHARE * (time.monotonic() - now)
+            self._rest_until = clock() + REST_SHARE * (clock() - now)
 
     # --- drawing ------------------------------------------------------------------------------------------------------
 

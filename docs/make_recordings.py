@@ -1,0 +1,203 @@
+"""Makes the recordings that README's pictures are taken from: the real app with the offline model, on its guided tour.
+
+`python docs/make_recordings.py` writes `docs/recordings/*.jsonl`; `docs/make_screenshots.py` plays them.
+"""
+
+import asyncio
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import AsyncExitStack, contextmanager
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from tui_agent import __version__
+from tui_agent.agent import AgentLoop, AgentLoopConfig
+from tui_agent.execution import ApprovalGate
+from tui_agent.permissions import PermissionPolicy, Rule
+from tui_agent.permissions.shell import is_read_only_command
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.permissions import Verdict
+from tui_agent.protocol.provider import ModelProvider
+from tui_agent.providers import DEMO_MODEL, AnthropicProvider
+from tui_agent.providers.demo import DemoServer, copy_sample_project
+from tui_agent.providers.demo.demo_server import DEMO_PACE
+from tui_agent.providers.recorded_streams import NotedProvider
+from tui_agent.recording import Head, TapeWriter
+from tui_agent.session import StoredSession
+from tui_agent.tools import Workspace, default_tools
+from tui_agent.ui.app import TuiAgentApp
+from tui_agent.ui.recording_bridge import RecordingBridge, input_noter
+from tui_agent.ui.surroundings import Place, Surroundings
+
+RECORDINGS = Path(__file__).parent / "recordings"
+LABEL = "scripted demo, not a language model"
+PATIENCE = 60.0
+"""Seconds until something that does not come is an error."""
+
+
+RuleWords = tuple[Verdict, str]
+
+LOOKS = 8
+"""How often the screen must look the same to be at rest."""
+
+
+def without_clocks(text: str) -> str:
+    """A screen's text without times, and without the timeline, which grows by itself."""
+    rows = text.split("\n")
+    begins = next((number for number, row in enumerate(rows) if "TIMELINE" in row), len(rows))
+    kept = [row.partition("│")[0] if number >= begins else row for number, row in enumerate(rows)]
+    return re.sub(r" *\d+(\.\d+)? s\b", " T", "\n".join(row.rstrip() for row in kept))
+
+
+class Tour:
+    """The app on its tour, and the tape."""
+
+    def __init__(self, app: TuiAgentApp, pilot: Pilot[None], tape: TapeWriter, rules: Sequence[RuleWords] = ()) -> None:
+        self.app = app
+        self.pilot = pilot
+        self.tape = tape
+        self.rules = rules
+
+    def text(self) -> str:
+        """What stands on the screen."""
+        screen = self.app.screen
+        drawn = screen._compositor.render_update(full=True, screen_stack=self.app._background_screens)
+        return "\n".join("".join(strip.text for strip in row).rstrip() for row in drawn.strips)
+
+    async def until(self, shows: str | Callable[[str], bool]) -> None:
+        """Waits until the screen shows something."""
+        async with asyncio.timeout(PATIENCE):
+            while not (shows in self.text() if isinstance(shows, str) else shows(self.text())):
+                await self.pilot.pause(0.02)
+
+    async def rests(self) -> str:
+        """Waits until nothing of the screen changes any more but its clocks; gives what it shows without them."""
+        same, before = 0, ""
+        async with asyncio.timeout(PATIENCE):
+            while same < LOOKS:
+                await self.pilot.pause(0.05)
+                now = without_clocks(self.text())
+                same, before = (same + 1 if now == before else 0), now
+        return before
+
+    def mark(self, name: str) -> None:
+        """Names this moment in the recording."""
+        self.tape.note("mark", {"name": name})
+
+    async def press(self, *keys: str) -> None:
+        """Presses keys."""
+        await self.pilot.press(*keys)
+
+
+def agent_of(provider: ModelProvider, bus: EventBus, place: Path, rules: Sequence[RuleWords]) -> AgentLoop:
+    """An agent with the real tools in the sample project."""
+    shop = place / "shop"
+    workspace = Workspace(shop, spool_dir=place / "spool")
+    return AgentLoop(
+        AgentLoopConfig(
+            provider=provider,
+            tools=default_tools(workspace, is_read_only_command=lambda line: is_read_only_command(line, shop)),
+            workspace=shop,
+            bus=bus,
+            policy=PermissionPolicy(shop, rules=[Rule.parse(*rule) for rule in rules]),
+            gate=ApprovalGate(interactive=True),
+        )
+    )
+
+
+async def record(
+    file: Path,
+    size: tuple[int, int],
+    place: Path,
+    drive: Callable[[Tour], Awaitable[None]],
+    *,
+    pace: float = DEMO_PACE,
+    streams: bool = False,
+) -> None:
+    """Takes a tour.
+
+    Args:
+        file: the recording.
+        size: columns and rows of the window.
+        place: an empty directory for the tour.
+        drive: what is done.
+        pace: seconds between two words of the model.
+        streams: whether what the model sends is part of the recording.
+    """
+    async with AsyncExitStack() as stack:
+        shop = place / "shop"
+        tape = await stack.enter_async_context(TapeWriter(file))
+        server = await stack.enter_async_context(DemoServer(sample_dir=shop, pace=pace))
+        copy_sample_project(shop)
+        model = AnthropicProvider(DEMO_MODEL, auth_token=server.token, base_url=server.base_url)
+        stack.push_async_callback(model.aclose)
+        session = StoredSession.unkept(shop)
+        bus = EventBus(session.origin())
+        session.announce(bus, "")
+        provider = NotedProvider(model, lambda note: tape.note("stream", note)) if streams else model
+        loop = agent_of(provider, bus, place, server.rules)
+        head = Head(program=__version__, size=size, directory="~/shop", branch="main", label=LABEL, reduced_motion=True)
+        tape.begin(head, print)
+        app = TuiAgentApp(
+            RecordingBridge(loop, bus, tape),
+            label=head.label,
+            place=Place(head.directory, head.branch),
+            surroundings=Surroundings(reduced_motion=True),
+            note_input=input_noter(tape),
+        )
+        async with app.run_test(size=size, notifications=True) as pilot:
+            await drive(Tour(app, pilot, tape, server.rules))
+
+
+async def wide(tour: Tour) -> None:
+    """Watched, steered, approved."""
+    await tour.press(*"fix the failing test", "enter")
+    await tour.until("1 running")
+    await tour.rests()
+    tour.mark("running")
+    await tour.press(*"also show prices.py", "enter")
+    await tour.until("esc not now")
+    await tour.rests()
+    tour.mark("approval")
+    await tour.press("y")
+    await tour.until("● ready")
+    await tour.rests()
+    tour.mark("tour")
+
+
+async def narrow(tour: Tour) -> None:
+    """The question in a small window."""
+    await tour.press(*"fix the failing test", "enter")
+    await tour.until("esc not now")
+    await tour.rests()
+    tour.mark("narrow")
+
+
+@contextmanager
+def empty_place() -> Generator[Path]:
+    """A directory whose name tells nothing of this machine."""
+    place = Path(tempfile.gettempdir()) / "tour"
+    place.mkdir()
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place)
+
+
+def main() -> None:
+    """Makes all recordings anew."""
+    os.environ["COLORTERM"] = "truecolor"
+    RECORDINGS.mkdir(exist_ok=True)
+    for name, size, drive in (("wide", (120, 40), wide), ("narrow", (80, 24), narrow)):
+        file = RECORDINGS / f"{name}.jsonl"
+        file.unlink(missing_ok=True)
+        with empty_place() as place:
+            asyncio.run(record(file, size, place, drive))
+
+
+if __name__ == "__main__":
+    main()

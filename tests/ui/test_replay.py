@@ -1,0 +1,227 @@
+"""A tour is recorded as a person takes it, and the same screen comes again from the file alone."""
+
+import asyncio
+import html
+import importlib.util
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+from textual import _time as textual_time
+from textual.events import Paste
+
+from tui_agent.agent import AgentLoop
+from tui_agent.protocol.bus import EventBus, Subscription
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import (
+    AgentEvent,
+    ApprovalRequested,
+    MessageEnded,
+    SteeringDelivered,
+    StepStarted,
+    ToolEnded,
+)
+from tui_agent.protocol.messages import ToolResultMessage, joined_text
+from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.providers.demo import copy_sample_project
+from tui_agent.providers.recorded_streams import ReplayedProvider
+from tui_agent.recording import Recording, parse_recording, read_recording
+from tui_agent.ui.replay_stage import Stage
+
+DOCS = Path(__file__).parents[2] / "docs"
+NARROW = DOCS / "recordings" / "narrow.jsonl"
+
+
+def script(name: str) -> ModuleType:
+    """One of the scripts in docs."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+recordings: Any = script("make_recordings")
+screenshots: Any = script("make_screenshots")
+
+
+class Taken:
+    """A tour that was taken: its file, and what stood on the screen at the moments it marks."""
+
+    def __init__(self, directory: Path) -> None:
+        self.file = directory / "tour.jsonl"
+        self.place = directory / "place"
+        self.seen: dict[str, str] = {}
+        self.rules: Any = ()
+
+    async def take(self, tour: Any) -> None:
+        self.rules = tour.rules
+        await self.look(tour, "welcome")
+        await tour.press(*"fix the failing test", "enter")
+        tour.app.post_message(Paste("also show prices.py"))
+        await tour.press("enter")
+        await tour.until("esc not now")
+        await self.look(tour, "question")
+        await tour.press("y")
+        await tour.until("● ready")
+        await self.look(tour, "ready")
+        await tour.press("pageup", "pageup")
+        await self.look(tour, "scrolled")
+        await tour.press("ctrl+t", "up", "up", "enter")
+        await self.look(tour, "detail")
+        await tour.press("escape", "escape", *"a draft")
+        await tour.pilot.resize_terminal(90, 30)
+        await self.look(tour, "small")
+
+    async def look(self, tour: Any, name: str) -> None:
+        self.seen[name] = await tour.rests()
+        tour.mark(name)
+
+
+@pytest.fixture(scope="module")
+def taken(tmp_path_factory: pytest.TempPathFactory) -> Taken:
+    taken = Taken(tmp_path_factory.mktemp("tour"))
+    taken.place.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SAMPLE_TEST_SECONDS", "0.05")
+        asyncio.run(recordings.record(taken.file, (120, 40), taken.place, taken.take, pace=0.005, streams=True))
+    return taken
+
+
+def test_the_replayed_screen_is_the_live_one_at_every_look(taken: Taken) -> None:
+    recording = read_recording(taken.file)
+    stage = Stage(recording)
+    shown: dict[str, str] = {}
+    for name, at in recording.marks.items():
+        stage.play_to(at)
+        shown[name] = recordings.without_clocks(stage.text())
+    stage.close()
+
+    assert list(shown) == list(taken.seen)
+    for name, text in shown.items():
+        assert text == taken.seen[name], name
+    assert "↳ steered" in shown["ready"] + shown["scrolled"]
+    assert "a draft" in shown["small"]
+
+
+async def test_a_recorded_stream_with_the_real_tools_makes_the_same_run(taken: Taken, tmp_path: Path) -> None:
+    recording = read_recording(taken.file)
+    copy_sample_project(taken.place / "shop")
+    bus = EventBus()
+    loop = recordings.agent_of(ReplayedProvider(recording.data_of("stream")), bus, taken.place, taken.rules)
+    with bus.subscribe(merge=False) as heard:
+        async with asyncio.TaskGroup() as group:
+            told = group.create_task(answering(loop, heard, steered_in(recording)))
+            await loop.run("fix the failing test")
+            heard.close()
+
+    before = [entry.value.event for entry in recording.entries if isinstance(entry.value, Envelope)]
+    assert what_was_said(told.result()) == what_was_said(before)
+    assert what_calls_gave(told.result()) == what_calls_gave(before)
+
+
+def steered_in(recording: Recording) -> int | None:
+    """The step after which the message was delivered."""
+    told = [entry.value for entry in recording.entries if isinstance(entry.value, Envelope)]
+    return next(envelope.origin.step for envelope in told if isinstance(envelope.event, SteeringDelivered))
+
+
+async def answering(loop: AgentLoop, heard: Subscription, step: int | None) -> list[AgentEvent]:
+    """Does what the person did; gives everything that was told."""
+    told: list[AgentEvent] = []
+    async for batch in heard.batches():
+        for envelope in batch:
+            match envelope.event:
+                case ApprovalRequested(request_id=request_id):
+                    loop.resolve_approval(request_id, ApprovalDecision(decision="approve"))
+                case StepStarted() if envelope.origin.step == step:
+                    loop.steer("also show prices.py")
+                case _:
+                    pass
+            told.append(envelope.event)
+    return told
+
+
+def what_was_said(events: Iterable[AgentEvent]) -> list[tuple[str, str]]:
+    """Everything the model and the person said, in order."""
+    messages = [event.message for event in events if isinstance(event, MessageEnded)]
+    return [(message.role, message.text) for message in messages if not isinstance(message, ToolResultMessage)]
+
+
+def what_calls_gave(events: Iterable[AgentEvent]) -> Counter[tuple[str, str, str]]:
+    """Name, end and result of every call; times are no part of it."""
+    ended = [event for event in events if isinstance(event, ToolEnded)]
+    return Counter((event.name, event.status, re.sub(r"\d+\.\d+s", "T", joined_text(event.content))) for event in ended)
+
+
+@settings(max_examples=2)
+@given(share=some.floats(0, 1))
+def test_a_moment_looks_the_same_however_one_gets_there(share: float) -> None:
+    """And whatever loop runs around it is left as it was, as everything else outside."""
+    recording = read_recording(NARROW)
+    at = share * recording.length
+
+    async def watched() -> str:
+        before = (asyncio.get_running_loop(), textual_time.get_time, sys.stdout, sys.stderr)
+        stage, moment = Stage(recording), 0.0
+        while moment < at:
+            moment = min(at, moment + 0.7)
+            stage.play_to(moment)
+            stage.strips()
+        text = stage.text()
+        stage.close()
+        assert (asyncio.get_running_loop(), textual_time.get_time, sys.stdout, sys.stderr) == before
+        return text
+
+    assert asyncio.run(watched()) == text_at(recording, at)
+
+
+def test_the_pictures_are_what_the_recordings_show() -> None:
+    names: list[str] = []
+    for name, picture, text in list(screenshots.pictures()):
+        committed = (DOCS / "images" / f"{name}.svg").read_text("utf-8")
+        assert words_of(committed) == words_of(picture), f"{name}: python docs/make_screenshots.py takes it anew"
+        assert text.split()[0] in "".join(words_of(committed))
+        names.append(name)
+
+    assert sorted(names) == sorted(path.stem for path in (DOCS / "images").glob("*.svg"))
+
+
+def words_of(svg: str) -> list[str]:
+    """The texts of a picture."""
+    return [html.unescape(text).replace("\xa0", " ") for text in re.findall(r"<text [^>]*>([^<]*)</text>", svg)]
+
+
+@settings(max_examples=2)
+@given(places=some.lists(some.floats(0, 1), min_size=1, max_size=200), new=some.binary(min_size=1, max_size=2))
+def test_a_damaged_recording_plays_what_is_left(
+    tmp_path_factory: pytest.TempPathFactory, places: list[float], new: bytes
+) -> None:
+    head, _, rest = NARROW.read_bytes().partition(b"\n")
+    damaged = bytearray(rest)
+    for place in places:
+        start = int(place * len(damaged))
+        damaged[start : start + len(new)] = new
+    recording = parse_recording(head + b"\n" + damaged, "damaged")
+    stage = Stage(recording, log_file=tmp_path_factory.getbasetemp() / "log")
+
+    assert stage.play_to(min(recording.length, 3.0))
+    assert stage.text()
+    stage.close()
+
+
+def text_at(recording: Recording, at: float) -> str:
+    """The screen at a moment, reached at once."""
+    stage = Stage(recording)
+    assert stage.play_to(at)
+    text = stage.text()
+    stage.close()
+    return text
