@@ -12,7 +12,6 @@ from rich.text import Text
 from textual import on
 from textual.binding import BindingType
 from textual.command import Provider
-from textual.driver import Driver
 from textual.events import Event, Key, Paste, Resize
 from textual.filter import NoColor
 from textual.screen import Screen
@@ -151,11 +150,6 @@ class TuiAgentApp(PlainApp[None]):
     def _begin_the_rest(self) -> None:
         self.painted.set()
         self.run_worker(self._watch_themes, group="themes", exit_on_error=False)
-
-    @on(Driver.SignalResume)
-    def _awake_again(self) -> None:
-        # The terminal shows an empty screen after `ctrl+z`, and Textual sees nothing that would have to be drawn.
-        self.refresh(layout=True)
 
     def on_resize(self) -> None:
         """Draws everything, also when the window is as large as before.

@@ -2,6 +2,7 @@
 
 from typing import TypeVar
 
+from textual import on
 from textual.app import App
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
@@ -25,6 +26,11 @@ class PlainApp(App[Result]):
         """The driver for the terminal; in a browser and in tests another one."""
         chosen = super().get_driver_class()
         return TerminalDriver if chosen is LinuxDriver else chosen
+
+    @on(Driver.SignalResume)
+    def _awake_again(self) -> None:
+        # The terminal shows an empty screen after `ctrl+z`, and Textual sees nothing that would have to be drawn.
+        self.refresh(layout=True)
 
     def stay_off_terminal(self) -> None:
         """Where the program sleeps, it does not take the terminal again: it wakes to end. For signal handlers."""

@@ -12,7 +12,6 @@ from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentLoopSnapshot, Guard
 from tui_agent.agent.guardrails import GuardrailKind, Severity
 from tui_agent.context import ContextLayer
 from tui_agent.execution import ApprovalGate, ExecutionOptions, call_digest
-from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, GuardrailTripped, ToolEnded, Warned
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.tool import ToolResult
@@ -140,7 +139,7 @@ async def test_s4_72_a_decision_given_beforehand_counts_first_and_once_then_the_
     assert [(event.by, event.decision) for event in b.of(ApprovalResolved)] == [("resume", "approve"), ("user", "deny")]
     assert len(tool.runs) == 1
     (first, _) = b.of(ApprovalRequested)
-    again = await gate.ask(ApprovalRequest(**dict(first)), EventBus())
+    again = await gate.ask(ApprovalRequest(**dict(first)), JudgedBus(whole=False))
     assert (again.by, again.decision.decision) == ("user", "deny"), "it is used up"
 
 
