@@ -13,6 +13,7 @@ from tui_agent.providers import ScriptedProvider
 from tui_agent.ui.app import TuiAgentApp
 from tui_agent.ui.bridge import AgentBridge
 from tui_agent.ui.surroundings import Place, Surroundings
+from tui_agent.ui.waiting_messages import WaitingMessages
 
 
 class FakePolicyOf:
@@ -97,9 +98,15 @@ def still_app(
     reduced_motion: bool = True,
 ) -> TuiAgentApp:
     """The app showing a story; its clock stands where the story ended."""
-    ended_at = story.now
+    ended_at, waiting = story.now, WaitingMessages()
+    for envelope in story.envelopes:
+        waiting.apply(envelope)
+    agent = FakeAgent(running=running, mode=story.mode)
+    for message in waiting.all:
+        known = user_message(message.text, message.kind)
+        agent.waiting_messages.append(known.model_copy(update={"id": message.message_id}))
     return TuiAgentApp(
-        AgentBridge(FakeAgent(running=running, mode=story.mode), EventBus(), story.envelopes),
+        AgentBridge(agent, EventBus(), story.envelopes),
         theme=theme,
         label=label,
         ideas=ideas,
