@@ -224,3 +224,28 @@ def test_two_programs_do_not_write_one_session(desk: Desk) -> None:
         assert words_in(bodies_of(server)[-1]) == ["hello", "and again"]
         app.quit()
     assert b"session.save_failed" not in b"".join(journal.read_bytes() for journal in desk.journals)
+
+
+SLOW_DISK = """
+import sys, time
+
+class SlowDisk:
+    def find_spec(self, name, path, target=None):
+        while name == "tui_agent.cli.engine_room":
+            time.sleep(60)
+
+sys.meta_path.insert(0, SlowDisk())
+"""
+"""Run at the start of an interpreter: what the screen does not need never comes."""
+
+
+def test_whoever_leaves_while_a_session_is_still_being_read_does_not_wait_for_it(desk: Desk) -> None:
+    assert desk.run("-p", "--demo", "hello").returncode == 0
+    (desk.root / "sitecustomize.py").write_text(SLOW_DISK, "utf-8")
+
+    with desk.app("--demo", "--continue", variables={"PYTHONPATH": str(desk.root)}) as app:
+        app.wait_for_status("opening")
+        app.say("and then this")
+        app.wait_for_status("opening · 1 message to be sent")
+        app.quit()
+        assert "left before this was sent: and then this" in app.screen.text

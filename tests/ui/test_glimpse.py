@@ -111,6 +111,43 @@ async def test_what_is_typed_before_the_agent_is_there_is_sent_when_it_is() -> N
             await pilot.pause()
 
 
+async def test_what_the_agent_will_be_allowed_is_shown_before_it_is_there() -> None:
+    story = Story(mode=PermissionMode.PLAN).run("go").end()
+    bridge = AgentBridge.to_come(PermissionMode.ASK)
+    app = app_with(bridge, Glimpse(story.envelopes, 0))
+
+    async with app.run_test(size=(120, 40)) as pilot:
+        await drawn(pilot)
+        assert app.chat.title_bar.render().plain.endswith(" ask ")
+        await pilot.press("shift+tab")
+        await drawn(pilot)
+        assert app.chat.title_bar.render().plain.endswith(" accept edits ")
+        app.chat.commands.choose_mode(PermissionMode.DENY)
+        assert app.chat.title_bar.render().plain.endswith(" deny ")
+        await pilot.press(*"/mode ask", "enter")
+        await drawn(pilot)
+        assert app.chat.title_bar.render().plain.endswith(" ask ")
+
+
+async def test_ctrl_c_takes_back_what_waits_for_an_agent_that_is_not_there_yet_and_then_quits() -> None:
+    bridge, agent = AgentBridge.to_come(PermissionMode.ASK), FakeAgent()
+    app = app_with(bridge, None)
+
+    async with app.run_test() as pilot:
+        await pilot.press(*"!ls", "enter", *"one", "enter", "ctrl+c")
+        await drawn(pilot)
+        assert app.chat.entry.composer.text == "!ls\n\none"
+        assert "to be sent" not in app.chat.status_line.render().plain
+        assert not bridge.running
+        await pilot.press("ctrl+c", "ctrl+c")
+        await drawn(pilot)
+        assert any("again quits" in note.message for note in app._notifications)
+
+        bridge.open(agent, EventBus())
+        await drawn(pilot)
+        assert agent.asked == []
+
+
 async def test_a_message_that_waited_in_one_life_and_was_delivered_in_the_next_is_not_sent_again() -> None:
     story = Story().run("go")
     waits = story.sends("and the tests")

@@ -142,6 +142,17 @@ async def _run_app(
     )
     if tape is not None:
         tape.begin(head_of(options, settings), lambda text: app.notify(text, severity="warning"))
+
+    async def behind() -> TuiAgentError | None:
+        try:
+            serve = await asyncio.to_thread(_engine_room)
+            if not screen.done():
+                await serve(options, bridge, app.show_theme, lambda: asyncio.wait((screen,)), tape)
+        except TuiAgentError as error:
+            app.exit()
+            return error
+        return None
+
     refusal: TuiAgentError | None = None
     with leaving_on_signals(app):
         async with asyncio.TaskGroup() as tasks:
@@ -150,12 +161,12 @@ async def _run_app(
             await asyncio.wait((screen, painted), return_when=asyncio.FIRST_COMPLETED)
             painted.cancel()
             if not screen.done():
-                try:
-                    serve = await asyncio.to_thread(_engine_room)
-                    await serve(options, bridge, app.show_theme, lambda: asyncio.wait((screen,)), tape)
-                except TuiAgentError as error:
-                    refusal = error
-                    app.exit()
+                engine = tasks.create_task(behind())
+                await asyncio.wait((screen, engine), return_when=asyncio.FIRST_COMPLETED)
+                if bridge.coming and options.resume is not None:
+                    engine.cancel()  # Whoever leaves meanwhile does not wait until a long past is read.
+                await asyncio.wait((engine,))
+                refusal = None if engine.cancelled() else engine.result()
     for text in bridge.unsent:
         print(f"tui-agent: left before this was sent: {one_line(text, _LONGEST_UNSENT)}", file=sys.stderr)
     if refusal is not None:

@@ -289,6 +289,13 @@ class AgentBridge:
         message = self._agent.drop_message(message_id)
         return message.text if message is not None else None
 
+    def take_all_back(self) -> str:
+        """Takes back what waits for an agent that is not there yet, and returns what was said of it."""
+        said = "\n\n".join(self._unsent)
+        self._unsent.clear()
+        self._work.clear()
+        return said
+
     def compact(self, focus: str) -> bool:
         """Makes the conversation shorter, by the model's own words; False, and nothing is done, while the agent works.
 

@@ -46,7 +46,8 @@ class RunningCall:
 
 @dataclass(slots=True)
 class StatusView:
-    """Status, model, mode, tokens and what runs, as far as the events told. Changed by `apply` and `become` only."""
+    """Status, model, mode, tokens and what runs, as far as the events told. Changed by `apply` and `become` only;
+    the mode by the chat, too, as long as there is no agent that tells it."""
 
     HEARS: ClassVar[frozenset[type[Word]]] = HEARS
 

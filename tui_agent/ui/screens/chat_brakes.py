@@ -56,6 +56,15 @@ class ChatBrakes(ChatLayout):
         self.bridge = bridge
         """The door to the agent."""
 
+    def tell_coming(self) -> None:
+        """Says that the agent is not there yet, what it will be allowed, and how much waits for it."""
+        self.status_line.coming = self.bridge.coming
+        self.status_line.unsent = len(self.bridge.unsent)
+        if self.bridge.coming and self.view.mode is not self.bridge.mode:
+            # No event tells it yet, and the end of an earlier life tells of another one.
+            self.view.mode = self.bridge.mode
+            self.title_bar.changed()
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """The keys of the interrupt menu count while it is open, the key that opens it while it is not."""
         if action in ("menu_cancel", "menu_stop", "menu_now"):
@@ -80,9 +89,14 @@ class ChatBrakes(ChatLayout):
         self.menu.close()
 
     def action_menu_cancel(self) -> None:
-        """Cancels what runs."""
+        """Cancels what runs; what waits for an agent that is not there yet can be changed or left again."""
         self.close_menu()
-        self.bridge.cancel()
+        if not self.bridge.coming:
+            self.bridge.cancel()
+            return
+        if said := self.bridge.take_all_back():
+            self.entry.composer.put_back(said)
+        self.tell_coming()
 
     def action_menu_stop(self) -> None:
         """Ends the run after this step."""

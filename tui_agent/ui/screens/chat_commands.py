@@ -45,6 +45,10 @@ class CommandHost(Protocol):
         """Opens a page to read."""
         ...
 
+    def tell_coming(self) -> None:
+        """Shows what is known of an agent that is not there yet."""
+        ...
+
     def number_of(self, call_id: str) -> int | None:
         """A call's number in the panel."""
         ...
@@ -91,12 +95,13 @@ class ChatCommands:
     def choose_mode(self, mode: PermissionMode) -> None:
         """Sets the permission mode."""
         self._bridge.set_mode(mode)
+        self._host.tell_coming()
 
     def _mode(self, name: str) -> bool:
         wanted = name.replace("-", "_").replace(" ", "_").casefold()
         modes = {mode.value: mode for mode in PermissionMode}
         if wanted in modes:
-            self._bridge.set_mode(modes[wanted])
+            self.choose_mode(modes[wanted])
             return True
         asked = f"There is no mode {name}. " if name else ""
         self._host.say(f"{asked}The mode is {self._bridge.mode.value}; there are {', '.join(modes)}.", wrong=bool(name))

@@ -68,11 +68,6 @@ class ChatKeys(ChatBrakes):
                 self.bridge.submit(event.text)
         self.tell_coming()
 
-    def tell_coming(self) -> None:
-        """Says that the agent is not there yet, and how much waits for it."""
-        self.status_line.coming = self.bridge.coming
-        self.status_line.unsent = len(self.bridge.unsent)
-
     def _run_shell(self, call: ShellCall) -> None:
         if not call.command:
             self.say("What is to be run? !ls runs ls, and the model reads what it gives; !!ls keeps that from it.")
@@ -158,6 +153,7 @@ class ChatKeys(ChatBrakes):
     def action_cycle_mode(self) -> None:
         """Steps to the next permission mode."""
         self.bridge.cycle_mode()
+        self.tell_coming()
 
     def action_rewind(self) -> None:
         """Shows the moments one can go back to."""
