@@ -114,6 +114,10 @@ class RecordingBridge(AgentBridge):
         """Takes a waiting message out of the queue."""
         return self._notes.answer(doors.TAKE_BACK, super().take_back(message_id), message_id)
 
+    def take_all_back(self) -> str:
+        """Takes back what waits for an agent that is not there yet."""
+        return self._notes.answer(doors.TAKE_ALL_BACK, super().take_all_back())
+
     def compact(self, focus: str) -> bool:
         """Makes the conversation shorter."""
         return self._notes.answer(doors.COMPACT, super().compact(focus))

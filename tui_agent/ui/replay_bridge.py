@@ -89,6 +89,10 @@ class ReplayBridge(AgentBridge):
         """The text of a message that waited."""
         return self._answers.answer(doors.TAKE_BACK, message_id)
 
+    def take_all_back(self) -> str:
+        """Takes back what waited for an agent that was not there yet."""
+        return self._answers.answer(doors.TAKE_ALL_BACK)
+
     def compact(self, focus: str) -> bool:
         """Whether the conversation could be made shorter."""
         return self._answers.answer(doors.COMPACT)
