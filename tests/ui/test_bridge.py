@@ -286,6 +286,25 @@ async def test_what_is_asked_of_an_agent_that_is_not_there_yet_waits_for_it_or_i
     ]
 
 
+async def test_what_is_said_behind_a_prompt_before_the_agent_is_there_waits_with_it_as_it_would_behind_a_run() -> None:
+    bridge, agent = AgentBridge.to_come(PermissionMode.ASK), FakeAgent()
+    bridge.submit("first")
+    bridge.submit("and this")
+    bridge.follow_up("then that")
+    assert bridge.unsent == ("first", "and this", "then that")
+
+    async with serving(bridge):
+        bridge.open(agent, EventBus())
+        assert [(message.kind, message.text) for message in bridge.waiting] == [
+            ("steer", "and this"),
+            ("follow_up", "then that"),
+        ]
+        await turns()
+
+    assert agent.asked == [("run", "first")]
+    assert bridge.unsent == ()
+
+
 # --- a person's own commands ------------------------------------------------------------------------------------------
 
 

@@ -154,24 +154,36 @@ async def _run_app(
         return None
 
     refusal: TuiAgentError | None = None
-    with leaving_on_signals(app):
-        async with asyncio.TaskGroup() as tasks:
-            screen = tasks.create_task(app.run_async())
-            painted = tasks.create_task(app.painted.wait())
-            await asyncio.wait((screen, painted), return_when=asyncio.FIRST_COMPLETED)
-            painted.cancel()
-            if not screen.done():
-                engine = tasks.create_task(behind())
-                await asyncio.wait((screen, engine), return_when=asyncio.FIRST_COMPLETED)
-                if bridge.coming and options.resume is not None:
-                    engine.cancel()  # Whoever leaves meanwhile does not wait until a long past is read.
-                await asyncio.wait((engine,))
-                refusal = None if engine.cancelled() else engine.result()
-    for text in bridge.unsent:
-        print(f"tui-agent: left before this was sent: {one_line(text, _LONGEST_UNSENT)}", file=sys.stderr)
+    try:
+        with leaving_on_signals(app):
+            async with asyncio.TaskGroup() as tasks:
+                screen = tasks.create_task(app.run_async())
+                painted = tasks.create_task(app.painted.wait())
+                await asyncio.wait((screen, painted), return_when=asyncio.FIRST_COMPLETED)
+                painted.cancel()
+                if not screen.done():
+                    engine = tasks.create_task(behind())
+                    await asyncio.wait((screen, engine), return_when=asyncio.FIRST_COMPLETED)
+                    if bridge.coming and options.resume is not None:
+                        engine.cancel()  # Whoever leaves meanwhile does not wait until a long past is read.
+                    await asyncio.wait((engine,))
+                    refusal = None if engine.cancelled() else engine.result()
+    except BaseExceptionGroup as failed:
+        raise _first_of(failed) from None
+    finally:
+        for text in bridge.unsent:
+            print(f"tui-agent: left before this was sent: {one_line(text, _LONGEST_UNSENT)}", file=sys.stderr)
     if refusal is not None:
         raise refusal
     return app.return_code or 0
+
+
+def _first_of(failed: BaseExceptionGroup[BaseException]) -> BaseException:
+    """What failed first: the rest of a group comes of it, and nobody above knows groups."""
+    first: BaseException = failed
+    while isinstance(first, BaseExceptionGroup):
+        first = first.exceptions[0]
+    return first
 
 
 def _opener(locations: Locations, folder: Path, surroundings: Surroundings) -> OpenPlayer:

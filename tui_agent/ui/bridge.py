@@ -170,6 +170,7 @@ class AgentBridge:
         """
         self._work: deque[Callable[[], Awaitable[object]]] = deque()
         self._unsent: deque[str] = deque()
+        self._behind: list[tuple[UserKind, str]] = []
         self._arrived = asyncio.Event()
         self._there = asyncio.Event()
         self._then: list[Callable[[], object]] = []
@@ -211,6 +212,9 @@ class AgentBridge:
         for do in self._then:
             do()
         self._then.clear()
+        for kind, text in self._behind:
+            self.keep(kind, text)
+        self._behind.clear()
 
     # --- what is going on ---------------------------------------------------------------------------------------------
 
@@ -232,7 +236,7 @@ class AgentBridge:
     @property
     def unsent(self) -> tuple[str, ...]:
         """Prompts and commands that nothing has begun with yet, in order."""
-        return tuple(self._unsent)
+        return (*self._unsent, *(text for _, text in self._behind))
 
     @property
     def mode(self) -> PermissionMode:
@@ -246,14 +250,14 @@ class AgentBridge:
         if self._agent.running:
             self._agent.steer(text)
         else:
-            self._prompt(text)
+            self._prompt("steer", text)
 
     def follow_up(self, text: str) -> None:
         """Gives `text` a turn of its own once the agent is done; at once when it is."""
         if self._agent.running:
             self._agent.follow_up(text)
         else:
-            self._prompt(text)
+            self._prompt("follow_up", text)
 
     def run_shell(self, command: str, said: str, *, shared: bool) -> bool:
         """Runs a shell command of the person's own; False, and nothing is done, while the agent works.
@@ -291,8 +295,9 @@ class AgentBridge:
 
     def take_all_back(self) -> str:
         """Takes back what waits for an agent that is not there yet, and returns what was said of it."""
-        said = "\n\n".join(self._unsent)
+        said = "\n\n".join(self.unsent)
         self._unsent.clear()
+        self._behind.clear()
         self._work.clear()
         return said
 
@@ -434,7 +439,11 @@ class AgentBridge:
             await _hand_over(post, PastEvents(part))
         return bool(events)
 
-    def _prompt(self, text: str) -> None:
+    def _prompt(self, kind: UserKind, text: str) -> None:
+        """A run with this text; behind one that waits for an agent to come, it is what it would be while that runs."""
+        if self.coming and self._unsent:
+            self._behind.append((kind, text))
+            return
         self._unsent.append(text)
         self._enqueue(partial(self._run, text))
 

@@ -123,7 +123,8 @@ class ChatCommands:
             return True
         begun = self._bridge.compact(focus)
         if not begun:
-            self._host.say("The agent works; the conversation can be shortened when it is done.", wrong=True)
+            busy = "The agent works; the conversation can be shortened when it is done."
+            self._host.say(NOT_THERE if self._bridge.coming else busy, wrong=True)
         return begun
 
     def _rename(self, title: str) -> bool:

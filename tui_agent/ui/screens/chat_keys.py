@@ -73,7 +73,8 @@ class ChatKeys(ChatBrakes):
             self.say("What is to be run? !ls runs ls, and the model reads what it gives; !!ls keeps that from it.")
         elif not self.bridge.run_shell(call.command, call.said, shared=call.shared):
             self.entry.composer.put_back(call.said)
-            self.say("The agent works; your command can run when it is done. It was kept.", wrong=True)
+            busy = "The agent works; your command can run when it is done. It was kept."
+            self.say(NOT_THERE if self.bridge.coming else busy, wrong=True)
 
     def _said_to(self, word: AimedWord, text: str) -> bool:
         """Says something to one call or sub-agent; False where the text is a message like any other."""
