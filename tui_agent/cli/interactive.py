@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from tui_agent.protocol.errors import ConfigurationError, SessionOpenError, TuiAgentError
 from tui_agent.settings import LoadedSettings, Locations, Settings
@@ -180,10 +180,12 @@ async def _run_app(
 
 def _first_of(failed: BaseExceptionGroup[BaseException]) -> BaseException:
     """What failed first: the rest of a group comes of it, and nobody above knows groups."""
-    first: BaseException = failed
-    while isinstance(first, BaseExceptionGroup):
-        first = first.exceptions[0]
-    return first
+    first = failed.exceptions[0]
+    return _first_of(first) if _is_group(first) else first
+
+
+def _is_group(error: BaseException) -> TypeGuard[BaseExceptionGroup[BaseException]]:
+    return isinstance(error, BaseExceptionGroup)
 
 
 def _opener(locations: Locations, folder: Path, surroundings: Surroundings) -> OpenPlayer:
