@@ -1,9 +1,12 @@
 """`--record` of a run without a screen: it can be watched as one with a screen, and its stream can be played again."""
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.support.terminal import Terminal
 from tui_agent.cli.program import run_program
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.recording import read_recording
@@ -40,6 +43,22 @@ def test_a_recording_of_a_run_that_could_not_begin_leaves_no_file(
 
     assert "no key" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_engine_that_refuses_to_start_behind_the_screen_leaves_no_file(tmp_path: Path) -> None:
+    home, work = tmp_path / "home", tmp_path / "work"
+    work.mkdir()
+    settings = home / ".config" / "tui-agent" / "config.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('[permissions]\nrules = [["deny", "bash("]]\n', "utf-8")
+    program = [sys.executable, "-m", "tui_agent", "--demo", "--record", "run.jsonl"]
+    environment = {"HOME": str(home), "PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path)}
+
+    with Terminal(program, cwd=work, environment=environment) as terminal:
+        assert terminal.wait_for_end() == 2
+        assert "bash(" in terminal.screen.text
+
+    assert list(work.iterdir()) == []
 
 
 def test_a_recording_is_watched_in_a_terminal_only(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

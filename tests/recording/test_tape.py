@@ -111,6 +111,15 @@ async def test_a_recording_that_never_began_leaves_no_file(tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
+async def test_a_recording_that_nobody_wants_leaves_no_file(tmp_path: Path) -> None:
+    async with TapeWriter(tmp_path / "r.jsonl") as tape:
+        tape.begin(Head(), print)
+        tape.note("input", {"kind": "focus"})
+        tape.forget()
+
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("room", [0, 10, 400])
 async def test_a_full_disk_is_told_once_and_what_was_written_stays(tmp_path: Path, room: int) -> None:
     path, said = tmp_path / "r.jsonl", list[str]()

@@ -149,6 +149,8 @@ async def _run_app(
             if not screen.done():
                 await serve(options, bridge, app.show_theme, lambda: asyncio.wait((screen,)), tape)
         except TuiAgentError as error:
+            if tape is not None and bridge.coming:
+                tape.forget()
             app.exit()
             return error
         return None

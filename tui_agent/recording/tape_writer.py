@@ -32,7 +32,8 @@ class TapeWriter:
     """Takes a recording down in a new file for as long as it is entered; implements `Tape`.
 
     Entries wait in memory until `begin` says what the head holds. Leaving writes what is left; a recording that never
-    began leaves no file. A file that cannot be written any more keeps what it has, and that is told once.
+    began, or that nobody wants any more, leaves no file. A file that cannot be written any more keeps what it has, and
+    that is told once.
     """
 
     def __init__(self, path: Path, *, clock: Callable[[], float] = time.monotonic, write: Write | None = None) -> None:
@@ -93,6 +94,10 @@ class TapeWriter:
         self._tell = tell
         self._head = f"{head.model_copy(update=times).model_dump_json()}\n".encode("utf-8", "replace")
         self._begun = True
+
+    def forget(self) -> None:
+        """Leaves no file: what was to be recorded never came to be."""
+        self._begun = False
 
     @property
     def last_words(self) -> str:
