@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 
 from textual.pilot import Pilot
+from textual.strip import Strip
 
 from tui_agent import __version__
 from tui_agent.agent import AgentLoop, AgentLoopConfig
@@ -41,6 +42,8 @@ PATIENCE = 60.0
 
 RuleWords = tuple[Verdict, str]
 
+QUESTION = "esc not now"
+"""Stands in every question."""
 LOOKS = 8
 """How often the screen must look the same to be at rest."""
 
@@ -62,17 +65,34 @@ class Tour:
         self.tape = tape
         self.rules = rules
 
-    def text(self) -> str:
-        """What stands on the screen."""
+    def strips(self) -> list[Strip]:
+        """The screen, line by line."""
         screen = self.app.screen
         drawn = screen._compositor.render_update(full=True, screen_stack=self.app._background_screens)
-        return "\n".join("".join(strip.text for strip in row).rstrip() for row in drawn.strips)
+        return [Strip.join(row) for row in drawn.strips]
+
+    def text(self) -> str:
+        """What stands on the screen."""
+        return "\n".join(strip.text.rstrip() for strip in self.strips())
 
     async def until(self, shows: str | Callable[[str], bool]) -> None:
         """Waits until the screen shows something."""
         async with asyncio.timeout(PATIENCE):
             while not (shows in self.text() if isinstance(shows, str) else shows(self.text())):
-                await self.pilot.pause(0.02)
+                await self.pilot.pause(0.05)
+
+    async def question(self) -> None:
+        """Waits until a question is drawn whose answers count: before that, its keys look like its words."""
+
+        def counts() -> bool:
+            row = next((row for row in self.strips() if QUESTION in row.text), Strip([]))
+            start = max(0, row.text.find(QUESTION))
+            parts = row.crop(start, start + len(QUESTION))
+            return len({(part.style.color, part.style.bold) for part in parts if part.style is not None}) > 1
+
+        async with asyncio.timeout(PATIENCE):
+            while not counts():
+                await self.pilot.pause(0.05)
 
     async def rests(self) -> str:
         """Waits until nothing of the screen changes any more but its clocks; gives what it shows without them."""
@@ -160,7 +180,7 @@ async def wide(tour: Tour) -> None:
     await tour.rests()
     tour.mark("running")
     await tour.press(*"also show prices.py", "enter")
-    await tour.until("esc not now")
+    await tour.question()
     await tour.rests()
     tour.mark("approval")
     await tour.press("y")
@@ -172,7 +192,7 @@ async def wide(tour: Tour) -> None:
 async def narrow(tour: Tour) -> None:
     """The question in a small window."""
     await tour.press(*"fix the failing test", "enter")
-    await tour.until("esc not now")
+    await tour.question()
     await tour.rests()
     tour.mark("narrow")
 

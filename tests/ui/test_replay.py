@@ -17,6 +17,8 @@ from hypothesis import strategies as some
 from textual import _time as textual_time
 from textual.events import Paste
 
+from tests.ui.still import FakeAgent
+from tests.ui.story import Story
 from tui_agent.agent import AgentLoop
 from tui_agent.protocol.bus import EventBus, Subscription
 from tui_agent.protocol.envelope import Envelope
@@ -24,19 +26,25 @@ from tui_agent.protocol.events import (
     AgentEvent,
     ApprovalRequested,
     MessageEnded,
-    SteeringDelivered,
-    StepStarted,
+    Noticed,
     ToolEnded,
 )
 from tui_agent.protocol.messages import ToolResultMessage, joined_text
-from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.providers.demo import copy_sample_project
 from tui_agent.providers.recorded_streams import ReplayedProvider
-from tui_agent.recording import Recording, parse_recording, read_recording
+from tui_agent.recording import Head, Recording, TapeWriter, parse_recording, read_recording
+from tui_agent.ui.app import TuiAgentApp
+from tui_agent.ui.past_events import still_seen
+from tui_agent.ui.past_fold import Glimpse
+from tui_agent.ui.recording_bridge import RecordingBridge, input_noter
 from tui_agent.ui.replay_stage import Stage
+from tui_agent.ui.surroundings import Surroundings
 
 DOCS = Path(__file__).parents[2] / "docs"
 NARROW = DOCS / "recordings" / "narrow.jsonl"
+ASKED = "create note.txt with hello"
+STEERED = "also show prices.py"
 
 
 def script(name: str) -> ModuleType:
@@ -64,22 +72,27 @@ class Taken:
 
     async def take(self, tour: Any) -> None:
         self.rules = tour.rules
-        await self.look(tour, "welcome")
-        await tour.press(*"fix the failing test", "enter")
-        tour.app.post_message(Paste("also show prices.py"))
-        await tour.press("enter")
-        await tour.until("esc not now")
+        await self.say(tour, ASKED)
+        await tour.question()
         await self.look(tour, "question")
+        await tour.press("escape")
+        await self.say(tour, STEERED)
+        await tour.press("ctrl+y")
+        await tour.question()
         await tour.press("y")
         await tour.until("● ready")
-        await self.look(tour, "ready")
-        await tour.press("pageup", "pageup")
+        await tour.press("pageup")
         await self.look(tour, "scrolled")
-        await tour.press("ctrl+t", "up", "up", "enter")
+        await tour.press("ctrl+t", "up", "enter")
         await self.look(tour, "detail")
-        await tour.press("escape", "escape", *"a draft")
+        await tour.press("escape", "escape", *"draft")
         await tour.pilot.resize_terminal(90, 30)
         await self.look(tour, "small")
+
+    async def say(self, tour: Any, text: str) -> None:
+        tour.app.post_message(Paste(text))
+        await tour.until(text)
+        await tour.press("enter")
 
     async def look(self, tour: Any, name: str) -> None:
         self.seen[name] = await tour.rests()
@@ -90,37 +103,89 @@ class Taken:
 def taken(tmp_path_factory: pytest.TempPathFactory) -> Taken:
     taken = Taken(tmp_path_factory.mktemp("tour"))
     taken.place.mkdir()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SAMPLE_TEST_SECONDS", "0.05")
-        asyncio.run(recordings.record(taken.file, (120, 40), taken.place, taken.take, pace=0.005, streams=True))
+    asyncio.run(recordings.record(taken.file, (100, 30), taken.place, taken.take, pace=0.005, streams=True))
     return taken
 
 
-def test_the_replayed_screen_is_the_live_one_at_every_look(taken: Taken) -> None:
+async def test_the_replayed_screen_is_the_live_one_however_one_gets_there(taken: Taken) -> None:
+    """And whatever loop runs around it is left as it was, as everything else outside."""
+    before = (asyncio.get_running_loop(), textual_time.get_time, sys.stdout, sys.stderr)
     recording = read_recording(taken.file)
-    stage = Stage(recording)
-    shown: dict[str, str] = {}
+    stage, moment, watched = Stage(recording), 0.0, dict[str, str]()
     for name, at in recording.marks.items():
-        stage.play_to(at)
-        shown[name] = recordings.without_clocks(stage.text())
+        while moment < at:
+            moment = min(at, moment + 0.7)
+            assert stage.play_to(moment)
+            stage.strips()
+        watched[name] = stage.text()
     stage.close()
 
-    assert list(shown) == list(taken.seen)
-    for name, text in shown.items():
-        assert text == taken.seen[name], name
-    assert "↳ steered" in shown["ready"] + shown["scrolled"]
-    assert "a draft" in shown["small"]
+    for name, text in watched.items():
+        assert recordings.without_clocks(text) == taken.seen[name], name
+    assert text_at(recording, recording.marks["detail"]) == watched["detail"]
+    assert list(watched) == list(taken.seen)
+    assert "↳ steered" in watched["scrolled"]
+    assert "draft" in watched["small"]
+    assert (asyncio.get_running_loop(), textual_time.get_time, sys.stdout, sys.stderr) == before
+
+
+async def test_a_resumed_session_looks_the_same_once_its_past_is_read(tmp_path: Path) -> None:
+    """The glimpse of its end, shown while the engine comes, is no part of a recording: the whole past follows it."""
+    past = past_of_runs(8)
+    bus = EventBus()
+    async with TapeWriter(tmp_path / "r.jsonl") as tape:
+        tape.begin(Head(size=(100, 30), reduced_motion=True), print)
+        bridge = RecordingBridge.on_tape(tape, PermissionMode.PLAN)
+        glimpse = Glimpse([one for one in past if one.origin.run_id == "r7"], calls_before=7)
+        app = TuiAgentApp(
+            bridge,
+            glimpse=glimpse,
+            surroundings=Surroundings(reduced_motion=True),
+            note_input=input_noter(tape),
+        )
+        async with app.run_test(size=(100, 30), notifications=True) as pilot:
+            tour = recordings.Tour(app, pilot, tape)
+            await tour.until("answer 7")
+            bridge.open(FakeAgent(), bus, past)
+            bus.publish(Noticed(code="x", text="it is there"))
+            await tour.until("it is there")
+            shown = [await tour.rests()]
+            tour.mark("end")
+            await tour.press("pageup", "pageup")
+            shown.append(await tour.rests())
+            tour.mark("earlier")
+
+    recording = read_recording(tmp_path / "r.jsonl")
+    assert [entry.kind for entry in recording.entries].count("past") == len(still_seen(past))
+    assert "answer 7" in shown[0]
+    assert "answer 2" in shown[1]
+    stage = Stage(recording)
+    for at, live in zip(recording.marks.values(), shown, strict=True):
+        assert stage.play_to(at)
+        assert recordings.without_clocks(stage.text()) == live
+    stage.close()
+
+
+def past_of_runs(count: int) -> list[Envelope]:
+    """What was told in an earlier life: runs with a call and an answer each."""
+    story = Story()
+    for number in range(count):
+        story.run(f"question {number}", f"r{number}").step(0)
+        story.call("read", f"file {number}")
+        story.answer(f"answer {number}\n\nwith two paragraphs").end_step(0).end()
+    return story.envelopes
 
 
 async def test_a_recorded_stream_with_the_real_tools_makes_the_same_run(taken: Taken, tmp_path: Path) -> None:
     recording = read_recording(taken.file)
     copy_sample_project(taken.place / "shop")
+    (taken.place / "shop" / "note.txt").unlink()
     bus = EventBus()
     loop = recordings.agent_of(ReplayedProvider(recording.data_of("stream")), bus, taken.place, taken.rules)
     with bus.subscribe(merge=False) as heard:
         async with asyncio.TaskGroup() as group:
-            told = group.create_task(answering(loop, heard, steered_in(recording)))
-            await loop.run("fix the failing test")
+            told = group.create_task(answering(loop, heard))
+            await loop.run(ASKED)
             heard.close()
 
     before = [entry.value.event for entry in recording.entries if isinstance(entry.value, Envelope)]
@@ -128,22 +193,15 @@ async def test_a_recorded_stream_with_the_real_tools_makes_the_same_run(taken: T
     assert what_calls_gave(told.result()) == what_calls_gave(before)
 
 
-def steered_in(recording: Recording) -> int | None:
-    """The step after which the message was delivered."""
-    told = [entry.value for entry in recording.entries if isinstance(entry.value, Envelope)]
-    return next(envelope.origin.step for envelope in told if isinstance(envelope.event, SteeringDelivered))
-
-
-async def answering(loop: AgentLoop, heard: Subscription, step: int | None) -> list[AgentEvent]:
+async def answering(loop: AgentLoop, heard: Subscription) -> list[AgentEvent]:
     """Does what the person did; gives everything that was told."""
     told: list[AgentEvent] = []
     async for batch in heard.batches():
         for envelope in batch:
             match envelope.event:
                 case ApprovalRequested(request_id=request_id):
+                    loop.steer(STEERED)
                     loop.resolve_approval(request_id, ApprovalDecision(decision="approve"))
-                case StepStarted() if envelope.origin.step == step:
-                    loop.steer("also show prices.py")
                 case _:
                     pass
             told.append(envelope.event)
@@ -160,28 +218,6 @@ def what_calls_gave(events: Iterable[AgentEvent]) -> Counter[tuple[str, str, str
     """Name, end and result of every call; times are no part of it."""
     ended = [event for event in events if isinstance(event, ToolEnded)]
     return Counter((event.name, event.status, re.sub(r"\d+\.\d+s", "T", joined_text(event.content))) for event in ended)
-
-
-@settings(max_examples=2)
-@given(share=some.floats(0, 1))
-def test_a_moment_looks_the_same_however_one_gets_there(share: float) -> None:
-    """And whatever loop runs around it is left as it was, as everything else outside."""
-    recording = read_recording(NARROW)
-    at = share * recording.length
-
-    async def watched() -> str:
-        before = (asyncio.get_running_loop(), textual_time.get_time, sys.stdout, sys.stderr)
-        stage, moment = Stage(recording), 0.0
-        while moment < at:
-            moment = min(at, moment + 0.7)
-            stage.play_to(moment)
-            stage.strips()
-        text = stage.text()
-        stage.close()
-        assert (asyncio.get_running_loop(), textual_time.get_time, sys.stdout, sys.stderr) == before
-        return text
-
-    assert asyncio.run(watched()) == text_at(recording, at)
 
 
 def test_the_pictures_are_what_the_recordings_show() -> None:
