@@ -65,6 +65,8 @@ def test_a_correction_that_waited_waits_on(desk: Desk) -> None:
             app.wait_for_row(r"│ +begun")
             app.say("and dream")
             app.wait_for_row(r"1 steer  “and dream”")
+            # The screen may be a moment ahead of the disk.
+            app.wait_for(lambda _: any("and dream" in journal.read_text("utf-8") for journal in desk.journals))
             kill(app, desk)
 
         with desk.app_on(server, *ALLOWED, "--continue") as app:

@@ -96,13 +96,14 @@ def still_app(
     ideas: Sequence[str] = (),
     no_color: bool = False,
     reduced_motion: bool = True,
+    remembers: bool = True,
 ) -> TuiAgentApp:
-    """The app showing a story; its clock stands where the story ended."""
+    """The app showing a story; its clock stands where the story ended. `remembers`: its agent knows what waits."""
     ended_at, waiting = story.now, WaitingMessages()
     for envelope in story.envelopes:
         waiting.apply(envelope)
     agent = FakeAgent(running=running, mode=story.mode)
-    for message in waiting.all:
+    for message in waiting.all if remembers else ():
         known = user_message(message.text, message.kind)
         agent.waiting_messages.append(known.model_copy(update={"id": message.message_id}))
     return TuiAgentApp(

@@ -93,7 +93,7 @@ async def test_a_session_is_taken_up_again_with_history_and_messages_that_waited
     story.sends("also update the changelog")
     story.sends("then rest", "follow_up")
     story.tell(SessionLoaded(id="s1"))
-    app = still_app(story)
+    app = still_app(story, remembers=False)
 
     async with app.run_test(size=(120, 40)) as pilot:
         await shown(pilot)
