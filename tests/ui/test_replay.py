@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
-from textual import _time as textual_time
 from textual.events import Paste
 
 from tests.ui.still import FakeAgent
@@ -105,28 +104,6 @@ def taken(tmp_path_factory: pytest.TempPathFactory) -> Taken:
     taken.place.mkdir()
     asyncio.run(recordings.record(taken.file, (100, 30), taken.place, taken.take, pace=0.005, streams=True))
     return taken
-
-
-async def test_the_replayed_screen_is_the_live_one_however_one_gets_there(taken: Taken) -> None:
-    """And whatever loop runs around it is left as it was, as everything else outside."""
-    before = (asyncio.get_running_loop(), textual_time.get_time, sys.stdout, sys.stderr)
-    recording = read_recording(taken.file)
-    stage, moment, watched = Stage(recording), 0.0, dict[str, str]()
-    for name, at in recording.marks.items():
-        while moment < at:
-            moment = min(at, moment + 0.7)
-            assert stage.play_to(moment)
-            stage.strips()
-        watched[name] = stage.text()
-    stage.close()
-
-    for name, text in watched.items():
-        assert recordings.without_clocks(text) == taken.seen[name], name
-    assert text_at(recording, recording.marks["detail"]) == watched["detail"]
-    assert list(watched) == list(taken.seen)
-    assert "↳ steered" in watched["scrolled"]
-    assert "draft" in watched["small"]
-    assert (asyncio.get_running_loop(), textual_time.get_time, sys.stdout, sys.stderr) == before
 
 
 async def test_a_resumed_session_looks_the_same_once_its_past_is_read(tmp_path: Path) -> None:
