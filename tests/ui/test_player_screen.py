@@ -140,7 +140,8 @@ async def test_a_click_and_a_drag_go_there() -> None:
 async def test_a_window_that_is_too_small_gets_a_stage_of_its_size_and_says_so() -> None:
     async with watching((80, 24)) as watched:
         assert watched.stages[-1].size == (80, 23)
-        assert any("without what the mouse did" in note.message for note in watched.app._notifications)
+        while not any("without what the mouse did" in note.message for note in watched.app._notifications):
+            await watched.pilot.pause()
         await watched.pilot.resize_terminal(120, 40)
         await watched.pilot.pause(0.2)
         await watched.until(0.0, playing=True)
