@@ -22,6 +22,12 @@ Swap: TypeAlias = tuple[Any, str, Any]
 _ROUNDING = 1e-7
 """Seconds; sums of times are not exact."""
 
+_MOST_ROUNDS = 20_000
+"""Rounds of the loop at one time; whoever asks the clock for longer waits for it to go on."""
+
+_CREEP = 0.001
+"""Seconds that each further round takes."""
+
 
 class _LeapingSelector(selectors.DefaultSelector):
     """Waits for nothing: where nothing is ready, time leaps to the next timer, or the slice is over."""
@@ -35,17 +41,31 @@ class _LeapingSelector(selectors.DefaultSelector):
         """When, on the clock of the machine, the slice is over wherever time stands."""
         self.idle = False
         """Whether there is nothing left to do before the limit."""
+        self._rounds = 0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         ready = super().select(0)
         if ready or (timeout is not None and timeout <= 0):
+            self._rounds += 1
+            if self._rounds > _MOST_ROUNDS:
+                self._creep()
             return ready
+        self._rounds = 0
         if timeout is None or self.now + timeout > self.limit + _ROUNDING:
             self.now, self.idle = max(self.now, self.limit), True
         elif time.perf_counter() < self.deadline:
             self.now += timeout
             return ready
         raise _SliceOver
+
+    def _creep(self) -> None:
+        """Time never stands still for good, as it would for somebody who does nothing but look at the clock."""
+        if self.now >= self.limit:
+            self.idle = True
+            raise _SliceOver
+        if time.perf_counter() >= self.deadline:
+            raise _SliceOver
+        self.now = min(self.now + _CREEP, self.limit)
 
 
 class _SliceOver(Exception):
