@@ -1,10 +1,13 @@
 """Settings for every test: no deadlines, the same random cases in every run, a home of its own."""
 
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
+
+from tui_agent.tools import bash_tool, tree_listing, tree_watch
 
 settings.register_profile(
     "repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
@@ -36,3 +39,13 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, homes: Path) -> Path:
     for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     return home
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unhurried_comparisons() -> Iterator[None]:
+    """Give comparisons of a tree all the time they need: on a busy machine a short limit would decide the result."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tree_listing, "LISTING_SECONDS", 60.0)
+        patch.setattr(tree_watch, "KEEPING_SECONDS", 60.0)
+        patch.setattr(bash_tool, "_DIFF_SECONDS", 60.0)
+        yield

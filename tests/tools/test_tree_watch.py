@@ -213,3 +213,12 @@ def test_one_slow_look_is_not_the_last(root: Path, monkeypatch: pytest.MonkeyPat
     assert [watch.look() for _ in range(MOST_SLOW_LOOKS)] == [None] * MOST_SLOW_LOOKS
     monkeypatch.undo()
     assert watch.look() is None
+
+
+def test_a_file_made_right_after_a_look_is_seen(root: Path) -> None:
+    """Files are stamped by a clock that lags behind the real-time clock by some milliseconds."""
+    tree = tree_of(root, in_git=False)
+
+    for number in range(50):
+        name = root / f"new-{number}"
+        assert [change.path for change in tree.told(name.touch)] == [name]

@@ -53,7 +53,8 @@ class GitFiles:
             compared: find out which tracked files are as git has them, and name the objects that hold those.
         """
         compare = ("-m", "-d") if compared else ()
-        output = self._run(("ls-files", "-z", "-v", "-s", "-c", "-o", *compare, "--exclude-standard"))
+        arguments = ("ls-files", "-z", "-v", "-s", "-c", "-o", *compare, "--exclude-standard")
+        output = self._run(arguments, b"", LISTING_SECONDS)
         if output is None:
             return None
         names: dict[str, str] = {}
@@ -80,8 +81,8 @@ class GitFiles:
             output = self._run(("cat-file", "--batch"), asked.encode(), _OBJECTS_SECONDS)
             yield from _read_objects(output or b"")
 
-    def _run(self, arguments: tuple[str, ...], given: bytes = b"", seconds: float = LISTING_SECONDS) -> bytes | None:
-        """What git writes; None where it fails or takes too long."""
+    def _run(self, arguments: tuple[str, ...], given: bytes, seconds: float) -> bytes | None:
+        """Return the output of git; None if it fails or takes too long."""
         try:
             done = subprocess.run(
                 (str(self.program), *arguments),

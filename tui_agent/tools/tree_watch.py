@@ -8,6 +8,7 @@ directories, what is outside the workspace.
 
 import os
 import stat
+import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -32,6 +33,10 @@ KEPT_LIMIT = 2 * 1024 * 1024
 
 KEEPING_SECONDS = 1.0
 """Longest time that contents are kept before a command; the rest has its turn before the next one."""
+
+_STAMP_CLOCK = 5 if sys.platform == "linux" else time.CLOCK_REALTIME
+"""Clock that Linux stamps files with. It lags behind the real-time clock by a tick of the kernel, so that a file made
+after a moment of that clock may carry an earlier time. Python has no name for it."""
 
 TICK_NS = 50_000_000
 """A file written this shortly before it was looked at may be written again without a difference in its times."""
@@ -104,7 +109,7 @@ class TreeWatch:
             return self._changes_since(before)
 
     def _look(self) -> Look | None:
-        began = time.time_ns()
+        began = time.clock_gettime_ns(_STAMP_CLOCK)
         listing = None if self._is_too_large else self._listing()
         if listing is None:
             return None
@@ -124,7 +129,7 @@ class TreeWatch:
         return Look(began, files)
 
     def _changes_since(self, before: Look) -> Changes:
-        began = time.time_ns()
+        began = time.clock_gettime_ns(_STAMP_CLOCK)
         listing = self._listing()
         names = before.files.keys() | (listing.names.keys() if listing is not None else set[str]())
         now = dict(self._statuses(names))
@@ -134,7 +139,7 @@ class TreeWatch:
             seen, status = before.files.get(name), now.get(name)
             if seen is None:
                 # What is listed only now, but was there before, was ignored until now; nothing is known of it.
-                if status is not None and status.st_ctime_ns > before.began:
+                if status is not None and status.st_ctime_ns >= before.began:
                     touched.append(name)
             elif status is None or seen.identity != _identity(status) or (not seen.is_settled and _is_known(seen)):
                 touched.append(name)
