@@ -5,12 +5,11 @@ Both readings are brought to one form: nested tuples of words, in which only wha
 
 import json
 import re
-import shutil
 import subprocess
-import sys
-from pathlib import Path
+from functools import cache, partial
 from typing import Any
 
+from tests.support.programs import development_program
 from tui_agent.permissions.shell_syntax import (
     Apart,
     Branches,
@@ -24,8 +23,7 @@ from tui_agent.permissions.shell_syntax import (
     Statement,
 )
 
-SHFMT = shutil.which("shfmt", path=str(Path(sys.executable).parent)) or shutil.which("shfmt")
-"""The program; None where it is not installed."""
+_shfmt = cache(partial(development_program, "shfmt"))
 
 Form = tuple[Any, ...]
 
@@ -37,8 +35,7 @@ _GRAMMAR_COMMANDS = {"[[", "export", "declare", "typeset", "readonly", "local", 
 
 def parse(text: str) -> dict[str, Any] | None:
     """What shfmt makes of a text; None if it refuses it."""
-    assert SHFMT is not None
-    done = subprocess.run([SHFMT, "--to-json", "-ln", "bash"], input=text.encode(), capture_output=True, check=False)
+    done = subprocess.run([_shfmt(), "--to-json", "-ln", "bash"], input=text.encode(), capture_output=True, check=False)
     return json.loads(done.stdout) if done.returncode == 0 else None
 
 

@@ -20,9 +20,7 @@ from tui_agent.permissions.shell_syntax import (
 )
 
 from .command_grammar import any_commands
-from .shfmt_oracle import SHFMT, our_form, parse, their_form
-
-pytestmark = pytest.mark.skipif(SHFMT is None, reason="shfmt is not installed")
+from .shfmt_oracle import our_form, parse, their_form
 
 EVERYDAY = Path(__file__).with_name("everyday_commands.txt").read_text("utf-8").rstrip("\n").split("\n%%\n")[1:]
 

@@ -1,9 +1,11 @@
-"""A workspace in a temporary directory."""
+"""A workspace in a temporary directory, and the two ways to search."""
 
 from pathlib import Path
 
 import pytest
 
+from tests.support.programs import development_program, path_with, path_without
+from tui_agent.tools.search_engine import Ripgrep, find_ripgrep
 from tui_agent.tools.workspace import Workspace
 
 
@@ -17,3 +19,27 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def workspace(root: Path, tmp_path: Path) -> Workspace:
     return Workspace(root, spool_dir=tmp_path / "spool")
+
+
+@pytest.fixture
+def ripgrep() -> Ripgrep:
+    """ripgrep, which every machine that runs the tests has."""
+    return Ripgrep(development_program("rg"))
+
+
+@pytest.fixture(params=["ripgrep", "python"])
+def engine(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    root: Path,
+) -> Ripgrep | None:
+    """Each way to search in turn: with ripgrep on the PATH, and with it hidden (then None)."""
+    directory = tmp_path_factory.mktemp("programs")
+    if request.param == "ripgrep":
+        monkeypatch.setenv("PATH", path_with(development_program("rg"), directory))
+    else:
+        monkeypatch.setenv("PATH", path_without("rg", directory))
+    found = find_ripgrep(root)
+    assert (found is not None) == (request.param == "ripgrep")
+    return found

@@ -1,7 +1,6 @@
 """Searching many files in batches."""
 
 import asyncio
-import shutil
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,6 @@ from tui_agent.tools import content_search
 from tui_agent.tools.content_search import SearchResult, search_contents
 from tui_agent.tools.held_directory import Place
 from tui_agent.tools.search_engine import Ripgrep, SearchMode, SearchRequest
-
-RG = shutil.which("rg")
-ENGINES = [None, pytest.param(Ripgrep(Path(RG or "")), marks=pytest.mark.skipif(RG is None, reason="no ripgrep"))]
 
 
 def request(pattern: str = "foo", mode: SearchMode = "content", limit: int = 100) -> SearchRequest:
@@ -31,15 +27,14 @@ def grow(root: Path, count: int, content: str = "foo\nfoo\n") -> None:
         (root / f"f{number:03}").write_text(content)
 
 
-@pytest.mark.parametrize("ripgrep", ENGINES)
 @pytest.mark.parametrize("batch", [1, 3, 4_000])
 async def test_batches_do_not_show(
-    root: Path, monkeypatch: pytest.MonkeyPatch, ripgrep: Ripgrep | None, batch: int
+    root: Path, monkeypatch: pytest.MonkeyPatch, engine: Ripgrep | None, batch: int
 ) -> None:
     monkeypatch.setattr(content_search, "_BATCH_FILES", batch)
     grow(root, 7)
 
-    result = await search(root, request(), ripgrep)
+    result = await search(root, request(), engine)
 
     assert [(hit.name, sorted(hit.columns)) for hit in result.hits] == [(f"f{n:03}", [1, 2]) for n in range(7)]
     assert (result.more, result.complete) == (False, True)
@@ -52,14 +47,13 @@ async def test_a_command_line_is_never_too_long(root: Path, monkeypatch: pytest.
     assert len((await search(root, request())).hits) == 7
 
 
-@pytest.mark.parametrize("ripgrep", ENGINES)
-async def test_the_limit_is_exact_and_says_whether_there_is_more(root: Path, ripgrep: Ripgrep | None) -> None:
+async def test_the_limit_is_exact_and_says_whether_there_is_more(root: Path, engine: Ripgrep | None) -> None:
     grow(root, 3)
 
-    exact = await search(root, request(limit=6), ripgrep)
-    within = await search(root, request(limit=3), ripgrep)
-    between = await search(root, request(limit=4), ripgrep)
-    files = await search(root, request(mode="files_with_matches", limit=2), ripgrep)
+    exact = await search(root, request(limit=6), engine)
+    within = await search(root, request(limit=3), engine)
+    between = await search(root, request(limit=4), engine)
+    files = await search(root, request(mode="files_with_matches", limit=2), engine)
 
     assert (sum(len(hit.columns) for hit in exact.hits), exact.more) == (6, False)
     assert ([sorted(hit.columns) for hit in within.hits], within.more) == ([[1, 2], [1]], True)
@@ -71,22 +65,20 @@ async def test_nothing_to_search_finds_nothing(root: Path) -> None:
     assert await search(root, request()) == SearchResult()
 
 
-@pytest.mark.parametrize("ripgrep", ENGINES)
-async def test_a_wrong_pattern_is_an_error(root: Path, ripgrep: Ripgrep | None) -> None:
+async def test_a_wrong_pattern_is_an_error(root: Path, engine: Ripgrep | None) -> None:
     grow(root, 1)
 
     with pytest.raises(ToolError, match=r"the pattern cannot be used: .*"):
-        await search(root, request("("), ripgrep)
+        await search(root, request("("), engine)
 
 
-@pytest.mark.skipif(RG is None, reason="ripgrep is not installed")
 async def test_a_pattern_that_ripgrep_cannot_read_is_left_to_python(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, ripgrep: Ripgrep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(content_search, "_BATCH_FILES", 1)
     grow(root, 3, "foobar\nfoobaz\n")
 
-    result = await search(root, request("foo(?!bar)"), Ripgrep(Path(RG or "")))
+    result = await search(root, request("foo(?!bar)"), ripgrep)
 
     assert [sorted(hit.columns) for hit in result.hits] == [[2], [2], [2]]
 

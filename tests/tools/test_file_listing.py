@@ -2,7 +2,7 @@
 
 import os
 import random
-import shutil
+import resource
 import subprocess
 from pathlib import Path
 
@@ -10,15 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.permission_bits import permissions_count
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.tools.file_listing import BoundedBytes, list_files, walk_files
 from tui_agent.tools.held_directory import Place
 from tui_agent.tools.ignore_rules import SearchScope
 from tui_agent.tools.search_engine import Ripgrep
-
-RG = shutil.which("rg")
-needs_ripgrep = pytest.mark.skipif(RG is None, reason="ripgrep is not installed")
 
 PLACES = [
     "a.py",
@@ -79,8 +77,7 @@ def grow(root: Path, rules: dict[str, list[str]]) -> None:
         (root / directory / ".gitignore").write_text("\n".join(lines) + "\n")
 
 
-async def listed(root: Path, workspace: Path, *, ripgrep: bool) -> tuple[str, ...]:
-    engine = Ripgrep(Path(RG)) if ripgrep and RG else None
+async def listed(root: Path, workspace: Path, engine: Ripgrep | None) -> tuple[str, ...]:
     listing = await list_files(Place(root), workspace, engine, CancellationToken())
     assert listing.complete
     return listing.names
@@ -93,8 +90,7 @@ def git_listed(root: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-@needs_ripgrep
-async def test_ripgrep_and_walking_give_the_same(root: Path, seed: int) -> None:
+async def test_ripgrep_and_walking_give_the_same(root: Path, ripgrep: Ripgrep, seed: int) -> None:
     chance = random.Random(seed)
     directories = ["", "src", "src/deep", "keep"]
     rules = {
@@ -108,9 +104,9 @@ async def test_ripgrep_and_walking_give_the_same(root: Path, seed: int) -> None:
         (root / directory / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     start = root / chance.choice(["", "", "src", "src/deep", "build"])
 
-    walked = await listed(start, root, ripgrep=False)
+    walked = await listed(start, root, None)
 
-    assert await listed(start, root, ripgrep=True) == walked
+    assert await listed(start, root, ripgrep) == walked
     assert list(walked) == sorted(walked)
 
 
@@ -123,30 +119,27 @@ def test_walking_and_git_give_the_same(
     grow(root, {"": rules, "src": deeper})
     subprocess.run(["git", "init", "-q", "."], cwd=root, check=True)
 
-    assert set(walk_files(SearchScope.of(root, root), lambda: False, 30).names) == git_listed(root)
+    assert set(walk_files(SearchScope.of(Place(root), root), lambda: False, 30).names) == git_listed(root)
 
 
-@pytest.mark.parametrize("ripgrep", [False, pytest.param(True, marks=needs_ripgrep)])
-async def test_rules_hold_without_a_repository_from_the_workspace_down(root: Path, ripgrep: bool) -> None:
+async def test_rules_hold_without_a_repository_from_the_workspace_down(root: Path, engine: Ripgrep | None) -> None:
     grow(root, {"": ["*.log"]})
     (root.parent / ".gitignore").write_text("*\n")
 
-    assert "b.log" not in await listed(root, root, ripgrep=ripgrep)
-    assert "a.py" in await listed(root, root, ripgrep=ripgrep)
-    assert await listed(root / "keep", root, ripgrep=ripgrep) == ()
+    assert "b.log" not in await listed(root, root, engine)
+    assert "a.py" in await listed(root, root, engine)
+    assert await listed(root / "keep", root, engine) == ()
 
 
-@pytest.mark.parametrize("ripgrep", [False, pytest.param(True, marks=needs_ripgrep)])
-async def test_a_directory_that_is_left_out_is_listed_when_named(root: Path, ripgrep: bool) -> None:
+async def test_a_directory_that_is_left_out_is_listed_when_named(root: Path, engine: Ripgrep | None) -> None:
     grow(root, {"": ["build/", "*.o"]})
     (root / ".git").mkdir()
 
-    assert await listed(root / "build", root, ripgrep=ripgrep) == ("x.o",)
-    assert "build/x.o" not in await listed(root, root, ripgrep=ripgrep)
+    assert await listed(root / "build", root, engine) == ("x.o",)
+    assert "build/x.o" not in await listed(root, root, engine)
 
 
-@pytest.mark.parametrize("ripgrep", [False, pytest.param(True, marks=needs_ripgrep)])
-async def test_only_regular_files_are_listed(root: Path, ripgrep: bool) -> None:
+async def test_only_regular_files_are_listed(root: Path, engine: Ripgrep | None) -> None:
     (root / "a").touch()
     (root / "link").symlink_to("a")
     (root / "d").mkdir()
@@ -154,15 +147,14 @@ async def test_only_regular_files_are_listed(root: Path, ripgrep: bool) -> None:
     (root / ".git").write_text("gitdir: elsewhere")
     os.mkfifo(root / "pipe")
 
-    assert await listed(root, root, ripgrep=ripgrep) == ("a",)
+    assert await listed(root, root, engine) == ("a",)
 
 
-@pytest.mark.parametrize("ripgrep", [False, pytest.param(True, marks=needs_ripgrep)])
-async def test_odd_names_are_listed(root: Path, ripgrep: bool) -> None:
+async def test_odd_names_are_listed(root: Path, engine: Ripgrep | None) -> None:
     for name in (b"-rf", b"new\nline", b"caf\xe9", b" "):
         os.close(os.open(os.fsencode(root) + b"/" + name, os.O_CREAT))
 
-    assert await listed(root, root, ripgrep=ripgrep) == (" ", "-rf", "caf\udce9", "new\nline")
+    assert await listed(root, root, engine) == (" ", "-rf", "caf\udce9", "new\nline")
 
 
 async def test_without_a_working_ripgrep_the_tree_is_walked(root: Path, tmp_path: Path) -> None:
@@ -191,13 +183,100 @@ async def test_a_cancelled_listing_stops(root: Path, tmp_path: Path) -> None:
 
 def test_a_walk_that_takes_too_long_gives_what_it_has(root: Path) -> None:
     (root / "a").touch()
-    listing = walk_files(SearchScope.of(root, root), lambda: False, -1)
+    listing = walk_files(SearchScope.of(Place(root), root), lambda: False, -1)
 
     assert not listing.complete
 
 
-def test_a_directory_that_vanishes_is_passed_over(root: Path) -> None:
-    assert walk_files(SearchScope.of(root / "gone", root), lambda: False, 30).names == ()
+def test_a_start_that_vanished_is_an_error(root: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        SearchScope.of(Place(root / "gone"), root)
+    with pytest.raises(FileNotFoundError):
+        walk_files(SearchScope(Place(root / "gone"), None, False), lambda: False, 30)
+
+
+@pytest.mark.parametrize("becomes", ["nothing", "file", "link", "pipe"])
+def test_a_directory_that_becomes_something_else_during_a_walk_is_passed_over(
+    root: Path, tmp_path: Path, becomes: str
+) -> None:
+    (tmp_path / "outside" / "deep").mkdir(parents=True)
+    (tmp_path / "outside" / "deep" / "secret").touch()
+    (tmp_path / "outside" / "secret").touch()
+    (root / "d" / "deep").mkdir(parents=True)
+    (root / "d" / "deep" / "a").touch()
+    (root / "b").touch()
+    asked = iter(range(9))
+
+    def stopped() -> bool:
+        """Swaps the directory when all of it is known but what is in `deep`."""
+        if next(asked) == 2:
+            (root / "d").rename(tmp_path / "aside")
+            match becomes:
+                case "file":
+                    (root / "d").touch()
+                case "link":
+                    (root / "d").symlink_to(tmp_path / "outside")
+                case "pipe":
+                    os.mkfifo(root / "d")
+        return False
+
+    assert walk_files(SearchScope.of(Place(root), root), stopped, 30).names == ("b",)
+    assert (tmp_path / "aside" / "deep" / "a").exists(), "it was swapped"
+
+
+def test_a_directory_that_may_not_be_listed_is_passed_over(root: Path) -> None:
+    (root / "closed").mkdir(mode=0)
+    (root / "a").touch()
+
+    with permissions_count():
+        assert walk_files(SearchScope.of(Place(root), root), lambda: False, 30).names == ("a",)
+
+
+async def test_a_deep_tree_is_listed_with_few_descriptors(root: Path, engine: Ripgrep | None) -> None:
+    deep = root / "/".join(["d"] * 300)
+    deep.mkdir(parents=True)
+    (deep / "a").touch()
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(len(os.listdir("/proc/self/fd")) + 60, limits[0]), limits[1]))
+    try:
+        assert await listed(root, root, engine) == (f"{'d/' * 300}a",)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+def test_rules_that_are_a_link_are_passed_over_as_git_does(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "words").write_text("a.py\nsrc\n")
+    grow(root, {})
+    (root / ".gitignore").symlink_to(tmp_path / "words")
+    subprocess.run(["git", "init", "-q", "."], cwd=root, check=True)
+
+    names = set(walk_files(SearchScope.of(Place(root), root), lambda: False, 30, links=True).names)
+
+    assert names == git_listed(root)
+    assert {"a.py", "src/a.py", ".gitignore"} <= names
+
+
+async def test_rules_end_where_another_repository_begins(root: Path, engine: Ripgrep | None) -> None:
+    grow(root, {"": ["*.log", "deep/"], "src": ["*.o"]})
+    (root / "src" / ".git").mkdir()
+
+    for is_repository in (False, True):
+        if is_repository:
+            (root / ".git").mkdir()
+        names = await listed(root, root, engine)
+
+        assert {"src/b.log", "src/deep/c.txt"} <= set(names)
+        assert not {"b.log", "keep/k.log", "src/build/y.o"} & set(names)
+        assert await listed(root / "src", root, engine) == tuple(
+            name.removeprefix("src/") for name in names if name.startswith("src/")
+        )
+
+
+async def test_rules_from_above_are_about_paths_from_where_they_stand(root: Path, engine: Ripgrep | None) -> None:
+    grow(root, {"": ["/src/*.py", "src/deep/**", "**/build/*"]})
+    (root / ".git").mkdir()
+
+    assert await listed(root / "src", root, engine) == ("b.log",)
 
 
 def test_a_bounded_sink_keeps_what_it_can() -> None:
@@ -208,11 +287,10 @@ def test_a_bounded_sink_keeps_what_it_can() -> None:
     assert bytes(sink.data) == b"abcd"
 
 
-@needs_ripgrep
 @pytest.mark.parametrize("place", [".", "sub"])
-async def test_a_pipe_called_like_a_file_of_rules_costs_little(root: Path, place: str) -> None:
+async def test_a_pipe_called_like_a_file_of_rules_costs_little(root: Path, engine: Ripgrep | None, place: str) -> None:
     (root / "sub").mkdir()
     (root / "sub" / "a.txt").write_text("x")
     os.mkfifo(root / place / ".gitignore")
 
-    assert await listed(root, root, ripgrep=True) == ("sub/a.txt",)  # and it is complete: the time was enough
+    assert await listed(root, root, engine) == ("sub/a.txt",)  # and it is complete: the time was enough

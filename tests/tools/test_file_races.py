@@ -4,11 +4,15 @@ from pathlib import Path
 
 import pytest
 
+from tui_agent.tools.search_engine import Ripgrep
+
 from .file_races import RaceGround
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_what_is_outside_or_protected_stays_untouched_and_unseen(tmp_path: Path, seed: int) -> None:
+async def test_what_is_outside_or_protected_stays_untouched_and_unseen(
+    tmp_path: Path, engine: Ripgrep | None, seed: int
+) -> None:
     ground = RaceGround(tmp_path, seed)
 
     assert await ground.play(messages=6) == []

@@ -11,13 +11,12 @@ from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.protocol.tool import Accesses, PathSubject
 from tui_agent.tools import file_listing
 from tui_agent.tools.glob_tool import MOST_SHOWN, GlobTool
+from tui_agent.tools.search_engine import Ripgrep
 from tui_agent.tools.workspace import Workspace
 
 
-@pytest.fixture(params=["ripgrep", "python"])
-def glob(workspace: Workspace, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> GlobTool:
-    if request.param == "python":
-        monkeypatch.setenv("PATH", "/nowhere")
+@pytest.fixture
+def glob(workspace: Workspace, engine: Ripgrep | None) -> GlobTool:
     return GlobTool(workspace)
 
 

@@ -12,13 +12,12 @@ from tui_agent.protocol.errors import InvalidArgumentsError, OperationCancelledE
 from tui_agent.protocol.tool import Accesses, PathSubject
 from tui_agent.tools import file_listing
 from tui_agent.tools.grep_tool import GrepTool
+from tui_agent.tools.search_engine import Ripgrep
 from tui_agent.tools.workspace import Workspace
 
 
-@pytest.fixture(params=["ripgrep", "python"])
-def grep(workspace: Workspace, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> GrepTool:
-    if request.param == "python":
-        monkeypatch.setenv("PATH", "/nowhere")
+@pytest.fixture
+def grep(workspace: Workspace, engine: Ripgrep | None) -> GrepTool:
     return GrepTool(workspace)
 
 

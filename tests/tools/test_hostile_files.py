@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+from tests.support.permission_bits import permissions_count
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool import JudgedTarget, ToolContext
 from tui_agent.tools.edit_tool import EditTool
 from tui_agent.tools.glob_tool import GlobTool
 from tui_agent.tools.grep_tool import GrepTool
 from tui_agent.tools.read_tool import ReadTool
+from tui_agent.tools.search_engine import Ripgrep
 from tui_agent.tools.workspace import Workspace
 from tui_agent.tools.write_tool import WriteTool
 
@@ -86,17 +88,74 @@ async def test_what_was_judged_is_opened_and_no_link_put_there_since(
     assert (tmp_path / "outside" / "a").read_text() == "old secret"
 
 
-@pytest.mark.parametrize("kind", [GlobTool, GrepTool])
+SEARCHES = (
+    (GlobTool, {"pattern": "**"}),
+    (GrepTool, {"pattern": "secret"}),
+    (GrepTool, {"pattern": "secret", "output_mode": "count"}),
+)
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A directory outside the workspace, with the same names as inside."""
+    directory = tmp_path / "outside"
+    (directory / "d").mkdir(parents=True)
+    (directory / "a").write_text("secret")
+    (directory / "d" / "a").write_text("secret")
+    return directory
+
+
+@pytest.mark.parametrize(("kind", "arguments"), SEARCHES)
+@pytest.mark.parametrize("path", ["d", "./x/../d", "d/d"], ids=["itself", "by a detour", "its parent"])
 async def test_a_search_does_not_begin_behind_a_link_put_there_since(
-    workspace: Workspace, root: Path, tmp_path: Path, kind: Any
+    workspace: Workspace,
+    root: Path,
+    outside: Path,
+    engine: Ripgrep | None,
+    kind: Any,
+    arguments: dict[str, str],
+    path: str,
 ) -> None:
-    (tmp_path / "outside").mkdir()
-    (tmp_path / "outside" / "a").write_text("secret")
-    (root / "d").symlink_to(tmp_path / "outside")
-    judged = ToolContext("1", "tool", targets=(JudgedTarget(str(root / "d")),))
+    (root / "x").mkdir()
+    (root / "d").symlink_to(outside)
+    judged = ToolContext("1", "tool", targets=(JudgedTarget(os.path.normpath(root / path)),))
 
     with pytest.raises(ToolError, match="a part of the path is a file or a link"):
-        await kind(workspace).execute({"path": "d", "pattern": "*" if kind is GlobTool else "secret"}, judged)
+        await kind(workspace).execute({"path": path, **arguments}, judged)
+
+
+@pytest.mark.parametrize(("kind", "arguments"), SEARCHES)
+@pytest.mark.parametrize("shown", ["", "d"])
+async def test_a_search_begins_in_the_directory_that_was_shown_or_nowhere(
+    workspace: Workspace, root: Path, engine: Ripgrep | None, kind: Any, arguments: dict[str, str], shown: str
+) -> None:
+    (root / "d").mkdir()
+    (root / "d" / "a").write_text("secret")
+    other = os.stat(root / shown)
+    judged = JudgedTarget(str(root / "d"), ((str(root / shown), other.st_dev, other.st_ino + 1),))
+
+    with pytest.raises(ToolError, match="was replaced since this call was allowed; nothing was done"):
+        await kind(workspace).execute({"path": "d", **arguments}, ToolContext("1", "tool", targets=(judged,)))
+
+
+async def test_the_content_of_one_file_is_not_searched_behind_a_link_put_there_since(
+    workspace: Workspace, root: Path, outside: Path, engine: Ripgrep | None
+) -> None:
+    (root / "a").symlink_to(outside / "a")
+    judged = ToolContext("1", "tool", targets=(JudgedTarget(str(root / "a")),))
+
+    with pytest.raises(ToolError, match="a is a symbolic link"):
+        await GrepTool(workspace).execute({"path": "a", "pattern": "secret"}, judged)
+
+
+@pytest.mark.parametrize(("kind", "arguments"), SEARCHES)
+async def test_a_directory_that_may_not_be_listed_is_an_error_and_not_an_empty_one(
+    workspace: Workspace, root: Path, engine: Ripgrep | None, kind: Any, arguments: dict[str, str]
+) -> None:
+    (root / "d").mkdir(mode=0o100)
+
+    with permissions_count(), pytest.raises(ToolError, match=r"cannot (list|search) d: permission denied"):
+        await call(kind(workspace), path="d", **arguments)
 
 
 @pytest.mark.parametrize(("kind", "arguments"), TOOLS)

@@ -6,15 +6,22 @@ from pathlib import Path
 
 import pytest
 
+from tui_agent.tools.held_directory import Place, held_directory
 from tui_agent.tools.ignore_rules import IgnoreRules, SearchScope
+
+
+def inside(directory: Path, outer: IgnoreRules | None = None) -> IgnoreRules:
+    """The rules in force in a directory."""
+    with held_directory(directory) as held:
+        return (outer or IgnoreRules()).inside(held, str(directory))
 
 
 def test_the_nearest_file_has_the_first_word(root: Path) -> None:
     (root / "sub").mkdir()
     (root / ".gitignore").write_text("*.log\n")
     (root / "sub" / ".gitignore").write_text("!keep.log\n")
-    rules = IgnoreRules().inside(str(root))
-    inner = rules.inside(str(root / "sub"))
+    rules = inside(root)
+    inner = inside(root / "sub", rules)
 
     assert rules.leaves_out(str(root / "keep.log"), is_directory=False)
     assert not inner.leaves_out(str(root / "sub" / "keep.log"), is_directory=False)
@@ -35,13 +42,29 @@ def test_what_cannot_be_read_as_rules_is_passed_over(root: Path) -> None:
     (root / "d" / ".gitignore").symlink_to("/proc/self/mem")
 
     for name in "abcd":
-        assert IgnoreRules().inside(str(root / name)).files == ()
+        assert inside(root / name).files == ()
+
+
+def test_rules_that_are_a_link_are_passed_over(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "words").write_text("*.log\n")
+    (root / ".gitignore").symlink_to(tmp_path / "words")
+
+    assert inside(root).files == ()
+
+
+def test_no_rules_are_read_behind_a_link_above_the_search(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside" / "sub").mkdir(parents=True)
+    (tmp_path / "outside" / ".gitignore").write_text("*\n")
+    (root / "d").symlink_to(tmp_path / "outside")
+
+    with pytest.raises(NotADirectoryError):
+        SearchScope.of(Place(root / "d" / "sub"), root)
 
 
 def test_rules_in_another_encoding_are_still_read(root: Path) -> None:
     (root / ".gitignore").write_bytes(b"caf\xe9\n*.log\n")
 
-    assert IgnoreRules().inside(str(root)).leaves_out(str(root / "a.log"), is_directory=False)
+    assert inside(root).leaves_out(str(root / "a.log"), is_directory=False)
 
 
 def test_the_scope_begins_at_the_repository(root: Path) -> None:
@@ -50,7 +73,7 @@ def test_the_scope_begins_at_the_repository(root: Path) -> None:
     (root / ".gitignore").write_text("*\n")
     (root / "repo" / ".gitignore").write_text("*.log\n")
 
-    scope = SearchScope.of(root / "repo" / "sub", root)
+    scope = SearchScope.of(Place(root / "repo" / "sub"), root)
 
     assert scope.in_repository
     assert scope.rules is not None
@@ -61,7 +84,7 @@ def test_outside_of_everything_the_scope_begins_at_the_root_of_the_search(root: 
     (tmp_path / ".gitignore").write_text("*\n")
     (tmp_path / "other").mkdir()
 
-    scope = SearchScope.of(tmp_path / "other", root)
+    scope = SearchScope.of(Place(tmp_path / "other"), root)
 
     assert scope.rules == IgnoreRules()
     assert not scope.in_repository
@@ -71,14 +94,14 @@ def test_a_root_that_is_left_out_has_no_rules(root: Path) -> None:
     (root / "build" / "deep").mkdir(parents=True)
     (root / ".gitignore").write_text("build/\n")
 
-    assert SearchScope.of(root / "build", root).rules is None
-    assert SearchScope.of(root / "build" / "deep", root).rules is None
+    assert SearchScope.of(Place(root / "build"), root).rules is None
+    assert SearchScope.of(Place(root / "build" / "deep"), root).rules is None
 
 
 def test_lines_that_are_no_pattern_are_passed_over(root: Path) -> None:
     (root / ".gitignore").write_text("!\n[z-a]\n/\n# *\n\n   \n*.log\n")
 
-    (rules,) = IgnoreRules().inside(str(root)).files
+    (rules,) = inside(root).files
     assert len(rules.rules) == 1
 
 
@@ -95,7 +118,7 @@ def test_lines_that_are_no_pattern_are_passed_over(root: Path) -> None:
 )
 def test_no_pattern_takes_long_whatever_the_name(root: Path, pattern: str, name: str) -> None:
     (root / ".gitignore").write_text(f"{pattern}\n*.log\n")
-    rules = IgnoreRules().inside(str(root))
+    rules = inside(root)
 
     for _ in range(200):
         assert not rules.leaves_out(f"{root}/{name}", is_directory=False)
@@ -124,7 +147,7 @@ def test_stars_fit_what_git_says(root: Path, pattern: str) -> None:
     ]
     subprocess.run(["git", "init", "-q", "."], cwd=root, check=True)
     (root / ".gitignore").write_text(f"{pattern}\n")
-    rules = IgnoreRules().inside(str(root))
+    rules = inside(root)
 
     for name in names:
         said = subprocess.run(["git", "check-ignore", "-q", "--no-index", name], cwd=root, check=False).returncode == 0
@@ -137,6 +160,6 @@ def test_stars_fit_what_git_says(root: Path, pattern: str) -> None:
 def test_of_a_huge_file_only_so_many_rules_count(root: Path) -> None:
     (root / ".gitignore").write_text("".join(f"x{number}\n" for number in range(100_000)))
 
-    [file] = IgnoreRules().inside(str(root)).files
+    [file] = inside(root).files
 
     assert len(file.rules) == 2_000

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.permission_bits import permissions_count
 from tests.tools.calls import Recorded, call, details_of
 from tests.tools.test_image_file import image
 from tui_agent.protocol.cancellation import CancellationToken
@@ -162,11 +163,10 @@ async def test_what_is_no_file_is_a_clear_error(read: ReadTool, root: Path, path
         await call(read, path=path)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 async def test_an_unreadable_file_is_a_clear_error(read: ReadTool, root: Path) -> None:
     (root / "a.txt").touch(0o000)
 
-    with pytest.raises(ToolError, match=r"cannot read a\.txt: permission denied"):
+    with permissions_count(), pytest.raises(ToolError, match=r"cannot read a\.txt: permission denied"):
         await call(read, path="a.txt")
 
 

@@ -1,7 +1,6 @@
 """Both engines find the same."""
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,6 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.tools.content_search import FileHits, search_contents
 from tui_agent.tools.held_directory import Place
 from tui_agent.tools.search_engine import Ripgrep, SearchMode, SearchRequest, find_ripgrep
-
-RG = shutil.which("rg")
 
 FILES: dict[str, bytes] = {
     "a.py": b"import os\nprint('foo')\n\nfoo = 1\nFOO = 2\n",
@@ -63,19 +60,18 @@ async def found(tree: Path, request: SearchRequest, ripgrep: Ripgrep | None) -> 
     return (await search_contents(Place(tree), sorted(FILES), request, ripgrep, CancellationToken())).hits
 
 
-@pytest.mark.skipif(RG is None, reason="ripgrep is not installed")
 @pytest.mark.parametrize("pattern", PATTERNS)
-async def test_both_find_the_same(tree: Path, pattern: str) -> None:
+async def test_both_find_the_same(tree: Path, ripgrep: Ripgrep, pattern: str) -> None:
     modes: tuple[SearchMode, ...] = ("content", "files_with_matches", "count")
     for mode in modes:
         for ignore_case in (False, True):
             for limit in (1, 10_000) if mode == "content" else (10_000,):
                 request = SearchRequest(pattern, mode, ignore_case, limit)
-                assert await found(tree, request, Ripgrep(Path(RG or ""))) == await found(tree, request, None), request
+                assert await found(tree, request, ripgrep) == await found(tree, request, None), request
 
 
-async def test_what_is_found(tree: Path) -> None:
-    hits = {hit.name: hit.columns for hit in await found(tree, SearchRequest("foo", "content", False, 100), None)}
+async def test_what_is_found(tree: Path, engine: Ripgrep | None) -> None:
+    hits = {hit.name: hit.columns for hit in await found(tree, SearchRequest("foo", "content", False, 100), engine)}
 
     assert hits == {
         "-dash.txt": {1: 1},
@@ -93,13 +89,14 @@ async def test_what_is_found(tree: Path) -> None:
     }
 
 
-@pytest.mark.skipif(RG is None, reason="ripgrep is not installed")
-async def test_settings_of_the_person_do_not_reach_ripgrep(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_settings_of_the_person_do_not_reach_ripgrep(
+    tree: Path, ripgrep: Ripgrep, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = tree / "config"
     config.write_text("--pre=/bin/echo\n--ignore-case\n")
     monkeypatch.setenv("RIPGREP_CONFIG_PATH", str(config))
 
-    hits = await found(tree, SearchRequest("FOO", "content", False, 100), Ripgrep(Path(RG or "")))
+    hits = await found(tree, SearchRequest("FOO", "content", False, 100), ripgrep)
 
     assert [hit.name for hit in hits] == ["a.py"]
 

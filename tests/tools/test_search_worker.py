@@ -1,11 +1,14 @@
 """The program that searches where there is no ripgrep."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from tui_agent.tools import search_worker
+
+OPTIONS = {"pattern": "foo", "mode": "files_with_matches", "ignore_case": False, "limit": 100}
 
 
 def search(*files: Path, pattern: str = "foo", mode: str = "content", limit: int = 100) -> tuple[int, bytes]:
@@ -72,3 +75,32 @@ def test_wide_text_is_read(root: Path) -> None:
     assert search(path, mode="count") == (0, str(path).encode() + b"\0" + b"1\n")
     path.write_bytes("foo\n".encode("utf-16"))
     assert search(path, pattern="^$") == (1, b"")
+
+
+def test_nothing_but_a_regular_file_is_opened_and_no_link_followed(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "f").write_text("foo\n")
+    links = file.parent / "link", file.parent / "d"
+    links[0].symlink_to(tmp_path / "outside" / "f")
+    links[1].symlink_to(tmp_path / "outside")
+    os.mkfifo(file.parent / "pipe")
+
+    found = search(links[0], links[1] / "f", file.parent / "pipe", Path("/dev/null"), file, mode="files_with_matches")
+
+    assert found == (0, str(file).encode() + b"\0")
+
+
+def test_names_below_the_working_directory_are_found(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(file.parent.parent)
+
+    code = search_worker.main([json.dumps(OPTIONS), f"./{file.parent.name}/f"], (written := list[bytes]()).append)
+
+    assert (code, b"".join(written)) == (0, f"./{file.parent.name}/f".encode() + b"\0")
+
+
+def test_no_descriptor_is_left_open(file: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+
+    search(file, file.parent, file.parent / "gone", file / "f", Path("/dev/null"))
+
+    assert len(os.listdir("/proc/self/fd")) == before

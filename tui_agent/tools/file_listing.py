@@ -4,6 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,8 +12,8 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 
 from .child_environment import child_environment
-from .held_directory import Place, entered_directory
-from .ignore_rules import GIT_NAME, IgnoreRules, SearchScope
+from .held_directory import Place, entered_directory, entries_in, held_below, held_directory
+from .ignore_rules import GIT_NAME, RULES_NAME, IgnoreRules, SearchScope
 from .process import ProcessOutcome, ProcessSpec, run_process
 from .search_engine import Ripgrep
 
@@ -58,23 +59,45 @@ async def list_files(
         OperationCancelledError: the call was cancelled.
         OSError: ripgrep could not be started.
     """
-    scope = await asyncio.to_thread(SearchScope.of, place.path, workspace)
-    rules_only_we_know = bool(scope.rules and scope.rules.files) and not scope.in_repository
-    if ripgrep is None or rules_only_we_know:
+    scope = await asyncio.to_thread(SearchScope.of, place, workspace)
+    listing = None
+    if ripgrep is not None and not (scope.rules and scope.rules.files):
+        listing = await _listed_by(ripgrep, scope, cancellation)
+    if listing is None or await asyncio.to_thread(_has_other_rules, scope, listing):
         return await asyncio.to_thread(walk_files, scope, cancellation.is_set, LISTING_TIME)
-    command = ripgrep.list_command(parents=scope.in_repository, ignore=scope.rules is not None)
+    return listing
+
+
+async def _listed_by(ripgrep: Ripgrep, scope: SearchScope, cancellation: CancellationToken) -> FileListing | None:
+    """Return the listing of ripgrep; None if it does not work here."""
+    command = ripgrep.list_command(ignore=scope.rules is not None)
     output, errors = BoundedBytes(_LISTING_SIZE), BoundedBytes(_LISTING_SIZE)
-    with entered_directory(place) as entered:
+    with entered_directory(scope.place) as entered:
         spec = ProcessSpec(command, entered, child_environment(os.environ), LISTING_TIME)
         outcome, is_stuck = await _unless_stuck(spec, output, errors, cancellation)
     cancellation.raise_if_set()
-    if is_stuck:
-        return await asyncio.to_thread(walk_files, scope, cancellation.is_set, LISTING_TIME)
     whole, _, _ = bytes(output.data).rpartition(b"\0")
-    if not whole and outcome.returncode not in _RIPGREP_RAN:
-        return await asyncio.to_thread(walk_files, scope, cancellation.is_set, LISTING_TIME)
+    if is_stuck or (not whole and outcome.returncode not in _RIPGREP_RAN):
+        return None
     names = sorted(os.fsdecode(name) for name in whole.split(b"\0")) if whole else []
     return FileListing(tuple(names), outcome.ending == "exited")
+
+
+def _has_other_rules(scope: SearchScope, listing: FileListing) -> bool:
+    """Return True if a rule file that was listed lies in no repository, so that ripgrep did not heed it."""
+    if scope.rules is None or scope.in_repository:
+        return False
+    directories = (os.path.dirname(name) for name in listing.names if os.path.basename(name) == RULES_NAME)
+    return not all(_is_in_repository(scope.place.path, directory) for directory in directories)
+
+
+def _is_in_repository(start: Path, below: str) -> bool:
+    """Return True if a repository begins in a directory below the start, or on the way to it."""
+    while below:
+        if os.path.lexists(start / below / GIT_NAME):
+            return True
+        below = os.path.dirname(below)
+    return False
 
 
 def walk_files(scope: SearchScope, stopped: Callable[[], bool], seconds: float, *, links: bool = False) -> FileListing:
@@ -87,33 +110,62 @@ def walk_files(scope: SearchScope, stopped: Callable[[], bool], seconds: float, 
         links: also list symbolic links.
 
     Raises:
+        ToolError: something else stands where the search begins than was shown.
         OperationCancelledError: `stopped` said so.
+        OSError: the directory the search begins in cannot be listed.
     """
-    deadline = time.monotonic() + seconds
-    names: list[str] = []
-    root = str(scope.root)
-    waiting: list[tuple[str, str, IgnoreRules | None]] = [(root, "", scope.rules)]
-    while waiting:
-        if stopped():
-            raise OperationCancelledError("the search was cancelled")
-        if time.monotonic() > deadline:
-            break
-        directory, prefix, rules = waiting.pop()
-        rules = rules and rules.inside(directory)
-        for entry in _entries(directory):
-            if time.monotonic() > deadline:
-                return FileListing(tuple(sorted(names)), False)
-            is_directory = entry.is_dir(follow_symlinks=False)
-            is_listed = entry.is_file(follow_symlinks=False) or (links and entry.is_symlink())
-            if not is_directory and not is_listed:
-                continue
-            if entry.name == GIT_NAME or (rules and rules.leaves_out(entry.path, is_directory=is_directory)):
-                continue
-            if is_directory:
-                waiting.append((entry.path, f"{prefix}{entry.name}/", rules))
-            else:
-                names.append(prefix + entry.name)
-    return FileListing(tuple(sorted(names)), not waiting)
+    walk = _Walk(scope, time.monotonic() + seconds, links)
+    with held_directory(scope.place.path, place=scope.place) as start:
+        with entries_in(start):
+            pass  # Only below the start a directory that cannot be listed is passed over.
+        while walk.waiting and not walk.is_late():
+            if stopped():
+                raise OperationCancelledError("the search was cancelled")
+            walk.list_next(start)
+    return FileListing(tuple(sorted(walk.names)), not walk.waiting)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """A tree that is being listed. Each directory is opened from the start downwards, so that no link that is put in
+    the place of one meanwhile leads out of the tree."""
+
+    scope: SearchScope
+    deadline: float
+    links: bool
+    names: list[str] = field(default_factory=list[str])
+    waiting: list[tuple[str, IgnoreRules | None]] = field(default_factory=list[tuple[str, IgnoreRules | None]])
+    """Directories below the start, each with a slash at the end, and the rules from above them."""
+
+    def __post_init__(self) -> None:
+        self.waiting.append(("", self.scope.rules))
+
+    def is_late(self) -> bool:
+        """Return True if the time is over."""
+        return time.monotonic() > self.deadline
+
+    def list_next(self, start: int) -> None:
+        """List one directory that waits, which stays waiting if the time is over before its end."""
+        below, rules = self.waiting.pop()
+        directory = os.path.join(self.scope.place.path, below)
+        with suppress(OSError), held_below(start, below) as held, entries_in(held) as entries:
+            rules = rules and rules.inside(held, directory)
+            for entry in entries:
+                if self.is_late():
+                    self.waiting.append((below, rules))
+                    return
+                is_directory = entry.is_dir(follow_symlinks=False)
+                is_listed = entry.is_file(follow_symlinks=False) or (self.links and entry.is_symlink())
+                if not is_directory and not is_listed:
+                    continue
+                if entry.name == GIT_NAME or (
+                    rules and rules.leaves_out(directory + entry.name, is_directory=is_directory)
+                ):
+                    continue
+                if is_directory:
+                    self.waiting.append((f"{below}{entry.name}/", rules))
+                else:
+                    self.names.append(below + entry.name)
 
 
 async def _unless_stuck(
@@ -136,12 +188,3 @@ async def _unless_stuck(
         finally:
             watching.cancel()
     return outcome, outcome.ending == "cancelled" and not cancellation.is_set()
-
-
-def _entries(directory: str) -> list["os.DirEntry[str]"]:
-    """What a directory holds; nothing where it cannot be listed."""
-    try:
-        with os.scandir(directory) as entries:
-            return list(entries)
-    except OSError:
-        return []

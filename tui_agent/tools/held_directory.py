@@ -7,8 +7,8 @@ call is refused, as it is where something else stands than what a person was sho
 import os
 import stat
 import sys
-from collections.abc import Generator, Iterable
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import groupby, islice
 from pathlib import Path
@@ -20,6 +20,8 @@ from .text_format import printable
 
 _SEARCH_ONLY = getattr(os, "O_PATH", os.O_RDONLY)
 """Holding a directory to look names up in it needs no permission to list it."""
+
+_HOLD = _SEARCH_ONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _KINDS = (
     (stat.S_ISDIR, "a directory"),
@@ -69,14 +71,13 @@ def held_directory(path: Path, *, create: bool = False, place: Place | None = No
         ToolError: something else stands on the way than was shown.
         OSError: a part is missing, is no directory, or became a symbolic link (then `NotADirectoryError`).
     """
-    flags = _SEARCH_ONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    held, reached = os.open(path.anchor, flags), Path(path.anchor)
+    held, reached = os.open(path.anchor, _HOLD), Path(path.anchor)
     try:
         for name in path.parts[1:]:
             if create:
                 with suppress(FileExistsError):
                     os.mkdir(name, dir_fd=held)
-            deeper = os.open(name, flags, dir_fd=held)
+            deeper = os.open(name, _HOLD, dir_fd=held)
             os.close(held)
             held = deeper
             reached /= name
@@ -85,6 +86,44 @@ def held_directory(path: Path, *, create: bool = False, place: Place | None = No
         yield held
     finally:
         os.close(held)
+
+
+@contextmanager
+def held_below(held: int, below: str) -> Generator[int, None, None]:
+    """Hold a directory below one that is held, opened part by part so that no link on the way is followed.
+
+    Args:
+        held: descriptor of the upper directory.
+        below: relative path, with `/` between and behind its parts; empty for the upper directory itself.
+
+    Raises:
+        OSError: as for `held_directory`.
+    """
+    reached = os.open(".", _HOLD, dir_fd=held)
+    try:
+        for name in below.split("/")[:-1]:
+            deeper = os.open(name, _HOLD, dir_fd=reached)
+            os.close(reached)
+            reached = deeper
+        yield reached
+    finally:
+        os.close(reached)
+
+
+@contextmanager
+def entries_in(held: int) -> Generator[Iterator["os.DirEntry[str]"], None, None]:
+    """List a directory that is held; use the entries inside the `with`, as some file systems look their kinds up.
+
+    Raises:
+        OSError: it cannot be listed.
+    """
+    # A descriptor that only holds a directory cannot list it.
+    listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=held)
+    try:
+        with os.scandir(listed) as entries:
+            yield entries
+    finally:
+        os.close(listed)
 
 
 @contextmanager
@@ -101,10 +140,7 @@ def entered_directory(place: Place) -> Generator[Path, None, None]:
 def names_in(path: Path, most: int) -> list[str]:
     """Up to `most` names in a resolved directory, sorted, directories with a slash; empty where it cannot be listed."""
     names: list[str] = []
-    with suppress(OSError), held_directory(path) as held, ExitStack() as opened:
-        listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=held)
-        opened.callback(os.close, listed)
-        entries = opened.enter_context(os.scandir(listed))
+    with suppress(OSError), held_directory(path) as held, entries_in(held) as entries:
         names += (entry.name + ("/" if _is_directory(entry) else "") for entry in islice(entries, most))
     return sorted(names)
 
@@ -138,15 +174,26 @@ def opened_file(
         ToolError: it is no regular file, or not what was shown.
         OSError: it cannot be opened.
     """
-    with held_directory(path.parent, place=place) as directory:
-        refuse_special(os.stat(path.name or ".", dir_fd=directory, follow_symlinks=False), shown)
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-        descriptor = os.open(path.name, flags, dir_fd=directory)
+    with held_directory(path.parent, place=place) as directory, opened_in(directory, path.name, shown) as opened:
+        if place is not None:
+            place.refuse_other(path, opened[1])
+        yield opened
+
+
+@contextmanager
+def opened_in(held: int, name: str, shown: str) -> Generator[tuple[int, os.stat_result], None, None]:
+    """Open a regular file in a directory that is held, as `opened_file` does.
+
+    Raises:
+        ToolError: it is no regular file.
+        OSError: it cannot be opened.
+    """
+    refuse_special(os.stat(name or ".", dir_fd=held, follow_symlinks=False), shown)
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    descriptor = os.open(name, flags, dir_fd=held)
     try:
         status = os.fstat(descriptor)
         refuse_special(status, shown)
-        if place is not None:
-            place.refuse_other(path, status)
         yield descriptor, status
     finally:
         os.close(descriptor)

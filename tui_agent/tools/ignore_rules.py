@@ -9,10 +9,16 @@ from pathlib import Path
 
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
+from tui_agent.protocol.errors import ToolError
+
+from .held_directory import Place, held_directory, opened_in
+
 GIT_NAME = ".git"
 """Git's own directory, or the file that points to it; never searched."""
 
-_RULES_NAME = ".gitignore"
+RULES_NAME = ".gitignore"
+"""A file of rules."""
+
 _RULES_LIMIT = 1024 * 1024
 _MOST_RULES = 2_000
 _LONGEST_RULE = 500
@@ -73,10 +79,15 @@ class IgnoreRules:
                 return verdict
         return False
 
-    def inside(self, directory: str) -> "IgnoreRules":
-        """The rules in force in `directory`, with its own file; another repository begins without any."""
-        outer = () if os.path.lexists(os.path.join(directory, GIT_NAME)) else self.files
-        own = _rule_file(directory)
+    def inside(self, held: int, directory: str) -> "IgnoreRules":
+        """Return the rules in force in a directory, with those of its own file; another repository begins without any.
+
+        Args:
+            held: descriptor of the directory.
+            directory: its path, to compare other paths with.
+        """
+        outer = () if _has_repository(held) else self.files
+        own = _rule_file(held, directory)
         return IgnoreRules((*outer, own) if own else outer)
 
 
@@ -84,23 +95,46 @@ class IgnoreRules:
 class SearchScope:
     """Where a search goes, and what it leaves out."""
 
-    root: Path
+    place: Place
+    """The directory the search begins in."""
     rules: IgnoreRules | None
-    """Rules from above the root; None: the root itself is left out, so whoever names it wants to see all of it."""
+    """Rules from above that directory; None: it is itself left out, so whoever names it wants to see all of it."""
     in_repository: bool
 
     @classmethod
-    def of(cls, root: Path, workspace: Path) -> "SearchScope":
-        """The scope of a search in `root`, a resolved directory; reads the rule files above it. Blocks."""
-        repository = next((path for path in (root, *root.parents) if os.path.lexists(path / GIT_NAME)), None)
+    def of(cls, place: Place, workspace: Path) -> "SearchScope":
+        """Return the scope of a search in a directory; reads the rule files above it. Blocks.
+
+        Raises:
+            ToolError: something else stands there than was shown.
+            OSError: a directory on the way is missing, or became a symbolic link.
+        """
+        root = place.path
+        repository = next((path for path in (root, *root.parents) if _holds_repository(path, place)), None)
         top = repository or (workspace if root.is_relative_to(workspace) else root)
         rules = IgnoreRules()
         for directory in _from_to(top, root):
             if directory != top and rules.leaves_out(str(directory), is_directory=True):
-                return cls(root, None, repository is not None)
+                return cls(place, None, repository is not None)
             if directory != root:
-                rules = rules.inside(str(directory))
-        return cls(root, rules, repository is not None)
+                with held_directory(directory, place=place) as held:
+                    rules = rules.inside(held, str(directory))
+        return cls(place, rules, repository is not None)
+
+
+def _holds_repository(directory: Path, place: Place) -> bool:
+    """Return True if a repository begins in a directory."""
+    with held_directory(directory, place=place) as held:
+        return _has_repository(held)
+
+
+def _has_repository(held: int) -> bool:
+    """Return True if a repository begins in a directory that is held."""
+    try:
+        os.stat(GIT_NAME, dir_fd=held, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
 
 
 def _from_to(top: Path, root: Path) -> Iterator[Path]:
@@ -111,15 +145,15 @@ def _from_to(top: Path, root: Path) -> Iterator[Path]:
         yield top
 
 
-def _rule_file(directory: str) -> RuleFile | None:
-    """The rule file of a directory, if it has one that can be read."""
-    path = os.path.join(directory, _RULES_NAME)
+def _rule_file(held: int, directory: str) -> RuleFile | None:
+    """Return the rule file of a directory, if it has one that can be read; like git, pass over one that is a link."""
     try:
-        if not os.path.isfile(path) or os.path.getsize(path) > _RULES_LIMIT:
-            return None
-        with open(path, encoding="utf-8", errors="replace") as file:
-            lines = file.read().split("\n")
-    except OSError:
+        with opened_in(held, RULES_NAME, RULES_NAME) as (descriptor, status):
+            if status.st_size > _RULES_LIMIT:
+                return None
+            with open(descriptor, encoding="utf-8", errors="replace", closefd=False) as file:
+                lines = file.read(_RULES_LIMIT).split("\n")
+    except (OSError, ToolError):
         return None
     rules = (rule for line in lines if len(line) <= _LONGEST_RULE and (rule := _rule(line)))
     return RuleFile(os.path.join(directory, ""), tuple(islice(rules, _MOST_RULES)))

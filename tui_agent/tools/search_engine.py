@@ -61,18 +61,18 @@ class Ripgrep:
         what = ("-e", request.pattern, "--", *files)
         return (str(self.program), *_SAME_EVERYWHERE, *how, *_MODES[request.mode], *most, *what)
 
-    def list_command(self, *, parents: bool, ignore: bool) -> tuple[str, ...]:
-        """The command that lists the files below the current directory, each name ended by NUL.
+    def list_command(self, *, ignore: bool) -> tuple[str, ...]:
+        """Return the command that lists the files below the current directory, each name ended by NUL.
+
+        `.gitignore` files count only in repositories, and those above the current directory never: versions of
+        ripgrep differ in how they apply the others.
 
         Args:
-            parents: also heed `.gitignore` files above.
             ignore: heed `.gitignore` files at all.
         """
-        which = ("--hidden", "--glob=!.git", "--no-require-git")
-        only_gitignore = ("--no-ignore-dot", "--no-ignore-global", "--no-ignore-exclude")
+        only_gitignore = ("--no-ignore-dot", "--no-ignore-global", "--no-ignore-exclude", "--no-ignore-parent")
         rules = only_gitignore if ignore else ("--no-ignore",)
-        above = () if parents else ("--no-ignore-parent",)
-        return (str(self.program), *_SAME_EVERYWHERE, "--files", *which, *rules, *above)
+        return (str(self.program), *_SAME_EVERYWHERE, "--files", "--hidden", "--glob=!.git", *rules)
 
 
 @dataclass(frozen=True, slots=True)

