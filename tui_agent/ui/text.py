@@ -6,11 +6,12 @@ Nothing of it acts: control sequences are dropped, and what hides or reorders ch
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from rich.cells import cell_len
 
-from tui_agent.protocol.visible_text import TYPOGRAPHY, escape_of, is_unseen, without_joiners
+from tui_agent.protocol.visible_text import TYPOGRAPHY, escape_of, escapes_in, is_unseen, without_joiners
 
 TAB = 4
 """Width of a tab stop in cells."""
@@ -68,6 +69,24 @@ def visible(text: str) -> str:
 
     last = "" if not ends else "\\n" if ends == 1 else f"\\n{{{ends}}}"
     return _SHOWN.sub(show, body) + last
+
+
+def with_escapes(text: str, escape: Callable[[str], str] = escape_of) -> str:
+    """Text to be edited, in which an escape stands for each character that cannot be seen.
+
+    Unlike in text for reading nothing is dropped: joiners and control sequences are escapes, and so are the combining
+    marks of which too many stand on one character. Line feeds, tabs and the blanks of typography stay.
+    """
+    if _NOT_PLAIN.search(text) is None:
+        return text
+    table = {code: escape(chr(code)) for code in escapes_in(text) if chr(code) not in TYPOGRAPHY}
+    if table:
+        text = text.translate(table)
+    if (marks := _marks_of(text)) is not None:
+        text = re.sub(
+            f"({marks}{{{MOST_MARKS}}})({marks}+)", lambda match: match[1] + "".join(map(escape, match[2])), text
+        )
+    return text
 
 
 def one_line(text: str, width: int) -> str:
@@ -147,14 +166,24 @@ def _show_unseen(text: str) -> str:
     table = {ord(character): _shown_as(character) for character in characters if is_unseen(character)}
     if table:
         text = text.translate(table)
-    marks = [character for character in characters if unicodedata.category(character) in ("Mn", "Me")]
-    if marks:
-        text = re.sub(f"([{''.join(marks)}]{{{MOST_MARKS}}})[{''.join(marks)}]+", r"\1", text)
+    if (marks := _marks_of(characters)) is not None:
+        text = re.sub(f"({marks}{{{MOST_MARKS}}}){marks}+", r"\1", text)
     return text
 
 
 def _shown_as(character: str) -> str:
     return TYPOGRAPHY.get(character) or escape_of(character)
+
+
+def _marks_of(text: Iterable[str]) -> str | None:
+    """A pattern for the characters of a text that share the cell of the one before; None without any."""
+    marks = [one for one in set(text) if not one.isascii() and _is_mark(one) and not is_unseen(one)]
+    return f"[{''.join(marks)}]" if marks else None
+
+
+@lru_cache(maxsize=4096)
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character).startswith("M") or cell_len(character) == 0
 
 
 def _deceiving(text: str) -> frozenset[str]:
