@@ -72,3 +72,11 @@ def test_a_log_that_is_set_up_again_closes_the_one_before(tmp_path: Path) -> Non
     log_to_file(second, verbose=True)
 
     assert earlier.stream is None
+
+
+def test_a_record_holds_no_character_that_acts_on_a_terminal(tmp_path: Path) -> None:
+    log_to_file(locations(tmp_path), verbose=False)
+    HEARD.error("cannot read %s", "a\x1b]0;x\x07\u202e\u034f.txt")
+
+    written = (locations(tmp_path).log_dir / LOG_NAME).read_text("utf-8")
+    assert written.endswith("cannot read a\\x1b]0;x\\x07\\u202e\\u034f.txt\n")

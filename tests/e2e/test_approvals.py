@@ -334,3 +334,18 @@ def test_a_command_that_changes_things_is_asked_for_and_one_that_only_looks_is_n
         app.quit()
 
     assert (desk.work / "made.txt").exists()
+
+
+@pytest.mark.parametrize("pasted", ["y", "y\r", "\x1b\ry\x1b\r", "\x1b[121u\x1b[13u", "\x1b[200~y\r", "a\x1b\x1by"])
+def test_nothing_in_a_paste_answers_a_question(desk: Desk, pasted: str) -> None:
+    with asked(desk, changing(says("Not changed."))) as (app, server):
+        app.paste(pasted)
+        app.resize(119, 40)
+        app.wait_for_question("edit")
+        assert text_of(desk) == BEFORE
+        app.press("n")
+        app.wait_for_words("Not changed.")
+        bodies_of(server)
+        app.quit()
+
+    assert text_of(desk) == BEFORE

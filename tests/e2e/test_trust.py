@@ -40,6 +40,21 @@ def test_the_question_comes_first_and_its_default_is_no(desk: Desk) -> None:
         app.quit()
 
 
+def test_nothing_in_a_paste_answers_it(desk: Desk) -> None:
+    bring(desk)
+    with desk.app("--demo") as app:
+        app.wait_for_all("settings of its own")
+        app.wait_until_armed("n no")
+        app.paste("t\x1b\ra\x1b[97u\r")
+        app.resize(119, 40)
+        app.wait_until_armed("n no")
+        app.press("n")
+        app.ready()
+        app.quit()
+
+    assert rules_in_force(desk) == []
+
+
 @pytest.mark.parametrize(
     ("key", "rules"),
     [("t", [["deny", "bash(make:*)"]]), ("a", [["deny", "bash(make:*)"], ["allow", "bash(touch:*)"]])],

@@ -130,6 +130,23 @@ def test_lines_are_joined_by_ctrl_j_and_a_long_paste_is_sent_whole(desk: Desk) -
     assert said.endswith("pasted line 199")
 
 
+def test_a_paste_that_holds_an_escape_and_an_enter_sends_nothing(desk: Desk) -> None:
+    with ServerProcess([says("All of it.")], desk.root) as server, desk.app_on(server) as app:
+        app.ready()
+        app.write("\x1b[200~M1\x1b\rM2\x1b[201~")
+        app.wait_for_row(r"› M1\\x1b$")
+        app.wait_for_row(r"^ +M2$")
+        app.type("!")
+        app.wait_for_row(r"^ +M2!$")
+        assert bodies_of(server) == []
+        app.press("enter")
+        app.wait_for_words("All of it.")
+        (request,) = bodies_of(server)
+        app.quit()
+
+    assert words_in(request) == ["M1\x1b\nM2!"]
+
+
 def test_text_that_would_act_on_the_terminal_is_only_shown(desk: Desk) -> None:
     evil = "red \x1b[31mnot red\x1b[0m \x1b]52;c;aGk=\x07 \u202e [bold]plain[/bold] [/"
     desk.file("evil.txt", f"{evil}\n")

@@ -126,6 +126,7 @@ async def test_the_stream_holds_deltas_when_asked_for() -> None:
     events = [json.loads(line) for line in output]
     deltas = [event["data"]["delta"] for event in events if event["type"] == "message.delta"]
     assert "".join(deltas) == "Hello \u2028\u0085"
+    assert all(line.isascii() for line in output)
     assert [event["data"]["chunk"] for event in events if event["type"] == "tool.output"] == ["x"]
 
 

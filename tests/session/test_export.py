@@ -111,7 +111,7 @@ def test_jsonl_holds_every_event() -> None:
 
 
 def test_no_format_holds_a_character_that_acts_on_a_terminal() -> None:
-    evil = "\x1b]52;c;aGk=\x07 \x9b31m \u202e<b>"
+    evil = "\x1b]52;c;aGk=\x07 \x9b31m \u202e\ufe01\u034f\u3164\u115f\U000e0100\ue000\u0378<b>"
     messages: tuple[Message, ...] = (
         user_message(evil),
         AssistantMessage(content=(TextBlock(text=evil), ToolCall(id="c1", name=evil, arguments={"a": evil}))),
@@ -126,3 +126,15 @@ def test_no_format_holds_a_character_that_acts_on_a_terminal() -> None:
     for form in ("md", "html", "jsonl"):
         assert not re.search(r"[^\n -~]", export_session(session, form))
     assert json.loads(export_session(session, "jsonl").split("\n")[0])["data"]["message"]["content"][0]["text"] == evil
+
+
+def test_an_emoji_and_a_persian_word_stay_whole_in_an_export() -> None:
+    text = "\u2764\ufe0f \U0001f468\u200d\U0001f469\u200d\U0001f467 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
+    bus = EventBus()
+    with bus.subscribe(merge=False) as told:
+        message = user_message(text)
+        bus.publish(MessageEnded(message_id=message.id, message=message))
+        session = StoredSession("talk", None, Path("/some/where"), tuple(told.drain()))
+
+    assert text in export_session(session, "md")
+    assert text in export_session(session, "html")

@@ -257,7 +257,7 @@ async def test_what_hides_in_a_paste_can_be_seen_in_the_editor() -> None:
         asked.pilot.app.post_message(Paste("\x1b]52;c;eA==\x07 a\u202eb"))
         await asked.pilot.pause()
 
-        assert asked.screen.editor.text == COMMAND + " a\\u202eb"
+        assert asked.screen.editor.text == COMMAND + "\\x1b]52;c;eA==\\x07 a\\u202eb"
 
 
 async def test_a_long_input_is_changed_only_once_it_was_read() -> None:
@@ -350,9 +350,9 @@ async def test_a_reason_is_typed_and_goes_to_the_agent() -> None:
 async def test_a_reason_may_be_pasted_and_given_up() -> None:
     async with asking() as asked:
         await asked.press("f")
-        asked.pilot.app.post_message(Paste("pasted words"))
+        asked.pilot.app.post_message(Paste("pasted\r\nwords\x1b\r\u202e"))
         await asked.pilot.pause()
-        assert asked.screen.query_one(Input).value == "pasted words"
+        assert asked.screen.query_one(Input).value == "pasted words\\x1b \\u202e"
 
         await asked.press("escape")
         assert asked.answers == []

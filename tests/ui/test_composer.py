@@ -1,10 +1,15 @@
 """Typing: sending, looking back, folding, and never losing a word."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
 from textual import on
 from textual.app import App, ComposeResult
 from textual.events import Paste, Resize
 
+from tui_agent.protocol.visible_text import TYPOGRAPHY, is_unseen
+from tui_agent.ui.folded_paste import drawn_escapes, with_signs, without_signs
 from tui_agent.ui.widgets.composer import Composer
 from tui_agent.ui.widgets.entry import PLACEHOLDER, PLACEHOLDER_BUSY, Entry
 
@@ -242,12 +247,163 @@ async def test_ordinary_letters_are_deleted_one_by_one() -> None:
         assert pilot.app.composer.text == "a"
 
 
-async def test_a_short_paste_brings_no_control_characters() -> None:
+HIDDEN = "a\x1b]52;c;eA==\x07b\u202ec\r\n\x00d\te\u2028f\x85g\ue05cx1b"
+
+
+async def test_a_short_paste_shows_its_hidden_characters_and_sends_them() -> None:
     async with Desk().run_test() as pilot:
-        await paste(pilot.app, "a\x1b]52;c;eA==\x07b\u202ec\r\nd\te")
+        await pilot.press(*"see ")
+        await paste(pilot.app, HIDDEN)
         await pilot.pause()
 
-        assert pilot.app.composer.text == "a]52;c;eA==bc\nd\te"
+        drawn = [strip.text.rstrip() for strip in map(pilot.app.composer.render_line, range(2))]
+        assert drawn == ["see a\\x1b]52;c;eA==\\x07b\\u202ec", "\\x00d   e\\u2028f\\x85g\\ue05cx1b"]
+        await pilot.press("enter")
+        await pilot.pause()
+        assert pilot.app.sent == [("submit", f"see {HIDDEN}".replace("\r\n", "\n"))]
+
+
+async def test_letters_that_read_like_an_escape_are_sent_as_letters() -> None:
+    async with Desk().run_test() as pilot:
+        await paste(pilot.app, "\\x1b is \x1b")
+        await pilot.pause()
+        assert pilot.app.composer.render_line(0).text.rstrip() == "\\x1b is \\x1b"
+
+        await pilot.press("enter")
+        await pilot.pause()
+        assert pilot.app.sent == [("submit", "\\x1b is \x1b")]
+
+
+async def test_a_folded_paste_that_is_opened_shows_its_hidden_characters() -> None:
+    hidden = "\x1b[31m\n" * 20
+    async with Desk().run_test() as pilot:
+        await paste(pilot.app, hidden)
+        await pilot.pause()
+        await pilot.press("ctrl+o")
+
+        assert "\x1b" not in pilot.app.composer.text
+        assert pilot.app.composer.render_line(0).text.rstrip() == "\\x1b[31m"
+        assert pilot.app.composer.draft == hidden
+
+
+@pytest.mark.parametrize("keys", [["backspace"], ["ctrl+w"], ["shift+left", "delete"], ["left", "delete"]])
+async def test_an_escape_goes_as_a_whole(keys: list[str]) -> None:
+    async with Desk().run_test() as pilot:
+        await paste(pilot.app, "a \u202e\u202e\x1b")
+        await pilot.pause()
+        await pilot.press(*keys)
+        await pilot.pause()
+
+        assert pilot.app.composer.draft == "a \u202e\u202e"
+
+
+async def test_the_cursor_steps_over_an_escape() -> None:
+    async with Desk().run_test() as pilot:
+        await paste(pilot.app, "\x1b\u202e")
+        await pilot.pause()
+        places = [pilot.app.composer.cursor_location[1]]
+        for _ in range(2):
+            await pilot.press("left")
+            await pilot.pause()
+            places.append(pilot.app.composer.cursor_location[1])
+
+        assert places == [len("\\x1b\\u202e"), len("\\x1b"), 0]
+
+
+async def test_a_draft_with_escapes_and_labels_survives_a_look_back() -> None:
+    async with Desk().run_test() as pilot:
+        await pilot.press(*"one", "enter")
+        await paste(pilot.app, "\x1b\u200b ")
+        await paste(pilot.app, LONG)
+        await pilot.pause()
+        before = pilot.app.composer.text
+        await pilot.press("up", "down")
+        assert pilot.app.composer.text == before
+
+        await pilot.press("enter", "up")
+        await pilot.pause()
+        assert pilot.app.sent[1:] == [("submit", f"\x1b\u200b {LONG}")]
+        assert pilot.app.composer.draft == f"\x1b\u200b {LONG}"
+
+
+async def test_a_message_taken_back_keeps_its_hidden_characters() -> None:
+    async with Desk().run_test() as pilot:
+        await paste(pilot.app, "\x1b1")
+        await pilot.pause()
+        pilot.app.composer.put_back("\u202e2")
+
+        assert pilot.app.composer.draft == "\u202e2\n\x1b1"
+
+
+async def test_what_is_copied_or_cut_is_the_text_and_no_escape() -> None:
+    async with Desk().run_test() as pilot:
+        await paste(pilot.app, "\x1b\u202e\\x1b")
+        await pilot.pause()
+        await pilot.press("shift+home", "ctrl+x")
+        assert pilot.app.composer.text == ""
+        await pilot.press("ctrl+v")
+        await pilot.pause()
+
+        assert pilot.app.clipboard == pilot.app.composer.draft == "\x1b\u202e\\x1b"
+
+
+async def test_undo_brings_back_an_escape() -> None:
+    async with Desk().run_test() as pilot:
+        await paste(pilot.app, "a\x1b")
+        await pilot.pause()
+        await pilot.press("backspace", "ctrl+underscore")
+
+        assert pilot.app.composer.draft == "a\x1b"
+
+
+LONG_SEQUENCES = {
+    "one family": "\u200d".join("👩" * 300),
+    "marks": "e" + "\u0301" * 1_000,
+    "marks on nothing": "\u0489" * 1_000,
+    "hearts": "❤\ufe0f" * 400,
+    "selectors": "a" + "\ufe0f\U000e0100" * 300,
+    "flags and tones": "🇩🇪👍🏽" * 100,
+    "bells": "\x07" * 700,
+    "jamo": "\u1100" + "\u1161\u11a8" * 300,
+    "everything": "👩\u200d👩 ❤\ufe0f e\u0301 \x1b\u202e日本 " * 40,
+}
+
+
+@pytest.mark.parametrize("name", LONG_SEQUENCES)
+async def test_no_row_of_a_joined_sequence_is_wider_than_it_is_drawn(name: str) -> None:
+    text = LONG_SEQUENCES[name]
+    async with Desk().run_test(size=(41, 120)) as pilot:
+        composer = pilot.app.composer
+        await paste(pilot.app, text)
+        await pilot.pause()
+
+        width = composer.scrollable_content_region.width
+        top = composer.scroll_offset.y
+        for row in range(composer.wrapped_document.height):
+            strip = composer.render_line(row - top)
+            assert strip.cell_length == width == sum(map(cell_len, strip.text))
+            assert not any(map(is_unseen, strip.text.replace("\n", "")))
+        end = composer.wrapped_document.location_to_offset(composer.document.end)
+        drawn = composer.render_line(composer.wrapped_document.height - 1 - top).text.rstrip(" ")
+        assert composer.cursor_location == composer.document.end
+        assert (end.x, end.y) == (cell_len(drawn) + text.endswith(" "), composer.wrapped_document.height - 1)
+        assert composer.draft == text
+
+
+ODD = st.sampled_from("a \x1b\u200d\ufe0f\u0301\u202e\ue05cx1bu20日👩❤\u1161\x85\u2028\t\n")
+
+
+@settings(deadline=None)
+@given(st.text(ODD | st.characters(), max_size=400))
+def test_whatever_is_pasted_is_what_is_sent(text: str) -> None:
+    shown = with_signs(text)
+
+    assert without_signs(shown) == text
+    for line in shown.split("\n"):
+        drawn = drawn_escapes(line)
+        assert len(drawn) == len(line)
+        assert cell_len(drawn) == sum(map(cell_len, drawn))
+        assert not any(is_unseen(one) for one in drawn if one not in TYPOGRAPHY and one != "\t")
 
 
 async def test_a_paste_replaces_what_is_selected() -> None:

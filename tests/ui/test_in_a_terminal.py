@@ -70,6 +70,46 @@ def test_a_long_paste_with_carriage_returns_is_one_message(terminal: Terminal) -
     terminal.wait_for("line 39'")
 
 
+def test_what_a_paste_holds_acts_as_no_key(terminal: Terminal) -> None:
+    terminal.wait_for(READY)
+
+    terminal.write("\x1b[200~M1\x1b\rM2\x1b\x1b[A\x03\x11\x1b[200~\x00\x1b[201~!")
+    terminal.wait_for(r"› M1\x1b")
+    terminal.wait_for(r"M2\x1b\x1b[A\x03\x11\x1b[200~\x00!")
+    assert "heard" not in terminal.screen.text
+    terminal.press("enter")
+
+    terminal.wait_for(r"heard 'M1\x1b\nM2\x1b\x1b[A\x03\x11\x1b[200~\x00!'")
+
+
+def test_a_paste_that_comes_byte_by_byte_is_one_paste(terminal: Terminal) -> None:
+    terminal.wait_for(READY)
+
+    terminal.type("\x1b[200~one\x1b\rtwo\x1b[201\x1b[201~")
+    terminal.wait_for(r"two\x1b[201")
+    terminal.press("enter")
+
+    terminal.wait_for(r"heard 'one\x1b\ntwo\x1b[201'")
+
+
+def test_bytes_that_are_not_utf_8_end_nothing(terminal: Terminal) -> None:
+    terminal.wait_for(READY)
+
+    os.write(terminal._master, b"\xff\x9b200~a\x1b[200~b\xc3\x28\x9b201~\xe4\xb8\x1b[201~\r")
+
+    terminal.wait_for("heard '\ufffd\ufffd200~ab\ufffd(\ufffd201~\ufffd'")
+
+
+def test_a_paste_without_its_end_is_text_and_the_keyboard_comes_back(terminal: Terminal) -> None:
+    terminal.wait_for(READY)
+
+    terminal.write("\x1b[200~lost\x1b\rend")
+    terminal.wait_for("› lost\\x1b")
+    terminal.press("ctrl+q")
+
+    assert terminal.wait_for_end() == 0
+
+
 def test_leaving_puts_the_terminal_back(terminal: Terminal) -> None:
     terminal.wait_for(READY)
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 import tempfile
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -41,6 +40,7 @@ from .credentials import Credentials
 from .hooks_command import command_hooks
 from .launch_options import LaunchOptions
 from .loop_watch import stalls_logged
+from .own_terminal import say_error
 from .project_trust import state_of
 from .rules_and_tools import built_in_tools, parse_rules, policy_of, sandbox_of
 from .session_choice import session_to_go_on_with
@@ -271,7 +271,7 @@ def _say_what_is_lost(recorder: Recorder) -> None:
     """The last word on a session whose end could not be kept; nobody listens to events any more."""
     if recorder.lost:
         words = f"tui-agent: the end of this session is not kept, {recorder.lost} events of it are lost"
-        print(f"{words}: {recorder.path} could not be written until the end.", file=sys.stderr)
+        say_error(f"{words}: {recorder.path} could not be written until the end.")
 
 
 def _grant_again(policy: PermissionPolicy, rules: Sequence[str], bus: EventBus) -> None:

@@ -10,6 +10,7 @@ from pydantic_core import to_jsonable_python
 
 from tui_agent.settings import LoadedSettings, Locations, key_names, load_settings, value_of
 
+from .own_terminal import say, say_json
 from .project_trust import state_of, trust_for
 from .rules_and_tools import parse_rules
 
@@ -30,15 +31,15 @@ def show(as_json: bool) -> None:
     rules = [{"rule": [rule.verdict, rule.text], "origin": rule.origin} for rule in loaded.rules]
     if as_json:
         origins = {key: loaded.origins.get(key, "default") for key in rows}
-        click.echo(json.dumps({"values": rows, "origins": origins, "rules": rules, "ignored": list(loaded.ignored)}))
+        say_json({"values": rows, "origins": origins, "rules": rules, "ignored": list(loaded.ignored)})
         return
     width = max(len(key) for key in rows)
     for key, value in rows.items():
-        click.echo(f"{key:<{width}} = {json.dumps(value):<24} # {loaded.origins.get(key, 'default')}")
+        say(f"{key:<{width}} = {json.dumps(value):<24} # {loaded.origins.get(key, 'default')}")
     for rule in loaded.rules:
-        click.echo(f"{rule.verdict} {rule.text}  # {rule.origin}")
+        say(f"{rule.verdict} {rule.text}  # {rule.origin}")
     for words in loaded.ignored:
-        click.echo(f"# {words}")
+        say(f"# {words}")
 
 
 @config.command()
@@ -51,7 +52,7 @@ def path() -> None:
         ("sessions", places.sessions_dir),
         ("logs", places.log_dir),
     ):
-        click.echo(f"{label:<9} {place}")
+        say(f"{label:<9} {place}")
 
 
 @config.command()
@@ -59,9 +60,9 @@ def check() -> None:
     """Checks the settings; an error names file, line and the nearest key, and the exit code is 2."""
     loaded = _load()
     files = ", ".join(str(file) for file in loaded.files) or "no file"
-    click.echo(f"settings are fine ({files})")
+    say(f"settings are fine ({files})")
     for words in loaded.ignored:
-        click.echo(words)
+        say(words)
 
 
 def _load() -> LoadedSettings:

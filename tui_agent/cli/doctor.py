@@ -17,6 +17,7 @@ from tui_agent.settings import LoadedSettings, Locations, Settings, load_setting
 from tui_agent.tools import sandbox_problem
 
 from .credentials import Credentials
+from .own_terminal import say
 from .project_trust import state_of, trust_for
 
 _SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
@@ -37,9 +38,9 @@ def doctor() -> int:
     """Tells what works here; exit code 1 if the main job cannot run."""
     findings = list(examine(Path.cwd()))
     for finding in findings:
-        click.echo(f"{_SIGNS[finding.state]}  {finding.what:<10} {finding.words}")
+        say(f"{_SIGNS[finding.state]}  {finding.what:<10} {finding.words}")
     if any(finding.state == "bad" for finding in findings):
-        click.echo("\nThe agent cannot run a model like this. `tui-agent --demo` works without a key and a network.")
+        say("\nThe agent cannot run a model like this. `tui-agent --demo` works without a key and a network.")
         return 1
     return 0
 

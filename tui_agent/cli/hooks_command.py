@@ -22,6 +22,7 @@ from tui_agent.settings import HookSettings, Locations, Settings, load_settings
 from tui_agent.tools.child_environment import child_environment
 
 from .choices import OneOf
+from .own_terminal import say
 from .rules_and_tools import built_in_tools
 
 HOOK_FAILED = 1
@@ -58,13 +59,11 @@ def test_hooks(event: ProcessHookEvent, tool: str, input_json: str, result: str)
     call = ToolCall(id="call_test", name=tool, arguments=_arguments(input_json))
     of_event = [hook for hook in _settings().hooks if hook.on == event]
     if not of_event:
-        click.echo(
-            f"no command is asked {event}; one is set with [[hooks]] in {Locations.of_user(os.environ).user_file}"
-        )
+        say(f"no command is asked {event}; one is set with [[hooks]] in {Locations.of_user(os.environ).user_file}")
         return 0
     answers = [asyncio.run(_answer_of(hook, call, result)) for hook in of_event]
     for hook, answer in zip(of_event, answers, strict=True):
-        click.echo(f"{_in_words(hook, answer)}  {hook.command}")
+        say(f"{_in_words(hook, answer)}  {hook.command}")
     return HOOK_FAILED if any(isinstance(answer, HookFailed) for answer in answers) else 0
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeGuard
@@ -19,7 +18,7 @@ from .credentials import Credentials
 from .launch_options import DEMO_LABEL, LaunchOptions
 from .leaving import answer_to, leaving_on_signals, run_to_the_end
 from .log_file import LOG_NAME, log_to_file
-from .own_terminal import need_terminal
+from .own_terminal import need_terminal, say_error
 from .project_trust import TrustStore, offer_of
 from .record_option import head_of, taping
 from .settings_in_force import prepare_settings
@@ -174,7 +173,7 @@ async def _run_app(
         raise _first_of(failed) from None
     finally:
         for text in bridge.unsent:
-            print(f"tui-agent: left before this was sent: {one_line(text, _LONGEST_UNSENT)}", file=sys.stderr)
+            say_error(f"tui-agent: left before this was sent: {one_line(text, _LONGEST_UNSENT)}")
     if refusal is not None:
         raise refusal
     return app.return_code or 0

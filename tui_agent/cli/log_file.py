@@ -9,6 +9,7 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from tui_agent.protocol.visible_text import escaped
 from tui_agent.settings import Locations
 
 LOG_NAME = "tui-agent.log"
@@ -29,6 +30,13 @@ class PrivateFileHandler(RotatingFileHandler):
         return open(descriptor, "a", encoding=self.encoding)
 
 
+class _VisibleFormatter(logging.Formatter):
+    """Writes records that a terminal can be shown: file names and answers of servers are in them."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return escaped(super().format(record))
+
+
 def log_to_file(locations: Locations, *, verbose: bool) -> None:
     """Keeps log records and warnings of libraries off the terminal; errors, or with `verbose` all, go to a file.
 
@@ -40,7 +48,7 @@ def log_to_file(locations: Locations, *, verbose: bool) -> None:
     handler = PrivateFileHandler(
         locations.log_dir / LOG_NAME, maxBytes=LARGEST_FILE, backupCount=3, encoding="utf-8", delay=True
     )
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.setFormatter(_VisibleFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root = logging.getLogger()
     for earlier in list(root.handlers):
         root.removeHandler(earlier)

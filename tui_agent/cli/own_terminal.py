@@ -1,8 +1,32 @@
-"""Whether the program stands in front of a person."""
+"""The terminal that a command writes to: whether it is one, and text that cannot act on it."""
 
+import json
 import sys
 
+import click
+
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.visible_text import escaped, escaped_json
+
+
+def say(text: str, *, line_feed: bool = True) -> None:
+    """Write a text to standard output, with what would act on a terminal as escapes."""
+    click.echo(escaped(text), nl=line_feed)
+
+
+def say_error(text: str) -> None:
+    """Write a text to standard error, with what would act on a terminal as escapes."""
+    click.echo(escaped(text), err=True)
+
+
+def say_json(value: object) -> None:
+    """Write a value as one line of JSON that holds no character a terminal acts on."""
+    say_line_of_json(json.dumps(value, ensure_ascii=False))
+
+
+def say_line_of_json(line: str) -> None:
+    """Write a line of JSON without a character that a terminal acts on."""
+    click.echo(escaped_json(line))
 
 
 def need_terminal(otherwise: str) -> None:

@@ -10,6 +10,7 @@ import click
 from tui_agent.permissions.checking import PermissionDefaults, check_record, explain_record
 from tui_agent.settings import Locations, load_settings
 
+from .own_terminal import say, say_line_of_json
 from .project_trust import state_of, trust_for
 from .rules_and_tools import note_on_commands, parse_rules, sandbox_of, tool_finder
 
@@ -38,8 +39,7 @@ def check() -> None:
         except (ValueError, RecursionError):
             record = None
         answer = check_record(record, find_tool=find_tool, defaults=defaults)
-        sys.stdout.write(json.dumps(answer, separators=(",", ":")) + "\n")
-        sys.stdout.flush()
+        say_line_of_json(json.dumps(answer, separators=(",", ":")))
 
 
 @permissions.command()
@@ -51,9 +51,7 @@ def explain(tool: str, input_json: str) -> None:
         arguments: object = json.loads(input_json)
     except (ValueError, RecursionError) as error:
         raise click.UsageError(f"the tool's input is no JSON: {_why(error)}") from error
-    click.echo(
-        explain_record({"tool": tool, "input": arguments}, find_tool=tool_finder(Path.cwd()), defaults=_defaults())
-    )
+    say(explain_record({"tool": tool, "input": arguments}, find_tool=tool_finder(Path.cwd()), defaults=_defaults()))
 
 
 def _why(error: ValueError | RecursionError) -> str:

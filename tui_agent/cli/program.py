@@ -7,7 +7,6 @@ import difflib
 import errno
 import importlib
 import os
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from tui_agent import __version__
 from tui_agent.protocol.errors import TuiAgentError
 
 from .launch import launch
+from .own_terminal import say_error
 
 USAGE_ERROR = 2
 INTERRUPTED = 130
@@ -118,7 +118,7 @@ def run_program(arguments: Sequence[str]) -> int:
 
 
 def _refuse(message: str) -> int:
-    print(f"tui-agent: {' '.join(message.split())}", file=sys.stderr)
+    say_error(f"tui-agent: {' '.join(message.split())}")
     return USAGE_ERROR
 
 

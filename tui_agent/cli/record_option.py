@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from tui_agent.settings import Settings
 from tui_agent.ui.surroundings import Place, Surroundings
 
 from .launch_options import DEMO_LABEL, LaunchOptions
+from .own_terminal import say_error
 
 if TYPE_CHECKING:
     # Loaded where something is recorded only.
@@ -37,7 +37,7 @@ async def taping(path: Path | None) -> "AsyncGenerator[TapeWriter | None]":
     async with tape:
         yield tape
     if tape.failed is not None and not tape.told:
-        print(f"tui-agent: {tape.last_words}", file=sys.stderr)
+        say_error(f"tui-agent: {tape.last_words}")
 
 
 def head_of(options: LaunchOptions, settings: Settings) -> "Head":

@@ -8,12 +8,13 @@ import click
 
 from tui_agent.agent.report_text import report_text
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
+from tui_agent.protocol.visible_text import escaped
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
-from tui_agent.session.inert_text import inert, inert_json
 from tui_agent.settings import Locations
 
 from .choices import OneOf
+from .own_terminal import say, say_error, say_json, say_line_of_json
 
 TITLE_WIDTH = 60
 
@@ -42,13 +43,13 @@ def list_sessions(as_json: bool, search: str) -> None:
             }
             for one in found
         ]
-        click.echo(inert_json(json.dumps(rows, ensure_ascii=False)))
+        say_json(rows)
         return
     if not found:
-        click.echo("no such session" if search else "no sessions yet")
+        say("no such session" if search else "no sessions yet")
     for one in found:
         when = datetime.fromtimestamp(one.updated / 1000).strftime("%Y-%m-%d %H:%M")
-        click.echo(f"{one.id:<14} {when}  {inert(one.title)[:TITLE_WIDTH]:<{TITLE_WIDTH}}  {inert(one.cwd)}")
+        say(f"{one.id:<14} {when}  {escaped(one.title)[:TITLE_WIDTH]:<{TITLE_WIDTH}}  {one.cwd}")
 
 
 @sessions.command()
@@ -61,17 +62,17 @@ def show(session_id: str, as_json: bool, as_report: bool) -> None:
     session = store.load(store.find(session_id))
     if as_report:
         for report in session.reports:
-            click.echo(inert_json(report.model_dump_json()) if as_json else f"{inert(report_text(report))}\n")
+            say_line_of_json(report.model_dump_json()) if as_json else say(f"{report_text(report)}\n")
         return
     if as_json:
         for envelope in session.envelopes:
-            click.echo(inert_json(envelope.to_json()))
+            say_line_of_json(envelope.to_json())
         return
-    click.echo(f"session {session.id} in {inert(str(session.cwd))}")
+    say(f"session {session.id} in {session.cwd}")
     for message in session.messages:
-        click.echo(f"\n{_words_of(message)}")
+        say(f"\n{_words_of(message)}")
     for problem in session.problems:
-        click.echo(f"\n! {inert(problem.text)}", err=True)
+        say_error(f"\n! {problem.text}")
 
 
 @sessions.command()
@@ -80,7 +81,7 @@ def show(session_id: str, as_json: bool, as_report: bool) -> None:
 def export(session_id: str, form: ExportFormat) -> None:
     """Writes a session to stdout as text, as a page, or as its events."""
     store = _store()
-    click.echo(export_session(store.load(store.find(session_id)), form), nl=False)
+    say(export_session(store.load(store.find(session_id)), form), line_feed=False)
 
 
 @sessions.command()
@@ -89,7 +90,7 @@ def export(session_id: str, form: ExportFormat) -> None:
 def fork(session_id: str, at_seq: int | None) -> None:
     """Copies a session, also one that is open; prints the id of the copy."""
     store = _store()
-    click.echo(store.fork(store.find(session_id), at_seq).id)
+    say(store.fork(store.find(session_id), at_seq).id)
 
 
 @sessions.command()
@@ -108,7 +109,7 @@ def delete(session_id: str) -> None:
     store = _store()
     found = store.find(session_id)
     store.delete(found)
-    click.echo(f"deleted session {found}")
+    say(f"deleted session {found}")
 
 
 def _store() -> SessionStore:
@@ -119,9 +120,9 @@ def _words_of(message: Message) -> str:
     """A message as plain text."""
     match message:
         case UserMessage():
-            return f"You: {inert(message.text)}"
+            return f"You: {message.text}"
         case AssistantMessage():
             calls = [f"→ {call.name} {json.dumps(call.arguments, ensure_ascii=False)}" for call in message.tool_calls]
-            return "\n".join([f"Assistant: {inert(message.text)}", *map(inert, calls)])
+            return "\n".join([f"Assistant: {message.text}", *calls])
         case ToolResultMessage():
-            return f"← {inert(message.tool_name)}{' (error)' if message.is_error else ''}: {inert(message.text)}"
+            return f"← {message.tool_name}{' (error)' if message.is_error else ''}: {message.text}"

@@ -1,12 +1,12 @@
 """`tui-agent tools`: what the model may use."""
 
-import json
 from pathlib import Path
 
 import click
 
 from tui_agent.agent.agent_tool import AGENT_SPEC
 
+from .own_terminal import say, say_json
 from .rules_and_tools import built_in_tools
 
 
@@ -35,8 +35,8 @@ def list_tools(as_json: bool) -> None:
     agent = {"name": AGENT_SPEC.name, "read_only": False, "concurrency_safe": True}
     rows.append({**agent, "description": AGENT_SPEC.description, "input_schema": AGENT_SPEC.input_schema})
     if as_json:
-        click.echo(json.dumps(rows, ensure_ascii=False))
+        say_json(rows)
         return
     for row in rows:
         words = ("read-only" if row["read_only"] else "has effects") + (", parallel" if row["concurrency_safe"] else "")
-        click.echo(f"{row['name']!s:<8} {words:<22} {str(row['description']).splitlines()[0]}")
+        say(f"{row['name']!s:<8} {words:<22} {str(row['description']).splitlines()[0]}")

@@ -10,12 +10,12 @@ from tui_agent.protocol.errors import SessionError
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, RunEnded
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.protocol.visible_text import escaped
 
 from .agent_port import Agent
 from .exit_codes import ExitCode, UnansweredQuestions, code_of
 from .pipes import Outlet
 from .reporters import DELTAS, Reporter
-from .visible_text import visible
 
 PACE = 0.02
 """Seconds that deltas may wait to be written together."""
@@ -69,7 +69,7 @@ class Listener:
     def say(self, note: str) -> None:
         """Says something to the person on standard error."""
         if note:
-            self._errors.put(f"tui-agent: {visible(note)}\n".encode("utf-8", "replace"))
+            self._errors.put(f"tui-agent: {escaped(note)}\n".encode("utf-8", "replace"))
 
     def sum_up(self, report: AgentRunReport, code: ExitCode) -> None:
         """Writes what is written at the end of a run."""

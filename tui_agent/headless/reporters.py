@@ -15,9 +15,9 @@ from tui_agent.protocol.events import (
     Warned,
 )
 from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.protocol.visible_text import escaped, escaped_json
 
 from .exit_codes import ExitCode
-from .visible_text import visible
 
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
@@ -84,7 +84,7 @@ class StreamReporter:
         if not envelope.origin.depth and isinstance(envelope.event, RunStarted | RunEnded):
             self._between_runs = isinstance(envelope.event, RunEnded)
         lines, self._held = [*self._held, envelope], []
-        return "".join(f"{line.to_json()}\n" for line in lines).encode()
+        return "".join(f"{escaped_json(line.to_json())}\n" for line in lines).encode()
 
     def note(self, envelope: Envelope) -> str:
         """Nothing: everything is in the stream."""
@@ -151,7 +151,7 @@ class TextReporter(_WithNotes):
 
     def run_over(self, report: AgentRunReport, code: ExitCode) -> bytes:
         """The text with a line feed at its end; nothing where there is none."""
-        text = visible(report.final_text) if self._terminal else report.final_text
+        text = escaped(report.final_text) if self._terminal else report.final_text
         if text and not text.endswith("\n"):
             text += "\n"
         return text.encode("utf-8", "replace")
@@ -178,4 +178,5 @@ class JsonReporter(_WithNotes):
             "duration_ms": round(report.total_ms),
         }
         line = json.dumps(summary, ensure_ascii=False, separators=(",", ":"))
-        return f"{line}\n".encode("utf-8", "replace")
+        whole = line.encode("utf-8", "replace").decode("utf-8")
+        return f"{escaped_json(whole)}\n".encode()

@@ -18,8 +18,9 @@ from tui_agent.protocol.messages import (
     UserBlock,
     UserMessage,
 )
+from tui_agent.protocol.visible_text import escaped, escaped_json
 
-from .inert_text import code_span, inert, inert_json, inert_label, inert_markdown
+from .inert_text import code_span, inert_label, inert_markdown
 from .stored_session import StoredSession
 
 ExportFormat: TypeAlias = Literal["md", "html", "jsonl"]
@@ -37,7 +38,7 @@ def export_session(session: StoredSession, export_format: ExportFormat) -> str:
         case "html":
             return to_html(session)
         case "jsonl":
-            return "".join(f"{inert_json(envelope.to_json())}\n" for envelope in session.envelopes)
+            return "".join(f"{escaped_json(envelope.to_json())}\n" for envelope in session.envelopes)
         case _:
             assert_never(export_format)
 
@@ -127,11 +128,11 @@ def _words(content: Iterable[UserBlock]) -> str:
 
 def _fenced(part: _Part) -> str:
     """A literal piece with its label, in a fence longer than any run of backticks in it."""
-    text = inert(part.text)
+    text = escaped(part.text)
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"**{inert_label(part.label)}**\n\n{fence}\n{text}\n{fence}"
 
 
 def _escaped(text: str) -> str:
-    return html.escape(inert(text))
+    return html.escape(escaped(text))

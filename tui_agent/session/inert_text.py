@@ -1,18 +1,13 @@
-"""Kept text on its way out, to a terminal, a file or a reader of Markdown: nothing of it acts (promise 17).
+"""Kept text on its way out to a reader of Markdown: nothing of it acts (promise 17).
 
 What a person reads is left as it was written as far as that can be; code in Markdown is left alone altogether.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-_JOINERS = "\u200c\u200d"
-"""Belong to letters and emoji, and do nothing else."""
-
-_SUSPECT = re.compile(r"[^\n\t -~\u00a1-\u00ac\u00ae-\u05ff]")
-"""Everything but what is most common and harmless."""
+from tui_agent.protocol.visible_text import escaped, escapes_in
 
 _OPENS_CODE = re.compile(r"(`{3,})[^`]*|(~{3,}).*")
 _MAY_OPEN_CODE = re.compile(r" {1,3}(?:```|~~~)")
@@ -26,53 +21,26 @@ _ACTS_IN_MARKDOWN = re.compile(
 )
 
 
-def inert(text: str) -> str:
-    """Text in which every character that acts, hides or reorders is a visible escape such as `\\x1b` or `\\u202e`."""
-    return _SUSPECT.sub(_escaped, text.replace("\r\n", "\n"))
-
-
-def inert_json(line: str) -> str:
-    """A line of JSON that says the same, with such characters as JSON escapes."""
-    return _SUSPECT.sub(lambda match: _json_escape(match[0]) if _is_active(match[0]) else match[0], line)
-
-
 def inert_markdown(text: str) -> str:
     """Markdown without HTML, images and links that run something; nothing of it reaches into what follows.
 
     Where it cannot be told whether a block of code is left open, the whole text becomes a quotation, which ends.
     """
-    lines = list(_inert_lines(inert(text).split("\n")))
+    lines = list(_inert_lines(escaped(text).split("\n")))
     return "\n".join(f"> {line}" for line in lines) if any(map(_MAY_OPEN_CODE.match, lines)) else "\n".join(lines)
 
 
 def inert_label(text: str) -> str:
     """A name as one line that means nothing to Markdown."""
-    return re.sub(r"[^\w .:/-]", "_", text)
+    return re.sub(r"[^\w .:/-]", "_", text).translate(dict.fromkeys(escapes_in(text), "_"))
 
 
 def code_span(text: str) -> str:
     """A text as code inside a line of Markdown."""
-    content = " ".join(inert(text).split("\n"))
+    content = " ".join(escaped(text).split("\n"))
     longest = max((len(ticks) for ticks in _TICKS.findall(content)), default=0)
     fence, blank = "`" * (longest + 1), " " if longest else ""
     return f"{fence}{blank}{content}{blank}{fence}"
-
-
-def _escaped(match: re.Match[str]) -> str:
-    letter = match[0]
-    if not _is_active(letter):
-        return letter
-    code = ord(letter)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def _json_escape(letter: str) -> str:
-    units = letter.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
-
-
-def _is_active(letter: str) -> bool:
-    return unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp") and letter not in _JOINERS
 
 
 def _inert_lines(lines: Iterable[str]) -> Iterator[str]:

@@ -1,14 +1,49 @@
-"""Long pastes, folded to a few words in the composer and whole again when the text is sent."""
+"""Pastes in the composer: long ones folded to a few words, hidden characters shown as escapes. Both are whole again
+when the text is sent."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tui_agent.protocol.visible_text import escape_of
+
 from .amounts import count_text
+from .text import with_escapes
 
 FOLDED_LINES = 8
 """A paste of so many lines is folded."""
 FOLDED_CHARACTERS = 1_500
 """So is one of so many characters."""
+ESCAPE_SIGN = "\ue05c"
+"""Begins an escape in the composer, in place of the backslash that is drawn: a typed `\\x1b` is no escape. Where a
+text holds this character itself, as a private one it is an escape, too."""
+
+_ESCAPE = re.compile(rf"{ESCAPE_SIGN}(x[0-9a-f]{{2}}|u[0-9a-f]{{4}}|U[0-9a-f]{{8}})")
+
+
+def with_signs(text: str) -> str:
+    """Return a text for the composer, with an escape in the place of each character that cannot be seen."""
+    return with_escapes(text, _signed)
+
+
+def without_signs(text: str) -> str:
+    """Return the text that the composer shows with escapes."""
+    return _ESCAPE.sub(lambda match: chr(int(match[1][1:], 16)), text) if ESCAPE_SIGN in text else text
+
+
+def drawn_escapes(line: str) -> str:
+    """Return a line of the composer as it is drawn, character for character."""
+    return line.replace(ESCAPE_SIGN, "\\")
+
+
+def escape_spans(line: str) -> Iterator[tuple[int, int]]:
+    """Yield where the escapes of a line of the composer begin and end."""
+    if ESCAPE_SIGN in line:
+        yield from (match.span() for match in _ESCAPE.finditer(line))
+
+
+def _signed(character: str) -> str:
+    return ESCAPE_SIGN + escape_of(character)[1:]
 
 
 @dataclass(frozen=True, slots=True)

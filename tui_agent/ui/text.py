@@ -6,9 +6,12 @@ Nothing of it acts: control sequences are dropped, and what hides or reorders ch
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from rich.cells import cell_len
+
+from tui_agent.protocol.visible_text import TYPOGRAPHY, escape_of, escapes_in, is_unseen, without_joiners
 
 TAB = 4
 """Width of a tab stop in cells."""
@@ -62,10 +65,28 @@ def visible(text: str) -> str:
             case "blanks":
                 return "\\x20" if len(found) == 1 else f"\\x20{{{len(found)}}}"
             case _:
-                return _escape(found) if _is_unseen(found) or found in hidden else found
+                return escape_of(found) if is_unseen(found) or found in hidden else found
 
     last = "" if not ends else "\\n" if ends == 1 else f"\\n{{{ends}}}"
     return _SHOWN.sub(show, body) + last
+
+
+def with_escapes(text: str, escape: Callable[[str], str] = escape_of) -> str:
+    """Text to be edited, in which an escape stands for each character that cannot be seen.
+
+    Unlike in text for reading nothing is dropped: joiners and control sequences are escapes, and so are the combining
+    marks of which too many stand on one character. Line feeds, tabs and the blanks of typography stay.
+    """
+    if _NOT_PLAIN.search(text) is None:
+        return text
+    table = {code: escape(chr(code)) for code in escapes_in(text) if chr(code) not in TYPOGRAPHY}
+    if table:
+        text = text.translate(table)
+    if (marks := _marks_of(text)) is not None:
+        text = re.sub(
+            f"({marks}{{{MOST_MARKS}}})({marks}+)", lambda match: match[1] + "".join(map(escape, match[2])), text
+        )
+    return text
 
 
 def one_line(text: str, width: int) -> str:
@@ -124,13 +145,6 @@ _SEQUENCE = re.compile(
     r"|\x1b[\x20-\x2f]*[\x30-\x7e]?"
 )
 _LINE_END = re.compile(r"[\x0b\x0c\x85]")
-_EMOJI_JOINER = re.compile(
-    "(?<=[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f])\u200d(?=[\u2190-\u2bff\U0001f000-\U0001faff])"
-)
-_PRESENTATION = re.compile("[\ufe0e\ufe0f]")
-_TYPOGRAPHY = {"\u00a0": " ", "\u202f": " ", "\u3000": "  ", "\u2800": " "}
-_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-_HIDING = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _LOOK_ALIKES = frozenset("\u037e\u00b4\u02cb\u02d0\u01c0\u2010\u2011\u2024\u2044\u2215\u2223\u2212\u2236\u223c\ua789")
 """Signs that pass for `;`, `'`, `` ` ``, `:`, `|`, `-`, `.`, `/`, `~`."""
 _BLANKS = rf"\ ++(?=\n|\Z)|\ {{{LONG_BLANK},}}+"
@@ -147,44 +161,29 @@ def _drop_controls(text: str) -> str:
 
 def _show_unseen(text: str) -> str:
     """With everything that cannot be seen as an escape."""
-    if "\u200d" in text:
-        text = _EMOJI_JOINER.sub("", text)
-    if "\ufe0f" in text or "\ufe0e" in text:
-        text = _PRESENTATION.sub("", text)
+    text = without_joiners(text)
     characters = {character for character in set(text) if not character.isascii()}
-    table = {ord(character): _shown_as(character) for character in characters if _is_unseen(character)}
+    table = {ord(character): _shown_as(character) for character in characters if is_unseen(character)}
     if table:
         text = text.translate(table)
-    marks = [character for character in characters if unicodedata.category(character) in ("Mn", "Me")]
-    if marks:
-        text = re.sub(f"([{''.join(marks)}]{{{MOST_MARKS}}})[{''.join(marks)}]+", r"\1", text)
+    if (marks := _marks_of(characters)) is not None:
+        text = re.sub(f"({marks}{{{MOST_MARKS}}}){marks}+", r"\1", text)
     return text
 
 
 def _shown_as(character: str) -> str:
-    return _TYPOGRAPHY.get(character) or _escape(character)
+    return TYPOGRAPHY.get(character) or escape_of(character)
 
 
-def _escape(character: str) -> str:
-    code = ord(character)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+def _marks_of(text: Iterable[str]) -> str | None:
+    """A pattern for the characters of a text that share the cell of the one before; None without any."""
+    marks = [one for one in set(text) if not one.isascii() and _is_mark(one) and not is_unseen(one)]
+    return f"[{''.join(marks)}]" if marks else None
 
 
 @lru_cache(maxsize=4096)
-def _is_unseen(character: str) -> bool:
-    """Whether a character hides: control, format, private, unassigned, blank or filling."""
-    if character == TAB_SIGN:
-        return False
-    category = unicodedata.category(character)
-    if category in _HIDING or (category == "Zs" and character != " "):
-        return True
-    return character in _FILLERS or _selects_a_variant(ord(character))
-
-
-def _selects_a_variant(code: int) -> bool:
-    return 0xFE00 <= code <= 0xFE0F or 0xE0100 <= code <= 0xE01EF or 0x180B <= code <= 0x180F
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character).startswith("M") or cell_len(character) == 0
 
 
 def _deceiving(text: str) -> frozenset[str]:
@@ -214,7 +213,7 @@ def _escape_follows(body: str, end: int, hidden: frozenset[str]) -> bool:
     """Whether what follows a run of backslashes is shown as an escape, or reads like one."""
     following = body[end]
     if following not in "\t\n" and not " " <= following <= "~":
-        return _is_unseen(following) or following in hidden
+        return is_unseen(following) or following in hidden
     return _LIKE_AN_ESCAPE.match(body, end) is not None
 
 

@@ -13,7 +13,6 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.events import Resize
 from textual.screen import ModalScreen
-from textual.widgets import Input
 
 from tui_agent.protocol.permissions import PERSON, ApprovalDecision, ApprovalRequest
 from tui_agent.ui.amounts import count_text
@@ -24,7 +23,7 @@ from tui_agent.ui.hosting import any_app
 from tui_agent.ui.styled_lines import NARROWEST, Line, Run, clipped, wrapped
 from tui_agent.ui.text import one_line, visible
 from tui_agent.ui.widgets.answer_keys import AnswerKeys
-from tui_agent.ui.widgets.input_editor import InputEditor
+from tui_agent.ui.widgets.input_editor import InputEditor, LineInput
 from tui_agent.ui.widgets.paging import Paging
 from tui_agent.ui.widgets.rows_view import RowsView
 
@@ -90,7 +89,7 @@ class ApprovalFrame(Paging, ModalScreen[ApprovalDecision | ListWanted | None]):
         self.editor = InputEditor(id="approval-editor")
         """The input, to be changed."""
         self._state = RowsView(self._state_rows, id="approval-state")
-        self.reason = Input(id="approval-reason", placeholder="why not")
+        self.reason = LineInput(id="approval-reason", placeholder="why not")
         """Why not."""
         self._keys = AnswerKeys(self._key_rows, clock, self._show_state, id="approval-keys")
         self.guard = self._keys.guard

@@ -37,6 +37,10 @@ class Composer(FoldingArea):
             border: none;
         }
 
+        & .folding-area--escape {
+            color: $warning;
+        }
+
         & .text-area--placeholder {
             color: $text-disabled;
         }
@@ -82,6 +86,8 @@ class Composer(FoldingArea):
         self.last_key: Key | None = None
         """The key that was pressed last, so that one which nobody used is not typed again."""
         self._history = PromptHistory()
+        self._draft_left = ""
+        """The text as it was shown when the person began to look back."""
         self._suggested: tuple[Command, ...] = ()
         self._suggested_for = ""
         self._chosen = 0
@@ -145,8 +151,11 @@ class Composer(FoldingArea):
             self.action_cursor_up()
         elif not self.text and self.waiting:
             self.post_message(self.EditRequested())
-        elif (text := self._history.earlier(self.text)) is not None:
-            self.show(text)
+        else:
+            if not self._history.browsing:
+                self._draft_left = self.text
+            if (text := self._history.earlier(self.text)) is not None:
+                self.show(text)
 
     def action_later(self) -> None:
         """The row or suggestion below; on the last row what was sent after the text shown."""
@@ -155,7 +164,10 @@ class Composer(FoldingArea):
         elif self._row() < self.wrapped_document.height - 1:
             self.action_cursor_down()
         elif (text := self._history.later()) is not None:
-            self.show(text)
+            if self._history.browsing:
+                self.show(text)
+            else:
+                self._show_as_is(self._draft_left)
 
     def action_drop(self) -> None:
         """Throws the last waiting message away; with text, cuts what is selected."""

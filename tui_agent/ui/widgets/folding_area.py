@@ -1,22 +1,36 @@
-"""A text area in which a long paste is one short label that moves, goes and unfolds as a whole."""
+"""A text area in which a long paste is one short label that moves, goes and unfolds as a whole.
 
-import re
+A character that cannot be seen is an escape, which moves and goes as a whole, too.
+"""
 
+from dataclasses import replace
+from typing import ClassVar
+
+from rich.text import Text
 from textual import getters, on
+from textual.document._document import EditResult, Location
+from textual.document._edit import Edit
 from textual.events import Key, Paste
 from textual.widgets import TextArea
 
-from tui_agent.ui.folded_paste import FoldedSpan, PasteFolder
+from tui_agent.ui.folded_paste import (
+    FoldedSpan,
+    PasteFolder,
+    drawn_escapes,
+    escape_spans,
+    with_signs,
+    without_signs,
+)
 from tui_agent.ui.hosting import any_app
 
-_ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
-"""Characters a terminal acts on, or that hide or reorder others: not taken over from a paste that is shown."""
+_ESCAPE_CLASS = "folding-area--escape"
 
 
 class FoldingArea(TextArea):
     """A text area for prompts: `text` is what is seen, `draft` what is meant."""
 
     app = getters.app(any_app)
+    COMPONENT_CLASSES: ClassVar[set[str]] = {_ESCAPE_CLASS}
 
     def __init__(self, placeholder: str, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(
@@ -28,12 +42,21 @@ class FoldingArea(TextArea):
 
     @property
     def draft(self) -> str:
-        """The text with its pastes whole."""
-        return self._folder.unfold(self.text)
+        """The text with its pastes whole, and with the characters that stand as escapes in it."""
+        return self._folder.unfold(without_signs(self.text))
+
+    @property
+    def selected_text(self) -> str:
+        """The selected text, for the clipboard, without escapes."""
+        return without_signs(super().selected_text)
 
     def show(self, text: str) -> None:
         """Puts a text in the place of what is there, the cursor at its end."""
-        self.load_text(self._folder.fold(text))
+        self._show_as_is(with_signs(self._folder.fold(text)))
+
+    def _show_as_is(self, text: str) -> None:
+        """Show a text that has its labels and escapes."""
+        self.load_text(text)
         self.move_cursor(self.document.end)
         self.scroll_cursor_visible()
 
@@ -43,8 +66,25 @@ class FoldingArea(TextArea):
 
     def put_back(self, text: str) -> None:
         """Puts a text in front of whatever is being written."""
-        folded = self._folder.fold(text)
-        self.show(f"{folded}\n{self.text}" if self.text.strip() else folded)
+        folded = with_signs(self._folder.fold(text))
+        self._show_as_is(f"{folded}\n{self.text}" if self.text.strip() else folded)
+
+    def edit(self, edit: Edit) -> EditResult:
+        """Change the text: what goes in gets its escapes, and an escape goes out as a whole."""
+        edit.text = with_signs(edit.text)
+        start, end = edit.top, edit.bottom
+        edit.from_location, edit.to_location = self._outside(start, after=start == end), self._outside(end, after=True)
+        result = super().edit(edit)
+        return replace(result, replaced_text=without_signs(result.replaced_text))
+
+    def get_line(self, line_index: int) -> Text:
+        """Return a line as it is drawn."""
+        line = self.document.get_line(line_index)
+        drawn = Text(drawn_escapes(line), end="", no_wrap=True)
+        style = self.get_component_rich_style(_ESCAPE_CLASS)
+        for start, end in escape_spans(line):
+            drawn.stylize(style, start, end)
+        return drawn
 
     async def on_key(self, event: Key) -> None:
         """Runs the keys of this widget here, in the order they were typed.
@@ -62,8 +102,7 @@ class FoldingArea(TextArea):
         event.prevent_default()
         event.stop()
         text = event.text.replace("\r\n", "\n").replace("\r", "\n")
-        folded = self._folder.fold(text)
-        self._insert(folded if folded != text else _ACTING.sub("", text), *sorted(self.selection))
+        self._insert(self._folder.fold(text), *sorted(self.selection))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Unfolding is offered where there is something to unfold."""
@@ -75,30 +114,44 @@ class FoldingArea(TextArea):
         """Shows the paste under the cursor in full."""
         if (found := self._label_at_cursor()) is not None:
             row, span = found
-            text = _ACTING.sub("", self._folder.text_of(span.label))
-            self._insert(text, (row, span.start), (row, span.end))
+            self._insert(self._folder.text_of(span.label), (row, span.start), (row, span.end))
 
     def action_delete_left(self) -> None:
-        """Deletes to the left; a folded paste goes as a whole."""
-        if not self._delete_label(behind_cursor=False):
+        """Deletes to the left; a folded paste and an escape go as a whole."""
+        if not self._delete_whole(behind_cursor=False):
             super().action_delete_left()
 
     def action_delete_right(self) -> None:
-        """Deletes to the right; a folded paste goes as a whole."""
-        if not self._delete_label(behind_cursor=True):
+        """Deletes to the right; a folded paste and an escape go as a whole."""
+        if not self._delete_whole(behind_cursor=True):
             super().action_delete_right()
 
     @on(TextArea.SelectionChanged)
-    def _keep_out_of_labels(self) -> None:
-        """The cursor never stands inside a label: half of one would mean nothing."""
+    def _keep_out_of_wholes(self) -> None:
+        """The cursor never stands inside a label or an escape: half of one would mean nothing."""
         row, column = self.cursor_location
-        for span in self._folder.spans(self.document.get_line(row)) if self.selection.is_empty else ():
-            if span.start < column < span.end:
-                self.move_cursor((row, _edge(span, column)))
+        for start, end in self._wholes(row) if self.selection.is_empty else ():
+            if start < column < end:
+                self.move_cursor((row, _edge(start, end, column)))
 
-    def _insert(self, text: str, start: tuple[int, int], end: tuple[int, int]) -> None:
+    def _insert(self, text: str, start: Location, end: Location) -> None:
         self.move_cursor(self.replace(text, start, end).end_location)
         self.scroll_cursor_visible()
+
+    def _wholes(self, row: int) -> list[tuple[int, int]]:
+        """Where the labels and escapes of a row begin and end."""
+        line = self.document.get_line(row)
+        return [*((span.start, span.end) for span in self._folder.spans(line)), *escape_spans(line)]
+
+    def _outside(self, place: Location, *, after: bool) -> Location:
+        """The place, or the edge of the escape in which it is."""
+        row, column = place
+        # Cutting the last line asks for the start of the one below it, which is not there.
+        line = self.document.get_line(row) if row < self.document.line_count else ""
+        for start, end in escape_spans(line):
+            if start < column < end:
+                return row, end if after else start
+        return place
 
     def _label_at_cursor(self) -> tuple[int, FoldedSpan] | None:
         """Row and label the cursor touches."""
@@ -108,22 +161,20 @@ class FoldingArea(TextArea):
                 return row, span
         return None
 
-    def _delete_label(self, *, behind_cursor: bool) -> bool:
-        """Deletes the label that begins (or ends) at the cursor; False where there is none."""
-        found = self._label_at_cursor() if self.selection.is_empty else None
-        if found is None:
-            return False
-        row, span = found
-        if self.cursor_location[1] != (span.start if behind_cursor else span.end):
-            return False
-        self.delete((row, span.start), (row, span.end))
-        return True
+    def _delete_whole(self, *, behind_cursor: bool) -> bool:
+        """Deletes the label or escape that begins (or ends) at the cursor; False where there is none."""
+        row, column = self.cursor_location
+        for start, end in self._wholes(row) if self.selection.is_empty else ():
+            if column == (start if behind_cursor else end):
+                self.delete((row, start), (row, end))
+                return True
+        return False
 
 
-def _edge(span: FoldedSpan, column: int) -> int:
+def _edge(start: int, end: int, column: int) -> int:
     """Where a cursor inside a label goes: a step from one edge leads to the other, anything else to the nearer one."""
-    if column == span.start + 1:
-        return span.end
-    if column == span.end - 1:
-        return span.start
-    return span.start if column - span.start < span.end - column else span.end
+    if column == start + 1:
+        return end
+    if column == end - 1:
+        return start
+    return start if column - start < end - column else end

@@ -1,9 +1,12 @@
-"""A text area for what a call is given: whatever is pasted into it can be seen."""
+"""Text fields into which anything may be pasted: every character of it can be seen, and what is seen is the text."""
 
 from textual.events import Paste
-from textual.widgets import TextArea
+from textual.widgets import Input, TextArea
 
-from tui_agent.ui.text import sanitise
+from tui_agent.protocol.visible_text import TYPOGRAPHY
+from tui_agent.ui.text import with_escapes
+
+_BLANKS = str.maketrans(TYPOGRAPHY)
 
 
 class InputEditor(TextArea):
@@ -18,4 +21,19 @@ class InputEditor(TextArea):
         """Takes a paste with everything hidden in it made visible."""
         event.prevent_default()
         event.stop()
-        self.insert(sanitise(event.text))
+        self.insert(_seen(event.text))
+
+
+class LineInput(Input):
+    """One line that takes a paste of several lines, and no character that a person would not see."""
+
+    def on_paste(self, event: Paste) -> None:
+        """Take a paste with everything hidden in it made visible; line ends are blanks."""
+        event.prevent_default()
+        event.stop()
+        self.replace(" ".join(_seen(event.text).split("\n")).replace("\t", " "), *sorted(self.selection))
+
+
+def _seen(text: str) -> str:
+    """Return a pasted text with escapes for what cannot be seen, and every blank a space or a tab."""
+    return with_escapes(text.replace("\r\n", "\n").replace("\r", "\n")).translate(_BLANKS)

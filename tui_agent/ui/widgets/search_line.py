@@ -15,6 +15,8 @@ from textual.widgets import Input
 
 from tui_agent.ui.commands import bindings_for, hint
 
+from .input_editor import LineInput
+
 
 class SearchCount(Widget):
     """How many matches there are, and the keys that lead through them."""
@@ -90,7 +92,7 @@ class SearchLine(Horizontal):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self._input = Input(placeholder="find in the conversation", compact=True)
+        self._input = LineInput(placeholder="find in the conversation", compact=True)
         self._count = SearchCount()
 
     def compose(self) -> ComposeResult:

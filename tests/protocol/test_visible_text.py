@@ -1,0 +1,128 @@
+"""One table says which characters are escapes, and every way out of the program keeps to it (promise 17)."""
+
+import json
+import sys
+import unicodedata
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tui_agent.cli import own_terminal
+from tui_agent.protocol.visible_text import (
+    TYPOGRAPHY,
+    escape_of,
+    escaped,
+    escaped_json,
+    is_unseen,
+    without_joiners,
+)
+
+FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0"
+SELECTORS = [*range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]
+HIDING = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+HEART, FAMILY, KEYCAP = "\u2764\ufe0f", "\U0001f468\u200d\U0001f469\u200d\U0001f467", "1\ufe0f\u20e3"
+PERSIAN = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
+awkward_text = st.text(
+    st.sampled_from(
+        "\\\n\t \r\x1b\x9b\x00\u202e\u200b\u200c\u200d\ufe0f\ufe0e\u034f\u3164\u00a0\u2800\U000e0041\ud800❤👩"
+    )
+    | st.characters(exclude_categories=()),
+    max_size=60,
+)
+
+
+def every_character() -> Iterator[str]:
+    return map(chr, range(sys.maxunicode + 1))
+
+
+def must_be_shown(character: str) -> bool:
+    """Whether a character is one of those that the promise names; written a second time, apart from the table."""
+    category = unicodedata.category(character)
+    hides = category in HIDING or (category == "Zs" and character != " ")
+    return hides or character in FILLERS or ord(character) in SELECTORS
+
+
+def test_the_table_holds_exactly_what_hides() -> None:
+    assert [one for one in every_character() if is_unseen(one) != must_be_shown(one)] == []
+
+
+def test_every_character_of_the_table_is_an_escape_in_text_and_in_json() -> None:
+    for character in filter(must_be_shown, every_character()):
+        as_text, as_json = escaped(f"a{character}b"), escaped_json(f"a{character}b")
+
+        kept = character in "\n\t" or character in TYPOGRAPHY
+        assert as_text == (f"a{character}b" if kept else f"a{escape_of(character)}b")
+        assert as_json == (f"a{character}b" if character in "\n\t" else "a" + json.dumps(character)[1:-1] + "b") or (
+            character == "\x7f" or ord(character) < 0x20
+        )
+        assert character in "\n\t" or character not in as_json
+
+
+def test_no_other_character_is_changed() -> None:
+    text = "".join(one for one in every_character() if not must_be_shown(one))
+
+    assert escaped(text) == text
+    assert escaped_json(text) == text
+
+
+@pytest.mark.parametrize(
+    "text", [HEART, FAMILY, KEYCAP, PERSIAN, "👍🏽", "prix\u00a0: 5\u202f€ 日\u3000本", "ü 漢字 🙂\n\tin"]
+)
+def test_what_belongs_to_an_emoji_a_word_or_typography_stays(text: str) -> None:
+    assert escaped(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\ufe0f", "a\\ufe0f"),
+        (f"{HEART}\ufe0f", f"{HEART}\\ufe0f"),
+        ("\u2764\U000e0100", "\u2764\\U000e0100"),
+        ("👩\u200d", "👩\\u200d"),
+        ("👩\u200d\u200d👩", "👩\\u200d\\u200d👩"),
+        ("a\u200cb", "a\\u200cb"),
+        ("\u2800\ufe0f", "\u2800\\ufe0f"),
+        ("\U0001f3f4\U000e0067", "\U0001f3f4\\U000e0067"),
+        ("a\x1b[2Jb\x9bc\r\nd\re\u202ef\ud83dg", "a\\x1b[2Jb\\x9bc\nd\\re\\u202ef\\ud83dg".replace("\\r", "\\x0d")),
+    ],
+)
+def test_outside_of_their_place_they_are_escapes(text: str, shown: str) -> None:
+    assert escaped(text) == shown
+
+
+@given(awkward_text)
+@example(f"{HEART}{FAMILY}\U0001f0c0\ufe0f")
+def test_whatever_the_text_nothing_that_hides_is_left(text: str) -> None:
+    shown = escaped(text)
+
+    rest = without_joiners(shown)
+    assert [one for one in rest if must_be_shown(one) and one not in "\n\t" and one not in TYPOGRAPHY] == []
+    assert escaped(shown) == shown
+
+
+@given(awkward_text)
+def test_json_keeps_its_meaning_without_a_character_that_hides(text: str) -> None:
+    line = escaped_json(json.dumps([text], ensure_ascii=False))
+
+    assert json.loads(line) == [text]
+    assert not any(map(must_be_shown, line))
+
+
+@pytest.mark.parametrize("say", [own_terminal.say, own_terminal.say_error])
+@pytest.mark.parametrize("character", ["\x1b", "\x9b", "\u202e", "\ufe01", "\u034f", "\u3164", "\U000e0041", "\ud800"])
+def test_a_command_says_it_as_an_escape(
+    say: Callable[[str], None], character: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    say(f"a{character}b")
+
+    assert "".join(capsys.readouterr()) == f"a{escape_of(character)}b\n"
+
+
+def test_json_of_a_command_holds_no_character_that_acts(capsys: pytest.CaptureFixture[str]) -> None:
+    own_terminal.say_json({"a": "\x7f\x9b\u202e\u034f ü"})
+
+    line = capsys.readouterr().out
+    assert line == '{"a": "\\u007f\\u009b\\u202e\\u034f ü"}\n'
+    assert json.loads(line) == {"a": "\x7f\x9b\u202e\u034f ü"}

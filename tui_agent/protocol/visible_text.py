@@ -1,0 +1,113 @@
+"""The table of characters that are shown as an escape wherever text leaves the program (safety promise 17).
+
+Every way out uses it: the screen (`ui/text.py`), the files of `sessions export` (`session/inert_text.py`), the lines of
+the headless mode and of every command. A character stands in the table when a terminal may act on it, or when a reader
+cannot see it: controls, format and private characters, unassigned ones, halves of surrogate pairs, line and paragraph
+separators, blanks other than the space, fillers, and selectors of a variant.
+
+Three groups are shown without an escape where text is for reading:
+
+- line feeds and tabs;
+- the blanks of ordinary typography (`TYPOGRAPHY`), which look like what they are;
+- joiners and selectors inside a sequence that needs them: an emoji such as a family or a red heart, and a word of a
+  script whose letters join. Anywhere else they are escapes, also directly beside such a sequence.
+
+The approval dialog makes no such exception (`ui.text.visible`).
+"""
+
+import re
+import unicodedata
+from functools import lru_cache
+
+TYPOGRAPHY = {"\u00a0": " ", "\u202f": " ", "\u3000": "  ", "\u2800": " "}
+"""Blanks that ordinary text holds, and spaces as wide: no-break, narrow no-break, ideographic, and an empty Braille
+cell."""
+
+_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_SELECTORS = ((0x180B, 0x180F), (0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
+_KEPT = "\n\t"
+
+_SUSPECT = re.compile(
+    "[^\n\t -~\u00a1-\u00ac\u00ae-\u02ff\u0391-\u03a1\u03a3-\u0481\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3]"
+)
+"""Everything but the common characters that are not in the table."""
+
+_EMOJI = (
+    "[\u00a9\u00ae\u203c-\u2049\u2122-\u2139\u2190-\u27ff\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
+)
+_ONE_EMOJI = f"{_EMOJI}(?:[\ufe0e\ufe0f]|[\U0001f3fb-\U0001f3ff])?"
+_JOINING = (
+    "[\u0620-\u064a\u066e-\u06d3\u06d5\u06fa-\u06ff\u0710-\u072f\u0750-\u077f\u08a0-\u08c7"
+    "\u0901-\u0dff\u1000-\u109f\u1780-\u17b3\u17b6-\u17dc]"
+)
+_JOINED = re.compile(
+    f"({_ONE_EMOJI}(?:\u200d{_ONE_EMOJI})*|[#*0-9]\ufe0f\u20e3|(?<={_JOINING})[\u200c\u200d](?={_JOINING}))"
+)
+"""A sequence in which joiners and selectors do what they are there for."""
+_JOINER_SIGNS = "\u200c\u200d\ufe0e\ufe0f"
+_JOINERS = re.compile(f"[{_JOINER_SIGNS}]")
+
+
+@lru_cache(maxsize=4096)
+def is_unseen(character: str) -> bool:
+    """Return True if the table holds the character."""
+    category = unicodedata.category(character)
+    if category in _CATEGORIES or (category == "Zs" and character != " "):
+        return True
+    code = ord(character)
+    return character in _FILLERS or any(first <= code <= last for first, last in _SELECTORS)
+
+
+def escape_of(character: str) -> str:
+    """Return the escape of a character: `\\x1b`, `\\u202e` or `\\U000e0041`."""
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def escapes_in(text: str) -> dict[int, str]:
+    """Return what `str.translate` needs to escape a text; line feeds and tabs stay."""
+    return {ord(one): escape_of(one) for one in set(text) if one not in _KEPT and is_unseen(one)}
+
+
+def escaped(text: str) -> str:
+    """Return a text for a terminal or a file to read, with the characters of the table as escapes.
+
+    CR LF becomes LF. The exceptions of the module apply, and their characters stay as they are.
+    """
+    if _SUSPECT.search(text) is None:
+        return text
+    text = text.replace("\r\n", "\n")
+    table = {code: shown for code, shown in escapes_in(text).items() if chr(code) not in TYPOGRAPHY}
+    if not table:
+        return text
+    if _JOINERS.search(text) is None:
+        return text.translate(table)
+    # A sequence with an unassigned part is none: no reader draws it.
+    broken = table.keys() - set(map(ord, _JOINER_SIGNS))
+    pieces = enumerate(_JOINED.split(text))
+    return "".join(
+        piece if place % 2 and broken.isdisjoint(map(ord, piece)) else piece.translate(table) for place, piece in pieces
+    )
+
+
+def escaped_json(line: str) -> str:
+    """Return a line of JSON with the same meaning in which JSON escapes stand for the characters of the table."""
+    return _SUSPECT.sub(lambda match: _json_escape(match[0]) if is_unseen(match[0]) else match[0], line)
+
+
+def without_joiners(text: str) -> str:
+    """Return a text without the joiners and selectors of the sequences that need them.
+
+    Terminals disagree about the width of such a sequence; its parts alone have the same width everywhere.
+    """
+    if _JOINERS.search(text) is None:
+        return text
+    return _JOINED.sub(lambda match: _JOINERS.sub("", match[0]), text)
+
+
+def _json_escape(letter: str) -> str:
+    units = letter.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
