@@ -187,8 +187,8 @@ def raises_again(handler: ast.ExceptHandler) -> bool:
     return isinstance(last, ast.Raise) and last.exc is None
 
 
-CATCHES_BROADLY = {"protocol.callbacks", "ui.drawing_faults"}
-"""Modules outside `execution` that call listeners of other programs or draw."""
+CATCHES_BROADLY = {"protocol.callbacks", "protocol.tool_thread", "ui.drawing_faults"}
+"""Modules outside `execution` that call listeners or tools of other programs or draw."""
 
 
 def test_errors_are_caught_broadly_only_around_tools_hooks_listeners_and_drawing() -> None:
