@@ -66,7 +66,7 @@ def test_rooms_are_found_behind_the_face() -> None:
 @pytest.mark.parametrize(
     ("names", "unwanted"),
     [
-        ("Agent, AnthropicProvider", ["anthropic", "httpx2", "textual"]),
+        ("Agent, tool, AnthropicProvider", ["anthropic", "httpx2", "textual"]),
         ("TuiAgentError", ["anthropic", "textual", "tui_agent.agent"]),
         ("HookBus", ["anthropic", "textual", "tui_agent.providers"]),
     ],

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         Sequential,
         Strategy,
         ToolExecutionResult,
+        ToolLike,
         execute_tool_calls,
         skip_tool_call,
         validate_tool_arguments,
@@ -100,6 +101,7 @@ if TYPE_CHECKING:
         ToolError,
         TuiAgentError,
     )
+    from .protocol.function_tool import tool
     from .protocol.hooks import (
         AfterTool,
         ApproveCall,
@@ -296,6 +298,7 @@ __all__ = [
     "ToolError",
     "ToolExecutionResult",
     "ToolFailed",
+    "ToolLike",
     "ToolResult",
     "ToolResultMessage",
     "ToolSpec",
@@ -322,6 +325,7 @@ __all__ = [
     "load_instructions",
     "reply",
     "skip_tool_call",
+    "tool",
     "user_message",
     "validate_tool_arguments",
 ]
@@ -352,6 +356,8 @@ _NAMES = (
     ("agent", "AgentTool ChainResult chain consolidate delegate"),
     # Tools
     ("protocol", "Tool ToolContext ToolResult ToolSpec function_tool"),
+    ("protocol.function_tool", "tool"),
+    ("execution", "ToolLike"),
     ("protocol.tool", "Accesses CommandSubject PathSubject Preview Subject UrlSubject"),
     (
         "tools",

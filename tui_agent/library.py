@@ -5,7 +5,6 @@ It adds no behaviour of its own: everything an agent does is the loop's, and eve
 
 import asyncio
 import contextlib
-import contextvars
 import difflib
 import inspect
 import os
@@ -39,8 +38,8 @@ from tui_agent.agent.loop import restored_config
 from tui_agent.agent.loop_config import BeforeRequests, SystemText
 from tui_agent.agent.run_input import Trigger
 from tui_agent.context import ContextGuard, ContextLayer, ConversationHistory
-from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus
-from tui_agent.execution.foreign_code import Crash, attempted, contained
+from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, ToolLike
+from tui_agent.execution.foreign_code import contained
 from tui_agent.permissions import PermissionPolicy, Rule, is_read_only_command
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
@@ -54,6 +53,7 @@ from tui_agent.protocol.permissions import (
 )
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.tool_thread import run_in_thread
 from tui_agent.providers import AnthropicProvider
 from tui_agent.tools import Workspace, default_tools
 
@@ -107,7 +107,7 @@ class Agent(AgentLoop, Generic[OutputT]):
         self,
         model: str | ModelProvider,
         *,
-        tools: Sequence[Tool] = (),
+        tools: Sequence[ToolLike] = (),
         system: SystemText | None = None,
         workspace: str | os.PathLike[str] | None = None,
         mode: ModeName | None = None,
@@ -130,7 +130,7 @@ class Agent(AgentLoop, Generic[OutputT]):
 
         Args:
             model: a provider, or the name of a model that `AnthropicProvider` asks with the key of the environment.
-            tools: what the model may call; `coding_tools` makes the built-in ones.
+            tools: functions and tools that the model may call; `coding_tools` returns the built-in ones.
             system: who the agent is, as a text or a function that returns it; None: the built-in coding agent's where
                 there is a workspace, else no text.
             workspace: the directory it works in, which the model is told; None: none, and paths are judged against
@@ -210,7 +210,7 @@ class Agent(AgentLoop, Generic[OutputT]):
         user_input: UserInput = None,
         *,
         trigger: Trigger | None = None,
-        tools: Sequence[Tool] = (),
+        tools: Sequence[ToolLike] = (),
         cancellation: CancellationToken | None = None,
         run_id: str | None = None,
     ) -> RunReport[OutputT]:
@@ -219,7 +219,11 @@ class Agent(AgentLoop, Generic[OutputT]):
         return RunReport[OutputT].of(report, self._format)
 
     def run_sync(
-        self, user_input: UserInput = None, *, tools: Sequence[Tool] = (), cancellation: CancellationToken | None = None
+        self,
+        user_input: UserInput = None,
+        *,
+        tools: Sequence[ToolLike] = (),
+        cancellation: CancellationToken | None = None,
     ) -> RunReport[OutputT]:
         """Handle one input to its end from code without an event loop; later calls continue the conversation.
 
@@ -372,30 +376,8 @@ class _Approver:
     async def _answer(self, request: ApprovalRequest) -> object:
         if inspect.iscoroutinefunction(self._approve):
             return await self._approve(request)
-        answer = await _in_daemon_thread(self._approve, request)
+        answer = await run_in_thread(lambda: self._approve(request))
         return await answer if inspect.isawaitable(answer) else answer
-
-
-async def _in_daemon_thread(function: Callable[[ApprovalRequest], object], request: ApprovalRequest) -> object:
-    """The answer of a plain function. Its thread is left behind if the question is withdrawn: it may wait for a key
-    press that never comes, and must not keep the program from its end."""
-    loop = asyncio.get_running_loop()
-    answered: asyncio.Future[object] = loop.create_future()
-
-    def settle(outcome: object) -> None:
-        if not answered.done():
-            answered.set_result(outcome)
-
-    def work() -> None:
-        outcome = attempted(function, request)
-        with contextlib.suppress(RuntimeError):  # The loop is closed: the question was withdrawn.
-            loop.call_soon_threadsafe(settle, outcome)
-
-    threading.Thread(target=contextvars.copy_context().run, args=(work,), name="approve", daemon=True).start()
-    outcome = await answered
-    if isinstance(outcome, Crash):
-        raise outcome.error
-    return outcome
 
 
 # --- plain code -------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 from tests.support.judged_bus import JudgedBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentLoopSnapshot, GuardrailDecision
 from tui_agent.agent.snapshot import OpenCall
-from tui_agent.context import ContextLayer
+from tui_agent.context import ContextLayer, ConversationHistory
 from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
@@ -223,6 +223,40 @@ async def test_a_system_function_is_asked_at_each_run(bench: BenchMaker) -> None
 
     assert [request.system[0].text for request in b.provider.requests] == ["first", "second", "second"]
     assert len(changes) == 2
+
+
+async def test_a_listener_of_the_layers_that_raises_is_a_warning_and_the_run_is_not_touched(bench: BenchMaker) -> None:
+    texts = iter(["first", "second"])
+    b = bench(["One.", "Two."], system=lambda: next(texts))
+    heard: list[object] = []
+
+    def failing(change: object) -> None:
+        raise ValueError("broken")
+
+    b.loop.history.registry.listen(failing)
+    b.loop.history.registry.listen(heard.append)
+
+    reports = [await b.loop.run("Go") for _ in range(2)]
+
+    assert [report.reason for report in reports] == ["done", "done"]
+    assert len(heard) == 2
+    warnings = [event for event in b.of(Warned) if event.code == "listener_failed"]
+    assert len(warnings) == 1, "reported once"
+    assert "failing failed (ValueError: broken)" in warnings[0].text
+    assert "in failing" in str(warnings[0].context["traceback"])
+
+
+async def test_a_listener_that_was_there_before_the_agent_is_reported_on_its_bus(bench: BenchMaker) -> None:
+    def failing(change: object) -> None:
+        raise ValueError("broken")
+
+    history = ConversationHistory()
+    history.registry.listen(failing)
+
+    b = bench(["One."], history=history, system="Be kind.")
+
+    assert [event.code for event in b.of(Warned)] == ["listener_failed"]
+    assert (await b.loop.run("Go")).reason == "done"
 
 
 async def test_a_plain_system_function_is_as_good(bench: BenchMaker) -> None:

@@ -1,5 +1,6 @@
 """Layers of the system prompt: order, parents, changes, copies (S4-27 … S4-32)."""
 
+import asyncio
 import gc
 
 import pytest
@@ -118,6 +119,68 @@ def test_changes_are_told_down_the_chain_until_someone_stops_listening() -> None
     stop()
     child.set(_layer("c", "z"))
     assert len(heard) == 3
+
+
+def failing(change: LayerChange) -> None:
+    raise ValueError(f"cannot use {change.name}")
+
+
+def test_a_listener_that_raises_keeps_neither_the_change_nor_another_listener_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    parent, child = ContextRegistry(), ContextRegistry()
+    child.set_parent(parent)
+    heard: list[LayerChange] = []
+    parent.listen(failing)
+    parent.listen(heard.append)
+    child.listen(failing)
+    child.listen(heard.append)
+
+    assert parent.set(_layer("a", "one"))
+    assert parent.remove("a") is not None
+
+    assert [(change.name, change.kind) for change in heard] == [("a", "set")] * 2 + [("a", "removed")] * 2
+    assert caplog.text.count("cannot use a") == 4, "each of the two once, with its trace"
+
+
+def test_a_failure_is_reported_to_the_nearest_registry_that_has_a_report() -> None:
+    shared, child, other = ContextRegistry(), ContextRegistry(), ContextRegistry()
+    child.set_parent(shared)
+    other.set_parent(shared)
+    reported: list[tuple[str, str]] = []
+    child.report_failures(lambda name, crash: reported.append((name, crash.text)))
+    shared.listen(failing)
+    child.listen(failing)
+
+    shared.set(_layer("a", "one"))
+
+    assert reported == [(f"{__name__}.failing", "cannot use a")] * 2
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, asyncio.CancelledError])
+def test_an_interrupt_in_a_listener_passes_through(error: type[BaseException]) -> None:
+    def interrupted(change: LayerChange) -> None:
+        raise error
+
+    registry = ContextRegistry()
+    registry.listen(interrupted)
+
+    with pytest.raises(error):
+        registry.set(_layer("a", "one"))
+
+    assert registry.flat() == "one"
+
+
+def test_a_listener_that_is_registered_twice_is_called_until_each_is_stopped() -> None:
+    registry = ContextRegistry()
+    heard: list[LayerChange] = []
+    stop, _ = registry.listen(heard.append), registry.listen(heard.append)
+
+    stop()
+    stop()
+    registry.set(_layer("a", "one"))
+
+    assert len(heard) == 1
 
 
 def test_a_child_that_was_taken_away_hears_nothing_more() -> None:

@@ -1,14 +1,19 @@
 import asyncio
+import threading
 from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from tests.execution.kit import ScriptedTool, call, run
+from tui_agent.execution.options import ExecutionOptions
 from tui_agent.execution.tool_adapters import as_tool, foreign_result, from_function, takes_four_arguments
+from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.events import ToolUpdated
+from tui_agent.protocol.events import ToolOutput, ToolProgress, ToolUpdated
+from tui_agent.protocol.function_tool import tool
 from tui_agent.protocol.messages import JsonObject, TextBlock
 from tui_agent.protocol.tool import Tool, ToolContext, ToolResult
 
@@ -225,3 +230,139 @@ async def test_a_plain_function_works_too() -> None:
     plain: Any = lambda args, context: f"plain {args['q']}"  # noqa: E731
 
     assert (await run([from_function(plain, name="look", description="d")], [call("look", q=1)])).texts == ["plain 1"]
+
+
+def shout(text: str, times: int = 1) -> str:
+    """Say it loudly.
+
+    Args:
+        text: What to say.
+    """
+    return text.upper() * times
+
+
+async def whisper(text: str, context: ToolContext) -> str:
+    """Say it softly."""
+    return f"{text.lower()} {context.call_id}"
+
+
+class Parrot:
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def repeat(self, text: str) -> str:
+        """Say it again."""
+        self.heard.append(text)
+        return text
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "text"),
+    [
+        (shout, "shout", "HI"),
+        (partial(shout, times=2), "shout", "HIHI"),
+        (whisper, "whisper", "hi c"),
+        (Parrot().repeat, "repeat", "hi"),
+    ],
+)
+async def test_a_typed_function_in_a_list_of_tools_is_one(function: Any, name: str, text: str) -> None:
+    ran = await run([function], [call(name, text="hi")])
+
+    assert ran.texts == [text]
+    assert as_tool(function).spec.input_schema["required"] == ["text"]
+
+
+async def test_arguments_of_a_typed_function_are_validated() -> None:
+    ran = await run([shout], [call("shout", words="hi", times="many")])
+
+    assert ran.statuses == ["invalid"]
+    assert "text: is required" in ran.texts[0]
+    assert "words: there is no such argument" in ran.texts[0]
+
+
+@pytest.mark.parametrize(
+    ("thing", "words"),
+    [
+        (lambda: "x", "a lambda has neither name nor description"),
+        (max, "tool max"),
+        (Parrot, "the class Parrot, not an instance is no tool"),
+        ("shout", "'shout' is no tool"),
+        (lambda text: text, "a lambda"),
+    ],
+)
+def test_what_no_tool_can_be_made_of_says_why(thing: Any, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        as_tool(thing)
+
+
+async def test_a_plain_function_that_is_cancelled_sees_it_and_what_it_tells_later_is_dropped() -> None:
+    loop, begun, told_late = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
+    go_on = threading.Event()
+    seen: list[bool] = []
+
+    @tool(timeout=None)
+    def dig(context: ToolContext) -> str:
+        """Dig."""
+        loop.call_soon_threadsafe(begun.set)
+        assert go_on.wait(60)
+        seen.append(context.cancellation.is_set())
+        context.progress("too late")
+        context.output("too late")
+        context.measure("late", True)
+        loop.call_soon_threadsafe(told_late.set)
+        return "too late"
+
+    token = CancellationToken()
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(run([dig], [call("dig")], ExecutionOptions(grace=0), cancellation=token))
+        await begun.wait()
+        token.cancel("the user pressed escape")
+        ran = await task
+    go_on.set()
+    await told_late.wait()
+
+    assert ran.texts == [
+        "Cancelled: the user pressed escape. A part of its work may be done. Its function runs in a thread that cannot "
+        "be stopped and may still be working."
+    ]
+    assert (ran.statuses, seen) == (["cancelled"], [True])
+    assert ran.of(ToolProgress) == ran.of(ToolOutput) == []
+    assert ran.ended("c").metrics == {}
+
+
+async def test_a_plain_function_that_heeds_its_cancellation_ends_by_itself() -> None:
+    loop, begun, stopped = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+
+    @tool(timeout=None)
+    def dig(context: ToolContext) -> str:
+        """Dig."""
+        context.cancellation.on_cancel(stopped.set)
+        loop.call_soon_threadsafe(begun.set)
+        assert stopped.wait(60)
+        context.measure("depth", 3)
+        return "three feet"
+
+    token = CancellationToken()
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(run([dig], [call("dig")], ExecutionOptions(grace=60), cancellation=token))
+        await begun.wait()
+        token.cancel()
+        ran = await task
+
+    assert ran.texts == ["Cancelled. A part of its work may be done.\nUntil then it gave:\nthree feet"]
+    assert ran.ended("c").metrics["depth"].value == 3
+
+
+async def test_a_plain_function_tells_from_its_thread_before_its_end() -> None:
+    @tool
+    def dig(context: ToolContext) -> str:
+        """Dig."""
+        for foot in range(3):
+            context.progress(f"{foot + 1} feet", foot / 3)
+        context.emit("depth", {"feet": 3})
+        return "done"
+
+    ran = await run([dig], [call("dig")])
+
+    assert [event.text for event in ran.of(ToolProgress)] == ["1 feet", "2 feet", "3 feet"]
+    assert ran.types.index("tool.data c") < ran.types.index("tool.ended c")

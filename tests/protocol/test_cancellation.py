@@ -53,3 +53,22 @@ async def test_finished_children_are_not_kept() -> None:
     children = [weakref.ref(run.child()) for _ in range(100)]
 
     assert not any(child() for child in children)
+
+
+async def test_a_callback_that_raises_keeps_no_other_from_being_called(caplog: pytest.LogCaptureFixture) -> None:
+    run = CancellationToken()
+    first, second = run.child(), run.child()
+    called: list[str] = []
+
+    def failing() -> None:
+        raise ValueError("the connection was gone")
+
+    first.on_cancel(failing)
+    run.on_cancel(failing)
+    run.on_cancel(lambda: called.append("run"))
+    second.on_cancel(lambda: called.append("call"))
+
+    run.cancel("user")
+
+    assert sorted(called) == ["call", "run"]
+    assert "the connection was gone" in caplog.text

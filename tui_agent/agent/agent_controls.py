@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
-from tui_agent.execution.options import ExecutionOptions
+from tui_agent.execution import ExecutionOptions, ToolLike
 from tui_agent.protocol.events import AgentDestroyed, PermissionModeChanged
 from tui_agent.protocol.messages import UserKind, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
-from tui_agent.protocol.tool import Tool
 
 from .agent_state import AgentState
 from .agent_view import AgentView
@@ -119,11 +118,11 @@ class AgentControls(AgentView):
         """
         return self._agent.gate.resolve(request_id, decision, by)
 
-    def add_tool(self, tool: Tool) -> None:
-        """Gives the agent another tool, from the next request on (S4-82).
+    def add_tool(self, tool: ToolLike) -> None:
+        """Give the agent another tool, or a function as one, from the next request on (S4-82).
 
         Raises:
-            ConfigurationError: it has one of that name.
+            ConfigurationError: it has one of that name, or what is given is no tool.
         """
         self._agent.tools.add(tool)
 

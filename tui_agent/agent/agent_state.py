@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from tui_agent.context.history import ConversationHistory
 from tui_agent.execution import ApprovalGate, HookBus, ToolExecutor, ToolRegistry
-from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.bus import EventBus, listener_warning
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.events import ContextUsage, MessageEnded, MessageStarted, UsageUpdated
 from tui_agent.protocol.messages import (
@@ -110,9 +110,6 @@ def make_agent(config: AgentLoopConfig) -> AgentState:
     history = config.history
     if not isinstance(history, ConversationHistory):
         history = ConversationHistory(history, id=config.session_id or None)
-    for layer in config.layers:
-        history.registry.remove(layer.name)
-        history.registry.set(layer)
     origin = Origin(
         session_id=config.session_id,
         agent_id=config.agent_id,
@@ -120,6 +117,10 @@ def make_agent(config: AgentLoopConfig) -> AgentState:
         depth=config.depth,
     )
     teller = Teller(config.bus or EventBus(), origin, Waits(config.waits_above))
+    history.registry.report_failures(lambda name, crash: teller.publish(listener_warning(name, crash)))
+    for layer in config.layers:
+        history.registry.remove(layer.name)
+        history.registry.set(layer)
     tools = ToolRegistry(config.tools)
     policy, gate = config.policy or NoPolicy(), config.gate or ApprovalGate()
     executor = ToolExecutor(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, layer_text, write_layer
+from tui_agent.execution import as_tool
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import SubagentEnded, SubagentStarted
@@ -216,7 +217,8 @@ def _made(
     if parent.origin.depth >= MAX_DEPTH:
         raise _too_deep()
     config = parent.child_config(agent_id, call_id or None)
-    chosen = config.tools if tools is None else [tool for tool in config.tools if tool.name in tools]
+    own = [as_tool(tool) for tool in config.tools]
+    chosen = own if tools is None else [tool for tool in own if tool.name in tools]
     unknown = set(tools or ()) - {tool.name for tool in chosen}
     if unknown:
         raise ConfigurationError(f"a sub-agent cannot have what its parent has not: {', '.join(sorted(unknown))}")

@@ -11,6 +11,7 @@ from typing import Self
 from tui_agent.context.guard import Compaction
 from tui_agent.context.history import ConversationHistory
 from tui_agent.context.layers import CONTEXT_LAYER, OUTPUT_LAYER, SYSTEM_LAYER, layer_text, write_layer
+from tui_agent.execution import ToolLike
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
 from tui_agent.protocol.events import (
@@ -29,7 +30,6 @@ from tui_agent.protocol.messages import (
 )
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.protocol.tool import Tool
 
 from .agent_controls import AgentControls
 from .agent_state import AgentState, make_agent
@@ -74,7 +74,7 @@ class AgentLoop(AgentControls, ConversationControls):
         user_input: UserInput = None,
         *,
         trigger: Trigger | None = None,
-        tools: Sequence[Tool] = (),
+        tools: Sequence[ToolLike] = (),
         cancellation: CancellationToken | None = None,
         run_id: str | None = None,
     ) -> AgentRunReport:
@@ -84,7 +84,7 @@ class AgentLoop(AgentControls, ConversationControls):
             user_input: what is said; None: go on with what waits, or where the last run ended, which may be with calls
                 that waited for a person.
             trigger: why it runs; told in `run.started`.
-            tools: tools of this run alone, beside the agent's own (S4-41).
+            tools: tools of this run alone, functions among them, beside the agent's own (S4-41).
             cancellation: a token that aborts this run alone, beside the config's (C34).
             run_id: the run's id, where somebody must know it before; a fresh one where None.
 
@@ -258,13 +258,12 @@ class AgentLoop(AgentControls, ConversationControls):
             child.destroy("done")
 
     @contextmanager
-    def _lent(self, tools: Sequence[Tool]) -> Generator[None]:
+    def _lent(self, tools: Sequence[ToolLike]) -> Generator[None]:
         """Has more tools for as long as the context is open."""
         registry = self._agent.tools
         with ExitStack() as taken_back:
             for tool in tools:
-                registry.add(tool)
-                taken_back.callback(registry.remove, tool.name)
+                taken_back.callback(registry.remove, registry.add(tool).name)
             yield
 
     def _count(self, usage: Usage, cost: float | None) -> None:

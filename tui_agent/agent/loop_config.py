@@ -8,13 +8,12 @@ from typing import Protocol, TypeAlias
 from tui_agent.context.guard import ContextGuard
 from tui_agent.context.history import ConversationHistory
 from tui_agent.context.registry import ContextLayer
-from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus
+from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, ToolLike
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import Message, Usage, UserMessage
 from tui_agent.protocol.permissions import PermissionChecker
 from tui_agent.protocol.provider import ModelProvider
-from tui_agent.protocol.tool import Tool
 
 from .guardrails import Guardrail
 from .input_filters import InputFilter
@@ -49,7 +48,8 @@ class AgentLoopConfig:
 
     provider: ModelProvider
     """Who is asked; holds the credentials, which the loop never sees (S4-7)."""
-    tools: Sequence[Tool] = ()
+    tools: Sequence[ToolLike] = ()
+    """Tools, functions among them: `function_tool` makes a tool of each."""
     system: SystemText = DEFAULT_SYSTEM
     """Who the agent is: the layer `agentloop.system`. An empty text means no such layer."""
     context: str = ""

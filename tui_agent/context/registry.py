@@ -11,6 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from tui_agent.protocol.callbacks import FailureReport, Listener, log_failure
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, UserBlock, Word, joined_text
 
@@ -54,17 +55,14 @@ class LayerChange:
     """The registry that holds, or held, the layer."""
 
 
-Listener = Callable[[LayerChange], None]
-"""Told about each change; must not raise."""
-
-
 class ContextRegistry:
     """Layers by name, over the layers of an optional parent."""
 
     def __init__(self, layers: Iterable[ContextLayer] = ()) -> None:
         self._layers: dict[str, ContextLayer] = {}
         self._changed_at: dict[str, int] = {}
-        self._listeners: list[Listener] = []
+        self._listeners: list[Listener[LayerChange]] = []
+        self._report: FailureReport | None = None
         self._children: weakref.WeakSet[ContextRegistry] = weakref.WeakSet()
         self._parent: ContextRegistry | None = None
         for layer in layers:
@@ -133,15 +131,24 @@ class ContextRegistry:
         if parent is not None:
             parent._children.add(self)
 
-    def listen(self, listener: Listener) -> Callable[[], None]:
-        """Tells `listener` every change here and in ancestors; returns what ends that."""
-        self._listeners.append(listener)
+    def listen(self, listener: Callable[[LayerChange], object]) -> Callable[[], None]:
+        """Call `listener` with each change here and in ancestors; return a function that ends that.
+
+        A listener that raises keeps no other from being called, and the change is made. Its first failure is reported:
+        as a `warning` event if the registry or one below it belongs to an agent, else in the log.
+        """
+        registered = Listener(listener)
+        self._listeners.append(registered)
 
         def stop() -> None:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
+            if registered in self._listeners:
+                self._listeners.remove(registered)
 
         return stop
+
+    def report_failures(self, report: FailureReport) -> None:
+        """Hand failures of listeners to `report` from now on; it replaces the one before."""
+        self._report = report
 
     def snapshot(self) -> RegistrySnapshot:
         """This registry's own layers, to be kept."""
@@ -166,9 +173,17 @@ class ContextRegistry:
 
     def _tell(self, change: LayerChange) -> None:
         for listener in list(self._listeners):
-            listener(change)
+            crash = listener.notify(change)
+            if crash is not None:
+                (self._nearest_report() or log_failure)(listener.name, crash)
         for child in list(self._children):
             child._tell(change)
+
+    def _nearest_report(self) -> FailureReport | None:
+        """Return this registry's report, else one of a registry below: an agent's layers may lie over shared ones."""
+        if self._report is not None:
+            return self._report
+        return next(filter(None, (child._nearest_report() for child in self._children)), None)
 
 
 def _merged(below: ContextLayer | None, layer: ContextLayer) -> ContextLayer:

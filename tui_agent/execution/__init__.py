@@ -14,7 +14,7 @@ from .process_hook import ProcessHook
 from .scheduler import ToolScheduler
 from .steering_poll import SteeringGetter
 from .strategy import Auto, Batched, Parallel, Sequential, Strategy, parse_strategy, strategy_name
-from .tool_adapters import ForeignTool, as_tool, from_function
+from .tool_adapters import ForeignTool, ToolLike, as_tool, from_function
 from .tool_registry import ToolRegistry
 from .validation import validate_tool_arguments
 
@@ -41,6 +41,7 @@ __all__ = [
     "ToolExecutionResult",
     "ToolExecutor",
     "ToolGuardrails",
+    "ToolLike",
     "ToolRegistry",
     "ToolScheduler",
     "as_tool",

@@ -12,9 +12,9 @@ from typing import Literal, TypeAlias
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, Warned
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
+from tui_agent.protocol.value_checks import expect_seconds
 
 from .foreign_code import Crash, asked, copy_of
-from .value_checks import expect_seconds
 
 AnsweredBy: TypeAlias = Literal["user", "policy", "resume", "timeout", "cancel", "nobody"]
 Approver = Callable[[ApprovalRequest], ApprovalDecision | Awaitable[ApprovalDecision]]

@@ -9,7 +9,6 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import MessageEnded, MessageStarted, ToolEnded, ToolQueued
 from tui_agent.protocol.messages import AssistantMessage, ToolCall, ToolResultMessage
 from tui_agent.protocol.permissions import PermissionChecker
-from tui_agent.protocol.tool import Tool
 
 from .approvals import ApprovalGate
 from .batch import ToolExecutionResult
@@ -21,12 +20,12 @@ from .outcomes import SkipReason, skipped
 from .reception import told_arguments
 from .scheduler import ToolScheduler
 from .steering_poll import SteeringGetter
-from .tool_adapters import ForeignTool
+from .tool_adapters import ToolLike
 from .tool_registry import ToolRegistry
 
 
 async def execute_tool_calls(
-    tools: ToolRegistry | Iterable[Tool | ForeignTool] | None,
+    tools: ToolRegistry | Iterable[ToolLike] | None,
     calls: Iterable[ToolCall] | AssistantMessage,
     *,
     bus: Publisher,
@@ -42,7 +41,8 @@ async def execute_tool_calls(
     """Runs all calls of one message and waits for all of them (S0-1, S2-1).
 
     Args:
-        tools: the tools there are; None: none, so that every call is answered as not found (S2-16).
+        tools: the tools there are, functions among them (see `as_tool`); None: none, so that every call is answered
+            as not found (S2-16).
         calls: the calls, or the message that holds them (S2-3).
         bus: hears every event.
         cancellation: token of the run; set, it stops every call, and the calls are answered as cancelled.

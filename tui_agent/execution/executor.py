@@ -12,7 +12,6 @@ from tui_agent.protocol.events import MessageEnded, MessageStarted, ToolEnded
 from tui_agent.protocol.messages import ToolResultMessage
 from tui_agent.protocol.permissions import PermissionChecker
 from tui_agent.protocol.reports import ToolCallReport
-from tui_agent.protocol.tool import Tool
 
 from .admission import ask_hooks, check_floor, guard_input, judge, refuse_unfit, settle
 from .aftermath import finish_result, make_fit
@@ -28,7 +27,7 @@ from .options import ExecutionOptions, PreHookPosition
 from .outcomes import Outcome, cancelled, interrupted, lost
 from .plain_json import plain_metrics
 from .running import run_tool, tell_start
-from .tool_adapters import ForeignTool
+from .tool_adapters import ToolLike
 from .tool_registry import ToolRegistry
 
 Stage = Callable[[Engine, CallState], Awaitable[Outcome | None]]
@@ -46,7 +45,7 @@ class ToolExecutor:
 
     def __init__(
         self,
-        tools: ToolRegistry | Iterable[Tool | ForeignTool] | None,
+        tools: ToolRegistry | Iterable[ToolLike] | None,
         *,
         bus: Publisher,
         options: ExecutionOptions | None = None,

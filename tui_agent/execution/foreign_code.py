@@ -1,20 +1,19 @@
 """Calls into code that is not ours: tools, hooks, guardrails, predicates. What they do wrong becomes a value here.
 
-The only place that catches `Exception`. A callee that raises `CancelledError` by itself hurts nobody (C25, P41), nor
-does one that wants to end the process (`sys.exit`) or raises what is no `Exception` at all; a real cancellation always
-passes through. What foreign code is given is its own: it may write into it, and nobody will notice (P48).
+The only place of the engine that catches `Exception`, beside `protocol/callbacks.py`, which calls listeners. A callee
+that raises `CancelledError` by itself hurts nobody (C25, P41), nor does one that wants to end the process (`sys.exit`)
+or raises what is no `Exception` at all; a real cancellation always passes through. What foreign code is given is its
+own: it may write into it, and nobody will notice (P48).
 """
 
 import asyncio
 import contextlib
 import inspect
-import os
-import traceback
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
+from tui_agent.protocol.callbacks import Crash, words_of
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import AssistantMessage, ToolCall, ToolResultMessage, is_array, is_object
 from tui_agent.protocol.tool import ToolResult
@@ -28,29 +27,6 @@ LAST_WORDS = 2.0
 """Seconds to tidy up after the time is over or the question is withdrawn; then it is closed, also against its will."""
 
 _UNCHANGEABLE = frozenset({str, int, float, bool, type(None)})
-
-_ENGINE = os.path.dirname(__file__) + os.sep
-
-
-@dataclass(frozen=True, slots=True)
-class Crash:
-    """Foreign code raised, or did not answer in time."""
-
-    error: BaseException
-    timed_out: bool = False
-
-    @property
-    def text(self) -> str:
-        """What it said, or the kind of error where it said nothing (S2-20)."""
-        return _words_of(self.error)
-
-    @property
-    def trace(self) -> str:
-        """The traceback, without the frames of the engine above the foreign code."""
-        frames = self.error.__traceback__
-        while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_ENGINE) and frames.tb_next:
-            frames = frames.tb_next
-        return "".join(traceback.format_exception(type(self.error), self.error, frames))
 
 
 def kind_of(crash: Crash) -> str:
@@ -186,7 +162,7 @@ class Killable(Generic[T]):
                 raise
             except BaseException as error:
                 # Like `GeneratorExit`: here it would look as if somebody closed whoever awaits this.
-                raise RuntimeError(f"it raised {_words_of(error)}") from error
+                raise RuntimeError(f"it raised {words_of(error)}") from error
             try:
                 yield awaited
             except asyncio.CancelledError as error:
@@ -201,21 +177,6 @@ class Killable(Generic[T]):
                 go_on = partial(work.throw, error)
             else:
                 go_on = partial(work.send, None)
-
-
-def _words_of(error: BaseException) -> str:
-    """What an error says; of errors that come together, what each of them says."""
-    if isinstance(error, asyncio.CancelledError):
-        return "it cancelled itself"
-    if isinstance(error, SystemExit):
-        return f"it tried to end the process (exit code {error.code})"
-    if isinstance(error, BaseExceptionGroup):
-        # The type of what it holds is lost in the check.
-        group = cast(BaseExceptionGroup[BaseException], error)
-        return "; ".join(dict.fromkeys(map(_words_of, group.exceptions)))
-    with contextlib.suppress(Exception):
-        return str(error) or type(error).__name__
-    return type(error).__name__
 
 
 async def _awaited(work: Awaitable[T]) -> T:

@@ -30,9 +30,9 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import ToolEnded
 from tui_agent.protocol.hooks import AfterTool, BeforeTool, BeforeToolAnswer, BeforeUpdate, FailureAnswer, ToolFailed
 from tui_agent.protocol.tool import ToolResult
+from tui_agent.protocol.value_checks import expect_seconds
 
 from .foreign_code import asked
-from .value_checks import expect_seconds
 
 HookEvent: TypeAlias = Literal[
     "before_tool", "before_update", "after_update", "on_tool_error", "after_tool", "after_tool_observer"

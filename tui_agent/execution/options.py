@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_seconds, expect_whole
 
 from .strategy import Auto, Batched, Parallel, Sequential, Strategy
-from .value_checks import expect_choice, expect_flag, expect_seconds, expect_whole
 
 Grouping: TypeAlias = Literal["conflicts", "consecutive", "safe_first"]
 SteeringMode: TypeAlias = Literal[

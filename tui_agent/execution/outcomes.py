@@ -193,6 +193,12 @@ def lost() -> Outcome:
     return interrupted("The call ran to its end, but the run was cancelled before its result could be handed over.")
 
 
+def left_running(outcome: Outcome) -> Outcome:
+    """The outcome of a call that was given up and whose thread nothing can stop."""
+    text = f"{outcome.result.text} Its function runs in a thread that cannot be stopped and may still be working."
+    return replace(outcome, result=ToolResult.of_text(text, is_error=True))
+
+
 def with_partial(outcome: Outcome, partial: ToolResult) -> Outcome:
     """The outcome of a call that was told to stop and then still returned something, which the model also sees. It
     did not end by itself, so it does not end the run."""

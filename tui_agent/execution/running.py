@@ -14,7 +14,7 @@ from .early_executions import UNWANTED
 from .engine import Engine
 from .foreign_code import Crash, asked, careful, copy_of
 from .loop_clock import now
-from .outcomes import Outcome, answered, failure, not_recorded, timed_out, with_partial
+from .outcomes import Outcome, answered, failure, left_running, not_recorded, timed_out, with_partial
 from .target_identity import identity_of
 from .tool_execution import ToolExecution
 from .updates import UpdateChannel
@@ -194,7 +194,9 @@ def _outcome(engine: Engine, state: CallState, execution: ToolExecution) -> Outc
             return answered(result) if stopping is None else with_partial(stopping, result)
         case None:
             assert stopping is not None
-            return stopping
+            # One that was set aside, or never began, has no end of its own.
+            lives_on = execution.tool.runs_in_thread and execution.ended_at is not None
+            return left_running(stopping) if lives_on else stopping
 
 
 def crashed(name: str, crash: Crash, traceback: str) -> Outcome:

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from tui_agent.protocol.errors import ConfigurationError
-
-from .value_checks import expect_whole
+from tui_agent.protocol.value_checks import expect_whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.value_checks import is_duration
 
 from .foreign_code import Crash, attempted, careful
-from .value_checks import is_duration
 
 
 def time_limit(tool: Tool, arguments: JsonObject, configured: float | None) -> float | None:

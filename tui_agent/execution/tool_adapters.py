@@ -1,21 +1,23 @@
-"""Makes a `Tool` of what is none: functions and objects of the four-argument and the two-argument kind (C55)."""
+"""Makes a `Tool` of what is none: typed functions, and functions and objects of the four-argument and the two-argument
+kind (C55)."""
 
 import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import ValidationError
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError, ToolError
+from tui_agent.protocol.function_tool import function_tool
 from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.tool import ExecutionMode, Timeout, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.tool_result import RESULT_FIELDS, as_tool_result
+from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_seconds, shown_value
 
 from .foreign_code import careful
-from .value_checks import expect_choice, expect_flag, expect_seconds
 
 FourArguments = Callable[[str, JsonObject, CancellationToken, Callable[[object], None]], Awaitable[object]]
 """`execute(tool_call_id, args, signal, on_update)` of S2-24; the signal answers `is_set()` and `wait()`."""
@@ -31,6 +33,10 @@ class ForeignTool(Protocol):
     name: str
     description: str
     parameters: JsonObject
+
+
+ToolLike: TypeAlias = Tool | ForeignTool | Callable[..., object]
+"""Everything `as_tool` takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +90,24 @@ class AdaptedTool(Tool):
         return foreign_result(await _value_of(run(context.call_id, arguments, context.cancellation, on_update)))
 
 
-def as_tool(thing: Tool | ForeignTool) -> Tool:
-    """The thing itself where it is a `Tool`, else a tool around it; `execute` may be missing (S2-19). Of what it says
-    of itself, `execution_mode`, `timeout`, `aborts_siblings`, `is_read_only` (or `read_only`) and `is_concurrency_safe`
-    (or `concurrency_safe`) are heeded.
+def as_tool(thing: ToolLike) -> Tool:
+    """Return the thing itself where it is a `Tool`, else a tool around it.
+
+    A function, plain or async, becomes one by `function_tool`: its types are the schema, its docstring the description.
+    Of an object with `name`, `description` and `parameters`, `execute` may be missing (S2-19), and `execution_mode`,
+    `timeout`, `aborts_siblings`, `is_read_only` (or `read_only`) and `is_concurrency_safe` (or `concurrency_safe`)
+    count.
 
     Raises:
-        ConfigurationError: it has no name, description or schema, or says what nobody can heed.
+        ConfigurationError: it is neither, or a function that no model can call, or it says of itself what cannot be.
     """
     if isinstance(thing, Tool):
         return thing
-    if not isinstance(thing, ForeignTool):  # pyright: ignore[reportUnnecessaryIsInstance] — callers may be untyped
-        words = "it needs name, description, parameters and execute; a function becomes one by from_function"
-        raise ConfigurationError(f"{thing!r} is no tool: {words}")
+    if isinstance(thing, type) or not (isinstance(thing, ForeignTool) or callable(thing)):
+        words = "a tool is a Tool, a function, or an object with name, description, parameters and execute"
+        raise ConfigurationError(f"{shown_value(thing)} is no tool: {words}")
+    if not isinstance(thing, ForeignTool):
+        return function_tool(thing)
     traits = ForeignTraits(
         getattr(thing, "is_read_only", getattr(thing, "read_only", False)),
         getattr(thing, "is_concurrency_safe", getattr(thing, "concurrency_safe", None)),

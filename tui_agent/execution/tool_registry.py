@@ -6,27 +6,29 @@ from collections.abc import Iterable, Iterator
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.tool import Tool, ToolSpec
 
-from .tool_adapters import ForeignTool, as_tool
+from .tool_adapters import ToolLike, as_tool
 
 
 class ToolRegistry:
     """Tools by their exact name, in the order they were added."""
 
-    def __init__(self, tools: Iterable[Tool | ForeignTool] | None = None) -> None:
+    def __init__(self, tools: Iterable[ToolLike] | None = None) -> None:
         self._tools: dict[str, Tool] = {}
         for tool in tools or ():
             self.add(tool)
 
-    def add(self, tool: Tool | ForeignTool) -> None:
-        """Adds a tool, at any time (S4-82).
+    def add(self, tool: ToolLike) -> Tool:
+        """Add a tool, or what `as_tool` makes one of, at any time (S4-82); return it as a `Tool`.
 
         Raises:
-            ConfigurationError: its name is taken; two tools of one name make every request fail (P16).
+            ConfigurationError: it is no tool, or its name is taken; two tools of one name make every request fail
+                (P16).
         """
         added = as_tool(tool)
         if added.name in self._tools:
             raise ConfigurationError(f"there is a tool named {added.name} already; rename or remove one of them")
         self._tools[added.name] = added
+        return added
 
     def remove(self, name: str) -> None:
         """Forgets a tool; calls of it that still wait are refused. An unknown name is ignored."""

@@ -19,7 +19,7 @@ from tui_agent.protocol.tool import Tool
 
 from .foreign_code import Crash, attempted, careful, copy_of
 from .plain_json import NO_JSON, is_plain
-from .tool_adapters import ForeignTool, as_tool
+from .tool_adapters import ToolLike, as_tool
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -31,7 +31,7 @@ _CACHED_SCHEMAS = 256
 _validators: OrderedDict[int, tuple[JsonObject, "Validator"]] = OrderedDict()
 
 
-def validate_tool_arguments(tool: Tool | ForeignTool, call: ToolCall) -> JsonObject:
+def validate_tool_arguments(tool: ToolLike, call: ToolCall) -> JsonObject:
     """The arguments of `call`, prepared by the tool and checked against its model or schema (S2-15).
 
     Raises:

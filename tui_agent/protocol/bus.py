@@ -12,8 +12,9 @@ from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from .callbacks import Crash, failure_text
 from .envelope import Envelope, Origin
-from .events import AgentEvent, ContextUsage, MessageDelta, ToolOutput, ToolProgress, ToolUpdated
+from .events import AgentEvent, ContextUsage, MessageDelta, ToolOutput, ToolProgress, ToolUpdated, Warned
 from .messages import now_ms
 
 RING_SIZE = 5_000
@@ -170,6 +171,12 @@ class EventScope:
     def at(self, **changes: Any) -> "EventScope":
         """The same scope with some fields of its origin changed, such as `step=3`."""
         return EventScope(self.bus, replace(self.origin, **changes))
+
+
+def listener_warning(name: str, crash: Crash) -> Warned:
+    """Return the event that reports a listener's failure."""
+    context = {"listener": name, "error": type(crash.error).__name__, "traceback": crash.trace}
+    return Warned(code="listener_failed", text=failure_text(name, crash), context=context)
 
 
 def merge_neighbours(envelopes: Iterable[Envelope]) -> list[Envelope]:

@@ -7,6 +7,7 @@ import asyncio
 import weakref
 from collections.abc import Callable
 
+from .callbacks import log_failure, name_of, notify
 from .errors import OperationCancelledError
 
 PROGRAM_LEFT = "the program was left"
@@ -63,10 +64,14 @@ class CancellationToken:
             child.cancel(reason)
         callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
-            callback()
+            crash = notify(callback)
+            if crash is not None:
+                log_failure(name_of(callback), crash)
 
     def on_cancel(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Calls `callback`, which must not raise, once this token is cancelled; at once if it already is.
+        """Call `callback` once this token is cancelled; at once if it already is.
+
+        A callback that raises is logged and keeps no other from being called, nor a run from being aborted.
 
         Returns:
             A function that forgets the callback again.

@@ -1,117 +1,231 @@
-"""Makes a tool of an async function: the schema comes from its signature, the words from its docstring (§7)."""
+"""Makes a tool of a function: the schema comes from its signature, the words from its docstring (§7)."""
 
 import inspect
-from collections.abc import Awaitable, Callable
-from typing import Any, get_type_hints
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias, overload
 
-from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic import BaseModel
 
 from .errors import ConfigurationError
-from .messages import JsonObject, is_array, is_object
-from .tool import Tool, ToolContext, ToolSpec
+from .function_schema import FunctionParameters, function_name, is_async_function, read_parameters
+from .messages import JsonObject
+from .tool import Accesses, Timeout, Tool, ToolContext, ToolSpec
 from .tool_result import ToolResult, as_tool_result
+from .tool_thread import on_loop, run_in_thread
+from .value_checks import expect_kind, expect_seconds, wrong_kind
 
-_CONTEXT = "context"
+Trait: TypeAlias = bool | Callable[[JsonObject], bool]
+"""A fixed answer, or a plain function of the call's arguments."""
+
+CallAccesses: TypeAlias = Callable[[JsonObject], Accesses | None]
+"""A plain function of the call's arguments; None: the paths are not known."""
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+"""Names that model endpoints take; with another one every request would fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionTraits:
+    """Properties of the calls of one function."""
+
+    read_only: Trait = False
+    concurrency_safe: Trait | None = None
+    """None: the same as read-only (S1-6)."""
+    timeout: Timeout = "default"
+    accesses: CallAccesses | None = None
 
 
 class FunctionTool(Tool):
-    """A tool made of a function by `function_tool`."""
+    """A tool made of a function by `function_tool`; called like the function, it is the function."""
 
     def __init__(
-        self, function: Callable[..., Awaitable[object]], spec: ToolSpec, model: type[BaseModel], read_only: bool
+        self, function: Callable[..., object], spec: ToolSpec, parameters: FunctionParameters, traits: FunctionTraits
     ) -> None:
         self.spec = spec
-        self.arguments_model = model
+        self.arguments_model: type[BaseModel] | None = parameters.model
         self.function = function
         """The function as it was written."""
-        self._model = model
-        self._read_only = read_only
-        self._context_name = _context_parameter(function)
+        self.runs_in_thread = not is_async_function(function)
+        self._parameters = parameters
+        self._traits = traits
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function itself, without validation, permissions or events."""
+        return self.function(*args, **kwargs)
 
     def is_read_only(self, arguments: JsonObject) -> bool:
-        return self._read_only
+        """True if the call changes nothing."""
+        return _answer(self._traits.read_only, arguments)
+
+    def is_concurrency_safe(self, arguments: JsonObject) -> bool:
+        """True if the call may run beside others."""
+        trait = self._traits.concurrency_safe
+        return self.is_read_only(arguments) if trait is None else _answer(trait, arguments)
+
+    def timeout(self, arguments: JsonObject) -> Timeout:
+        """Return the seconds the call may execute."""
+        return self._traits.timeout
+
+    def accesses(self, arguments: JsonObject) -> Accesses | None:
+        """Return the resolved paths the call touches; None: unknown."""
+        found = self._traits.accesses(arguments) if self._traits.accesses else None
+        return None if found is None else Accesses.of(found.reads, found.writes, found.searches)
 
     def summarise(self, arguments: JsonObject) -> str:
+        """Return the arguments in one line."""
         return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
 
     async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        values = self._model.model_validate(arguments)
-        named: dict[str, Any] = {name: getattr(values, name) for name in type(values).model_fields}
-        if self._context_name is not None:
-            named[self._context_name] = context
-        return as_tool_result(await self.function(**named))
+        """Call the function with validated arguments; a plain function runs in a thread of its own."""
+        values = self._parameters.model.model_validate(arguments)
+        named: dict[str, Any] = {name: getattr(values, field) for field, name in self._parameters.names.items()}
+        if not self.runs_in_thread:
+            answer: Any = self.function(**named, **self._context(context))
+            return as_tool_result(await answer)
+        # The thread may outlive the call: what it measures then must not change a report that was made.
+        own = replace(context, metrics=dict(context.metrics), can_use=on_loop(context.can_use, "deny"))
+        try:
+            value = await run_in_thread(partial(self.function, **named, **self._context(own)))
+        finally:
+            context.metrics.update(own.metrics.copy())
+        return as_tool_result(await value if inspect.isawaitable(value) else value)
+
+    def _context(self, context: ToolContext) -> dict[str, ToolContext]:
+        name = self._parameters.context_name
+        return {} if name is None else {name: context}
+
+
+@overload
+def function_tool(
+    function: Callable[..., object],
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    read_only: Trait = False,
+    concurrency_safe: Trait | None = None,
+    timeout: Timeout = "default",
+    accesses: CallAccesses | None = None,
+) -> FunctionTool: ...
+
+
+@overload
+def function_tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    read_only: Trait = False,
+    concurrency_safe: Trait | None = None,
+    timeout: Timeout = "default",
+    accesses: CallAccesses | None = None,
+) -> Callable[[Callable[..., object]], FunctionTool]: ...
 
 
 def function_tool(
-    *, name: str | None = None, description: str | None = None, read_only: bool = False
-) -> Callable[[Callable[..., Awaitable[object]]], FunctionTool]:
-    """Decorates an async function; a parameter named `context`, or annotated as `ToolContext`, gets the context of the
-    call and is not in the schema.
+    function: Callable[..., object] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    read_only: Trait = False,
+    concurrency_safe: Trait | None = None,
+    timeout: Timeout = "default",
+    accesses: CallAccesses | None = None,
+) -> FunctionTool | Callable[[Callable[..., object]], FunctionTool]:
+    """Make a tool of a function: as `@tool`, as `@tool(read_only=True)`, or as `tool(function)`.
+
+    The function is async, or plain: a plain one runs in a thread of its own, so that it blocks nothing. Python cannot
+    stop a thread. If such a call is cancelled or runs out of time, its context's `cancellation` is set, the call ends
+    after the grace, and the model reads that the function may still be working; what it reports or returns from then on
+    is dropped.
+
+    The schema comes from the signature: types, defaults, `Optional`, `Literal`, enums, `Annotated[…, Field(…)]`,
+    pydantic models, dataclasses and typed dictionaries. The description is the docstring; descriptions of parameters
+    in it (`Args:`, NumPy's `Parameters`, `:param x:`) go into the schema. A parameter named `context`, or annotated as
+    `ToolContext`, gets the context of the call and is not in the schema. From a thread, all of the context's methods
+    may be called; of its `cancellation` those that say so.
+
+    Args:
+        function: the function, a bound method, a `functools.partial`, or an object with `__call__`.
+        name: the tool's name: letters, digits, `_` and `-`; None: the function's.
+        description: the words for the model; None: the docstring.
+        read_only: True if no call changes anything: such calls run beside each other, and without a question.
+            A function of the arguments answers for each call; one that raises counts as False.
+        concurrency_safe: True if calls may run beside others; None: the same as `read_only`.
+        timeout: seconds a call may execute; None: no limit; `"default"`: the engine's `tool_timeout`.
+        accesses: the paths a call touches, such as `lambda args: Accesses.of(writes=[args["path"]])`: calls that meet
+            at none run at the same time. Relative paths start at the process's working directory.
 
     Raises:
-        ConfigurationError: a parameter has no annotation or cannot be given by name, or the function no description,
-            or it is not async.
+        ConfigurationError: the function has no name, no description, or a parameter that a model cannot give: without
+            a type, of a type that JSON cannot express, `*args`, `**kwargs`, or only by position; or an option is of the
+            wrong kind.
     """
+    traits = FunctionTraits(read_only, concurrency_safe, timeout, accesses)
 
-    def decorate(function: Callable[..., Awaitable[object]]) -> FunctionTool:
-        tool_name = name or getattr(function, "__name__", "tool")
-        words = description or inspect.getdoc(function)
-        if not words:
-            raise ConfigurationError(f"tool {tool_name} needs a docstring: it is what the model is told")
-        if not inspect.iscoroutinefunction(function):
-            raise ConfigurationError(f"tool {tool_name} must be an async function (async def), so that others can run")
-        _expect_named(tool_name, function)
-        hints = get_type_hints(function, include_extras=True)
-        context_name = _context_parameter(function)
-        fields: dict[str, Any] = {}
-        for parameter in inspect.signature(function).parameters.values():
-            if parameter.name == context_name:
-                continue
-            if parameter.name not in hints:
-                raise ConfigurationError(f"tool {tool_name}: parameter {parameter.name} needs a type annotation")
-            required = parameter.default is inspect.Parameter.empty
-            fields[parameter.name] = (hints[parameter.name], ... if required else Field(default=parameter.default))
-        model = create_model(f"{tool_name}_arguments", __config__=ConfigDict(extra="forbid"), **fields)
-        spec = ToolSpec(name=tool_name, description=words, input_schema=schema_of(model))
-        return FunctionTool(function, spec, model, read_only)
+    def decorate(decorated: Callable[..., object]) -> FunctionTool:
+        return _made(decorated, name, description, traits)
 
-    return decorate
+    return decorate if function is None else decorate(function)
 
 
-def _expect_named(tool_name: str, function: Callable[..., object]) -> None:
-    """
-    Raises:
-        ConfigurationError: a parameter can be no argument of a model's, which gives each one by a name of its own.
-    """
-    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind not in named:
-            raise ConfigurationError(f"tool {tool_name}: {parameter} cannot be given by name; write its arguments out")
-        if parameter.name.startswith("_"):
-            raise ConfigurationError(f"tool {tool_name}: parameter {parameter.name} must not begin with an underscore")
+tool = function_tool
+"""The short name of `function_tool`."""
 
 
-def _context_parameter(function: Callable[..., object]) -> str | None:
-    """The parameter that gets the `ToolContext`, if there is one."""
-    hints = get_type_hints(function)
-    names = inspect.signature(function).parameters
-    return next((name for name in names if name == _CONTEXT or hints.get(name) is ToolContext), None)
+def _made(
+    function: Callable[..., object], name: str | None, description: str | None, traits: FunctionTraits
+) -> FunctionTool:
+    _expect_function(function)
+    tool_name = name or function_name(function)
+    if tool_name == "<lambda>":
+        raise ConfigurationError("a lambda has neither name nor description; write a function with def, or give both")
+    if not isinstance(tool_name, str) or not _NAME.match(tool_name):  # pyright: ignore[reportUnnecessaryIsInstance] — callers may be untyped
+        raise wrong_kind(f"the name of tool {tool_name}", "1 to 64 letters, digits, _ and - (see name=…)", tool_name)
+    _expect_traits(tool_name, traits)
+    parameters = read_parameters(tool_name, function)
+    words = description or parameters.description
+    if not words:
+        raise ConfigurationError(f"tool {tool_name} needs a docstring or description=…: the model chooses tools by it")
+    expect_kind(f"the description of tool {tool_name}", words, str, "text")
+    spec = ToolSpec(name=tool_name, description=words, input_schema=parameters.schema)
+    return FunctionTool(function, spec, parameters, traits)
 
 
-def schema_of(model: type[BaseModel]) -> JsonObject:
-    """The JSON schema of an arguments model, without the titles that only cost tokens."""
-    schema = model.model_json_schema()
-    _drop_titles(schema)
-    schema.pop("description", None)
-    return schema
+def _expect_function(function: object) -> None:
+    if isinstance(function, Tool):
+        raise ConfigurationError(f"{function.name} is a tool already; use it as it is")
+    if isinstance(function, type) or not callable(function):
+        raise wrong_kind("a tool", "a function, or an object that can be called", function)
+    for is_generator in (inspect.isgeneratorfunction, inspect.isasyncgenfunction):
+        if is_generator(function) or is_generator(getattr(function, "__call__", None)):  # noqa: B004 — the method is asked
+            words = "yields; return one result, and report what comes before it with context.output()"
+            raise ConfigurationError(f"tool {function_name(function)} {words}")
 
 
-def _drop_titles(node: Any) -> None:
-    if is_object(node):
-        if isinstance(node.get("title"), str):
-            del node["title"]
-        for value in list(node.values()):
-            _drop_titles(value)
-    elif is_array(node):
-        for value in node:
-            _drop_titles(value)
+def _expect_traits(name: str, traits: FunctionTraits) -> None:
+    _expect_trait(f"read_only of tool {name}", traits.read_only)
+    if traits.concurrency_safe is not None:
+        _expect_trait(f"concurrency_safe of tool {name}", traits.concurrency_safe)
+    if traits.timeout not in ("default", None):
+        expect_seconds(f"the timeout of tool {name}", traits.timeout)
+    if traits.accesses is not None:
+        _expect_plain(f"accesses of tool {name}", traits.accesses, "a plain function of the arguments")
+
+
+def _expect_trait(field: str, trait: object) -> None:
+    if not isinstance(trait, bool):
+        _expect_plain(field, trait, "True, False or a plain function of the arguments")
+
+
+def _expect_plain(field: str, value: object, wanted: str) -> None:
+    """Refuse what is not a function, and an async one: its answer, a coroutine, would count as True."""
+    if not callable(value) or isinstance(value, type) or is_async_function(value):
+        raise wrong_kind(field, wanted, value)
+
+
+def _answer(trait: Trait, arguments: JsonObject) -> bool:
+    return trait if isinstance(trait, bool) else trait(arguments)

@@ -4,7 +4,7 @@ A tool works on `JsonObject` arguments; `tui_agent.tools.typed` adds a typed arg
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,6 +55,19 @@ class Accesses:
     writes: frozenset[Path] = frozenset()
     searches: frozenset[Path] = frozenset()
     """Directories read with everything below them."""
+
+    @classmethod
+    def of(
+        cls,
+        reads: Iterable[Path | str] | Path | str = (),
+        writes: Iterable[Path | str] | Path | str = (),
+        searches: Iterable[Path | str] | Path | str = (),
+    ) -> "Accesses":
+        """Make accesses of paths as they were given, one or several: they are resolved, links included.
+
+        Relative paths start at the process's working directory.
+        """
+        return cls(_resolved(reads), _resolved(writes), _resolved(searches))
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +246,10 @@ class Tool(ABC):
                 in the result's details.
         """
 
+    runs_in_thread: bool = False
+    """True if a call runs in a thread, which Python cannot stop: the model reads that such a call may still be working
+    once it was given up."""
+
     def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
         """The arguments with aliases and the like put right, before they are validated; changes nothing it is given."""
         return arguments
@@ -274,6 +291,11 @@ class Tool(ABC):
     async def preview(self, arguments: JsonObject) -> Preview | None:
         """What the call would do, for the person who is asked."""
         return None
+
+
+def _resolved(paths: Iterable[Path | str] | Path | str) -> frozenset[Path]:
+    several = (paths,) if isinstance(paths, Path | str) else paths
+    return frozenset(Path(path).resolve() for path in several)
 
 
 def _text_of(text: object) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Generic, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
-from tui_agent.protocol.function_tool import schema_of
+from tui_agent.protocol.function_schema import schema_of
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, Preview, Subject, Timeout, Tool, ToolContext, ToolResult, ToolSpec
 

@@ -4,8 +4,8 @@ import pytest
 
 from tui_agent.execution import ApprovalGate
 from tui_agent.execution.hook_bus import HookBus
-from tui_agent.execution.value_checks import expect_choice, expect_flag, expect_seconds, expect_whole, is_duration
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_seconds, expect_whole, is_duration
 
 
 @pytest.mark.parametrize("value", [0, -1, True, False, "1", None, float("nan"), float("inf"), [1]])

@@ -1,0 +1,105 @@
+"""A listener that raises reaches neither the caller nor the next listener (P89)."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from tui_agent.protocol.callbacks import Crash, Listener, failure_text, log_failure, name_of, notify
+
+
+def failing(fact: object) -> None:
+    raise ValueError(f"cannot use {fact}")
+
+
+def test_a_failure_is_returned_and_its_trace_begins_in_the_foreign_code() -> None:
+    crash = notify(failing, 3)
+
+    assert isinstance(crash, Crash)
+    assert crash.text == "cannot use 3"
+    assert "in failing" in crash.trace
+    assert "callbacks.py" not in crash.trace.replace("test_callbacks.py", "")
+
+
+def test_a_callback_that_returns_has_no_failure_and_its_answer_is_dropped() -> None:
+    heard: list[object] = []
+
+    assert notify(heard.append, 3) is None
+    assert notify(lambda fact: fact, "answer") is None
+    assert heard == [3]
+
+
+def test_an_async_listener_is_a_failure_and_leaves_no_coroutine_behind() -> None:
+    async def listener(fact: object) -> None: ...
+
+    crash = notify(listener, 3)
+
+    assert crash is not None
+    assert "async" in crash.text
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, asyncio.CancelledError, GeneratorExit])
+def test_what_is_meant_for_the_whole_program_passes_through(error: type[BaseException]) -> None:
+    def listener(fact: object) -> None:
+        raise error
+
+    with pytest.raises(error):
+        notify(listener, 3)
+
+
+def test_a_listener_is_called_each_time_and_reported_once() -> None:
+    heard: list[int] = []
+
+    def listener(fact: int) -> None:
+        heard.append(fact)
+        if fact > 1:
+            raise ValueError(fact)
+
+    registered = Listener(listener)
+    failures = [registered.notify(fact) for fact in (1, 2, 3)]
+
+    assert heard == [1, 2, 3]
+    assert [crash.text if crash else None for crash in failures] == [None, "2", None]
+
+
+@pytest.mark.parametrize(
+    ("callback", "name"),
+    [
+        (failing, f"{__name__}.failing"),
+        (partial(failing), "functools.partial"),
+    ],
+)
+def test_a_listener_is_named_by_what_can_be_found_out(callback: Callable[[object], object], name: str) -> None:
+    assert name_of(callback) == name
+    assert Listener(callback).name == name
+
+
+class Nameless:
+    """Raises for whatever it is asked."""
+
+    def __call__(self, fact: object) -> None: ...
+
+    def __getattr__(self, name: str) -> object:
+        raise RuntimeError(name)
+
+
+def test_a_listener_that_refuses_to_be_looked_at_is_named_by_its_type() -> None:
+    assert Listener(Nameless()).name == "Nameless"
+
+
+def test_a_report_says_who_failed_and_why_and_an_error_without_words_is_not_said_twice() -> None:
+    assert "listener a.b failed (ValueError: broken)" in failure_text("a.b", Crash(ValueError("broken")))
+    assert "listener a.b failed (ValueError)." in failure_text("a.b", Crash(ValueError()))
+
+
+def test_without_a_bus_the_log_has_the_failure_and_its_trace(caplog: pytest.LogCaptureFixture) -> None:
+    crash = notify(failing, 3)
+    assert crash is not None
+
+    log_failure("a.b", crash)
+
+    assert [record.levelno for record in caplog.records] == [logging.WARNING]
+    assert "a.b failed (ValueError: cannot use 3)" in caplog.text
+    assert "in failing" in caplog.text

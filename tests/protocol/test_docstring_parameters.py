@@ -1,0 +1,97 @@
+from inspect import cleandoc
+
+import pytest
+
+from tui_agent.protocol.docstring_parameters import split_docstring
+
+GOOGLE = """
+    Search the web.
+
+    Results come from a cache.
+
+    Args:
+        query: Words to look for,
+            quotes included.
+        limit (int, optional): Most hits: 3 by default.
+        *more: Further words.
+
+    Returns:
+        One line a hit.
+"""
+
+NUMPY = """
+    Search the web.
+
+    Results come from a cache.
+
+    Parameters
+    ----------
+    query : str
+        Words to look for,
+        quotes included.
+    limit : int, optional
+        Most hits: 3 by default.
+    *more
+        Further words.
+
+    Returns
+    -------
+    str
+        One line a hit.
+"""
+
+REST = """
+    Search the web.
+
+    Results come from a cache.
+
+    :param query: Words to look for,
+        quotes included.
+    :type query: str
+    :param int limit: Most hits: 3 by default.
+    :param more: Further words.
+    :returns: One line a hit.
+"""
+
+WORDS = {
+    "query": "Words to look for, quotes included.",
+    "limit": "Most hits: 3 by default.",
+    "more": "Further words.",
+}
+
+
+@pytest.mark.parametrize("docstring", [GOOGLE, NUMPY, REST])
+def test_each_style_gives_the_words_of_each_parameter_and_leaves_the_rest(docstring: str) -> None:
+    description, words = split_docstring(cleandoc(docstring))
+
+    assert words == WORDS
+    assert description.startswith("Search the web.\n\nResults come from a cache.\n\n")
+    assert "One line a hit." in description
+    assert "Words" not in description
+    assert "query" not in description
+
+
+@pytest.mark.parametrize(
+    "docstring",
+    [
+        "",
+        "Say it: now.",
+        "Show a table.\n\nname: the first column\n:value: the second",
+        "Use arguments wisely.\nArgs are not explained here.",
+        "Parameters\nof the motor.",
+    ],
+)
+def test_other_text_stays_as_it_is(docstring: str) -> None:
+    assert split_docstring(docstring) == (docstring, {})
+
+
+def test_a_parameter_two_names_share_and_one_without_words() -> None:
+    assert split_docstring("Add.\n\nParameters\n----------\na, b : int\n    A number.\nc : int") == (
+        "Add.",
+        {"a": "A number.", "b": "A number."},
+    )
+    assert split_docstring("Add.\n\nArgs:\n    a:\n    b: A number.\n\nDone.") == ("Add.\n\nDone.", {"b": "A number."})
+
+
+def test_words_before_the_first_parameter_are_no_parameter() -> None:
+    assert split_docstring("Add.\n\nArgs:\n    All of them are numbers\n    a: One.") == ("Add.", {"a": "One."})

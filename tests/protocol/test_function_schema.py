@@ -1,0 +1,297 @@
+"""Signatures become schemas, and a signature that cannot says which parameter is at fault."""
+
+import asyncio
+import enum
+import functools
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, Optional
+
+import pytest
+from pydantic import BaseModel, Field
+from typing_extensions import TypedDict
+
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.function_schema import function_name, is_async_function, read_parameters
+from tui_agent.protocol.function_tool import tool
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.tool import ToolContext
+
+CONTEXT = ToolContext(call_id="1", tool_name="f")
+
+
+class Colour(enum.Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Point(BaseModel):
+    """A place."""
+
+    x: int
+    y: int = 0
+
+
+@dataclass
+class Size:
+    width: int
+
+
+class Options(TypedDict, total=False):
+    depth: int
+
+
+def properties(function: Callable[..., object]) -> JsonObject:
+    return read_parameters("f", function).schema.get("properties", {})
+
+
+def refusal(function: Any, **options: Any) -> str:
+    with pytest.raises(ConfigurationError) as caught:
+        tool(**{"name": "f", "description": "d", **options})(function)
+    return str(caught.value)
+
+
+def test_types_defaults_and_docstring_become_the_schema() -> None:
+    def search(
+        query: str,
+        limit: int = 3,
+        kind: Literal["web", "news"] = "web",
+        since: Optional[int] = None,  # noqa: UP045 — this spelling, too
+        before: int = None,  # type: ignore[assignment]  # noqa: RUF013 — and this one
+        tags: list[str] = [],  # noqa: B006 — the model gets a copy
+    ) -> str:
+        """Search.
+
+        Args:
+            query: Words.
+            limit: Most hits.
+        """
+        return query
+
+    parameters = read_parameters("f", search)
+
+    assert parameters.description == "Search."
+    assert parameters.schema == {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["query"],
+        "properties": {
+            "query": {"type": "string", "description": "Words."},
+            "limit": {"type": "integer", "default": 3, "description": "Most hits."},
+            "kind": {"type": "string", "enum": ["web", "news"], "default": "web"},
+            "since": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},
+            "before": {"anyOf": [{"type": "integer"}, {"type": "null"}], "default": None},
+            "tags": {"type": "array", "items": {"type": "string"}, "default": []},
+        },
+    }
+
+
+async def test_models_dataclasses_and_typed_dictionaries_reach_the_function_as_such() -> None:
+    def draw(at: Point, size: Size, options: Options, colour: Colour = Colour.RED) -> str:
+        return f"{at!r} {size!r} {options!r} {colour!r}"
+
+    drawn = await tool(draw, description="d").execute(
+        {"at": {"x": "1"}, "size": {"width": 2}, "options": {"depth": 3}, "colour": "blue"}, CONTEXT
+    )
+
+    assert drawn.text == "Point(x=1, y=0) Size(width=2) {'depth': 3} <Colour.BLUE: 'blue'>"
+    assert properties(draw)["at"] == {"$ref": "#/$defs/Point"}
+
+
+def test_words_beside_the_type_count_before_those_of_the_docstring() -> None:
+    def page(number: Annotated[int, Field(ge=1, description="From 1.")], size: int = Field(10, le=50)) -> str:
+        """Show a page.
+
+        Args:
+            number: A number.
+            size: Lines.
+        """
+        return f"{number} {size}"
+
+    assert properties(page) == {
+        "number": {"type": "integer", "minimum": 1, "description": "From 1."},
+        "size": {"type": "integer", "maximum": 50, "default": 10, "description": "Lines."},
+    }
+
+
+async def test_a_default_given_as_a_field_reaches_the_function_as_its_value() -> None:
+    @tool
+    def page(size: int = Field(10, le=50)) -> str:
+        """Show a page."""
+        return repr(size)
+
+    assert (await page.execute({}, CONTEXT)).text == "10"
+
+
+async def test_parameters_named_like_methods_of_pydantic_work() -> None:
+    @tool
+    def save(json: str, schema: str, copy: bool = True, model_config: str = "m") -> str:
+        """Save."""
+        return f"{json} {schema} {copy} {model_config}"
+
+    assert list(save.spec.input_schema["properties"]) == ["json", "schema", "copy", "model_config"]
+    assert (await save.execute({"json": "j", "schema": "s", "copy": False}, CONTEXT)).text == "j s False m"
+
+
+async def test_a_default_that_json_cannot_express_is_left_out_and_used() -> None:
+    marker = object()
+
+    @tool
+    def look(at: Any = marker) -> str:
+        """Look."""
+        return str(at is marker)
+
+    assert look.spec.input_schema["properties"] == {"at": {}}
+    assert (await look.execute({}, CONTEXT)).text == "True"
+
+
+def test_a_title_of_the_users_own_stays() -> None:
+    def book(title: str, like: dict[str, str] = {"title": "Emma"}) -> str:  # noqa: B006 — the model gets a copy
+        return title
+
+    assert properties(book)["title"] == {"type": "string"}
+    assert properties(book)["like"]["default"] == {"title": "Emma"}
+
+
+class Library:
+    """Books."""
+
+    def find(self, title: str) -> str:
+        """Find a book."""
+        return f"found {title}"
+
+    def __call__(self, title: str) -> str:
+        """Lend a book."""
+        return f"lent {title}"
+
+
+class Shelf:
+    """Put a book back."""
+
+    async def __call__(self, title: str, context: ToolContext) -> str:
+        return f"put back {title} {context.call_id}"
+
+
+async def fetch(url: str, key: str, *, retries: int = 2) -> str:
+    """Fetch a page."""
+    return f"{url} {key} {retries}"
+
+
+@pytest.mark.parametrize(
+    ("function", "name", "description", "arguments", "text"),
+    [
+        (Library().find, "find", "Find a book.", {"title": "Emma"}, "found Emma"),
+        (Library(), "Library", "Lend a book.", {"title": "Emma"}, "lent Emma"),
+        (Shelf(), "Shelf", "Put a book back.", {"title": "Emma"}, "put back Emma 1"),
+        (functools.partial(fetch, key="s3cret"), "fetch", "Fetch a page.", {"url": "u"}, "u s3cret 2"),
+        (functools.partial(functools.partial(fetch, "u"), retries=1), "fetch", "Fetch a page.", {"key": "k"}, "u k 1"),
+        (functools.lru_cache(Library().find), "find", "Find a book.", {"title": "Emma"}, "found Emma"),
+    ],
+)
+async def test_whatever_can_be_called_becomes_a_tool(
+    function: Any, name: str, description: str, arguments: JsonObject, text: str
+) -> None:
+    made = tool(function)
+
+    assert (made.name, made.spec.description) == (name, description)
+    assert set(made.spec.input_schema["required"]) == set(arguments)
+    assert (await made.execute(arguments, CONTEXT)).text == text
+
+
+def test_what_a_partial_gives_is_not_shown_to_the_model() -> None:
+    made = tool(functools.partial(fetch, key="s3cret"))
+
+    assert "s3cret" not in str(made.spec)
+    assert list(made.spec.input_schema["properties"]) == ["url", "retries"]
+
+
+def test_async_is_seen_through_partials_and_objects() -> None:
+    assert is_async_function(functools.partial(fetch, key="k"))
+    assert is_async_function(Shelf())
+    assert not is_async_function(Library())
+    assert function_name(functools.partial(fetch, key="k")) == "fetch"
+
+
+def test_annotations_in_quotes_are_looked_up_where_they_were_written() -> None:
+    def place(point: "Point", several: "list[Point]", out: "Path" = Path()) -> "Unknown":  # type: ignore[name-defined] # noqa: F821 — nobody needs the return type
+        return point
+
+    assert properties(place)["several"] == {"type": "array", "items": {"$ref": "#/$defs/Point"}}
+
+
+def test_a_context_whose_type_stands_under_type_checking_is_known_by_its_name() -> None:
+    def look(context: "unknown.ToolContext") -> str:  # type: ignore[name-defined]  # noqa: F821 — as in such a file
+        return context.call_id
+
+    assert read_parameters("f", look).context_name == "context"
+
+
+@pytest.mark.parametrize(
+    "hint",
+    [ToolContext, Optional[ToolContext], ToolContext | None, "ToolContext"],  # noqa: UP045 — this spelling, too
+    ids=["plain", "old", "new", "text"],
+)
+def test_the_context_is_known_by_its_type_whatever_its_name(hint: Any) -> None:
+    def look(at: str, here: Any = None) -> str:
+        return at
+
+    look.__annotations__["here"] = hint
+
+    assert read_parameters("f", look).context_name == "here"
+    assert list(properties(look)) == ["at"]
+
+
+class TestRefusals:
+    """Each names the tool, the parameter and what to do."""
+
+    def test_two_contexts(self) -> None:
+        def look(one: ToolContext, other: ToolContext) -> str:
+            return ""
+
+        assert refusal(look) == "tool f: parameter other is the second one for the context; one is the first"
+
+    def test_a_context_of_another_type(self) -> None:
+        def look(context: str) -> str:
+            return context
+
+        assert "parameter context would get the ToolContext, not an argument" in refusal(look)
+
+    def test_a_name_that_stands_for_nothing(self) -> None:
+        def look(at: "Nowhere") -> str:  # type: ignore[name-defined]  # noqa: F821 — that is the case
+            return str(at)
+
+        assert "parameter at has an annotation that cannot be resolved (name 'Nowhere' is not defined)" in refusal(look)
+
+    @pytest.mark.parametrize("hint", [io.StringIO, Callable[[int], int], asyncio.Event])
+    def test_a_type_that_json_does_not_know(self, hint: Any) -> None:
+        def look(at: int, through: Any) -> str:
+            return str(at)
+
+        look.__annotations__["through"] = hint
+
+        assert refusal(look).startswith("tool f: parameter through has a type that a JSON schema cannot express: ")
+
+    def test_a_constraint_that_does_not_fit_its_type(self) -> None:
+        def look(at: Annotated[int, Field(discriminator="kind")]) -> str:
+            return str(at)
+
+        assert "parameter at has a type that a JSON schema cannot express" in refusal(look)
+
+    def test_a_method_that_is_not_bound(self) -> None:
+        assert "parameter self needs a type annotation; give the bound method" in refusal(Library.find)
+
+    def test_any_number_of_arguments(self) -> None:
+        def look(*paths: str) -> str:
+            return str(paths)
+
+        def read(**paths: str) -> str:
+            return str(paths)
+
+        assert refusal(look) == "tool f: *paths: str cannot be given by name; write its arguments out"
+        assert refusal(read) == "tool f: **paths: str cannot be given by name; write its arguments out"
+
+    @pytest.mark.parametrize("function", [max, dict.fromkeys, len])
+    def test_a_builtin_that_tells_nothing_of_itself(self, function: Any) -> None:
+        assert refusal(function).startswith("tool f: ")

@@ -1,0 +1,231 @@
+"""Reads a function's parameters: the JSON schema for the model, and the model that validates its arguments."""
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, Optional, cast, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
+from pydantic.errors import PydanticUserError
+from pydantic.fields import FieldInfo
+from pydantic.json_schema import GenerateJsonSchema
+
+from .docstring_parameters import split_docstring
+from .errors import ConfigurationError
+from .messages import JsonObject, is_array, is_object
+from .tool import ToolContext
+
+_CONTEXT = "context"
+_VALUES = frozenset(("default", "const", "enum", "examples"))
+"""Keys of a schema that hold values of the user's own: a `title` in them is no title of the schema."""
+_NO_SCHEMA = (PydanticUserError, NameError, TypeError, ValueError, RecursionError)
+"""Errors of pydantic for a type that has no schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionParameters:
+    """What a tool needs to know of its function."""
+
+    description: str
+    """The docstring without its descriptions of parameters; empty where there is none."""
+    model: type[BaseModel]
+    """Validates arguments, one field a parameter."""
+    names: Mapping[str, str]
+    """The parameter of each of the model's fields."""
+    context_name: str | None
+    """The parameter that gets the `ToolContext`."""
+    schema: JsonObject
+
+
+def function_name(function: Callable[..., object]) -> str:
+    """Return the name a function was defined with; for an object that can be called, the name of its class."""
+    function = _inner(function)
+    return getattr(function, "__name__", type(function).__name__)
+
+
+def is_async_function(function: Callable[..., object]) -> bool:
+    """True if calling it returns a coroutine, as far as its definition tells."""
+    inner = _inner(function)
+    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004 — the method itself is asked
+
+
+def read_parameters(tool_name: str, function: Callable[..., object]) -> FunctionParameters:
+    """Read the signature and the docstring of a function.
+
+    Raises:
+        ConfigurationError: the function cannot be a tool; the text names the parameter at fault.
+    """
+    parameters = _parameters(tool_name, function)
+    description, words = split_docstring(_docstring(function))
+    context_name, fields, names = None, dict[str, Any](), dict[str, str]()
+    namespace = _namespace(function)
+    for parameter in parameters:
+        hint = _resolved(tool_name, parameter, namespace)
+        if _wants_context(tool_name, parameter, hint):
+            if context_name is not None:
+                raise _wrong(tool_name, parameter, f"is the second one for the context; {context_name} is the first")
+            context_name = parameter.name
+            continue
+        if hint is inspect.Parameter.empty:
+            advice = "; give the bound method, such as tool(thing.method)" if parameter.name in ("self", "cls") else ""
+            raise _wrong(tool_name, parameter, f"needs a type annotation{advice}")
+        # Pydantic refuses a field named like one of its own methods.
+        field_name = f"{parameter.name}_" if hasattr(BaseModel, parameter.name) else parameter.name
+        fields[field_name] = _field(parameter, hint, words.get(parameter.name), renamed=field_name != parameter.name)
+        names[field_name] = parameter.name
+    try:
+        config = ConfigDict(extra="forbid", arbitrary_types_allowed=False)
+        model = create_model(f"{tool_name}_arguments", __config__=config, **fields)
+        schema = schema_of(model)
+    except _NO_SCHEMA as error:
+        raise _unfit(tool_name, fields, names, error) from error
+    return FunctionParameters(description, model, names, context_name, schema)
+
+
+def schema_of(model: type[BaseModel]) -> JsonObject:
+    """The JSON schema of an arguments model, without the titles that only cost tokens."""
+    schema = model.model_json_schema(schema_generator=_QuietSchema)
+    _drop_titles(schema)
+    schema.pop("description", None)
+    return schema
+
+
+class _QuietSchema(GenerateJsonSchema):
+    """Leaves out a default that JSON cannot express, and does not warn about it: the function has it all the same."""
+
+    ignored_warning_kinds: typing.ClassVar[set[Any]] = {"skipped-choice", "non-serializable-default"}  # pyright: ignore[reportIncompatibleVariableOverride]
+
+
+def _parameters(tool_name: str, function: Callable[..., object]) -> list[inspect.Parameter]:
+    """Return what a model may give, each parameter by name; a `partial` has given its own already."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError) as error:
+        words = "has no signature Python can read; write a function with def around it"
+        raise ConfigurationError(f"tool {tool_name}: {function!r} {words}") from error
+    given = _given(function)
+    by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    for parameter in parameters:
+        if parameter.kind not in by_name:
+            words = "cannot be given by name; write its arguments out"
+            raise ConfigurationError(f"tool {tool_name}: {parameter} {words}")
+        if parameter.name.startswith("_"):
+            raise _wrong(tool_name, parameter, "must not begin with an underscore")
+    return [parameter for parameter in parameters if parameter.name not in given]
+
+
+def _given(function: Callable[..., object]) -> set[str]:
+    """Return the keywords that a `partial` fixes: they may be secrets, and are not the model's to choose."""
+    names: set[str] = set()
+    while isinstance(function, partial):
+        names |= set(function.keywords)
+        function = cast(Callable[..., object], function.func)
+    return names
+
+
+def _inner(function: Callable[..., object]) -> Callable[..., object]:
+    while isinstance(function, partial):
+        function = cast(Callable[..., object], function.func)
+    return function
+
+
+def _docstring(function: Callable[..., object]) -> str:
+    inner = _inner(function)
+    own = None if inspect.isroutine(inner) else getattr(type(inner), "__call__").__doc__  # noqa: B004, B009 — the same
+    return inspect.cleandoc(own) if own else inspect.getdoc(inner) or ""
+
+
+def _namespace(function: Callable[..., object]) -> dict[str, Any]:
+    """Return the globals of the module in which the annotations were written."""
+    inner = inspect.unwrap(_inner(function))
+    if not inspect.isroutine(inner):
+        inner = getattr(inner, "__call__", inner)  # noqa: B004 — the same
+    return getattr(getattr(inner, "__func__", inner), "__globals__", {})
+
+
+def _resolved(tool_name: str, parameter: inspect.Parameter, namespace: dict[str, Any]) -> Any:
+    """Return a parameter's annotation, with names in quotes looked up.
+
+    One at a time: a return type, or the type of the context, may stand under `TYPE_CHECKING`.
+    """
+    annotation = parameter.annotation
+    if annotation is inspect.Parameter.empty:
+        return annotation
+
+    def annotated() -> None: ...
+
+    annotated.__annotations__ = {parameter.name: annotation}
+    try:
+        return typing.get_type_hints(annotated, namespace, include_extras=True)[parameter.name]
+    except (NameError, AttributeError, SyntaxError, TypeError) as error:
+        if parameter.name == _CONTEXT and "ToolContext" in str(annotation):
+            return ToolContext
+        words = f"has an annotation that cannot be resolved ({error}); import it outside TYPE_CHECKING, at module level"
+        raise _wrong(tool_name, parameter, words) from error
+
+
+def _wants_context(tool_name: str, parameter: inspect.Parameter, hint: Any) -> bool:
+    kinds = get_args(hint) if get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+    if any(isinstance(kind, type) and issubclass(kind, ToolContext) for kind in kinds):
+        return True
+    if parameter.name != _CONTEXT:
+        return False
+    if hint is inspect.Parameter.empty or hint is Any:
+        return True
+    words = "would get the ToolContext, not an argument: annotate it as ToolContext, or give it another name"
+    raise _wrong(tool_name, parameter, words)
+
+
+def _field(parameter: inspect.Parameter, hint: Any, words: str | None, *, renamed: bool) -> tuple[Any, Any]:
+    """Return a pydantic field; a description beside the type counts before the docstring's."""
+    if parameter.default is None and hint is not Any:
+        hint = Optional[hint]  # noqa: UP045 — the type is known at run time only
+    own = [extra for extra in get_args(hint)[1:] if isinstance(extra, FieldInfo)] if _is_annotated(hint) else []
+    if isinstance(parameter.default, FieldInfo):
+        own.append(parameter.default)
+    extras: dict[str, Any] = {}
+    if words and not any(one.description for one in own):
+        extras["description"] = words
+    if renamed:
+        extras["alias"] = parameter.name
+    if isinstance(parameter.default, FieldInfo):
+        return (Annotated[hint, Field(**extras)] if extras else hint), parameter.default
+    default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+    return hint, Field(default, **extras)
+
+
+def _is_annotated(hint: Any) -> bool:
+    return get_origin(hint) is Annotated
+
+
+def _unfit(tool_name: str, fields: Mapping[str, Any], names: Mapping[str, str], error: Exception) -> ConfigurationError:
+    """Return the error for the parameter whose type has no JSON schema."""
+    guilty = ""
+    for field_name, (hint, _) in fields.items():
+        try:
+            TypeAdapter(hint).json_schema(schema_generator=_QuietSchema)
+        except _NO_SCHEMA as own:
+            guilty, error = f" parameter {names[field_name]}", own
+            break
+    text = getattr(error, "message", str(error)).partition("\n")[0]
+    return ConfigurationError(f"tool {tool_name}:{guilty} has a type that a JSON schema cannot express: {text}")
+
+
+def _wrong(tool_name: str, parameter: inspect.Parameter, words: str) -> ConfigurationError:
+    return ConfigurationError(f"tool {tool_name}: parameter {parameter.name} {words}")
+
+
+def _drop_titles(node: Any, *, are_names: bool = False) -> None:
+    """Drop the titles; `are_names`: the keys of this node are names of properties."""
+    if is_object(node):
+        if not are_names and isinstance(node.get("title"), str):
+            del node["title"]
+        for key, value in list(node.items()):
+            if are_names or key not in _VALUES:
+                _drop_titles(value, are_names=not are_names and key in ("properties", "$defs"))
+    elif is_array(node):
+        for value in node:
+            _drop_titles(value)

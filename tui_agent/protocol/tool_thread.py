@@ -1,0 +1,76 @@
+"""A thread of its own for a tool's plain function: it blocks neither the event loop nor the end of the program."""
+
+import asyncio
+import contextlib
+import contextvars
+import inspect
+import threading
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+T = TypeVar("T")
+
+
+async def run_in_thread(work: Callable[[], T]) -> T:
+    """Run `work` in a new daemon thread and return what it returns.
+
+    A cancelled caller does not wait: Python cannot stop a thread, so `work` continues and its result is dropped.
+    A pool of threads would fill up with such work, and the interpreter would wait for it at exit.
+
+    Raises:
+        BaseException: the exception that `work` raised.
+        CancelledError: the caller was cancelled.
+    """
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[tuple[T | None, BaseException | None]] = loop.create_future()
+
+    def deliver(value: T | None, error: BaseException | None) -> None:
+        if not ended.done():
+            ended.set_result((value, error))
+        elif inspect.iscoroutine(value):
+            value.close()
+
+    def body() -> None:
+        value: T | None = None
+        error: BaseException | None = None
+        try:
+            value = work()
+        except BaseException as caught:
+            error = caught
+        # The loop may be closed by now: no caller is left.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(deliver, value, error)
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(body,), name="tool-function", daemon=True).start()
+    value, error = await ended
+    if error is not None:
+        raise error
+    return cast(T, value)
+
+
+def on_loop(function: Callable[..., T], otherwise: T) -> Callable[..., T]:
+    """Return a function for other threads that runs `function` on the running loop and waits for its result.
+
+    Args:
+        function: is called on the loop.
+        otherwise: the result where `function` raises or the loop is closed.
+    """
+    loop = asyncio.get_running_loop()
+
+    def ask(*arguments: object) -> T:
+        answers: list[T] = []
+        answered = threading.Event()
+
+        def answer() -> None:
+            try:
+                answers.append(function(*arguments))
+            finally:
+                answered.set()
+
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(answer)
+            answered.wait()
+        return answers[0] if answers else otherwise
+
+    return ask

@@ -1,0 +1,189 @@
+"""What a configured value may be; anything else is refused where it is given, never taken for a default (P39)."""
+
+import difflib
+import functools
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields
+from typing import Any, TypeGuard, TypeVar, cast
+
+from .errors import ConfigurationError
+
+T = TypeVar("T")
+
+_SHOWN = 60
+"""Characters of a wrong value that an error shows; it may be long, or not meant to be read."""
+
+
+def expect_choice(name: str, value: object, allowed: Sequence[object]) -> None:
+    """
+    Raises:
+        ConfigurationError: the value is none of those there are; a misspelt one would silently be none of them.
+    """
+    if value in allowed:
+        return
+    near = difflib.get_close_matches(str(value), [str(one) for one in allowed], 1) or [str(one) for one in allowed]
+    raise ConfigurationError(f"no {name} {shown_value(value)}; did you mean {' or '.join(near)}?")
+
+
+def expect_flag(name: str, value: object) -> None:
+    """
+    Raises:
+        ConfigurationError: the value is neither True nor False; a word like "no" would count as True.
+    """
+    if not isinstance(value, bool):
+        raise ConfigurationError(f"{name} must be True or False, got {shown_value(value)}")
+
+
+def expect_whole(name: str, value: object, least: int) -> None:
+    """
+    Raises:
+        ConfigurationError: the value is no whole number, or too small.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise ConfigurationError(f"{name} must be a whole number of at least {least}, got {shown_value(value)}")
+
+
+def expect_seconds(name: str, value: object, *, or_zero: bool = False) -> None:
+    """
+    Raises:
+        ConfigurationError: the value is no finite number of seconds above 0, or no 0 where that is allowed.
+    """
+    if is_duration(value) or (or_zero and value == 0 and not isinstance(value, bool)):
+        return
+    least = "0 seconds or more" if or_zero else "more than 0 seconds"
+    raise ConfigurationError(f"{name} must be {least}, got {shown_value(value)}")
+
+
+def is_duration(value: object) -> TypeGuard[float]:
+    """Whether a value is a usable number of seconds: finite and more than 0."""
+    if isinstance(value, int):
+        return not isinstance(value, bool) and 0 < value <= sys.float_info.max
+    return isinstance(value, float) and math.isfinite(value) and value > 0
+
+
+def expect_number(
+    name: str, value: object, *, least: float = 0.0, more_than: bool = False, optional: bool = False
+) -> None:
+    """Refuse anything but a finite number of at least `least`.
+
+    Args:
+        name: the field, such as `Budget.tokens`.
+        value: the value to check.
+        least: the smallest number allowed.
+        more_than: whether `least` itself is refused.
+        optional: whether None is allowed.
+
+    Raises:
+        ConfigurationError: the value is not such a number; True and False are not numbers here.
+    """
+    if optional and value is None:
+        return
+    # An int of hundreds of digits is finite, and `isfinite` cannot take it.
+    is_finite = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+    number = cast(float, value) if is_finite and not isinstance(value, bool) else math.nan
+    if number > least or (number == least and not more_than):
+        return
+    wanted = f"a number more than {least:g}" if more_than else f"a number of at least {least:g}"
+    raise wrong_kind(name, wanted + (" or None" if optional else ""), value)
+
+
+def expect_kind(name: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:
+    """Refuse a value of another kind; a class in the place of its instance counts as another kind.
+
+    Args:
+        name: the field, such as `AgentLoopConfig.bus`.
+        value: the value to check.
+        kind: the kinds allowed.
+        wanted: the kinds in words, such as `an EventBus or None`.
+
+    Raises:
+        ConfigurationError: the value is of none of these kinds.
+    """
+    if not isinstance(value, kind):
+        raise wrong_kind(name, wanted, value)
+
+
+def expect_function(name: str, value: object, wanted: str, *, optional: bool = False) -> None:
+    """Refuse a value that cannot be called.
+
+    Raises:
+        ConfigurationError: the value is not a function.
+    """
+    if not (callable(value) or (optional and value is None)):
+        raise wrong_kind(name, wanted, value)
+
+
+def expect_members(name: str, value: object, members: Sequence[str], wanted: str) -> None:
+    """Refuse an object that lacks a method or attribute of the protocol it stands for.
+
+    Raises:
+        ConfigurationError: a member is missing, which the text names; or the value is a class, not an instance.
+    """
+    if isinstance(value, type):
+        raise wrong_kind(name, wanted, cast(object, value))
+    # A property is looked up on the class, so that asking for it does not run it.
+    missing = [one for one in members if not hasattr(type(value), one) and not hasattr(value, one)]
+    if missing:
+        why = "" if len(missing) == len(members) else f", which has no {' and no '.join(missing)}"
+        raise ConfigurationError(f"{wrong_kind(name, wanted, value)}{why}")
+
+
+def expect_items(name: str, values: object, check: Callable[[str, Any], object], wanted: str) -> tuple[Any, ...]:
+    """Return the items as a tuple, each one checked under its own name, such as `AgentLoopConfig.guardrails[0]`.
+
+    Args:
+        name: the field.
+        values: a list or another iterable. A text counts as a mistake: its letters are never meant.
+        check: raises for an item of the wrong kind; is called with the item's name and the item.
+        wanted: the whole in words, such as `a list of guardrails`.
+
+    Raises:
+        ConfigurationError: `values` is not iterable, or an item is wrong.
+    """
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise wrong_kind(name, wanted, cast(object, values))
+    items = tuple(cast(Iterable[object], values))
+    for place, item in enumerate(items):
+        check(f"{name}[{place}]", item)
+    return items
+
+
+def wrong_kind(name: str, wanted: str, value: object) -> ConfigurationError:
+    """Return the error for a value of the wrong kind."""
+    return ConfigurationError(f"{name} must be {wanted}, got {shown_value(value)}")
+
+
+def shown_value(value: object) -> str:
+    """Return a wrong value as an error shows it: short, without addresses, whatever its own `repr` does."""
+    if isinstance(value, type):
+        return f"the class {value.__name__}, not an instance"
+    if value is None or isinstance(value, str | bytes | int | float | list | tuple | dict | set | frozenset):
+        with suppress(ValueError, TypeError, AttributeError, RecursionError):
+            text = repr(cast(object, value))
+            return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    kind = type(cast(object, value)).__name__
+    return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"
+
+
+def refuse_unknown_fields(made: type[T]) -> type[T]:
+    """Have a dataclass refuse an unknown keyword with the nearest field, as a `ConfigurationError`."""
+    known = tuple(field.name for field in fields(cast(Any, made)))
+    build: Callable[..., None] = made.__init__
+
+    @functools.wraps(build)
+    def checked(self: T, *values: object, **named: object) -> None:
+        for name in named:
+            if name not in known:
+                raise ConfigurationError(_no_field(made.__name__, name, known))
+        build(self, *values, **named)
+
+    setattr(made, "__init__", checked)  # noqa: B010 — assigning would lose the types of the fields
+    return made
+
+
+def _no_field(owner: str, name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, known, 1)
+    return f"{owner} has no field {name!r}; " + (f"did you mean {near[0]}?" if near else f"it has {', '.join(known)}")
