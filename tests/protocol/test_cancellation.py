@@ -72,3 +72,31 @@ async def test_a_callback_that_raises_keeps_no_other_from_being_called(caplog: p
 
     assert sorted(called) == ["call", "run"]
     assert "the connection was gone" in caplog.text
+
+
+async def test_threads_may_add_callbacks_while_it_is_cancelled_and_each_is_called_once() -> None:
+    token, called = CancellationToken(), list[int]()
+
+    def add(first: int) -> None:
+        for number in range(first, first + 200):
+            token.on_cancel(lambda number=number: called.append(number))
+
+    async with asyncio.TaskGroup() as group:
+        for first in (0, 200, 400):
+            group.create_task(asyncio.to_thread(add, first))
+        await asyncio.sleep(0)
+        token.cancel()
+
+    assert sorted(called) == list(range(600))
+
+
+async def test_forgetting_twice_or_after_the_cancellation_changes_nothing() -> None:
+    token, called = CancellationToken(), list[str]()
+    forget, other = token.on_cancel(lambda: called.append("first")), token.on_cancel(lambda: called.append("second"))
+
+    forget()
+    forget()
+    token.cancel()
+    other()
+
+    assert called == ["second"]

@@ -1,21 +1,30 @@
 """The one way facts travel: from whoever tells them to whoever listens, in one total order.
 
 `publish` never waits and never raises because of a subscriber: each has its own queue, so nothing one of them does
-reaches another (engine §5.5, P89). Events a person only glances at (text as it streams, output, progress) are merged
-with their neighbours when a subscriber comes to fetch; lifecycle events never are, and never get lost.
+reaches another (engine §5.5, P89). A callback given to `on` is called by `publish` itself, and as isolated. Events a
+person only glances at (text as it streams, output, progress) are merged with their neighbours when a subscriber comes
+to fetch; lifecycle events never are, and never get lost.
 """
 
 import asyncio
+import difflib
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from types import UnionType
+from typing import Any, Protocol, TypeVar, Union, cast, get_args, get_origin, overload
 
-from .callbacks import Crash, failure_text
-from .envelope import Envelope, Origin
+from .callbacks import Crash, Listener, failure_text
+from .envelope import Envelope, Origin, event_classes
+from .errors import ConfigurationError
 from .events import AgentEvent, ContextUsage, MessageDelta, ToolOutput, ToolProgress, ToolUpdated, Warned
+from .function_schema import is_async_function
 from .messages import now_ms
+from .value_checks import expect_kind, expect_whole, shown_value, wrong_kind
+
+E = TypeVar("E")
+H = TypeVar("H", bound=Callable[[Any], object])
 
 RING_SIZE = 5_000
 """Events kept for subscribers that come late."""
@@ -38,11 +47,21 @@ class EventBus:
     """Gives each event its sequence number and hands it to every subscriber's queue. For one event loop."""
 
     def __init__(self, origin: Origin | None = None, first_seq: int = 1) -> None:
+        """
+        Raises:
+            ConfigurationError: an argument is of the wrong kind.
+        """
+        expect_kind("EventBus.origin", origin, (Origin, type(None)), "an Origin or None")
+        expect_whole("EventBus.first_seq", first_seq, 0)
         self.origin = origin or Origin()
         """Used for events that are told without one."""
         self._seq = first_seq - 1
         self._ring: deque[Envelope] = deque(maxlen=RING_SIZE)
         self._subscriptions: list[Subscription] = []
+        self._listeners: list[_EventListener] = []
+        self._uncalled: deque[Envelope] = deque()
+        """Events that listeners have not heard yet."""
+        self._is_calling = False
 
     @property
     def last_seq(self) -> int:
@@ -56,6 +75,49 @@ class EventBus:
         self._ring.append(envelope)
         for subscription in self._subscriptions:
             subscription.put(envelope)
+        if self._listeners:
+            self._uncalled.append(envelope)
+            self._call_listeners()
+
+    @overload
+    def on(self, kinds: type[E], callback: Callable[[E], object]) -> Callable[[], None]: ...
+
+    @overload
+    def on(self, kinds: Any, callback: Callable[[Any], object]) -> Callable[[], None]: ...
+
+    @overload
+    def on(self, kinds: Any) -> Callable[[H], H]: ...
+
+    def on(self, kinds: Any, callback: Callable[[Any], object] | None = None) -> Any:
+        """Call `callback` with each event of these kinds: `bus.on(ToolEnded, print)`, or `@bus.on(ToolEnded)`.
+
+        It is called by `publish`, after the callbacks that were added before it, on the event loop: what it does must
+        be quick. An event that it publishes itself is heard once all have heard this one. If it raises, everyone else
+        hears the event all the same, and its first failure is published as a `warning` with the code `listener_failed`.
+        It gets a copy of the event. For the origin, the number and the time of an event, for merged deltas, or to await
+        something, use `subscribe`.
+
+        Args:
+            kinds: an event class, the name of its type such as `"tool.ended"`, several of them as a tuple or a union,
+                or `AgentEvent` for all.
+            callback: a plain function of the event; its answer is dropped.
+
+        Returns:
+            A function that ends the calls; as a decorator, the callback.
+
+        Raises:
+            ConfigurationError: a kind is not an event, or the callback is not a plain function: an async one would need
+                a task of its own, which `subscribe` and a task group give it.
+        """
+        classes = _event_kinds(kinds)
+        if callback is not None:
+            return self._add_listener(classes, callback)
+
+        def decorate(function: H) -> H:
+            self._add_listener(classes, function)
+            return function
+
+        return decorate
 
     def subscribe(self, *, merge: bool = True, since: int | None = None) -> "Subscription":
         """A new subscription, to be used as a context manager; subscribe first, then run.
@@ -78,9 +140,67 @@ class EventBus:
             self._subscriptions.remove(subscription)
 
     def close(self) -> None:
-        """Ends every subscription after what it still holds."""
+        """End every subscription after what it still holds, and the calls of `on`."""
+        for listener in self._listeners:
+            listener.is_on = False
+        self._listeners.clear()
         for subscription in list(self._subscriptions):
             subscription.close()
+
+    def _add_listener(self, kinds: tuple[type, ...], callback: Callable[[Any], object]) -> Callable[[], None]:
+        if not callable(callback):
+            raise wrong_kind("a callback of EventBus.on", "a plain function of one event", callback)
+        if is_async_function(callback):
+            advice = "iterate over bus.subscribe() in a task of a task group to await anything"
+            raise ConfigurationError(f"a callback of EventBus.on must be a plain function, not an async one; {advice}")
+        listener = _EventListener(kinds, Listener(callback), self._seq)
+        self._listeners.append(listener)
+
+        def stop() -> None:
+            listener.is_on = False
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return stop
+
+    def _call_listeners(self) -> None:
+        """Have every listener hear what was published, event by event.
+
+        A callback may publish: such an event waits in the queue, so that each listener hears all in their order.
+        """
+        if self._is_calling:
+            return
+        self._is_calling = True
+        try:
+            while self._uncalled:
+                envelope = self._uncalled.popleft()
+                for listener in tuple(self._listeners):
+                    crash = listener.hear(envelope)
+                    if crash is not None:
+                        self.publish(listener_warning(listener.name, crash), envelope.origin)
+        finally:
+            self._is_calling = False
+
+
+@dataclass(slots=True, eq=False)
+class _EventListener:
+    """A callback of `EventBus.on`."""
+
+    kinds: tuple[type, ...]
+    listener: Listener[Any]
+    since: int
+    """Number of the last event before it was added."""
+    is_on: bool = True
+
+    @property
+    def name(self) -> str:
+        return self.listener.name
+
+    def hear(self, envelope: Envelope) -> Crash | None:
+        if not self.is_on or envelope.seq <= self.since or not isinstance(envelope.event, self.kinds):
+            return None
+        # Arguments and details in an event can be written into, and the journal reads it later.
+        return self.listener.notify(envelope.event.model_copy(deep=True))
 
 
 class Subscription:
@@ -177,6 +297,25 @@ def listener_warning(name: str, crash: Crash) -> Warned:
     """Return the event that reports a listener's failure."""
     context = {"listener": name, "error": type(crash.error).__name__, "traceback": crash.trace}
     return Warned(code="listener_failed", text=failure_text(name, crash), context=context)
+
+
+def _event_kinds(kinds: Any) -> tuple[type, ...]:
+    """Return the classes that a class, a type name, a tuple or a union of them stands for."""
+    if get_origin(kinds) in (UnionType, Union) or hasattr(kinds, "__metadata__"):
+        # `AgentEvent` is an annotated union.
+        return _event_kinds(get_args(kinds) if not hasattr(kinds, "__metadata__") else get_args(kinds)[0])
+    if isinstance(kinds, tuple | list | set | frozenset) and kinds:
+        return tuple(found for kind in cast(Iterable[object], kinds) for found in _event_kinds(kind))
+    known = event_classes()
+    if isinstance(kinds, str):
+        if kinds in known:
+            return (known[kinds],)
+        near = difflib.get_close_matches(kinds, known, 1)
+        raise ConfigurationError(f"no event of type {kinds!r}" + (f"; did you mean {near[0]!r}?" if near else ""))
+    if isinstance(kinds, type) and kinds in known.values():
+        return (kinds,)
+    shown = kinds.__name__ if isinstance(kinds, type) else shown_value(cast(object, kinds))
+    raise ConfigurationError(f"EventBus.on takes events of tui_agent.protocol.events, and {shown} is none")
 
 
 def merge_neighbours(envelopes: Iterable[Envelope]) -> list[Envelope]:

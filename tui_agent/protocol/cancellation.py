@@ -4,6 +4,8 @@ The token is for co-operative work (processes, threads); task cancellation is fo
 """
 
 import asyncio
+import contextlib
+import threading
 import weakref
 from collections.abc import Callable
 
@@ -20,11 +22,16 @@ ASKED_AGAIN = "asked_again"
 """Error kind of the end of a call that waited for a person when the program ended: nothing came of it, and the question
 comes again."""
 
+_ADDING = threading.RLock()
+"""Held while a callback is added and while callbacks are taken: a thread must not add one that is never called. A lock
+for all tokens, because most never have a callback; re-entrant, because a signal handler may cancel."""
+
 
 class CancellationToken:
     """Set once, with a reason; setting it sets every descendant and nothing else (S0-30).
 
-    Duck-compatible with `asyncio.Event`: `is_set()` and `await wait()` (C54).
+    Duck-compatible with `asyncio.Event`: `is_set()` and `await wait()` (C54). `is_set`, `raise_if_set` and `on_cancel`
+    may be called from any thread; everything else belongs to the event loop.
     """
 
     def __init__(self, parent: "CancellationToken | None" = None) -> None:
@@ -54,35 +61,39 @@ class CancellationToken:
 
     def cancel(self, reason: str = "cancelled") -> None:
         """Sets this token and its descendants; later calls change nothing."""
-        if self._is_set:
-            return
-        self._is_set = True
-        self.reason = reason
+        with _ADDING:
+            if self._is_set:
+                return
+            self.reason = reason
+            self._is_set = True
+            callbacks, self._callbacks = self._callbacks, []
         if self._event is not None:
             self._event.set()
         for child in list(self._children or ()):
             child.cancel(reason)
-        callbacks, self._callbacks = self._callbacks, []
         for callback in callbacks:
             crash = notify(callback)
             if crash is not None:
                 log_failure(name_of(callback), crash)
 
     def on_cancel(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call `callback` once this token is cancelled; at once if it already is.
+        """Call `callback` on the event loop once this token is cancelled; at once, here, if it already is.
 
         A callback that raises is logged and keeps no other from being called, nor a run from being aborted.
 
         Returns:
             A function that forgets the callback again.
         """
-        if self._is_set:
+        with _ADDING:
+            is_late = self._is_set
+            if not is_late:
+                self._callbacks.append(callback)
+        if is_late:
             callback()
             return _nothing_to_forget
-        self._callbacks.append(callback)
 
         def forget() -> None:
-            if callback in self._callbacks:
+            with contextlib.suppress(ValueError):
                 self._callbacks.remove(callback)
 
         return forget

@@ -86,7 +86,7 @@ def expect_number(
     number = cast(float, value) if is_finite and not isinstance(value, bool) else math.nan
     if number > least or (number == least and not more_than):
         return
-    wanted = f"a number more than {least:g}" if more_than else f"a number of at least {least:g}"
+    wanted = f"more than {least:g}" if more_than else f"a number of at least {least:g}"
     raise wrong_kind(name, wanted + (" or None" if optional else ""), value)
 
 
