@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable
 
 from tui_agent.context.history import ConversationHistory
+from tui_agent.execution import ApprovalGate
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.messages import UserMessage
@@ -50,6 +51,11 @@ class AgentView:
     def policy(self) -> PermissionChecker:
         """What judges its calls."""
         return self._agent.policy
+
+    @property
+    def gate(self) -> ApprovalGate:
+        """The gate at which calls wait for the user's answer."""
+        return self._agent.gate
 
     @property
     def provider(self) -> ModelProvider:

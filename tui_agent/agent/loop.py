@@ -6,10 +6,11 @@
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from typing import Self
 
 from tui_agent.context.guard import Compaction
 from tui_agent.context.history import ConversationHistory
-from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, layer_text, write_layer
+from tui_agent.context.layers import CONTEXT_LAYER, OUTPUT_LAYER, SYSTEM_LAYER, layer_text, write_layer
 from tui_agent.execution import ToolLike
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
@@ -172,32 +173,31 @@ class AgentLoop(AgentControls, ConversationControls):
         )
 
     @classmethod
-    def restore(cls, snapshot: AgentLoopSnapshot, config: AgentLoopConfig) -> "AgentLoop":
+    def restore(cls, snapshot: AgentLoopSnapshot, config: AgentLoopConfig) -> Self:
         """Takes an agent up again (S4-77). What the snapshot knows replaces the config's; a system function stays.
 
         Tells `warning`s with the codes `tool_removed` and `tool_added` where its tools are not the same (S4-78).
         """
-        restored = replace(
-            config,
-            system=snapshot.system if isinstance(config.system, str) else config.system,
-            context=snapshot.context,
-            workspace=None,
-            history=ConversationHistory.restore(snapshot.history),
-            waiting=snapshot.waiting_messages,
-            usage=snapshot.usage,
-            cost=snapshot.cost,
-        )
-        loop = cls(restored)
-        agent = loop._agent
+        loop = cls.from_config(restored_config(snapshot, config))
+        loop._take_over(snapshot)
+        return loop
+
+    @classmethod
+    def from_config(cls, config: AgentLoopConfig) -> Self:
+        """Return an agent of this configuration."""
+        return cls(config)
+
+    def _take_over(self, snapshot: AgentLoopSnapshot) -> None:
+        """Takes from a snapshot what no configuration holds, and tells what became of the agent's tools."""
+        agent = self._agent
         agent.reports.extend(snapshot.reports)
         agent.metadata.update(snapshot.metadata)
         agent.created_at = snapshot.created_at
         pending = (OpenCall(request.call_id, "not_started", request=request) for request in snapshot.pending_tool_calls)
-        loop._open_calls = {call.call_id: call for call in pending}
+        self._open_calls = {call.call_id: call for call in pending}
         for warning in tool_warnings(snapshot.tool_names, agent.tools.names):
             agent.teller.publish(warning)
-        agent.teller.publish(CheckpointRestored(key=loop._checkpoint_key, pending=tuple(loop._open_calls)))
-        return loop
+        agent.teller.publish(CheckpointRestored(key=self._checkpoint_key, pending=tuple(self._open_calls)))
 
     async def resume_with_approval(self, call_id: str, decision: ApprovalDecision) -> AgentRunReport | None:
         """Answers a call that waited for a person when the snapshot was taken, and goes on from there (S4-74).
@@ -242,6 +242,7 @@ class AgentLoop(AgentControls, ConversationControls):
             compactions=(),
             waiting=(),
             checkpoint=None,
+            output=None,
             agent_id=agent_id,
             parent_call_id=call_id,
             depth=config.depth + 1,
@@ -300,10 +301,25 @@ class AgentLoop(AgentControls, ConversationControls):
             self._agent.teller.publish(CheckpointSaved(key=self._checkpoint_key, pending=pending))
 
 
+def restored_config(snapshot: AgentLoopSnapshot, config: AgentLoopConfig) -> AgentLoopConfig:
+    """Return a configuration with the conversation of a snapshot; what the snapshot knows replaces the config's."""
+    return replace(
+        config,
+        system=snapshot.system if isinstance(config.system, str) else config.system,
+        context=snapshot.context,
+        workspace=None,
+        history=ConversationHistory.restore(snapshot.history),
+        waiting=snapshot.waiting_messages,
+        usage=snapshot.usage,
+        cost=snapshot.cost,
+    )
+
+
 def _write_own_layers(agent: AgentState) -> None:
-    """The layers `agentloop.system` and `agentloop.context` (S4-31); a system function is asked when a run starts."""
+    """Write the loop's own layers (S4-31); a system function is asked when a run starts."""
     config, registry = agent.config, agent.history.registry
     if isinstance(config.system, str):
         write_layer(registry, SYSTEM_LAYER, config.system, OWNER)
+    write_layer(registry, OUTPUT_LAYER, config.output.instructions if config.output else "", OWNER)
     environment = environment_text(config.workspace) if config.workspace else ""
     write_layer(registry, CONTEXT_LAYER, "\n\n".join(filter(None, (environment, config.context))), OWNER)
