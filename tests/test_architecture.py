@@ -187,12 +187,13 @@ def raises_again(handler: ast.ExceptHandler) -> bool:
     return isinstance(last, ast.Raise) and last.exc is None
 
 
-def test_errors_are_caught_broadly_only_around_tools_hooks_and_drawing() -> None:
+def test_errors_are_caught_broadly_only_around_tools_hooks_drawing_and_services() -> None:
     """Tidying up and raising again is no catching."""
+    around = ("ui.drawing_faults", "protocol.background")
     for path in modules():
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.ExceptHandler) and not raises_again(node):
                 caught = ast.unparse(node.type) if node.type else "everything"
                 if caught in ("everything", "Exception", "BaseException"):
-                    allowed = name_of(path).startswith("execution.") or name_of(path) == "ui.drawing_faults"
+                    allowed = name_of(path).startswith("execution.") or name_of(path) in around
                     assert allowed, f"{name_of(path)}:{node.lineno}: catches {caught}"
