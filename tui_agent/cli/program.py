@@ -31,6 +31,9 @@ _COMMANDS = {
 }
 """Where each command is that is loaded when it is named."""
 
+_LONGEST_MESSAGE = 2_000
+"""Characters of an error."""
+
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -117,9 +120,15 @@ def run_program(arguments: Sequence[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _refuse(message: str) -> int:
-    print(f"tui-agent: {' '.join(message.split())}", file=sys.stderr)
-    return USAGE_ERROR
+def _refuse(message: str, code: int = USAGE_ERROR) -> int:
+    print(f"tui-agent: {_plain_line(message)}", file=sys.stderr)
+    return code
+
+
+def _plain_line(message: str) -> str:
+    """Return the text on one line, with what would act on a terminal as an escape; it may quote a file."""
+    words = " ".join(message.split())[:_LONGEST_MESSAGE]
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in words)
 
 
 def _is_somewhere() -> bool:
