@@ -207,11 +207,11 @@ def raises_again(handler: ast.ExceptHandler) -> bool:
     return isinstance(last, ast.Raise) and last.exc is None
 
 
-CATCHES_BROADLY = {"protocol.callbacks", "protocol.tool_thread", "ui.drawing_faults"}
-"""Modules outside `execution` that call listeners or tools of other programs or draw."""
+CATCHES_BROADLY = {"protocol.background", "protocol.callbacks", "protocol.tool_thread", "ui.drawing_faults"}
+"""Modules outside `execution` that call listeners or tools of other programs, draw, or run services beside a run."""
 
 
-def test_errors_are_caught_broadly_only_around_tools_hooks_listeners_and_drawing() -> None:
+def test_errors_are_caught_broadly_only_around_tools_hooks_listeners_services_and_drawing() -> None:
     """Tidying up and raising again is no catching."""
     for path in modules():
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):

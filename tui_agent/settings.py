@@ -9,7 +9,6 @@ import difflib
 import hashlib
 import os
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,13 +21,17 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.permissions import PermissionMode, Verdict
-from tui_agent.protocol.plain_file import plain_content
+from tui_agent.protocol.plain_file import plain_content, toml_in
+from tui_agent.protocol.repository_files import refusal, target_outside
 
 APP_NAME = "tui-agent"
 ENVIRONMENT_PREFIX = "TUI_AGENT_"
 HOME_VARIABLE = "TUI_AGENT_HOME"
 """Puts all our files into one directory."""
 PROJECT_FILE = Path(".tui-agent") / "config.toml"
+
+MOST = 10**15
+"""Largest whole number that a setting takes."""
 
 NEVER_FROM_PROJECT = (
     "base_url",
@@ -71,11 +74,11 @@ class PermissionSettings(_Section):
 class BudgetSettings(_Section):
     """`[budget]`: most that one run may use; it ends after the step that reached a limit."""
 
-    tokens: int | None = Field(default=None, gt=0)
+    tokens: int | None = Field(default=None, gt=0, le=MOST)
     """Tokens read and written."""
-    cost_usd: float | None = Field(default=None, gt=0)
+    cost_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Dollars, where the model's price is known."""
-    seconds: float | None = Field(default=None, gt=0)
+    seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Time, without what a person took to answer."""
 
 
@@ -108,13 +111,13 @@ class Settings(_Section):
     """Name of the model; any name the endpoint knows."""
     base_url: str | None = None
     """Endpoint of a Messages API; `ANTHROPIC_BASE_URL` when not set. Never taken from a project."""
-    max_tokens: int | None = Field(default=None, gt=0)
+    max_tokens: int | None = Field(default=None, gt=0, le=MOST)
     """Longest answer in tokens; the model's own limit when not set."""
-    strategy: str = Field(default="auto", pattern=r"^(auto|sequential|parallel|batched:[1-9][0-9]*)$")
+    strategy: str = Field(default="auto", pattern=r"^(auto|sequential|parallel|batched:[1-9][0-9]{0,8})$")
     """When calls run: auto, sequential, parallel or batched:N."""
-    max_steps: int | None = Field(default=None, gt=0)
+    max_steps: int | None = Field(default=None, gt=0, le=MOST)
     """Steps of one run; not limited on the screen, 16 headless, when not set."""
-    tool_timeout: float = Field(default=30.0, gt=0)
+    tool_timeout: float = Field(default=30.0, gt=0, allow_inf_nan=False)
     """Seconds for tools that do not keep their own time."""
     sandbox: Literal["off", "bwrap"] = "off"
     """What shell commands run in: `bwrap` is bubblewrap, without which they are refused. Never taken from a project."""
@@ -310,13 +313,16 @@ def _file_layer(name: LayerName, path: Path) -> _Layer | None:
 def _project_layer(project: Path, trust: ProjectTrust | None, ignored: list[str]) -> _Layer | None:
     """What of a project's settings is applied; the rest is told in `ignored`."""
     path = project / PROJECT_FILE
-    if not path.exists():
+    if not os.path.exists(path):
+        return None
+    if outside := target_outside(path, project):
+        ignored.append(refusal(path, outside))
         return None
     if trust is None:
         ignored.append(f"{path}: not applied, because this folder is not trusted")
         return None
     content = _content(path)
-    if content is None:
+    if content is None or target_outside(path, project):
         return None
     if trust.digest is not None and trust.digest != content_digest(content):
         ignored.append(f"{path}: not applied, because it is another one than the one that was trusted")
@@ -342,12 +348,10 @@ def _content(path: Path) -> bytes | None:
 
 def _layer_of(name: LayerName, path: Path, content: bytes) -> _Layer:
     try:
-        text = content.decode("utf-8-sig")
-        return _Layer(name, tomllib.loads(text), str(path), _key_lines(text))
-    except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{path}: cannot be read: {error}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{path}: not valid TOML: {error}") from error
+        values = toml_in(content)
+    except ValueError as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+    return _Layer(name, values, str(path), _key_lines(content.decode("utf-8-sig")))
 
 
 def _environment_layer(environment: Mapping[str, str]) -> _Layer:

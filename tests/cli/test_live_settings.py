@@ -1,6 +1,7 @@
 """Rules and modes are applied while the program runs, also to calls that wait (interface §4)."""
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -16,6 +17,7 @@ from tui_agent.cli.rules_and_tools import built_in_tools
 from tui_agent.execution import Batched
 from tui_agent.permissions import PermissionMode
 from tui_agent.protocol.events import Noticed, Warned
+from tui_agent.protocol.file_watch import WatchedFiles
 from tui_agent.settings import Locations
 
 DENY_MAKE = '[permissions]\nrules = [["deny", "bash(make:*)"]]\n'
@@ -193,6 +195,73 @@ async def test_files_are_watched_wherever_they_appear(tmp_path: Path) -> None:
 
         async with asyncio.timeout(20):
             assert await with_live_settings(engine, options_for(tmp_path), work) == "settings_read settings_read"
+
+
+async def test_names_in_the_workspace_that_are_not_utf_8_end_nothing(tmp_path: Path) -> None:
+    async with assembled(options_for(tmp_path), watched=True) as engine:
+
+        async def work() -> list[str]:
+            with engine.bus.subscribe() as heard:
+                for name in (b"\xff\xfe.txt", b"a\nb", b"x" * 255):
+                    (tmp_path / os.fsdecode(name)).touch()
+                write(engine.locations.user_file, DENY_MAKE)
+                await until(lambda: decision(engine, tmp_path, "make") == "deny")
+                return [envelope.event.code for envelope in heard.drain() if isinstance(envelope.event, Noticed)]
+
+        async with asyncio.timeout(20):
+            assert await with_live_settings(engine, options_for(tmp_path), work) == ["settings_read"]
+
+
+async def test_a_name_that_is_not_utf_8_beside_the_settings_is_a_notice(tmp_path: Path) -> None:
+    async with assembled(options_for(tmp_path), watched=True) as engine:
+        beside = engine.locations.config_dir / os.fsdecode(b"\xff")
+
+        async def work() -> str:
+            with engine.bus.subscribe() as heard:
+                write(engine.locations.user_file, "")
+                found: list[Noticed] = []
+
+                def told() -> bool:
+                    # Made again and again: nothing says when the watch begins.
+                    beside.touch()
+                    beside.unlink()
+                    found.extend(one.event for one in heard.drain() if isinstance(one.event, Noticed))
+                    return bool(found)
+
+                await until(told)
+                write(engine.locations.user_file, DENY_MAKE)
+                await until(lambda: decision(engine, tmp_path, "make") == "deny")
+                return found[0].code
+
+        async with asyncio.timeout(20):
+            assert await with_live_settings(engine, options_for(tmp_path), work) == "settings_checked"
+
+
+async def test_settings_that_can_no_longer_be_watched_are_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: object) -> None:
+        raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad")
+
+    monkeypatch.setattr(WatchedFiles, "look", fail)
+    async with assembled(options_for(tmp_path), watched=True) as engine:
+
+        async def work() -> str:
+            with engine.bus.subscribe() as heard:
+                warnings: list[Warned] = []
+
+                def told() -> bool:
+                    warnings.extend(one.event for one in heard.drain() if isinstance(one.event, Warned))
+                    return bool(warnings)
+
+                await until(told)
+                return f"{warnings[0].code}: {warnings[0].text}"
+
+        async with asyncio.timeout(20):
+            words = await with_live_settings(engine, options_for(tmp_path), work)
+
+    assert words.startswith("settings_unwatched: Settings are no longer watched (")
+    assert words.endswith("restart to apply changes.")
 
 
 async def until(is_there: Callable[[], bool]) -> None:

@@ -292,3 +292,107 @@ def test_what_is_no_file_holds_up_nobody_and_is_told(tmp_path: Path, locations: 
         offer_of(folder, locations)
     assert trust_for(folder, locations, given=True) == ProjectTrust()
     assert not state_of(folder, locations).is_trusted
+
+
+# --- links ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    (tmp_path / "keys").mkdir()
+    (tmp_path / "keys" / "id").write_text("private key", "utf-8")
+    (tmp_path / "keys" / "config.toml").write_text('model = "foreign"\n', "utf-8")
+    return tmp_path / "keys" / "id"
+
+
+def test_instructions_that_lead_out_are_not_read_and_the_question_says_so(
+    words_only: Path, locations: Locations, secret: Path
+) -> None:
+    (words_only / "CLAUDE.md").unlink()
+    (words_only / "AGENTS.md").symlink_to(secret)
+
+    offer, state = offer_of(words_only, locations), state_of(words_only, locations, given=True)
+
+    assert offer is not None
+    assert offer.instructions == ("../AGENTS.md",)
+    assert offer.links == (f"AGENTS.md is a link to {secret}, outside of this repository: not used",)
+    assert read(words_only, locations, given=True) == ["be kind"]
+    assert state.left_out == (f"{words_only}: {offer.links[0]}",)
+
+
+@pytest.mark.parametrize("is_directory", [False, True])
+def test_settings_that_lead_out_are_not_read_and_the_question_says_so(
+    project: Path, locations: Locations, secret: Path, is_directory: bool
+) -> None:
+    settings = project / PROJECT_FILE
+    settings.unlink()
+    if is_directory:
+        settings.parent.rmdir()
+        settings.parent.symlink_to(secret.parent)
+    else:
+        settings.symlink_to(secret.parent / "config.toml")
+
+    offer = offer_of(project, locations)
+    words = f"is a link to {secret.parent / 'config.toml'}, outside of this repository: not used"
+    assert offer is not None
+    assert offer.settings == ()
+    assert offer.links == (f"{PROJECT_FILE} {words}",)
+    assert offer.refused == ()
+    for trust in (None, ProjectTrust(), trust_for(project, locations, given=True)):
+        loaded = load_settings(locations, project=project, trust=trust, environment={})
+        assert loaded.settings.model != "foreign"
+        assert loaded.ignored == (f"{settings} {words}",)
+
+
+def test_a_folder_that_brings_only_links_out_of_it_asks_nothing(
+    project: Path, locations: Locations, secret: Path
+) -> None:
+    (project / PROJECT_FILE).unlink()
+    (project / "AGENTS.md").unlink()
+    (project / "AGENTS.md").symlink_to(secret)
+
+    assert offer_of(project, locations) is None
+    assert ["not used" in words for words in state_of(project, locations).left_out] == [True]
+
+
+def test_links_within_the_repository_are_followed(project: Path, locations: Locations) -> None:
+    (project / ".git").mkdir()
+    package = project / "package"
+    package.mkdir()
+    (package / ".tui-agent").symlink_to("../.tui-agent")
+
+    offer = offer_of(package, locations)
+
+    assert offer is not None
+    assert offer.settings == ('model = "expensive"',)
+    assert offer.links == ()
+
+
+def test_a_link_that_is_put_elsewhere_is_another_question(project: Path, locations: Locations, secret: Path) -> None:
+    (project / "AGENTS.md").rename(project / "one.md")
+    (project / "two.md").write_text("be cruel", "utf-8")
+    (project / "AGENTS.md").symlink_to("one.md")
+    store, offer = TrustStore(locations), offer_of(project, locations)
+    assert offer is not None
+    store.remember(offer, "all")
+    assert read(project, locations) == ["be kind"]
+
+    (project / "AGENTS.md").unlink()
+    (project / "AGENTS.md").symlink_to("two.md")
+    other = offer_of(project, locations)
+    assert other is not None
+    assert not store.knows(other)
+    assert read(project, locations) == []
+
+    (project / "AGENTS.md").unlink()
+    (project / "AGENTS.md").symlink_to(secret)
+    assert read(project, locations) == []
+    assert read(project, locations, given=True) == []
+
+
+def test_the_users_own_files_may_be_links_to_anywhere(project: Path, locations: Locations, secret: Path) -> None:
+    locations.config_dir.symlink_to(secret.parent)
+    (secret.parent / "AGENTS.md").symlink_to(secret)
+
+    assert load_settings(locations, environment={}).settings.model == "foreign"
+    assert [layer.text.rpartition("\n")[2] for layer in state_of(project, locations).instructions] == ["private key"]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.context import ContextRegistry, load_instructions
+from tui_agent.context import ContextRegistry, foreign_instructions, load_instructions, load_own_instructions
 from tui_agent.context.instructions import SIZE_CAP
 
 
@@ -123,3 +123,53 @@ def test_a_loop_of_links_raises_nothing(repository: Path) -> None:
     loop.symlink_to(loop)
 
     assert load_instructions(loop, loop / "deeper") == ()
+
+
+# --- links ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_link_out_of_the_repository_is_not_read_and_named(repository: Path, tmp_path: Path) -> None:
+    (repository / "AGENTS.md").symlink_to(tmp_path / "AGENTS.md")
+    (repository / "src" / "AGENTS.md").symlink_to("../../AGENTS.md")
+    (repository / "src" / "package" / "AGENTS.md").write_text("own")
+
+    assert _texts(None, repository / "src" / "package") == ["own"]
+    assert foreign_instructions(repository / "src" / "package") == (
+        (repository / "AGENTS.md", tmp_path / "AGENTS.md"),
+        (repository / "src" / "AGENTS.md", tmp_path / "AGENTS.md"),
+    )
+
+
+def test_a_link_within_the_repository_is_read(repository: Path) -> None:
+    (repository / "docs").mkdir()
+    (repository / "docs" / "agents.md").write_text("shared")
+    (repository / "src" / "AGENTS.md").symlink_to("../docs/agents.md")
+
+    assert _texts(None, repository / "src") == ["shared"]
+    assert foreign_instructions(repository / "src") == ()
+
+
+def test_where_agents_md_leads_out_claude_md_is_read(repository: Path, tmp_path: Path) -> None:
+    (repository / "AGENTS.md").symlink_to(tmp_path / "AGENTS.md")
+    (repository / "CLAUDE.md").write_text("inside")
+
+    assert _texts(None, repository) == ["inside"]
+
+
+def test_files_of_git_are_no_instructions(repository: Path) -> None:
+    (repository / ".git" / "config").write_text("url = https://me:token@host/")
+    (repository / "AGENTS.md").symlink_to(".git/config")
+
+    assert _texts(None, repository) == []
+    assert foreign_instructions(repository) == ((repository / "AGENTS.md", repository / ".git" / "config"),)
+
+
+def test_the_user_may_keep_instructions_anywhere(repository: Path, tmp_path: Path) -> None:
+    (tmp_path / "dotfiles").mkdir()
+    (tmp_path / "dotfiles" / "AGENTS.md").write_text("mine")
+    (tmp_path / "config").symlink_to("dotfiles")
+    (repository / "AGENTS.md").symlink_to(tmp_path / "config" / "AGENTS.md")
+
+    assert _texts(tmp_path / "config", repository) == ["mine"]
+    own = load_own_instructions(tmp_path / "config")
+    assert foreign_instructions(repository, own) == (), "the user's own are read anyway"

@@ -107,6 +107,24 @@ def test_instructions_reach_the_model_only_where_they_are_trusted(desk: Desk, op
     assert "TUI_AGENT_MODLE: no setting has this name; did you mean TUI_AGENT_MODEL?" in done.stderr
 
 
+def test_a_file_that_leads_out_of_the_repository_never_reaches_the_model(desk: Desk) -> None:
+    (desk.home / "key").write_text("a private key\n", "utf-8")
+    (desk.work / "AGENTS.md").symlink_to(desk.home / "key")
+    bring(desk)
+    words = f"AGENTS.md is a link to {desk.home / 'key'}, outside of this repository: not used"
+    with ServerProcess([says("Done.")], desk.root) as server:
+        done = desk.run("-p", "go", "--trust", variables=server.environment)
+        assert "private key" not in json.dumps(bodies_of(server))
+    assert words in done.stderr
+
+    with desk.app("--demo") as app:
+        app.wait_for_all("settings of its own", "links that lead out of this repository, not used")
+        app.wait_until_armed("n no")
+        app.press("enter")
+        app.ready()
+        app.quit()
+
+
 def test_a_grant_for_the_project_holds_in_the_next_session(desk: Desk) -> None:
     script = [calls(call("bash", command="touch made.txt")), says("Done.")]
     answer = {"type": "approval", "decision": "approve", "scope": "project"}

@@ -138,6 +138,17 @@ async def test_a_full_disk_is_told_once_and_what_was_written_stays(tmp_path: Pat
         assert read_recording(path).notices != ()
 
 
+async def test_what_cannot_be_written_ends_the_recording_and_nothing_else(tmp_path: Path) -> None:
+    path, said = tmp_path / "r.jsonl", list[str]()
+    async with TapeWriter(path) as tape:
+        tape.begin(Head(), said.append)
+        tape.note("mark", {"name": float("nan")})
+        while not said:
+            await asyncio.sleep(0.01)
+
+    assert "breaks off" in said[0]
+
+
 async def test_without_a_screen_the_bus_is_noted(tmp_path: Path) -> None:
     bus = EventBus()
 

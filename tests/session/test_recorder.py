@@ -32,6 +32,7 @@ from tui_agent.protocol.events import (
     ToolData,
     ToolOutput,
 )
+from tui_agent.protocol.messages import user_message
 from tui_agent.session.journal import JournalFile
 from tui_agent.session.journal_reader import JournalContents, read_journal
 from tui_agent.session.recorder import OUTPUT_KEPT, Recorder, Spool
@@ -345,6 +346,29 @@ async def test_a_failed_write_is_tried_again_although_nothing_new_is_told(
         assert "run.ended" in kept(path)
 
     await recorded_with(disk, path, body)
+
+
+@pytest.mark.parametrize("fault", [MemoryError(), RuntimeError("can't start new thread")])
+async def test_too_little_memory_for_a_moment_loses_nothing_and_ends_nothing(path: Path, fault: Exception) -> None:
+    disk = FailingDisk()
+    told: list[str] = []
+
+    def fail() -> None:
+        raise fault
+
+    async def body(bus: EventBus, recorder: Recorder) -> None:
+        disk.before_write = fail
+        bus.publish(Noticed(code="x", text="one"))
+        with pytest.raises(SessionError, match=r"out of memory|can't start new thread"):
+            await recorder.flush()
+        disk.before_write = lambda: None
+        bus.publish(MessageEnded(message_id="m", message=user_message("two")))
+        await recorder.flush()
+        told.extend(kept(path))
+
+    await recorded_with(disk, path, body)
+
+    assert told[:3] == ["notice", "session.save_failed", "message.ended"]
 
 
 async def test_a_disk_that_does_not_sync_is_told_and_mended(path: Path) -> None:

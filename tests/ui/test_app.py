@@ -5,11 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from textual.screen import Screen
 
 from tests.ui.stage import StageTool, stage
 from tests.ui.still import FakeAgent, shown, still_app
 from tests.ui.story import Story, working
 from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import SessionLoaded
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.providers.scripted_provider import call, reply
@@ -17,6 +19,7 @@ from tui_agent.ui.app import TuiAgentApp
 from tui_agent.ui.bridge import AgentBridge
 from tui_agent.ui.screens.call_detail import CallDetailScreen
 from tui_agent.ui.surroundings import Surroundings
+from tui_agent.ui.themes import ThemeProblem
 
 MINE = 'name = "mine"\n[colors]\nprimary = "{}"\n'
 
@@ -79,6 +82,42 @@ async def test_a_folder_of_themes_may_be_made_while_the_app_runs(tmp_path: Path)
 
         await until(make_and_look)
         await until(lambda: "mine" in app.available_themes)
+
+
+async def test_themes_that_are_no_longer_watched_are_a_notice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = app_with(tmp_path, "dark")
+
+    def fail() -> tuple[ThemeProblem, ...]:
+        raise MemoryError
+
+    monkeypatch.setattr(app._shelf, "read_all", fail)
+    async with app.run_test() as pilot:
+        await until(lambda: any("no longer watched (out of memory)" in note.message for note in app._notifications))
+        assert app.is_running
+        await pilot.press("a")
+
+
+async def test_a_theme_file_that_stays_broken_is_named_once(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text("a = " + "[" * 10_000)
+    app = app_with(tmp_path)
+    async with app.run_test():
+        await until(lambda: any("nested too deeply" in note.message for note in app._notifications))
+        (tmp_path / "yours.toml").write_text(MINE.format("#336699").replace("mine", "yours"))
+        await until(lambda: "yours" in app.available_themes)
+        assert sum("nested too deeply" in note.message for note in app._notifications) == 1
+
+
+@pytest.mark.parametrize("fault", [MemoryError(), RecursionError("too deep"), ConfigurationError("there is none")])
+async def test_a_recording_that_cannot_be_opened_is_a_notice(tmp_path: Path, fault: Exception) -> None:
+    async def fail(_: str) -> Screen[None]:
+        raise fault
+
+    app = TuiAgentApp(AgentBridge(FakeAgent(), EventBus()), theme="dark", open_player=fail)
+    async with app.run_test():
+        app.watch_recording("x")
+        await until(lambda: any("recording cannot be shown" in note.message for note in app._notifications))
+        assert app.is_running
 
 
 async def test_a_theme_nobody_knows_is_named(tmp_path: Path) -> None:

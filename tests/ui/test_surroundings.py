@@ -1,9 +1,11 @@
 """What the terminal asks for, and where the agent works."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.support.broken_files import NO_TEXT, NOT_A_FILE
 from tui_agent.ui.surroundings import Place, Surroundings
 
 
@@ -68,3 +70,16 @@ def test_an_unreadable_head_is_no_branch(tmp_path: Path) -> None:
     (tmp_path / ".git" / "HEAD").write_bytes(b"\xff\xfe\x00")
 
     assert Place.of(tmp_path, Path("/nowhere")).branch == ""
+
+
+@pytest.mark.parametrize("put", [*NOT_A_FILE.values(), *NO_TEXT.values()])
+def test_whatever_lies_in_the_place_of_a_repository_holds_nothing_up(
+    tmp_path: Path, put: Callable[[Path], None]
+) -> None:
+    (tmp_path / "pointer").mkdir()
+    put(tmp_path / "pointer" / ".git")
+    (tmp_path / "head" / ".git").mkdir(parents=True)
+    put(tmp_path / "head" / ".git" / "HEAD")
+
+    for name in ("pointer", "head"):
+        assert Place.of(tmp_path / name, Path("/nowhere")).directory == str(tmp_path / name)

@@ -1,10 +1,12 @@
 """Theme files: all shipped ones are good and legible, a broken one is a sentence."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from textual.color import Color
 
+from tests.support.broken_files import NO_TEXT, NO_TOML, NOT_A_FILE
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.ui.themes import ThemeShelf, read_theme, shipped_themes
 
@@ -76,6 +78,30 @@ def test_what_is_no_toml_is_an_error_with_the_file(tmp_path: Path, content: byte
 
     with pytest.raises(ConfigurationError, match="mine"):
         read_theme(path)
+
+
+@pytest.mark.parametrize("put", [*NOT_A_FILE.values(), *NO_TEXT.values(), *NO_TOML.values()])
+def test_whatever_lies_in_the_place_of_a_theme_is_one_problem_and_keeps_the_last(
+    tmp_path: Path, put: Callable[[Path], None]
+) -> None:
+    path = write(tmp_path, GOOD)
+    shelf = ThemeShelf((tmp_path,))
+    assert shelf.read_all() == ()
+    path.unlink()
+    put(path)
+
+    [problem] = shelf.read_all()
+
+    assert problem.text.startswith(f"theme {path}")
+    assert shelf.find("mine") is not None
+    assert ThemeShelf((tmp_path,)).find("mine") is None
+
+
+@pytest.mark.parametrize("name", ["", "..", "../mine", "/mine", "a\0b", "x" * 5_000, "Mine", "\ud800"])
+def test_what_is_no_name_of_a_theme_finds_none(tmp_path: Path, name: str) -> None:
+    write(tmp_path.parent, GOOD)
+
+    assert ThemeShelf((tmp_path,)).find(name) is None
 
 
 def test_variables_hold_colours_percentages_and_text_styles(tmp_path: Path) -> None:

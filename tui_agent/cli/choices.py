@@ -38,7 +38,7 @@ class StrategyName(OneOf):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The strategy's name; `batched:0` is refused."""
         text = str(value)
-        if re.fullmatch(r"batched:[1-9][0-9]*", text):
+        if re.fullmatch(r"batched:[1-9][0-9]{0,8}", text):
             return text
         if text == "batched:N" or text.startswith("batched:"):
             self.fail(f"{text!r}: a whole number from 1 was expected, as in batched:2", param, ctx)

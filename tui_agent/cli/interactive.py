@@ -98,6 +98,7 @@ def _settle_trust(folder: Path, locations: Locations, theme: str) -> bool:
         ("rules that allow calls without a question", offer.allows),
         ("never taken from a project, whatever you answer", offer.refused),
         ("files with instructions for the model", offer.instructions),
+        ("links that lead out of this repository, not used", offer.links),
     )
     shown = tuple((heading, entries) for heading, entries in sections if entries)
     # A question that most starts do not ask.

@@ -1,13 +1,14 @@
 """Applies settings as soon as their files change, rules also to calls that wait for an answer (interface §4)."""
 
 import asyncio
-import importlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
+from tui_agent.protocol.background import contained
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed, Warned
+from tui_agent.protocol.file_watch import WatchedFiles, watch_files
 from tui_agent.protocol.plain_file import plain_content
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, RuleSetting, Settings, value_of
 
@@ -15,9 +16,6 @@ from .assembly import ONLY_AT_START, Engine, apply_settings
 from .launch_options import LaunchOptions
 from .rules_and_tools import parse_rules
 from .settings_in_force import settings_now
-
-QUIET_MS = 200
-"""How long files must be quiet before they are read; editors write in several steps."""
 
 T = TypeVar("T")
 
@@ -30,7 +28,8 @@ async def with_live_settings(
 ) -> T:
     """Does `work` while settings files are watched; `show_theme` is for where there is a screen."""
     async with asyncio.TaskGroup() as tasks:
-        watching = tasks.create_task(_watch(LiveSettings(engine, options, show_theme)))
+        live = LiveSettings(engine, options, show_theme)
+        watching = tasks.create_task(contained("live settings", live.watch(), live.give_up))
         try:
             return await work()
         finally:
@@ -48,11 +47,18 @@ class LiveSettings:
         self._files = (engine.locations.user_file, options.cwd / PROJECT_FILE)
         self._contents = self._read()
 
-    @property
-    def folders(self) -> tuple[Path, ...]:
-        """Where something must be watched to see the files change or appear: the nearest folders that exist. Blocks."""
-        found = [next(folder for folder in file.parents if folder.is_dir()) for file in self._files]
-        return tuple(dict.fromkeys(found))
+    async def watch(self) -> None:
+        """Apply the settings after each change of the files, until cancelled."""
+        await watch_files(WatchedFiles(self._files), self.read_again, self._tell_slower)
+
+    def give_up(self, reason: str) -> None:
+        """Report that changes of the files are not seen any more."""
+        text = f"Settings are no longer watched ({reason}). They stay as they are; restart to apply changes."
+        self._engine.bus.publish(Warned(code="settings_unwatched", text=text))
+
+    def _tell_slower(self, reason: str) -> None:
+        text = f"The system no longer reports changes of settings ({reason}). The files are checked once a second."
+        self._engine.bus.publish(Noticed(code="settings_checked", text=text))
 
     async def read_again(self) -> None:
         """Applies what the files hold now, if that is something else; what is broken changes nothing and is told."""
@@ -108,18 +114,6 @@ class LiveSettings:
 
     def _read(self) -> tuple[bytes | None, ...]:
         return tuple(_content(file) for file in self._files)
-
-
-async def _watch(live: LiveSettings) -> None:
-    # Costs 60 ms, and is needed by nobody before something changes.
-    watchfiles = await asyncio.to_thread(importlib.import_module, "watchfiles")
-    while True:
-        folders = await asyncio.to_thread(lambda: live.folders)
-        await live.read_again()
-        async for _ in watchfiles.awatch(*folders, step=QUIET_MS, recursive=False):
-            await live.read_again()
-            if await asyncio.to_thread(lambda: live.folders) != folders:
-                break
 
 
 def _content(file: Path) -> bytes | None:

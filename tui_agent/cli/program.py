@@ -31,6 +31,9 @@ _COMMANDS = {
 }
 """Where each command is that is loaded when it is named."""
 
+_LONGEST_MESSAGE = 2_000
+"""Characters of an error."""
+
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
@@ -117,9 +120,9 @@ def run_program(arguments: Sequence[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _refuse(message: str) -> int:
-    say_error(f"tui-agent: {' '.join(message.split())}")
-    return USAGE_ERROR
+def _refuse(message: str, code: int = USAGE_ERROR) -> int:
+    say_error(f"tui-agent: {' '.join(message.split())[:_LONGEST_MESSAGE]}")
+    return code
 
 
 def _is_somewhere() -> bool:

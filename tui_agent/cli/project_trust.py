@@ -7,17 +7,22 @@ other than what was shown is another question, each of the two by itself.
 import json
 import os
 import tempfile
-import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from tui_agent.context import ContextLayer, load_own_instructions, load_project_instructions
+from tui_agent.context import (
+    ContextLayer,
+    foreign_instructions,
+    load_own_instructions,
+    load_project_instructions,
+)
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_object
-from tui_agent.protocol.plain_file import plain_content
+from tui_agent.protocol.plain_file import plain_content, toml_in
+from tui_agent.protocol.repository_files import refusal, target_outside
 from tui_agent.settings import (
     PROJECT_FILE,
     Locations,
@@ -25,6 +30,9 @@ from tui_agent.settings import (
     content_digest,
     load_settings,
 )
+
+_LARGEST_STORE = 64 * 1024 * 1024
+"""Bytes of the file with all answers."""
 
 TrustAnswer = Literal["no", "tightening", "all"]
 """Nothing is applied; everything but allow rules; those, too."""
@@ -49,6 +57,8 @@ class ProjectOffer:
     """What is not taken from a project, whatever the answer."""
     instructions: tuple[str, ...]
     """Files with words for the model."""
+    links: tuple[str, ...] = ()
+    """Files that lead out of the repository and are not used, with where they lead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +83,14 @@ def offer_of(folder: Path, locations: Locations) -> ProjectOffer | None:
     if not _may_be_trusted(folder):
         return None
     found = _settings_content(folder)
-    instructions = load_project_instructions(folder, load_own_instructions(locations.config_dir))
+    own = load_own_instructions(locations.config_dir)
+    instructions = load_project_instructions(folder, own)
     if found is None and not instructions:
         return None
     content = found or b""
     trust = ProjectTrust(content_digest(content), allows=True)
     loaded = load_settings(locations, project=folder, trust=trust, environment={})
-    values = tomllib.loads(content.decode("utf-8-sig"))
+    values = toml_in(content)
     ours = [rule for rule in loaded.rules if rule.layer == "project"]
     source = str(folder / PROJECT_FILE)
     return ProjectOffer(
@@ -91,8 +102,9 @@ def offer_of(folder: Path, locations: Locations) -> ProjectOffer | None:
         ),
         tuple(f"{rule.verdict} {rule.text}" for rule in ours if rule.verdict != "allow"),
         tuple(f"{rule.verdict} {rule.text}" for rule in ours if rule.verdict == "allow"),
-        tuple(loaded.ignored),
+        () if found is None else tuple(loaded.ignored),
         tuple(_named(layer, folder) for layer in instructions),
+        _foreign(folder, own),
     )
 
 
@@ -109,16 +121,17 @@ def state_of(folder: Path, locations: Locations, *, given: bool = False) -> Fold
     own = load_own_instructions(locations.config_dir)
     brought = load_project_instructions(folder, own)
     takes_settings = _takes_settings(folder, trust)
+    foreign = tuple(f"{folder}: {words}" for words in _foreign_instructions(folder, own))
     if not brought:
-        return FolderState(own, takes_settings, ())
+        return FolderState(own, takes_settings, foreign)
     if trust is not None and trust.instructions in (None, _instructions_digest(brought)):
-        return FolderState((*own, *brought), takes_settings, ())
+        return FolderState((*own, *brought), takes_settings, foreign)
     names = ", ".join(_named(layer, folder) for layer in brought)
     knows = trust is not None and trust.instructions != NO_INSTRUCTIONS
     why = "they are not what was trusted" if knows else "this folder is not trusted"
     how = "; --trust reads them for one run" if _may_be_trusted(folder) else ""
     words = f"{folder}: {names} not read, because {why}{how}"
-    return FolderState(own, False, (words,))
+    return FolderState(own, False, (words, *foreign))
 
 
 def trust_for(folder: Path, locations: Locations, *, given: bool = False) -> ProjectTrust | None:
@@ -132,8 +145,9 @@ def trust_for(folder: Path, locations: Locations, *, given: bool = False) -> Pro
     kept = TrustStore(locations).trust_in(folder)
     if not given or not _may_be_trusted(Path(os.path.realpath(folder))):
         return kept
-    with suppress(OSError):
-        if kept is not None and kept.digest == content_digest(plain_content(str(folder / PROJECT_FILE))):
+    with suppress(ConfigurationError):
+        content = _settings_content(folder)
+        if kept is not None and content is not None and kept.digest == content_digest(content):
             return replace(kept, instructions=None)
     return ProjectTrust()
 
@@ -198,8 +212,8 @@ class TrustStore:
 
     def _read(self) -> JsonObject:
         try:
-            told: object = json.loads(self._path.read_bytes())
-        except (OSError, ValueError):
+            told: object = json.loads(plain_content(str(self._path), _LARGEST_STORE))
+        except (OSError, ValueError, RecursionError):
             return {}
         return told if is_object(told) else {}
 
@@ -237,13 +251,28 @@ def _may_be_trusted(folder: Path) -> bool:
 
 
 def _settings_content(folder: Path) -> bytes | None:
-    """The folder's settings file; None: there is none."""
+    """The folder's settings file; None: there is none, or it leads out of the repository."""
+    path = folder / PROJECT_FILE
     try:
-        return plain_content(str(folder / PROJECT_FILE))
+        content = plain_content(str(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise ConfigurationError(f"{folder / PROJECT_FILE}: cannot be read: {error}") from error
+        raise ConfigurationError(f"{path}: cannot be read: {error}") from error
+    # Looked at after reading: a link that was put there meanwhile is seen.
+    return content if target_outside(path, folder) is None else None
+
+
+def _foreign(folder: Path, own: Sequence[ContextLayer]) -> tuple[str, ...]:
+    """Return what the folder brings and what is not used, because it leads out of the repository, in words."""
+    words = _foreign_instructions(folder, own)
+    outside = target_outside(folder / PROJECT_FILE, folder)
+    return words if outside is None else (refusal(PROJECT_FILE, outside), *words)
+
+
+def _foreign_instructions(folder: Path, own: Sequence[ContextLayer]) -> tuple[str, ...]:
+    found = foreign_instructions(folder, own)
+    return tuple(refusal(Path(os.path.relpath(path, folder)), target) for path, target in found)
 
 
 def _takes_settings(folder: Path, trust: ProjectTrust | None) -> bool:

@@ -13,7 +13,7 @@ from tomlkit.items import Array, InlineTable, Table
 from tui_agent.permissions import Rule
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.permissions import GrantScope
-from tui_agent.protocol.plain_file import plain_content
+from tui_agent.protocol.plain_file import plain_content, toml_in
 from tui_agent.settings import PROJECT_FILE, Locations
 
 from .project_trust import TrustStore, write_whole
@@ -55,6 +55,7 @@ class RuleStore:
                     raise ConfigurationError(
                         "this folder's own allow rules are not trusted; grant it for the session or the user"
                     )
+                toml_in(before or b"")
                 text = (before or b"").decode("utf-8-sig")
                 for rule in rules:
                     text = with_rule(text, rule)
@@ -64,7 +65,7 @@ class RuleStore:
                 write_whole(path, after)
                 if for_project:
                     self._trust.renew(self._project, after)
-        except (OSError, UnicodeDecodeError) as error:
+        except (OSError, ValueError) as error:
             raise ConfigurationError(f"{path}: the rule cannot be stored: {error}") from error
 
 

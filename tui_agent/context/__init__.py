@@ -4,7 +4,12 @@ from .breakdown import CallShare, ContextBreakdown, break_down
 from .entries import HistoryEntry, HistorySnapshot, MessageView
 from .guard import Compaction, ContextGuard, GuardOptions
 from .history import ConversationHistory
-from .instructions import load_instructions, load_own_instructions, load_project_instructions
+from .instructions import (
+    foreign_instructions,
+    load_instructions,
+    load_own_instructions,
+    load_project_instructions,
+)
 from .layers import CONTEXT_LAYER, LEGACY_LAYER, SYSTEM_LAYER, system_parts, write_layer
 from .registry import ContextLayer, ContextRegistry, LayerChange, RegistrySnapshot
 from .repair import PairingCheck, Repaired, repair_messages
@@ -33,6 +38,7 @@ __all__ = [
     "estimate_content",
     "estimate_message",
     "estimate_text",
+    "foreign_instructions",
     "load_instructions",
     "load_own_instructions",
     "load_project_instructions",

@@ -1,11 +1,15 @@
 """What people write down for agents: AGENTS.md from the user's directory and from the repository, as layers.
 
-The closest file comes last and so has the last word. `CLAUDE.md` is read where a directory has no `AGENTS.md`.
+The closest file comes last and so has the last word. `CLAUDE.md` is read where a directory has no `AGENTS.md`. A link
+that leads out of the repository is not followed; the user's own files may be links to anywhere.
 """
 
+import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from tui_agent.protocol.repository_files import repository_root, target_outside
 
 from .registry import ContextLayer
 
@@ -32,42 +36,50 @@ def load_instructions(user_dir: Path | None, working_dir: Path) -> tuple[Context
 
 def load_own_instructions(user_dir: Path) -> tuple[ContextLayer, ...]:
     """Reads what the user wrote down for all projects. Blocks; never raises."""
-    return _layers_in([user_dir], set())
+    path = next((path for path in _candidates(user_dir) if _is_file(path)), None)
+    return () if path is None else (_layer_of(path),)
 
 
 def load_project_instructions(working_dir: Path, own: Sequence[ContextLayer] = ()) -> tuple[ContextLayer, ...]:
     """Reads what the repository around `working_dir` brings, but for files that are among the user's `own`. Blocks;
     never raises."""
-    return _layers_in(_down_to(working_dir), {_resolved(Path(str(layer.metadata["path"]))) for layer in own})
-
-
-def _layers_in(directories: Iterable[Path], seen: set[Path]) -> tuple[ContextLayer, ...]:
+    read = _resolved_paths(own)
     layers: list[ContextLayer] = []
-    for directory in directories:
-        path = _instructions_in(directory)
-        if path is not None and _resolved(path) not in seen:
-            seen.add(_resolved(path))
+    for directory in _down_to(working_dir):
+        found = (path for path in _candidates(directory) if _is_file(path))
+        path = next((path for path in found if _resolved(path) in read or not target_outside(path, directory)), None)
+        if path is not None and _resolved(path) not in read:
+            read.add(_resolved(path))
             layers.append(_layer_of(path))
     return tuple(layers)
+
+
+def foreign_instructions(working_dir: Path, own: Sequence[ContextLayer] = ()) -> tuple[tuple[Path, Path], ...]:
+    """Return the instruction files that are not read because they lead out of the repository, each with where it
+    leads; none that are among the user's `own`. Blocks; never raises."""
+    read = _resolved_paths(own)
+    found: list[tuple[Path, Path]] = []
+    for directory in _down_to(working_dir):
+        for path in _candidates(directory):
+            outside = target_outside(path, directory) if _is_file(path) else None
+            if outside is not None and _resolved(path) not in read:
+                found.append((path, outside))
+    return tuple(found)
 
 
 def _down_to(working_dir: Path) -> Iterator[Path]:
     """The directories from the root of the repository around `working_dir` down to itself."""
     here = _resolved(working_dir)
-    for ancestor in (here, *here.parents):
-        if _exists(ancestor / ".git"):
-            root = ancestor
-            break
-    else:
-        root = here
+    root = repository_root(here)
     yield from reversed([here, *(parent for parent in here.parents if parent.is_relative_to(root))])
 
 
-def _instructions_in(directory: Path) -> Path | None:
-    for name in FILE_NAMES:
-        if _is_file(directory / name):
-            return directory / name
-    return None
+def _candidates(directory: Path) -> Iterator[Path]:
+    yield from (directory / name for name in FILE_NAMES)
+
+
+def _resolved_paths(layers: Sequence[ContextLayer]) -> set[Path]:
+    return {_resolved(Path(str(layer.metadata["path"]))) for layer in layers}
 
 
 def _layer_of(path: Path) -> ContextLayer:
@@ -91,23 +103,12 @@ def _read(path: Path) -> str:
     return f"{text}\n\n(Cut here: only the first {SIZE_CAP} bytes are read.)" if len(head) > SIZE_CAP else text
 
 
-def _exists(path: Path) -> bool:
-    try:
-        path.lstat()
-    except OSError:
-        return False
-    return True
-
-
 def _is_file(path: Path) -> bool:
     try:
         return stat.S_ISREG(path.stat().st_mode)
-    except OSError:
+    except (OSError, ValueError):
         return False
 
 
 def _resolved(path: Path) -> Path:
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError):
-        return path.absolute()
+    return Path(os.path.realpath(path))

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.background import reason_of
+from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEnded, StreamEvent
 
 from .model_table import default_max_tokens, model_info, thinking_form
@@ -154,7 +155,20 @@ class AnthropicProvider:
         except ImportError as error:
             reason = f"the anthropic package cannot be loaded ({error}); install tui-agent again"
             raise ErrorWriter().write("unavailable", reason) from error
-        client = SdkClient(
+        except (OSError, MemoryError) as error:
+            reason = f"the anthropic package cannot be loaded now ({reason_of(error)})"
+            raise ErrorWriter().write("unavailable", reason) from error
+        try:
+            client = self._connect(SdkClient)
+        except (OSError, MemoryError) as error:
+            reason = f"no connection can be prepared ({reason_of(error)})"
+            raise ErrorWriter().write("unavailable", reason) from error
+        if not client.has_credentials:
+            raise client.errors.write("authentication", _NO_KEY)
+        return client
+
+    def _connect(self, make: "type[SdkClient]") -> "SdkClient":
+        return make(
             api_key=self._api_key,
             auth_token=self._auth_token or self._placeholder(),
             base_url=self._base_url,
@@ -162,9 +176,6 @@ class AnthropicProvider:
             connect_timeout=self._connect_timeout,
             silence_timeout=self._silence_timeout,
         )
-        if not client.has_credentials:
-            raise client.errors.write("authentication", _NO_KEY)
-        return client
 
     def _placeholder(self) -> str | None:
         """What signs requests when nobody gave a key: nothing, unless the address is the person's own.

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
 
+from tui_agent.protocol.background import reason_of
 from tui_agent.protocol.bus import EventBus, Subscription
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import ConfigurationError
@@ -127,7 +128,10 @@ class TapeWriter:
         while self.failed is None:
             await asyncio.sleep(PACE)
             if self._waiting and self._begun:
-                await asyncio.to_thread(self._write_waiting)
+                try:
+                    await asyncio.to_thread(self._write_waiting)
+                except RuntimeError as error:  # No further thread can be started.
+                    self.failed = reason_of(error)
         self.told = True
         self._tell(f"{self.last_words} The run goes on.")
 
@@ -138,12 +142,12 @@ class TapeWriter:
         if self.failed is not None or self._head is None:
             return
         head, self._head = self._head, b""
-        content = head + b"".join(_line(*entry) for entry in waiting)
         try:
+            content = head + b"".join(_line(*entry) for entry in waiting)
             while content:
                 content = content[self._write(self._descriptor, content) :]
-        except OSError as error:
-            self.failed = error.strerror or str(error)
+        except (OSError, MemoryError, RecursionError, ValueError, TypeError) as error:
+            self.failed = reason_of(error)
 
 
 async def with_bus_on_tape(bus: EventBus, tape: Tape, work: Callable[[], Awaitable[T]]) -> T:

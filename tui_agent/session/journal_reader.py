@@ -14,6 +14,10 @@ from typing import Literal
 from tui_agent.protocol.envelope import Envelope, read_envelope
 from tui_agent.protocol.errors import SessionError
 from tui_agent.protocol.events import SessionLoaded
+from tui_agent.protocol.plain_file import plain_content
+
+MOST_BYTES = 8 * 1024**3
+"""Larger files are refused: all of a session is kept in memory."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -57,7 +61,7 @@ def read_journal(path: Path) -> JournalContents:
         SessionError: the file cannot be read at all.
     """
     try:
-        data = path.read_bytes()
+        data = plain_content(str(path), MOST_BYTES)
     except OSError as error:
         raise SessionError(f"Session {path.stem} cannot be read: {error.strerror or error}.") from error
     with _collector_at_rest():

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
+from tui_agent.protocol.background import reason_of
 from tui_agent.protocol.bus import EventBus, merge_neighbours
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import SessionError
@@ -26,6 +27,9 @@ RETRY_AFTER = 1.0
 OUTPUT_KEPT = 131_072
 """Characters kept of what one call printed between two writes: its end, more than any screen holds of a running call.
 The whole is in the call's result or file."""
+
+NOT_NOW = (OSError, MemoryError, RuntimeError)
+"""What keeps events from being written for now: the disk, too little memory, no further thread."""
 
 DURABLE = frozenset(
     {
@@ -79,7 +83,7 @@ class Spool:
         """Writes everything that waits; returns how many events. On an error all of it waits again, in order.
 
         Raises:
-            OSError: nothing of it is kept yet.
+            OSError, MemoryError, RuntimeError: nothing of it is kept yet.
         """
         with self._writing_lock:
             with self._waiting_lock:
@@ -87,10 +91,10 @@ class Spool:
             batch = [_fitted(envelope) for envelope in merge_neighbours(waiting)]
             if not batch:
                 return 0
-            lines = "".join(f"{_line_of(envelope)}\n" for envelope in batch).encode()
             try:
+                lines = "".join(f"{_line_of(envelope)}\n" for envelope in batch).encode()
                 self._file.append(lines, durable=any(envelope.type in DURABLE for envelope in batch))
-            except OSError:
+            except NOT_NOW:
                 with self._waiting_lock:
                     self._waiting[:0] = batch
                 raise
@@ -191,16 +195,16 @@ class Recorder:
     async def _save(self) -> None:
         try:
             await asyncio.to_thread(self._spool.write_all)
-        except OSError as error:
+        except NOT_NOW as error:
             self._note_failure(error)
         else:
             self._note_success()
 
-    def _note_failure(self, error: OSError) -> None:
+    def _note_failure(self, error: Exception) -> None:
         self._failed.set()
         if self.error is None:
             self.error = (
-                f"This session cannot be saved now ({error.strerror or error}). The conversation goes on; what is not "
+                f"This session cannot be saved now ({reason_of(error)}). The conversation goes on; what is not "
                 f"saved is kept in memory and written as soon as {self.path} can be."
             )
             self._bus.publish(SessionSaveFailed(id=self.path.stem, path=str(self.path), error=self.error))
@@ -215,7 +219,7 @@ class Recorder:
         self._take(self._subscription.drain())
         try:
             self._spool.write_all()
-        except OSError as error:
+        except NOT_NOW as error:
             self._note_failure(error)
             self.lost = self._spool.waiting
         if not self._said or not self._file.size:

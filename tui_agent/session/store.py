@@ -91,7 +91,7 @@ class SessionStore:
     def latest(self, cwd: Path) -> SessionSummary | None:
         """The session of this directory that was written to last, of those in which something was said; or None."""
         here = os.path.realpath(cwd)
-        return next((found for found in self.list() if found.said and os.path.realpath(found.cwd) == here), None)
+        return next((found for found in self.list() if found.said and _resolved(found.cwd) == here), None)
 
     def find(self, text: str) -> str:
         """The id that `text` is, or the only one that begins with it.
@@ -347,6 +347,11 @@ def _of_session(envelope: Envelope, session_id: str) -> Envelope:
     if isinstance(event, SessionCreated):
         event = event.model_copy(update={"id": session_id})
     return replace(envelope, event=event, origin=replace(envelope.origin, session_id=session_id))
+
+
+def _resolved(cwd: str) -> str:
+    """The real path of a directory that a journal names; a damaged one may name what is no path."""
+    return "" if "\0" in cwd else os.path.realpath(cwd)
 
 
 def _cwd_of(contents: JournalContents) -> Path:

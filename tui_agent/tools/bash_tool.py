@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from pydantic import Field
 
+from tui_agent.protocol.background import contained
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import CommandSubject, Preview, Subject, Timeout, ToolContext, ToolResult
@@ -98,7 +99,7 @@ class BashTool(TypedTool[BashArguments]):
     async def run(self, args: BashArguments, context: ToolContext) -> ToolResult:
         spec = self._spec(args)
         watch = None if self.call_is_read_only(args) else self._workspace.tree
-        before = None if watch is None else await asyncio.to_thread(watch.look)
+        before = None if watch is None else await contained("listing files", asyncio.to_thread(watch.look))
         output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT))
         live = LiveOutput(output, context.output)
         try:
@@ -110,7 +111,9 @@ class BashTool(TypedTool[BashArguments]):
         finally:
             live.close()
             captured = output.close()
-            changed = None if watch is None or before is None else await _tell_changes(watch, before, context)
+            changed: int | None = None
+            if watch is not None and before is not None:
+                changed = await contained("finding changed files", _tell_changes(watch, before, context))
         result = _result(args, outcome, captured, context, is_sandboxed=self._sandbox is not None)
         if watch is not None and result.details is not None:
             result.details["files_changed"] = changed

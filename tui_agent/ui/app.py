@@ -1,7 +1,6 @@
 """The full-screen app: one chat screen, the themes, and what concerns the terminal as a whole."""
 
 import asyncio
-import importlib
 import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -16,7 +15,8 @@ from textual.events import Event, Key, Paste, Resize
 from textual.filter import NoColor
 from textual.screen import Screen
 
-from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.background import contained
+from tui_agent.protocol.file_watch import watch_files
 
 from .bridge import AgentBridge
 from .commands import bindings_for, command
@@ -111,7 +111,9 @@ class TuiAgentApp(PlainApp[None]):
         self._surroundings = surroundings or Surroundings.of_environment(os.environ)
         super().__init__()
         self._shelf = ThemeShelf((shipped_themes(), *themes_dirs))
-        self._wanted_theme = theme
+        self._wanted_theme: str | None = theme
+        """Until it is known whether there is one of this name."""
+        self._theme_problems: tuple[ThemeProblem, ...] = ()
         self._faults = DrawingFaults(self._tell_fault, log_file)
         options = ChatOptions(
             place=place or Place(),
@@ -183,13 +185,13 @@ class TuiAgentApp(PlainApp[None]):
             self.run_worker(self._watch(self._open_player(path)), group="player", exclusive=True)
 
     async def _watch(self, opening: Awaitable[Screen[None]]) -> None:
-        try:
-            player = await opening
-        except TuiAgentError as error:
-            self.notify(str(error), severity="error")
-        else:
+        player = await contained("opening a recording", opening, self._tell_no_recording)
+        if player is not None:
             self._player = player
             self.push_screen(player, self._watched)
+
+    def _tell_no_recording(self, reason: str) -> None:
+        self.notify(f"The recording cannot be shown: {reason}", severity="error")
 
     def _watched(self, _: None) -> None:
         self._player = None
@@ -219,19 +221,23 @@ class TuiAgentApp(PlainApp[None]):
         self.show_theme(event.name)
 
     async def _watch_themes(self) -> None:
-        """Reads all themes now and whenever a file changes; a broken file keeps the last good one."""
+        """Read all themes now and after each change of a file; a broken file keeps the last good one."""
+        await contained("live themes", self._follow_themes(), self._themes_unwatched)
+
+    async def _follow_themes(self) -> None:
+        await watch_files(self._shelf.watched, self._read_themes, self._themes_checked)
+
+    async def _read_themes(self) -> None:
         self._take_themes(await asyncio.to_thread(self._shelf.read_all))
-        if self._shelf.find(self._wanted_theme) is None:
-            self._warn(f"there is no theme {self._wanted_theme}; there are {', '.join(self._shelf.names)}")
-        # Costs 60 ms, and is needed by nobody before something changes.
-        watchfiles = await asyncio.to_thread(importlib.import_module, "watchfiles")
-        while True:
-            watched = await asyncio.to_thread(lambda: self._shelf.watched)
-            async for changes in watchfiles.awatch(*watched, step=200, recursive=False):
-                if any(self._shelf.concerns(Path(path)) for _, path in changes):
-                    self._take_themes(await asyncio.to_thread(self._shelf.read_all))
-                if watched != await asyncio.to_thread(lambda: self._shelf.watched):
-                    break
+        wanted, self._wanted_theme = self._wanted_theme, None
+        if wanted is not None and self._shelf.find(wanted) is None:
+            self._warn(f"there is no theme {wanted}; there are {', '.join(self._shelf.names)}")
+
+    def _themes_unwatched(self, reason: str) -> None:
+        self._warn(f"Themes are no longer watched ({reason}). They stay as they are; restart to apply changes.")
+
+    def _themes_checked(self, reason: str) -> None:
+        self._warn(f"The system no longer reports changes of themes ({reason}). The files are checked once a second.")
 
     def _take_themes(self, problems: Sequence[ThemeProblem]) -> None:
         """Puts the themes as they are now to use, and says which files were not."""
@@ -242,7 +248,9 @@ class TuiAgentApp(PlainApp[None]):
                 if name == self.theme:
                     self._repaint_theme()
         for problem in problems:
-            self._warn(f"{problem.text}. The theme stays as it was.")
+            if problem not in self._theme_problems:
+                self._warn(f"{problem.text}. The theme stays as it was.")
+        self._theme_problems = tuple(problems)
 
     def _repaint_theme(self) -> None:
         """The colours of the theme in use are others now."""

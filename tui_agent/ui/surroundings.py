@@ -1,9 +1,15 @@
 """What the screen stands in: the terminal's wishes, the directory, and the time. Read once, handed down."""
 
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from tui_agent.protocol.plain_file import plain_content
+
+_LARGEST_POINTER = 65_536
+"""Bytes of a file in which git names a branch or a directory."""
 
 Clock = Callable[[], float]
 """Seconds on a clock that never goes back; tests bring their own."""
@@ -50,10 +56,14 @@ def _branch_of(directory: Path) -> str:
     for folder in (directory, *directory.parents):
         pointer = folder / ".git"
         try:
-            if pointer.is_file():
-                pointer = folder / pointer.read_text("utf-8").removeprefix("gitdir:").strip()
-            head = (pointer / "HEAD").read_text("utf-8").strip()
+            if os.path.isfile(pointer):
+                pointer = folder / _small_text(pointer).removeprefix("gitdir:").strip()
+            head = _small_text(pointer / "HEAD").strip()
         except (OSError, UnicodeDecodeError):
             continue
         return head.removeprefix("ref: refs/heads/") if head.startswith("ref:") else head[:7]
     return ""
+
+
+def _small_text(path: Path) -> str:
+    return plain_content(str(path), _LARGEST_POINTER).decode("utf-8")

@@ -1,6 +1,7 @@
 """Themes: files of colours, the only place colours are named. A broken file is a message, never a crash."""
 
-import tomllib
+import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +13,14 @@ from textual.theme import BUILTIN_THEMES, Theme
 
 import tui_agent
 from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.file_watch import WatchedFiles
+from tui_agent.protocol.plain_file import plain_content, toml_in
 
 DEFAULT_THEME = "dark"
 """What is shown where nothing else was asked for."""
+
+THEME_NAME = r"[a-z0-9][a-z0-9-]*"
+"""Pattern of the names of themes; a name that is a path finds none."""
 
 _STYLE_WORDS = frozenset(
     ("none", "not", "bold", "b", "dim", "d", "italic", "i", "underline", "u", "reverse", "r", "strike", "s", "auto")
@@ -73,7 +79,7 @@ class ThemeFile(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    name: str = Field(pattern=rf"^{THEME_NAME}$")
     """The name it is chosen by."""
     dark: bool = True
     ansi: bool = False
@@ -115,21 +121,17 @@ class ThemeShelf:
         return tuple(self._themes)
 
     @property
-    def watched(self) -> frozenset[Path]:
-        """Folders in which a change may bring or change a theme: its own, or the nearest above that exists. Blocks."""
-        return frozenset(
-            next(found for found in (folder, *folder.parents) if found.is_dir()) for folder in self.folders
-        )
-
-    def concerns(self, path: Path) -> bool:
-        """Whether a change of a path brings or changes a theme: a file of one, or a folder on the way to one."""
-        return path.parent in self.folders or any(path == folder or path in folder.parents for folder in self.folders)
+    def watched(self) -> WatchedFiles:
+        """The files in which a change may bring or change a theme."""
+        return WatchedFiles(directories=self.folders, ending=".toml")
 
     def find(self, name: str) -> Theme | None:
         """A theme by name; reads no more than the files that bear its name."""
+        if not re.fullmatch(THEME_NAME, name):
+            return None
         for folder in reversed(self.folders):
             path = folder / f"{name}.toml"
-            if name not in self._themes and path.is_file():
+            if name not in self._themes and os.path.isfile(path):
                 self._read((path,))
         return self._themes.get(name)
 
@@ -156,10 +158,15 @@ def read_theme(path: Path) -> Theme:
         ConfigurationError: it cannot be read; the text names file, field and what was expected.
     """
     try:
-        record = tomllib.loads(path.read_text("utf-8"))
+        content = plain_content(str(path))
+    except OSError as error:
+        raise ConfigurationError(f"theme {path} cannot be read: {error.strerror or error}") from error
+    try:
+        record = toml_in(content)
+    except ValueError as error:
+        raise ConfigurationError(f"theme {path}: {error}") from error
+    try:
         return ThemeFile.model_validate(record).to_theme()
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigurationError(f"theme {path} cannot be read: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"])

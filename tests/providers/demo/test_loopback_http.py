@@ -1,6 +1,8 @@
 """The little HTTP server, spoken to in raw bytes: good requests, bad ones, and its end."""
 
 import asyncio
+import resource
+import socket
 
 import psutil
 import pytest
@@ -39,6 +41,27 @@ async def test_requests_are_answered_one_after_the_other_on_one_connection() -> 
         writer.close()
 
     assert answers == [(b"HTTP/1.1 200 ", b"POST one"), (b"HTTP/1.1 200 ", b"POST two")]
+
+
+async def test_a_connection_that_finds_no_descriptor_waits_for_one() -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    async with LoopbackServer(echo) as server:
+        with socket.socket() as client:
+            client.setblocking(False)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
+            try:
+                loop = asyncio.get_running_loop()
+                await loop.sock_connect(client, ("127.0.0.1", server.port))
+                # A pass through the loop for each side: the server fails to accept meanwhile.
+                for _ in range(10):
+                    await asyncio.sleep(0)
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, before)
+            await loop.sock_sendall(client, request(b"late", port=server.port))
+            async with asyncio.timeout(20):
+                answer = await loop.sock_recv(client, 65_536)
+
+    assert answer.startswith(b"HTTP/1.1 200")
 
 
 async def test_it_listens_on_the_loopback_interface_only() -> None:

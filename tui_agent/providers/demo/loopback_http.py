@@ -15,12 +15,16 @@ from typing import Self, TypeAlias
 
 import h11
 
+from tui_agent.protocol.background import contained
 from tui_agent.protocol.messages import JsonObject
 
 MAX_BODY = 64 * 1024 * 1024
 """Longest request body in bytes; longer ones are answered 413."""
 
 _READ_SIZE = 64 * 1024
+
+_ACCEPT_AGAIN = 0.1
+"""Seconds until a connection that could not be accepted is tried again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +143,21 @@ class LoopbackServer:
         loop = asyncio.get_running_loop()
         async with asyncio.TaskGroup() as group:
             while True:
-                client, _ = await loop.sock_accept(listener)
-                group.create_task(self._serve(client))
+                try:
+                    client, _ = await loop.sock_accept(listener)
+                except OSError:  # Too many open files, for one: the connection waits until there is room.
+                    await asyncio.sleep(_ACCEPT_AGAIN)
+                else:
+                    group.create_task(contained("a connection to the offline model", self._serve(client)))
 
     async def _serve(self, client: socket.socket) -> None:
         """One connection until either side closes it."""
-        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        reader, writer = await asyncio.open_connection(sock=client)
+        try:
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            reader, writer = await asyncio.open_connection(sock=client)
+        except OSError:
+            client.close()
+            raise
         connection = h11.Connection(h11.SERVER)
         try:
             while await self._serve_one(connection, reader, writer):

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.events import Paste
 from textual.screen import ModalScreen
 
-from tui_agent.protocol.errors import TuiAgentError
+from tui_agent.protocol.background import contained
 from tui_agent.rewind.rewind_plan import Outcome, RewindPlan, RewindPoint, Scope
 from tui_agent.ui.amounts import count_text
 from tui_agent.ui.commands import bindings_for
@@ -160,13 +160,14 @@ class RewindScreen(Paging, ModalScreen[Outcome | None]):
     async def _guarded(self, work: Coroutine[object, object, None]) -> None:
         """Says what went wrong, and lets the person go on."""
         try:
-            await work
-        except TuiAgentError as error:
-            self._message = str(error)
+            await contained("going back", work, self._tell_failure)
         finally:
             self.at_work = False
             self._show(anew=True)
             self.call_after_refresh(self._guard.drawn)
+
+    def _tell_failure(self, reason: str) -> None:
+        self._message = reason
 
     async def _load_points(self) -> None:
         self._points = await self._rewinding.points()

@@ -1,0 +1,135 @@
+"""Changes of a few files, in time: settings and themes that are edited while the program runs.
+
+A look at the files themselves decides. It takes place once a second, and at once where the system reports a change in a
+directory of theirs. These reports are a convenience: they do not cover directories that do not exist yet or that hold
+anything else, such as the workspace with its many names; they may be exhausted; and the library that passes them on
+fails on a name that is not UTF-8. Then the looks remain.
+"""
+
+import asyncio
+import importlib
+import os
+import stat
+import time
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from .background import contained
+
+LOOK_SECONDS = 1.0
+"""Seconds between two looks."""
+
+QUIET_MS = 200
+"""Milliseconds without a change before a report is passed on; editors write in several steps."""
+
+_UNSETTLED_NS = 2_000_000_000
+"""A file changed this shortly before a look may change again without a difference in its times."""
+
+Mark: TypeAlias = tuple[str, int, int, int, int, int, int]
+"""A file as it was: path, device, inode, size, both times in nanoseconds, and the second of the look while the file is
+so new that its times may not tell the next change."""
+
+
+class WatchedFiles:
+    """The files of interest: some by name, and all of one ending in some directories. Its methods block."""
+
+    def __init__(self, files: Iterable[Path] = (), directories: Iterable[Path] = (), ending: str = ".toml") -> None:
+        """Prepare; nothing is read.
+
+        Args:
+            files: single files; also such as do not exist yet.
+            directories: all files in these that have the ending, but not those below.
+            ending: the end of their names.
+        """
+        self._files = tuple(files)
+        self._directories = tuple(directories)
+        self._ending = ending
+
+    def look(self) -> frozenset[Mark]:
+        """Return a value that changes with the files. Links are followed; what cannot be looked at counts as absent."""
+        return frozenset(mark for path in self._paths() if (mark := _mark(path)) is not None)
+
+    def holders(self) -> frozenset[tuple[str, int, int]]:
+        """Return the existing directories that hold nothing but such files, each with what identifies it."""
+        own = {file.parent for file in self._files} | {*self._directories}
+        return frozenset(holder for path in own if (holder := _holder(path)) is not None)
+
+    def _paths(self) -> Iterator[str]:
+        yield from (str(file) for file in self._files)
+        for directory in self._directories:
+            try:
+                names = os.listdir(directory)
+            except (OSError, ValueError):
+                continue
+            yield from (os.path.join(directory, name) for name in names if name.endswith(self._ending))
+
+
+async def watch_files(
+    files: WatchedFiles, changed: Callable[[], Awaitable[object]], slower: Callable[[str], object]
+) -> None:
+    """Call `changed` once at the start and after each change, one call at a time, until cancelled.
+
+    Args:
+        files: what to watch.
+        changed: awaited after a change; an error in it ends the watch.
+        slower: takes the reason why the system's reports are no longer used, in a few words.
+
+    Raises:
+        Exception: anything that `changed` raises.
+    """
+    hint = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(contained("reports of changed files", _wake_on_reports(files, hint), slower))
+        known: frozenset[Mark] | None = None
+        while True:
+            found = await asyncio.to_thread(files.look)
+            if found != known:
+                known = found
+                await changed()
+            try:
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await hint.wait()
+            except TimeoutError:
+                pass
+            hint.clear()
+
+
+async def _wake_on_reports(files: WatchedFiles, hint: asyncio.Event) -> None:
+    """Set `hint` whenever the system reports a change in a directory of the files; follow the directories."""
+    # Takes 60 ms to import, and only a change needs it.
+    watchfiles: Any = await asyncio.to_thread(importlib.import_module, "watchfiles")
+    settings = {"step": QUIET_MS, "rust_timeout": int(LOOK_SECONDS * 1000), "yield_on_timeout": True}
+    while True:
+        holders = await asyncio.to_thread(files.holders)
+        if holders:
+            paths = sorted(path for path, *_ in holders)
+            try:
+                async with aclosing(watchfiles.awatch(*paths, recursive=False, **settings)) as reports:
+                    async for report in reports:
+                        if report:
+                            hint.set()
+                        if holders != await asyncio.to_thread(files.holders):
+                            break
+            except FileNotFoundError:
+                pass  # A directory went between the look and the watch.
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def _mark(path: str) -> Mark | None:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    age = time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns)
+    unsettled = int(time.monotonic()) if 0 <= age < _UNSETTLED_NS else 0
+    return path, status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, unsettled
+
+
+def _holder(path: Path) -> tuple[str, int, int] | None:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (str(path), status.st_dev, status.st_ino) if stat.S_ISDIR(status.st_mode) else None
