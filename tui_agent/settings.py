@@ -119,6 +119,8 @@ class Settings(_Section):
     """Steps of one run; not limited on the screen, 16 headless, when not set."""
     tool_timeout: float = Field(default=30.0, gt=0, allow_inf_nan=False)
     """Seconds for tools that do not keep their own time."""
+    output_disk_limit: int = Field(default=1024**3, ge=0)
+    """Most bytes that the outputs of a session's commands take on the disk, at most 256 MiB of them each."""
     sandbox: Literal["off", "bwrap"] = "off"
     """What shell commands run in: `bwrap` is bubblewrap, without which they are refused. Never taken from a project."""
     sandbox_network: bool = False

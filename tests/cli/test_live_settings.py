@@ -82,6 +82,20 @@ async def test_rules_and_mode_hold_as_soon_as_they_are_read(tmp_path: Path) -> N
         assert engine.policy.mode is PermissionMode.ASK
 
 
+async def test_outputs_of_a_session_keep_to_the_limit_on_disk(tmp_path: Path) -> None:
+    write(Locations.of_user(os.environ).user_file, 'output_disk_limit = 40_000\n[permissions]\nmode = "allow"\n')
+    async with engine_in(tmp_path) as (engine, live):
+        with engine.bus.subscribe() as heard:
+            result = await engine.loop.run_command("bash", {"command": "seq 1 20000"}, "!seq 1 20000")
+            write(engine.locations.user_file, "output_disk_limit = 50_000\n")
+            await live.read_again()
+            told = [envelope.event for envelope in heard.drain()]
+
+    assert "have reached their limit of 40,000 bytes" in result.text
+    assert [event.code for event in told if isinstance(event, Warned)] == ["output_disk_limit"]
+    assert any("output_disk_limit" in event.text for event in told if isinstance(event, Noticed))
+
+
 async def test_other_settings_are_used_from_the_next_request_on(tmp_path: Path) -> None:
     shown: list[str] = []
     async with assembled(options_for(tmp_path), watched=True) as engine:

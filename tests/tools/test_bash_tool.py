@@ -167,6 +167,34 @@ async def test_a_file_that_holds_a_part_says_so(bash: BashTool, monkeypatch: pyt
     assert f"; {path} holds a part of it: only the first 1,000 bytes are kept …]" in result.text
 
 
+async def test_commands_go_on_where_a_session_may_keep_no_more(root: Path, tmp_path: Path) -> None:
+    warnings: list[str] = []
+    workspace = Workspace(root, spool_dir=tmp_path / "spool", spool_limit=50_000, warn=warnings.append)
+    tool = BashTool(workspace, is_read_only_command=only_reads)
+
+    results = await asyncio.gather(*(call(tool, command=f"seq {number}00001 {number}20000") for number in range(1, 6)))
+    binary = await call(tool, command="head -c 1000 /dev/zero")
+
+    assert sum(file.stat().st_size for file in workspace.spool_dir.iterdir()) == 50_000
+    for number, result in enumerate(results, start=1):
+        assert result.text.startswith(f"{number}00001\n")
+        assert result.text.endswith(f"{number}20000")
+        assert "the outputs of this session have reached their limit of 50,000 bytes …]" in result.text
+        assert details_of(result)["exit_code"] == 0
+    assert "the whole could not be kept: the outputs of this session have reached" in binary.text
+    assert len(warnings) == 1
+    assert "have reached 50,000 bytes" in warnings[0]
+
+
+async def test_a_resumed_session_counts_what_it_kept_before(root: Path, tmp_path: Path) -> None:
+    for _ in range(2):
+        workspace = Workspace(root, spool_dir=tmp_path / "spool", spool_limit=200_000)
+        result = await call(BashTool(workspace, is_read_only_command=only_reads), command="seq 100001 120000")
+
+    assert sum(file.stat().st_size for file in workspace.spool_dir.iterdir()) == 200_000
+    assert "holds a part of it: only the first 60,000 bytes are kept, the outputs of this session" in result.text
+
+
 async def test_text_that_becomes_binary_late_is_shown_as_text(bash: BashTool) -> None:
     result = await call(bash, command="seq 1 4000; head -c 5000 /dev/zero")
 

@@ -2,11 +2,12 @@
 
 import errno
 import os
+import threading
 from pathlib import Path
 
 import pytest
 
-from tui_agent.tools.spool_file import SpoolFile
+from tui_agent.tools.spool_file import SpoolBudget, SpoolFile
 from tui_agent.tools.workspace import Workspace
 
 
@@ -54,3 +55,70 @@ def test_a_directory_that_cannot_be_made_is_told(root: Path) -> None:
 
     assert spool.path is None
     assert spool.problem == "File exists"
+
+
+def test_files_share_what_a_session_may_keep(workspace: Workspace) -> None:
+    budget = SpoolBudget(workspace.spool_dir, limit=8)
+    first, second, third = (SpoolFile(workspace.new_spool_file, limit=100, budget=budget) for _ in range(3))
+    first.write(b"12345")
+    assert not budget.newly_reached()
+    second.write(b"abcdef")
+    third.write(b"xyz")
+    first.write(b"6")
+    for spool in (first, second, third):
+        spool.close()
+
+    kept = [spool.path.read_bytes() for spool in (first, second) if spool.path is not None]
+    assert kept == [b"12345", b"abc"]
+    assert second.problem == (
+        "only the first 3 bytes are kept, the outputs of this session have reached their limit of 8 bytes"
+    )
+    assert (third.path, third.size) == (None, 0)
+    assert third.problem == "the outputs of this session have reached their limit of 8 bytes"
+    assert [budget.newly_reached() for _ in range(2)] == [True, False]
+
+
+def test_what_an_earlier_life_of_the_session_kept_counts(workspace: Workspace) -> None:
+    before = SpoolFile(workspace.new_spool_file)
+    before.write(b"123456")
+    before.close()
+    (workspace.spool_dir / "something-else").write_bytes(b"x" * 100)
+    (workspace.spool_dir / "output-link").symlink_to(workspace.spool_dir / "something-else")
+
+    budget = SpoolBudget(workspace.spool_dir, limit=1_000)
+
+    assert budget.take(2_000) == 1_000 - 6 - len(os.fspath(workspace.spool_dir / "something-else"))
+
+
+def test_bytes_that_could_not_be_written_are_not_counted(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    budget = SpoolBudget(workspace.spool_dir, limit=10)
+    spool = SpoolFile(workspace.new_spool_file, budget=budget)
+
+    def write(descriptor: int, data: memoryview) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", write)
+    spool.write(b"123456")
+    monkeypatch.undo()
+
+    assert spool.problem == "No space left on device"
+    assert budget.take(100) == 10
+
+
+def test_threads_together_never_keep_more_than_the_limit(workspace: Workspace) -> None:
+    budget = SpoolBudget(workspace.spool_dir, limit=100_000)
+    spools = [SpoolFile(workspace.new_spool_file, budget=budget) for _ in range(5)]
+
+    def flood(spool: SpoolFile) -> None:
+        for _ in range(100):
+            spool.write(b"y\n" * 500)
+        spool.close()
+
+    threads = [threading.Thread(target=flood, args=(spool,)) for spool in spools]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sum(file.stat().st_size for file in workspace.spool_dir.iterdir()) == 100_000
+    assert any(spool.problem for spool in spools)

@@ -1,9 +1,18 @@
 """Code in colours: every character stays, and the same code looks the same however it arrived."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.ui.code_colours import LONGEST_LINE, PIECE_LEAST, PIECE_MOST, colour_lines, piece_length
+from tui_agent.ui.code_colours import (
+    LONGEST_LINE,
+    MOST_TOKENS,
+    PIECE_LEAST,
+    PIECE_MOST,
+    PIECE_SIZE,
+    colour_lines,
+    piece_length,
+)
 
 SOURCE = ["import os", "", "", "def name(a: int) -> str:", '    """Doc."""', "    return f'{a}'  # why", ""]
 
@@ -51,3 +60,33 @@ def test_a_piece_ends_where_a_new_top_level_line_follows_a_blank_one() -> None:
 def test_a_piece_without_a_good_end_ends_somewhere() -> None:
     assert piece_length(["    inside"] * PIECE_MOST) == PIECE_MOST
     assert piece_length(["    inside"] * (PIECE_MOST - 1)) is None
+
+
+def test_a_piece_ends_where_it_has_enough_characters() -> None:
+    lines = ["x = 1" * 50] * PIECE_MOST
+
+    assert piece_length(lines) == PIECE_SIZE // 251 + 1
+    assert piece_length(["x" * PIECE_SIZE]) is None
+    assert piece_length(["x" * PIECE_SIZE, ""]) == 1
+
+
+@pytest.mark.parametrize("lines", [["(" * LONGEST_LINE] * 30, ["("] * 60, ["((" * 100, "", "x = 1"] * 9])
+def test_a_piece_of_very_many_tokens_is_coloured_at_its_beginning_only(lines: list[str]) -> None:
+    coloured = colour_lines("python", lines)
+
+    assert ["".join(text for text, _ in runs) for runs in coloured] == lines
+
+
+def test_tokens_beyond_the_most_have_no_colour() -> None:
+    line = "1," * (LONGEST_LINE // 2)
+    count = MOST_TOKENS // (LONGEST_LINE + 1)
+
+    coloured = colour_lines("python", [line] * (count + 3))
+
+    assert [len(runs) > 1 for runs in coloured] == [True] * count + [False] * 3
+
+
+def test_words_without_any_sign_are_no_code() -> None:
+    words = "a " * 100
+
+    assert colour_lines("java", [words, "int i;"]) == [((words, ""),), (("int i;", ""),)]

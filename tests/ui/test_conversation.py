@@ -88,6 +88,40 @@ async def test_the_line_about_what_is_new_leads_to_the_end() -> None:
         assert seen(conversation)[-1] == "   new"
 
 
+async def test_a_flood_is_shown_at_once_and_read_a_slice_at_a_time() -> None:
+    text = "\n\n".join(f"point **{number}**" for number in range(5_000))
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, started("m1"), delta(text, "m1"))
+
+        assert seen(conversation)[-1].strip().startswith("point **4999**")
+
+        conversation.apply(Teller().tell(answer(text, "m1")))
+        turns = 0
+        while seen(conversation)[-1].strip() != "point 4999":
+            conversation.flush()
+            turns += 1
+            assert turns < 1_000
+        assert turns > 5
+        assert conversation.following
+
+
+async def test_an_endless_text_that_is_there_already_is_read_where_the_reader_is() -> None:
+    text = "\n\n".join(f"point **{number}**" for number in range(5_000))
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, answer(text, "m1"))
+        conversation.scroll_home(animate=False)
+        await pilot.pause()
+        assert "point 0" in [row.strip() for row in seen(conversation)]
+
+        conversation.scroll_end(animate=False)
+        for _ in range(1_000):
+            await pilot.pause(0.01)
+            if seen(conversation)[-1].strip() == "point 4999":
+                break
+
+        assert seen(conversation)[-1].strip() == "point 4999"
+
+
 async def test_going_to_the_end_follows_again() -> None:
     async with HostApp().run_test(size=SIZE) as pilot:
         conversation = await tell(pilot, *many(20))

@@ -1,12 +1,25 @@
 """Text that streams in: the outcome does not depend on how it was cut, and a flush costs what is open."""
 
+from collections.abc import Collection
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.support.killer_texts import killer_texts
+from tui_agent.ui import markdown_stream
 from tui_agent.ui.code_colours import PIECE_MOST
-from tui_agent.ui.markdown_blocks import CodeBlock, Item, Paragraph, Unit
+from tui_agent.ui.markdown_blocks import CodeBlock, Item, Paragraph, PlainText, Unit
 from tui_agent.ui.markdown_layout import layout_block
-from tui_agent.ui.markdown_stream import LONGEST_LINE, MarkdownStream
+from tui_agent.ui.markdown_stream import (
+    BLOCK_COST,
+    LINE_COST,
+    LONGEST_LINE,
+    SLICE_COST,
+    TEXT_COST,
+    MarkdownStream,
+    reading_cost,
+)
 from tui_agent.ui.styled_lines import Line
 
 PIECES = [
@@ -56,8 +69,14 @@ def rows(units: list[Unit], width: int = 30) -> list[Line]:
 def at_once(text: str, **options: int) -> list[Unit]:
     stream = MarkdownStream(**options)
     stream.feed(text)
+    return to_the_end(stream)
+
+
+def to_the_end(stream: MarkdownStream) -> list[Unit]:
     stream.finish()
-    return stream.finished
+    while stream.waits:
+        stream.finish()
+    return [*stream.finished, *stream.unread]
 
 
 def in_pieces(text: str, lengths: list[int], **options: int) -> list[Unit]:
@@ -69,8 +88,7 @@ def in_pieces(text: str, lengths: list[int], **options: int) -> list[Unit]:
         place, turn = place + length, turn + 1
         if length % 3:
             stream.flush()
-    stream.finish()
-    return stream.finished
+    return to_the_end(stream)
 
 
 @given(sources, cuts, st.sampled_from(["\n", "\r\n"]))
@@ -83,6 +101,15 @@ def test_any_cutting_gives_the_same_rows(text: str, lengths: list[int], end: str
 @given(sources, cuts, st.sampled_from([10, 30, 60]))
 def test_any_cutting_gives_the_same_rows_where_blocks_are_too_long(text: str, lengths: list[int], longest: int) -> None:
     assert rows(in_pieces(text, lengths, longest_block=longest)) == rows(at_once(text, longest_block=longest))
+
+
+@given(sources, cuts, st.sampled_from([30, 60, 200]), st.sampled_from([0, 100, 300]))
+def test_any_cutting_gives_the_same_rows_where_reading_is_dear(
+    text: str, lengths: list[int], block: int, whole: int
+) -> None:
+    options = {"block_cost": block, "text_cost": whole}
+
+    assert rows(in_pieces(text, lengths, **options)) == rows(at_once(text, **options))
 
 
 CODE_LINES = [
@@ -176,3 +203,98 @@ def test_escape_sequences_cut_in_two_do_not_show() -> None:
 def test_nothing_gives_nothing() -> None:
     assert at_once("") == []
     assert at_once("\n\n  \n") == []
+
+
+class Reader:
+    """Counts what the Markdown reader is given; lines that are hidden from it cost nothing."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._read = markdown_stream.parse_markdown
+        self.cost = 0
+        monkeypatch.setattr(markdown_stream, "parse_markdown", self)
+
+    def __call__(self, source: str, number: int | None = None, hidden: Collection[int] = ()) -> list[Unit]:
+        shown = (line for place, line in enumerate(source.split("\n")) if place not in hidden)
+        self.cost += sum(map(reading_cost, shown))
+        return self._read(source, number, hidden)
+
+    def taken(self) -> int:
+        cost, self.cost = self.cost, 0
+        return cost
+
+
+@pytest.mark.parametrize("name", killer_texts(1))
+def test_no_text_makes_a_flush_dear(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = killer_texts(60_000)[name]
+    reader, stream = Reader(monkeypatch), MarkdownStream()
+
+    stream.feed(text)
+    dearest, flushes = 0, 0
+    while flushes == 0 or stream.waits:
+        stream.flush()
+        dearest, flushes = max(dearest, reader.taken()), flushes + 1
+    stream.finish()
+
+    # The open block with a slice, then the block that is full, then what is behind it.
+    assert max(dearest, reader.taken()) <= 2 * (BLOCK_COST + LINE_COST) + SLICE_COST
+    assert flushes <= stream.cost // (SLICE_COST // 4) + 2
+    assert not stream.open
+
+
+@pytest.mark.parametrize("sign", ["[", "![", "*", "<", "&", "http://", "x", "(", "{"])
+def test_a_line_too_dear_to_be_read_is_shown_as_it_came(sign: str) -> None:
+    text = sign * 50_000
+
+    assert "".join(line.plain for line in rows(at_once(text))) == text
+
+
+@pytest.mark.parametrize(
+    "before", ["", "text\n", "- item\n  ", "```\n", "# head\n", "> quote\n", "|a|b|\n|-|-|\n", "[a](\n"]
+)
+def test_a_dear_line_stays_where_it_is(before: str) -> None:
+    line = "[" * 300
+
+    shown = "".join(line.plain.strip(" ▎") for line in rows(at_once(f"{before}{line}\n)\n\nafter **it**"), width=400))
+
+    assert line in shown
+    assert shown.endswith("after **it**" if before == "```\n" else "after it")
+
+
+def test_very_many_carriage_returns_are_blanks() -> None:
+    assert [line.plain for line in rows(at_once("a\rb\n"))] == ["a", "b"]
+    assert [line.plain for line in rows(at_once("a\rb" * 200), width=3_000)] == [("a b" * 200)]
+
+
+def test_entities_cannot_spell_the_sign_of_a_hidden_line() -> None:
+    shown = "".join(line.plain for line in rows(at_once("[" * 300 + "\n&#1; 0 &#2; \x01 0 \x02"), width=400))
+
+    assert shown.count("[") == 300
+
+
+def test_the_rest_of_an_endless_text_is_not_read() -> None:
+    text = "a **b** c\n\n" * (TEXT_COST // 10)
+    stream = MarkdownStream()
+
+    stream.feed(text)
+    flushes = 0
+    while flushes == 0 or stream.waits:
+        stream.flush()
+        flushes += 1
+
+    assert TEXT_COST <= stream.cost <= TEXT_COST + LINE_COST
+    assert flushes <= TEXT_COST // SLICE_COST + 1
+    assert stream.open == []
+    read = sum(isinstance(unit.block, Paragraph) for unit in stream.finished)
+    pieces = [unit.block.text for unit in stream.unread if isinstance(unit.block, PlainText)]
+    assert read + "".join(pieces).count("a **b** c") == TEXT_COST // 10
+
+
+def test_what_waits_is_shown_as_it_came() -> None:
+    stream = MarkdownStream()
+    stream.feed("a **b**\n\n" * 10_000)
+
+    stream.flush()
+
+    assert stream.waits
+    assert rows(stream.finished)[0].plain == "a b"
+    assert rows(stream.unread)[-2].plain == "a **b**"

@@ -198,6 +198,73 @@ def test_a_forgotten_text_keeps_its_height_and_comes_back() -> None:
     assert rows_of(transcript, 30) != shown
 
 
+ENDLESS = "\n\n".join(f"line **{number}**" for number in range(3_000))
+
+
+def test_a_long_text_is_read_in_slices_and_shown_as_it_came_until_then() -> None:
+    part = MarkdownPart(ENDLESS)
+    transcript = filled(part, width=40)
+    transcript.settle(0, 10)
+
+    assert transcript.line(0).plain == "line 0"
+    assert not transcript.waits_at(0, 10)
+    assert transcript.waits_at(transcript.total - 10, transcript.total)
+    total = 0
+    while total != transcript.total:
+        total = transcript.total
+        transcript.settle(total - 10, total)
+    assert transcript.line(total - 1).plain == "line **2999**"
+
+    slices = 0
+    while transcript.waits_at(transcript.total - 10, transcript.total):
+        transcript.read_on(transcript.total - 10, transcript.total)
+        slices += 1
+
+    assert slices > 5
+    assert rows_of(transcript, 40) == [f"line {number // 2}" if number % 2 == 0 else "" for number in range(5_999)]
+
+
+def test_a_reader_in_a_text_that_is_still_read_stays_where_they_are() -> None:
+    part = MarkdownPart("\n\n".join(["word **bold** " * 7] * 2_000))
+    transcript = filled(part, width=30)
+    transcript.settle(0, 10)
+    top = transcript.total - 40
+    transcript.settle(top, top + 10)
+    below = transcript.total - top
+
+    while transcript.waits_at(top, top + 10) and transcript.line(top).plain.count("**"):
+        top += transcript.read_on(top, top + 10)
+
+        assert transcript.total - top == below or not transcript.line(top).plain.count("**")
+
+
+def test_a_long_text_is_not_read_again_after_its_rows_were_let_go() -> None:
+    part = MarkdownPart(ENDLESS)
+    transcript = filled(part, width=40)
+    transcript.settle(0, 10)
+    while part.waits:
+        transcript.read_on(0, transcript.total)
+    height = part.height(40)
+
+    part.forget()
+
+    assert part.rows_kept == 0
+    assert not part.waits
+    assert part.height(40) == height
+    assert rows_of(transcript, 40)[-1] == "line 2999"
+
+
+def test_text_that_is_not_markdown_stays_as_it_is() -> None:
+    text = "**a**\n- b\n" * 2_000
+    transcript = filled(MarkdownPart(text, style="muted", margin="  "), width=40)
+
+    transcript.settle(3_990, 4_000)
+
+    assert transcript.line(3_999).runs == (("  ", ""), ("- b", "muted"))
+    assert not transcript.waits_at(0, 4_000)
+    assert rows_of(transcript, 40) == ["  **a**", "  - b"] * 2_000
+
+
 # --- thinking -------------------------------------------------------------------------------------------------------
 
 
@@ -235,3 +302,24 @@ def test_while_it_thinks_its_newest_line_is_shown() -> None:
     part.finish()
     transcript.refresh(part)
     assert rows_of(transcript, 40)[-1] == "▏ Then that too"
+
+
+def test_opened_thinking_is_laid_out_only_where_it_is_looked_at() -> None:
+    part = ThinkingPart(ENDLESS)
+    transcript = filled(part, width=40)
+    part.toggle()
+    transcript.refresh(part)
+
+    transcript.settle(0, 20)
+
+    assert part.rows_kept < 60
+    assert [transcript.line(row).plain.rstrip() for row in range(4)] == ["▾ thinking", "▏ line 0", "▏", "▏ line 1"]
+    while transcript.waits_at(0, transcript.total):
+        transcript.read_on(0, transcript.total)
+    assert transcript.total == 6_000
+    assert rows_of(transcript, 40)[-1] == "▏ line 2999"
+
+    part.forget()
+    part.toggle()
+    transcript.refresh(part)
+    assert len(rows_of(transcript, 40)) == 1

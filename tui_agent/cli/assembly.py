@@ -52,7 +52,15 @@ if TYPE_CHECKING:
 
 HEADLESS_MAX_STEPS = 16
 """Steps of a run without a screen, where nothing else is set (C35)."""
-ONLY_AT_START = ("base_url", "hooks", "sandbox", "sandbox_network", "permissions.rule_resolution", "ui.reduced_motion")
+ONLY_AT_START = (
+    "base_url",
+    "hooks",
+    "output_disk_limit",
+    "sandbox",
+    "sandbox_network",
+    "permissions.rule_resolution",
+    "ui.reduced_motion",
+)
 """Settings that are not changed while the agent works."""
 APPENDED_LAYER = "user.append"
 APPENDED_PRIORITY = 20
@@ -135,7 +143,15 @@ async def assembled(
         loop = AgentLoop(
             AgentLoopConfig(
                 provider=provider,
-                tools=built_in_tools(options.cwd, archive, sandbox, contents, private),
+                tools=built_in_tools(
+                    options.cwd,
+                    archive,
+                    sandbox,
+                    contents,
+                    private,
+                    output_limit=loaded.settings.output_disk_limit,
+                    warn=lambda text: bus.publish(Warned(code="output_disk_limit", text=text)),
+                ),
                 system=options.system or DEFAULT_SYSTEM,
                 layers=(*_appended(loaded.settings), *folder.instructions),
                 workspace=options.cwd,

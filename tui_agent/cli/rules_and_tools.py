@@ -13,6 +13,7 @@ from tui_agent.protocol.tool import Tool
 from tui_agent.settings import LoadedSettings, Locations, RuleSetting, Settings
 from tui_agent.tools import Sandbox, Workspace, default_tools
 from tui_agent.tools.content_store import ContentStore
+from tui_agent.tools.spool_file import SESSION_SPOOL_LIMIT
 
 from .rule_store import RuleStore
 
@@ -23,6 +24,8 @@ def built_in_tools(
     sandbox: Sandbox | None = None,
     contents: ContentStore | None = None,
     private: Sequence[Path] = (),
+    output_limit: int | None = None,
+    warn: Callable[[str], None] | None = None,
 ) -> list[Tool]:
     """The tools for a workspace.
 
@@ -32,10 +35,19 @@ def built_in_tools(
         sandbox: what shell commands run in; None: they run as they are.
         contents: keeps what files held before they were changed; None: nobody does.
         private: directories of ours, in which no changes of commands are looked for.
+        output_limit: most bytes kept of long output; None: what is usual.
+        warn: shows the user that this limit was reached.
     """
     kept = spool_dir or Path(tempfile.gettempdir()) / "tui-agent-spool"
     return default_tools(
-        Workspace(root, spool_dir=kept, contents=contents, private=private),
+        Workspace(
+            root,
+            spool_dir=kept,
+            contents=contents,
+            private=private,
+            spool_limit=SESSION_SPOOL_LIMIT if output_limit is None else output_limit,
+            warn=warn,
+        ),
         is_read_only_command=lambda command: is_read_only_command(command, root, (kept,)),
         sandbox=sandbox,
     )

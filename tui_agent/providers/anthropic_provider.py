@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from tui_agent.protocol.background import reason_of
-from tui_agent.protocol.errors import ConfigurationError, ProviderError
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEnded, StreamEvent
 
 from .model_table import default_max_tokens, model_info, thinking_form

@@ -100,7 +100,7 @@ class BashTool(TypedTool[BashArguments]):
         spec = self._spec(args)
         watch = None if self.call_is_read_only(args) else self._workspace.tree
         before = None if watch is None else await contained("listing files", asyncio.to_thread(watch.look))
-        output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT))
+        output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT, self._workspace.spool_budget))
         live = LiveOutput(output, context.output)
         try:
             outcome = await self._run(spec, output, live, context)
@@ -111,6 +111,7 @@ class BashTool(TypedTool[BashArguments]):
         finally:
             live.close()
             captured = output.close()
+            self._workspace.warn_of_full_spool()
             changed: int | None = None
             if watch is not None and before is not None:
                 changed = await contained("finding changed files", _tell_changes(watch, before, context))
@@ -122,10 +123,14 @@ class BashTool(TypedTool[BashArguments]):
     async def _run(
         self, spec: ProcessSpec, output: CapturedOutput, live: LiveOutput, context: ToolContext
     ) -> ProcessOutcome:
+        def look() -> None:
+            live.wake()
+            self._workspace.warn_of_full_spool()
+
         if self._sandbox is None:
-            return await run_process(spec, output, None, context.cancellation, live.wake)
+            return await run_process(spec, output, None, context.cancellation, look)
         async with self._sandbox.around(spec) as run:
-            outcome = await run_process(run.spec, output, None, context.cancellation, live.wake)
+            outcome = await run_process(run.spec, output, None, context.cancellation, look)
             run.refuse_unless_started(outcome, output.first_bytes())
         return outcome
 

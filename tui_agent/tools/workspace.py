@@ -4,7 +4,7 @@ import asyncio
 import os
 import stat
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -13,6 +13,7 @@ from tui_agent.protocol.tool import JudgedTarget
 from .content_store import ContentStore
 from .file_versions import FileVersions
 from .held_directory import Place
+from .spool_file import SESSION_SPOOL_LIMIT, SPOOL_PREFIX, SpoolBudget
 from .text_format import printable_name
 from .tree_watch import TreeWatch
 
@@ -21,7 +22,14 @@ class Workspace:
     """One working directory with what the tools of one session know about its files."""
 
     def __init__(
-        self, root: Path, *, spool_dir: Path, contents: ContentStore | None = None, private: Sequence[Path] = ()
+        self,
+        root: Path,
+        *,
+        spool_dir: Path,
+        contents: ContentStore | None = None,
+        private: Sequence[Path] = (),
+        spool_limit: int = SESSION_SPOOL_LIMIT,
+        warn: Callable[[str], None] | None = None,
     ) -> None:
         """
         Args:
@@ -29,9 +37,14 @@ class Workspace:
             spool_dir: directory of ours for output that is too long for the model; made, 0700, when first needed.
             contents: keeps what files held before and after they were changed; None: nobody does.
             private: directories of ours, in which no changes of commands are looked for.
+            spool_limit: most bytes in all files with long output.
+            warn: shows the user that this limit was reached; None: only the results say so.
         """
         self.root = root.resolve()
         self.spool_dir = Path(os.path.realpath(spool_dir))
+        self.spool_budget = SpoolBudget(self.spool_dir, spool_limit)
+        """What the files with long output share."""
+        self._warn = warn
         self.versions = FileVersions()
         """What read, write and edit last saw of each file."""
         self.contents = contents
@@ -73,6 +86,14 @@ class Workspace:
         """Whether a resolved path is one of our files with long output."""
         return path.is_relative_to(self.spool_dir)
 
+    def warn_of_full_spool(self) -> None:
+        """Warn once that the files with long output have reached their limit. Called on the event loop."""
+        if self.spool_budget.newly_reached() and self._warn is not None:
+            self._warn(
+                f"The outputs kept for this session have reached {self.spool_budget.limit:,} bytes. Commands keep "
+                "running; of long output only the start and the end are kept (see the setting `output_disk_limit`)."
+            )
+
     def new_spool_file(self) -> tuple[int, Path]:
         """Makes an empty 0600 file for long output; gives a descriptor for writing and its path.
 
@@ -85,5 +106,5 @@ class Workspace:
             raise PermissionError(f"{self.spool_dir} is not a directory of ours")
         if stat.S_IMODE(status.st_mode) != 0o700:
             self.spool_dir.chmod(0o700)
-        descriptor, name = tempfile.mkstemp(prefix="output-", suffix=".txt", dir=self.spool_dir)
+        descriptor, name = tempfile.mkstemp(prefix=SPOOL_PREFIX, suffix=".txt", dir=self.spool_dir)
         return descriptor, Path(name)

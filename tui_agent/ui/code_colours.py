@@ -5,7 +5,7 @@ depend on the code alone, so the same code looks the same however it arrived.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,12 @@ PIECE_LEAST = 16
 """Lines of a piece before it may end at a good place."""
 PIECE_MOST = 80
 """Lines at which a piece ends anywhere."""
-LONGEST_LINE = 2_000
-"""Characters; a piece with a longer line is not coloured."""
+PIECE_SIZE = 4_000
+"""Characters at which a piece ends anywhere."""
+LONGEST_LINE = 400
+"""Characters; a piece with a longer line is not coloured: some readers take the square of its length."""
+MOST_TOKENS = 2_000
+"""Tokens of a piece that are coloured; the rest of it is plain."""
 
 
 def colour_lines(language: str, lines: Sequence[str]) -> list[tuple[Run, ...]]:
@@ -41,9 +45,13 @@ def colour_lines(language: str, lines: Sequence[str]) -> list[tuple[Run, ...]]:
 
 def piece_length(lines: Sequence[str]) -> int | None:
     """How many lines the first piece has; None as long as it may still grow."""
-    for number in range(PIECE_LEAST, min(len(lines), PIECE_MOST)):
-        line = lines[number]
-        if line[:1].strip() and line[0] not in ")]}" and not lines[number - 1].strip():
+    size = 0
+    for number, line in enumerate(lines[:PIECE_MOST]):
+        if size >= PIECE_SIZE:
+            return number
+        size += len(line) + 1
+        begins = line[:1].strip() and line[0] not in ")]}"
+        if number >= PIECE_LEAST and begins and not lines[number - 1].strip():
             return number
     return PIECE_MOST if len(lines) >= PIECE_MOST else None
 
@@ -78,10 +86,13 @@ def _colour_piece(language: str, lines: tuple[str, ...]) -> tuple[tuple[Run, ...
     """The runs of each line of one piece."""
     plain = tuple(((line, ""),) if line else () for line in lines)
     lexer = _lexer(language)
-    if lexer is None or any(len(line) > LONGEST_LINE for line in lines):
+    code = "\n".join(lines)
+    if lexer is None or any(len(line) > LONGEST_LINE for line in lines) or _ONLY_WORDS.search(code) is not None:
         return plain
     coloured: list[list[Run]] = [[]]
-    for token, text in lexer.get_tokens("\n".join(lines)):
+    for number, (token, text) in enumerate(lexer.get_tokens(code)):
+        if number == MOST_TOKENS:
+            return tuple(_with_rest(coloured, lines))
         style = _style_of(token)
         first, *others = text.split("\n")
         if first:
@@ -91,6 +102,17 @@ def _colour_piece(language: str, lines: tuple[str, ...]) -> tuple[tuple[Run, ...
         "".join(text for text, _ in runs) == line for runs, line in zip(coloured, lines, strict=False)
     )
     return tuple(tuple(runs) for runs in coloured[: len(lines)]) if faithful else plain
+
+
+_ONLY_WORDS = re.compile(r"(?:[\w.$<>\[\]?]++\s++){80}")
+"""As many words without any sign between them are no code, and take some readers the square of their number."""
+
+
+def _with_rest(coloured: Sequence[Sequence[Run]], lines: Sequence[str]) -> Iterator[tuple[Run, ...]]:
+    """The lines that are coloured to their end, and the others as they are."""
+    for number, line in enumerate(lines):
+        runs = tuple(coloured[number]) if number < len(coloured) - 1 else ()
+        yield runs if "".join(text for text, _ in runs) == line else ((line, ""),)
 
 
 def _append(runs: list[Run], text: str, style: str) -> None:

@@ -4,7 +4,8 @@ Everything becomes text: links show their address, images their words, HTML itse
 reading, because entities can spell any character.
 """
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -79,7 +80,14 @@ class ThematicBreak:
     """A line across."""
 
 
-Block = Paragraph | Heading | CodeBlock | Quote | Item | Table | ThematicBreak
+@dataclass(frozen=True, slots=True)
+class PlainText:
+    """Text that was not read as Markdown, as it came: made safe where it is laid out."""
+
+    text: str
+
+
+Block = Paragraph | Heading | CodeBlock | Quote | Item | Table | ThematicBreak | PlainText
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,18 +101,44 @@ class Unit:
     """Whether it goes on with the unit above: no blank row between them."""
 
 
-def parse_markdown(source: str, number: int | None = None) -> list[Unit]:
+def parse_markdown(source: str, number: int | None = None, hidden: Collection[int] = ()) -> list[Unit]:
     """The units of a text, in order.
 
     Args:
         source: Sanitised Markdown.
         number: The number of the first item where the text begins with an ordered list that goes on from before.
+        hidden: Lines, from 0, that are text as they stand: the reader never sees what is in them.
     """
-    return list(_units(_tree(_reader().parse(source)), number, source.split("\n")))
+    lines = source.split("\n")
+    if not hidden:
+        return list(_units(_tree(_reader().parse(source)), number, lines))
+    shown = [_sign_of(place, line) if place in hidden else line for place, line in enumerate(lines)]
+    tokens = _reader().parse("\n".join(shown))
+    _put_back(tokens, lines)
+    return list(_units(_tree(tokens), number, lines))
 
 
 _DEEPEST = 60
 """Levels of nesting; the reader leaves out what is deeper."""
+_HIDDEN = re.compile("\x01 ([0-9]+) \x02")
+"""Stands for a hidden line. Sanitised text has no such characters, and no entity spells them; because of its blanks it
+is never an address."""
+
+_MOST_INDENT = 2 * _DEEPEST
+"""Blanks before a hidden line that the reader sees, so that it stays in its list."""
+
+
+def _sign_of(place: int, line: str) -> str:
+    blanks = min(len(line) - len(line.lstrip()), _MOST_INDENT)
+    return f"{' ' * blanks}\x01 {place} \x02"
+
+
+def _put_back(tokens: "Sequence[Token]", lines: Sequence[str]) -> None:
+    """Puts hidden lines in the place of their signs."""
+    for token in tokens:
+        if "\x01" in token.content:
+            token.content = _HIDDEN.sub(lambda match: lines[int(match[1])].lstrip(), token.content)
+        _put_back(token.children or (), lines)
 
 
 @cache
@@ -196,8 +230,8 @@ def _block(node: _Node) -> Block:
         case "heading":
             return Heading(int(token.tag[1:]), _inline(node))
         case "fence" | "code_block":
-            content = sanitise(token.content).rstrip("\n")
-            lines = tuple(content.split("\n")) if content else ()
+            content = sanitise(token.content).removesuffix("\n")
+            lines = tuple(content.split("\n")) if token.content else ()
             return CodeBlock(sanitise(token.info).strip(), lines, fenced=token.type == "fence")
         case "blockquote":
             return Quote(_blocks(node.children))

@@ -6,8 +6,21 @@ from itertools import zip_longest
 from rich.cells import cell_len
 
 from .code_colours import colour_lines
-from .markdown_blocks import Align, Block, CodeBlock, Heading, Item, Paragraph, Quote, Runs, Table, ThematicBreak
+from .markdown_blocks import (
+    Align,
+    Block,
+    CodeBlock,
+    Heading,
+    Item,
+    Paragraph,
+    PlainText,
+    Quote,
+    Runs,
+    Table,
+    ThematicBreak,
+)
 from .styled_lines import NARROWEST, Line, Run, folded, prefixed_lines, text_of_runs, width_of_runs, wrapped
+from .text import sanitise
 
 MOST_ROWS = 400
 """Rows shown of a table; the rest is counted."""
@@ -38,6 +51,8 @@ def layout_block(block: Block, width: int) -> list[Line]:
             return _beside(((marker, "marker"),), ((" " * len(marker), ""),), blocks, width, "")
         case Table():
             return _table(block, width)
+        case PlainText(text):
+            return wrapped([(sanitise(text).removesuffix("\n"), "")], width)
         case ThematicBreak():
             return [Line((("─" * max(width, NARROWEST), "rule"),))]
 
@@ -81,6 +96,8 @@ def estimated_height(block: Block, width: int) -> int:
             return sum(estimated_height(inner, width - 2) for inner in blocks) or 1
         case Table(rows):
             return min(len(rows), MOST_ROWS) + 1
+        case PlainText(text):
+            return max(1, text.count("\n") + len(text) // max(width, NARROWEST))
         case ThematicBreak():
             return 1
 

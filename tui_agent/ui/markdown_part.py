@@ -3,8 +3,8 @@
 from .height_index import HeightIndex
 from .markdown_blocks import Unit
 from .markdown_layout import estimated_height, layout_block
-from .markdown_stream import MarkdownStream
-from .styled_lines import NARROWEST, Line, Run, clipped
+from .markdown_stream import SLICE_COST, MarkdownStream
+from .styled_lines import Line, Run, clipped
 from .text import one_line
 from .transcript import Part
 from .transcript_parts import CARET
@@ -12,18 +12,34 @@ from .transcript_parts import CARET
 MOST_UNIT_ROWS_KEPT = 2_000
 """Rows of one text kept in memory."""
 
+_LAST_WORDS = 8_000
+"""Characters of reasoning in which its last line is looked for."""
+
 _Rows = list[Line] | None
 
 
 class MarkdownPart(Part):
     """A text in units: each is laid out once for a width, and only where it is looked at."""
 
-    def __init__(self, text: str = "", *, gap: bool = False, margin: str = "", live: bool = False) -> None:
+    def __init__(
+        self, text: str = "", *, gap: bool = False, margin: str = "", live: bool = False, style: str | None = None
+    ) -> None:
+        """Begin with a text that is read once it is looked at.
+
+        Args:
+            text: the Markdown.
+            gap: whether an empty row stands above it.
+            margin: what stands before each row.
+            live: whether more of it comes.
+            style: the style of a text that is not Markdown; None: it is.
+        """
         super().__init__(gap=gap)
         self.pinned = live
         self._margin = margin
+        self._style = style
         self._text = text
         self._fresh: list[str] = []
+        self._fed = 0
         self._stream: MarkdownStream | None = None
         self._units: list[Unit] = []
         self._unit_rows: list[_Rows] = []
@@ -33,7 +49,15 @@ class MarkdownPart(Part):
     @property
     def text(self) -> str:
         """The Markdown as it came."""
-        return self._text + "".join(self._fresh)
+        if self._fresh:
+            self._text += "".join(self._fresh)
+            self._fresh = []
+        return self._text
+
+    @property
+    def waits(self) -> bool:
+        """True if more of the text can be read."""
+        return self._stream is not None and (self._stream.waits or self._fed < len(self.text))
 
     @property
     def rows_kept(self) -> int:
@@ -45,23 +69,33 @@ class MarkdownPart(Part):
         self._fresh.append(text)
 
     def flush(self) -> None:
-        """Reads what was fed since the last time."""
-        fresh = "".join(self._fresh)
-        if self._stream is None:
-            self._stream = MarkdownStream()
-            fresh = self.text
-        self._text, self._fresh = self.text, []
-        self._stream.feed(fresh)
-        self._stream.flush()
-        self._take(self._stream)
+        """Reads the next slice of what was fed."""
+        stream = self._fed_stream()
+        if self.pinned:
+            stream.flush()
+        else:
+            stream.finish()
+        self._take(stream)
 
     def finish(self) -> None:
-        """Takes the text as complete."""
+        """Takes the text as complete; as long as it `waits`, another `flush` reads more of it."""
+        self.pinned = False
         if self._stream is not None:
             self.flush()
-            self._stream.finish()
-            self._take(self._stream)
-        self.pinned = False
+
+    def read_on(self, width: int, first: int) -> int:
+        """Reads the next slice; gives by how many rows what was at `first` moved."""
+        before = self.height(width)
+        read = self._index.start(self._settled) if self._stream is not None else 0
+        self.flush()
+        return self.height(width) - before if first > read else 0
+
+    def waits_at(self, width: int, last: int) -> bool:
+        """True if a row up to `last` was not read yet, and can be."""
+        if not self.waits or self._stream is None:
+            return False
+        unread = len(self._units) - len(self._stream.unread)
+        return last >= self._index.start(unread)
 
     def layout(self, width: int) -> list[Line]:
         """All its rows for a width."""
@@ -115,13 +149,32 @@ class MarkdownPart(Part):
 
     def forget(self) -> None:
         """Lets its units go and keeps their heights."""
+        if self._stream is not None and self._stream.cost > SLICE_COST:
+            self._unit_rows = [None] * len(self._units)  # Reading it again would take many turns.
+            return
         self._stream, self._units, self._unit_rows, self._settled = None, [], [], 0
 
     # --- units --------------------------------------------------------------------------------------------------------
 
     def styled(self, line: Line) -> Line:
         """A row of the text as it is shown."""
+        if self._style:
+            line = line.styled(self._style)
         return line.prefixed((self._margin, "")) if self._margin else line
+
+    def blank(self) -> Line:
+        """The empty row above a unit."""
+        return Line()
+
+    def _fed_stream(self) -> MarkdownStream:
+        """The reader, with all there is of the text."""
+        text = self.text
+        if self._stream is None:
+            self._stream, self._fed = (MarkdownStream() if self._style is None else MarkdownStream(text_cost=0)), 0
+        if self._fed < len(text):
+            self._stream.feed(text[self._fed :])
+            self._fed = len(text)
+        return self._stream
 
     def _read_all(self, width: int) -> None:
         """Reads the text anew; heights that were exact stay."""
@@ -129,9 +182,6 @@ class MarkdownPart(Part):
         exact = self._known[0] == width
         self._width = width
         self.flush()
-        if self._stream is not None and not self.pinned:
-            self._stream.finish()
-            self._take(self._stream)
         if exact and len(heights) == len(self._units):
             self._index = heights
         self._know()
@@ -139,7 +189,7 @@ class MarkdownPart(Part):
     def _take(self, stream: MarkdownStream) -> None:
         """Takes over the units that are new; what was finished before stays."""
         kept = self._settled
-        new = [*stream.finished[kept:], *stream.open]
+        new = [*stream.finished[kept:], *stream.open, *stream.unread]
         self._settled = len(stream.finished)
         self.dirty_row = self._index.start(kept) if kept <= len(self._index) else 0
         self._units[kept:] = new
@@ -178,7 +228,7 @@ class MarkdownPart(Part):
         unit = self._units[place]
         gap = self.gap if place == 0 else not unit.joined
         rows = layout_block(unit.block, self._width - len(self._margin))
-        self._unit_rows[place] = [*([Line()] if gap else []), *(self.styled(row) for row in rows)]
+        self._unit_rows[place] = [*([self.blank()] if gap else []), *(self.styled(row) for row in rows)]
         before = self._index.height(place)
         self._index.set(place, len(rows) + gap)
         return len(rows) + gap - before
@@ -191,6 +241,18 @@ class MarkdownPart(Part):
                 self._unit_rows[place] = None
 
 
+class _Thoughts(MarkdownPart):
+    """The text of some reasoning, beside its bar."""
+
+    def styled(self, line: Line) -> Line:
+        """A row in the colours of reasoning."""
+        return line.styled("thinking").prefixed((self._margin, "quote-bar"))
+
+    def blank(self) -> Line:
+        """An empty row beside the bar."""
+        return self.styled(Line())
+
+
 class ThinkingPart(Part):
     """The model's reasoning: one row until it is opened."""
 
@@ -200,7 +262,7 @@ class ThinkingPart(Part):
         self.opened = False
         """Whether all of it is shown."""
         self._margin = margin
-        self._body = MarkdownPart(text, live=live)
+        self._body = _Thoughts(text, margin=f"{margin}▏ ", live=live)
 
     @property
     def text(self) -> str:
@@ -211,6 +273,16 @@ class ThinkingPart(Part):
     def active(self) -> bool:
         """It always opens or closes."""
         return True
+
+    @property
+    def waits(self) -> bool:
+        """True if it is open and more of it can be read."""
+        return self.opened and self._body.waits
+
+    @property
+    def rows_kept(self) -> int:
+        """Rows it holds in memory."""
+        return super().rows_kept + self._body.rows_kept
 
     def toggle(self) -> bool:
         """Opens or closes it."""
@@ -234,19 +306,49 @@ class ThinkingPart(Part):
         self.pinned = False
         self.changed()
 
-    def estimate(self, width: int) -> int:
-        """About how many rows it has."""
-        return 1 + (self._body.estimate(width) if self.opened else 0)
+    def forget(self) -> None:
+        """Lets its rows go."""
+        super().forget()
+        self._body.forget()
 
     def layout(self, width: int) -> list[Line]:
-        """One row, or all."""
+        """The row that says that there is reasoning."""
         sign = "▾" if self.opened else "▸"
-        told = self.text.strip()
-        words = one_line(told.rpartition("\n")[2] if self.pinned else told, width) or "…"
+        told = self._last_line() if self.pinned else self.text[: 8 * width + 512]
+        words = one_line(told.strip(), width) or "…"
         head: tuple[Run, ...] = ((f"{self._margin}{sign} ", "calls"), ("thinking  ", "thinking"))
-        if not self.opened:
-            return [Line(clipped((*head, (words, "muted")), width))]
-        margin = (f"{self._margin}▏ ", "quote-bar")
-        body = self._body.layout(max(NARROWEST, width - len(margin[0])))
-        runs = [Line(tuple((text, f"thinking {style}".strip()) for text, style in row.runs)) for row in body]
-        return [Line(head), *(row.prefixed(margin) for row in runs)]
+        return [Line(head if self.opened else clipped((*head, (words, "muted")), width))]
+
+    def height(self, width: int) -> int:
+        """Its rows with the gap."""
+        return self._top + (self._body.height(width) if self.opened else 0)
+
+    def settle(self, width: int, first: int, last: int) -> int:
+        """Lays out its rows between two; gives by how many rows what was at `first` moved."""
+        super().settle(width, first, last)
+        if not self.opened or last < self._top:
+            return 0
+        return self._body.settle(width, max(0, first - self._top), last - self._top)
+
+    def line(self, width: int, row: int) -> Line:
+        """One of its rows."""
+        if self.opened and row >= self._top:
+            return self._body.line(width, row - self._top)
+        return super().line(width, row)
+
+    def read_on(self, width: int, first: int) -> int:
+        """Reads the next slice; gives by how many rows what was at `first` moved."""
+        return self._body.read_on(width, max(0, first - self._top))
+
+    def waits_at(self, width: int, last: int) -> bool:
+        """True if a row up to `last` was not read yet, and can be."""
+        return self.opened and self._body.waits_at(width, last - self._top)
+
+    @property
+    def _top(self) -> int:
+        """Rows above the body."""
+        return 1 + self.gap
+
+    def _last_line(self) -> str:
+        text = self.text[-_LAST_WORDS:].strip()
+        return text.rpartition("\n")[2]

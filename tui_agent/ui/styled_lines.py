@@ -5,7 +5,7 @@ sanitised before it came here.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -40,6 +40,10 @@ class Line:
     def prefixed(self, *prefix: Run) -> "Line":
         """The same row after a margin that is not text."""
         return replace(self, runs=(*prefix, *self.runs), indent=self.indent + sum(len(text) for text, _ in prefix))
+
+    def styled(self, style: str) -> "Line":
+        """The same row with a style beneath those of its runs."""
+        return replace(self, runs=tuple((text, f"{style} {inner}".strip()) for text, inner in self.runs))
 
 
 def plain_line(text: str, style: str = "", *, fill: str = "") -> Line:
@@ -106,14 +110,31 @@ def _rows(runs: Sequence[Run], width: int, breaks: "_Breaks") -> list[Line]:
     """Rows of runs that `breaks` cuts."""
     lines: list[Line] = []
     for paragraph in _paragraphs(runs):
-        text = text_of_runs(paragraph)
-        rest: Sequence[Run] = paragraph
-        offset, joint = 0, None
-        for place in (*breaks.offsets(text, width), len(text)):
-            taken, rest = _split(rest, place - offset)
+        text, joint = text_of_runs(paragraph), None
+        places = breaks.offsets(text, width)
+        for taken, place in zip(_cut(paragraph, places), (*places, len(text)), strict=True):
             lines.append(Line(_without_end(taken) if breaks.words else tuple(taken), joint))
-            offset, joint = place, " " if breaks.words and text[place - 1 : place] == " " else ""
+            joint = " " if breaks.words and text[place - 1 : place] == " " else ""
     return lines
+
+
+def _cut(runs: Sequence[Run], places: Sequence[int]) -> Iterator[Sequence[Run]]:
+    """Runs cut at ascending characters, in one pass whatever their number."""
+    piece: list[Run] = []
+    end = 0
+    cuts = iter(places)
+    cut = next(cuts, None)
+    for text, style in runs:
+        start, end = end, end + len(text)
+        taken = start
+        while cut is not None and cut < end:
+            if cut > taken:
+                piece.append((text[taken - start : cut - start], style))
+            yield piece
+            piece, taken, cut = [], max(taken, cut), next(cuts, None)
+        if taken < end:
+            piece.append((text[taken - start :] if taken > start else text, style))
+    yield piece
 
 
 def _paragraphs(runs: Sequence[Run]) -> list[list[Run]]:
@@ -180,15 +201,16 @@ def _word_offsets(text: str, width: int) -> list[int]:
     """Breaks before words that do not fit; words wider than a row are broken inside."""
     offsets: list[int] = []
     used = 0
+    cells = len if text.isascii() else cell_len
     for match in _WORD.finditer(text):
         word = match[0]
-        core = cell_len(word.rstrip(" "))
+        core = cells(word.rstrip(" "))
         if used + core <= width:
-            used += cell_len(word)
+            used += cells(word)
             continue
         if used and match.start():
             offsets.append(match.start())
-        used = cell_len(word)
+        used = cells(word)
         if core > width:
             inner, used = _fold_offsets(word.rstrip(" "), width, 0)
             offsets.extend(match.start() + place for place in inner)

@@ -65,6 +65,14 @@ class Part(ABC):
         """Opens or closes it; False where it cannot be."""
         return False
 
+    def waits_at(self, width: int, last: int) -> bool:
+        """True if a row up to `last` is shown as it came because there was no time yet to read it."""
+        return False
+
+    def read_on(self, width: int, first: int) -> int:
+        """Reads the next slice of such a text; gives by how many rows what was at `first` moved."""
+        return 0
+
     def height(self, width: int) -> int:
         """Its rows with the gap; an estimate as long as it was not laid out for this width."""
         if self._known[0] == width:
@@ -162,6 +170,26 @@ class Transcript:
             place += 1
         self._let_go(place - above)
         return shift
+
+    def waits_at(self, first: int, last: int) -> bool:
+        """True if a row between two is shown as it came because there was no time yet to read it."""
+        return any(part.waits_at(self.width, last - row) for part, row in self._between(first, last))
+
+    def read_on(self, first: int, last: int) -> int:
+        """Reads a slice of the text between two rows; gives by how many rows what was at `first` moved."""
+        for part, row in self._between(first, last):
+            if part.waits_at(self.width, last - row):
+                shift = part.read_on(self.width, first - row)
+                self.refresh(part)
+                return shift if row < first else 0
+        return 0
+
+    def _between(self, first: int, last: int) -> Iterator[tuple[Part, int]]:
+        """The parts that have rows between two, and where each begins."""
+        place = self._heights.find(first)
+        while place < len(self.parts) and (row := self._heights.start(place)) <= last:
+            yield self.parts[place], row
+            place += 1
 
     def line(self, row: int) -> Line:
         """The row; an empty one below all."""

@@ -90,11 +90,14 @@ class TranscriptFold:
         self._command: CommandPart | None = None
         self._rewind = TranscriptRewind(transcript)
 
-    def flush(self) -> None:
-        """Brings what was told of open answers into their parts."""
+    def flush(self) -> bool:
+        """Brings what was told of open answers into their parts; True where the next flush has more of it to read."""
+        waits = False
         for part in self._answers.growing():
             part.flush()
             self.transcript.refresh(part)
+            waits = waits or part.waits
+        return waits
 
     def apply(self, envelope: Envelope) -> None:
         """Takes one event; those of sub-agents only where something went wrong."""

@@ -86,6 +86,10 @@ class Conversation(TranscriptView):
             if self._timer is not None:
                 self._timer.resume()
 
+    def read_soon(self) -> None:
+        """Has more of a long text read with the next flush."""
+        self._flush_soon()
+
     def clear(self) -> None:
         """Forgets the conversation."""
         self._follows = True
@@ -105,8 +109,11 @@ class Conversation(TranscriptView):
         self.show_scrollbar()
 
     def _bring(self) -> None:
-        self._fold.flush()
+        """Reads what came, a slice of it at a time, and draws it; comes again where there is more."""
+        more = self._fold.flush() or self.read_on()
         self.show_changes()
+        if more:
+            self._flush_soon()
 
     def _tick(self) -> None:
         """Flushes what came; stands once nothing comes any more."""

@@ -99,6 +99,19 @@ class TranscriptView(LineView):
             self.refresh_rows(dirty)
             self._refresh_news()
 
+    def read_on(self) -> bool:
+        """Reads a slice of a text in sight that was too long to be read at once; False where there is none."""
+        if not self._waits:
+            return False
+        top = self._top
+        shift = self.transcript.read_on(top, top + self.row_count)
+        if not self._follows:
+            self._move_to(top + shift)
+        return True
+
+    def read_soon(self) -> None:
+        """Has `read_on` called at the next occasion: what is in sight was not read wholly."""
+
     def show_scrollbar(self) -> None:
         """Brings the scrollbar up to date. While text streams in it need not be: it hardly moves, and costs much."""
         if self._bar_stale:
@@ -152,6 +165,19 @@ class TranscriptView(LineView):
     def lay_out_sight(self) -> None:
         """Lays out what is in sight, and keeps the reader at the end or at the same text."""
         contained(self._lay_out_sight, self.report_fault)
+        if self._waits:
+            self.read_soon()
+
+    @property
+    def _top(self) -> int:
+        """The first row in sight."""
+        return max(0, self.transcript.total - self.row_count) if self._follows else self.scroll_offset.y
+
+    @property
+    def _waits(self) -> bool:
+        """True if a text in sight was too long to be read at once, and can be read further."""
+        top = self._top
+        return bool(self.transcript.width) and self.transcript.waits_at(top, top + self.row_count)
 
     def _blank(self, fault: Exception) -> Strip:
         self.report_fault(fault)
