@@ -207,7 +207,7 @@ async def test_files_are_watched_wherever_they_appear(tmp_path: Path) -> None:
                 told = [envelope.event for envelope in heard.drain()]
             return " ".join(event.code for event in told if isinstance(event, Noticed))
 
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert await with_live_settings(engine, options_for(tmp_path), work) == "settings_read settings_read"
 
 

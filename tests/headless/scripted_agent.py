@@ -262,7 +262,7 @@ class Program:
         return found
 
     async def next_line(self, lines: LineInput) -> bytes | None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await lines.next()
 
 

@@ -16,7 +16,7 @@ from tests.support.transcripts import validate_events, validate_history
 from tui_agent.protocol.envelope import Envelope, read_envelope
 from tui_agent.session import SessionStore, StoredSession
 
-PATIENCE = 30
+PATIENCE = 60
 REPOSITORY = Path(__file__).parents[2]
 
 

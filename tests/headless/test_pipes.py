@@ -15,7 +15,7 @@ async def lines_of(descriptor: int, *, longest: int = 1_000) -> list[InputLine]:
     given_lines = LineInput(descriptor, longest=longest)
     given_lines.start()
     found: list[InputLine] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while (line := await given_lines.next()) is not None:
             found.append(line)
     return found
@@ -156,7 +156,7 @@ async def test_after_the_reader_went_away_everything_is_thrown_away_quietly() ->
     outlet = Outlet(write)
     outlet.start()
     outlet.put(b"x" * 2 * BACKLOG)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await outlet.closed_by_reader.wait()
         await outlet.room()
     outlet.put(b"never")
@@ -187,7 +187,7 @@ async def test_what_waits_can_be_abandoned() -> None:
     outlet.put(b"x" * 2 * BACKLOG)
     outlet.end()
     outlet.abandon()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await outlet.drained()
         await outlet.room()
     os.close(read)

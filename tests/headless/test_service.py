@@ -617,7 +617,7 @@ async def test_a_reader_that_does_not_read_does_not_hold_up_a_signal(monkeypatch
 
     async with asyncio.TaskGroup() as tasks:
         running = tasks.create_task(run_headless(agent, agent.bus, STREAM, streams=streams))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while agent.running or not agent.prompts:
                 await asyncio.sleep(0.005)
         os.kill(os.getpid(), signal.SIGINT)
@@ -641,7 +641,7 @@ async def test_a_reader_that_goes_away_ends_the_run_quietly() -> None:
     streams = StandardStreams(os.open(os.devnull, os.O_RDONLY), write, errors)
     os.close(read)
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         code = await run_headless(agent, agent.bus, STREAM, streams=streams)
 
     for descriptor in (streams.stdin, streams.stdout, streams.stderr):

@@ -195,7 +195,7 @@ def judge_beginning(told: Sequence[Envelope]) -> None:
 async def play(script: Sequence[tuple[str, str]]) -> Session:
     session = Session()
     for what, how in script:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await session.do(what, how)
     return session
 

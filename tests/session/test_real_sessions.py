@@ -34,7 +34,7 @@ Body = Callable[[AgentLoop, EventBus], Awaitable[None]]
 async def heard(bus: EventBus, kind: type) -> None:
     """Returns once an event of that kind was told."""
     with bus.subscribe(merge=False, since=0) as events:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             async for batch in events.batches():
                 if any(isinstance(envelope.event, kind) for envelope in batch):
                     return

@@ -61,7 +61,7 @@ def kept(path: Path) -> tuple[str, ...]:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Waits for another thread's or task's doing."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.005)
 

@@ -116,7 +116,7 @@ class Desk:
 
 async def asked(agent: AgentLoop, count: int = 1) -> Sequence[ApprovalRequest]:
     """Waits until so many calls wait for a person here."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while len(agent.pending_calls) < count or not agent.running:
             await asyncio.sleep(0)
     return agent.pending_calls
@@ -210,7 +210,7 @@ async def test_a_sibling_whose_outcome_nobody_knows_is_not_repeated(desk: Desk) 
     async def first_approved_second_asked(agent: AgentLoop) -> None:
         requests = await asked(agent, 2)
         agent.resolve_approval(requests[0].request_id, APPROVE)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not any("hang" in call.name for call in agent.history.open_calls) or len(agent.pending_calls) > 1:
                 await asyncio.sleep(0)
         await asyncio.sleep(0.05)

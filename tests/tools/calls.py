@@ -45,7 +45,7 @@ def details_of(result: ToolResult) -> dict[str, Any]:
     return result.details
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
+def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
     """Whether `condition` becomes true in time; for what other processes do."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -68,7 +68,7 @@ async def test_output_is_told_while_the_command_runs(bash: BashTool, root: Path)
 
     recorded = Recorded(on_update=answer)
     result = await call(
-        bash, recorded, command="echo question; until [ -e answer ]; do sleep 0.01; done; echo answered", timeout=10
+        bash, recorded, command="echo question; until [ -e answer ]; do sleep 0.01; done; echo answered", timeout=60
     )
 
     assert result.text == "question\nanswered"

@@ -272,6 +272,16 @@ async def test_rules_end_where_another_repository_begins(root: Path, engine: Rip
         )
 
 
+async def test_rules_of_a_repository_below_the_search_hold_only_there(root: Path, engine: Ripgrep | None) -> None:
+    grow(root, {"src": ["*.log"], "src/deep": ["*.txt"]})
+    (root / "src" / ".git").mkdir()
+
+    names = set(await listed(root, root, engine))
+
+    assert {"b.log", "keep/k.log", "src/a.py"} <= names
+    assert not {"src/b.log", "src/deep/c.txt"} & names
+
+
 async def test_rules_from_above_are_about_paths_from_where_they_stand(root: Path, engine: Ripgrep | None) -> None:
     grow(root, {"": ["/src/*.py", "src/deep/**", "**/build/*"]})
     (root / ".git").mkdir()

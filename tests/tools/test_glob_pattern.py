@@ -69,8 +69,8 @@ def test_any_pattern_is_read_or_refused(pattern: str, path: str) -> None:
 
 
 def test_many_stars_take_no_time() -> None:
-    started = time.monotonic()
+    started = time.process_time()
 
     assert not GlobPattern.parse("**/" * 30 + "*a" * 30 + "b").matches("a/" * 60 + "a" * 200)
 
-    assert time.monotonic() - started < 1
+    assert time.process_time() - started < 1

@@ -69,7 +69,7 @@ async def test_says_when_a_sink_has_enough() -> None:
     pump.start()
     os.write(pump.write_ends[0], b"x")
 
-    await asyncio.wait_for(pump.sated.wait(), 10)
+    await asyncio.wait_for(pump.sated.wait(), 60)
     await pump.wait(10)
 
     pump.stop()

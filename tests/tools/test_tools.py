@@ -1,10 +1,16 @@
 """The built-in tools together."""
 
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 from tests.support.words import json_objects
-from tui_agent.protocol.messages import JsonObject
+from tui_agent.execution import execute_tool_calls
+from tui_agent.permissions import PermissionPolicy, is_read_only_command
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.tools import Workspace, default_tools
 
 ARGUMENTS = {
@@ -33,6 +39,47 @@ def test_descriptions_begin_with_a_sentence(workspace: Workspace) -> None:
         first = tool.spec.description.split("\n")[0]
         assert first.endswith((".", "`."))
         assert len(first) < 100
+
+
+async def test_the_check_of_commands_that_is_named_in_the_documentation_works(workspace: Workspace) -> None:
+    (workspace.root / "a.txt").write_text("words\n")
+    result = await execute_tool_calls(
+        default_tools(workspace, is_read_only_command=is_read_only_command),
+        [
+            ToolCall(id="1", name="bash", arguments={"command": "cat a.txt"}),
+            ToolCall(id="2", name="bash", arguments={"command": "echo more > a.txt"}),
+        ],
+        bus=EventBus(),
+        policy=PermissionPolicy(workspace.root),
+    )
+
+    assert result.tool_results[0].text == "words"
+    assert [report.status for report in result.reports] == ["ok", "denied_policy"]
+    assert (workspace.root / "a.txt").read_text() == "words\n"
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        lambda command: command == "ls",
+        lambda command, workspace: (command, workspace.name) == ("ls", "work"),
+        lambda command, strict=True: strict and command == "ls",
+        "ls".__eq__,
+    ],
+)
+def test_a_check_of_commands_may_want_the_workspace(workspace: Workspace, check: Any) -> None:
+    bash = next(tool for tool in default_tools(workspace, is_read_only_command=check) if tool.name == "bash")
+
+    assert bash.is_read_only({"command": "ls"})
+    assert not bash.is_read_only({"command": "rm"})
+
+
+@pytest.mark.parametrize("check", [lambda: True, lambda a, b, c: True, lambda *, command: True, None, "ls"])
+def test_a_check_of_commands_that_every_call_would_fail_with_is_refused_at_once(
+    workspace: Workspace, check: Any
+) -> None:
+    with pytest.raises(ConfigurationError, match="is_read_only_command must"):
+        default_tools(workspace, is_read_only_command=check)
 
 
 @pytest.mark.parametrize("name", list(ARGUMENTS))

@@ -21,8 +21,8 @@ from tui_agent.ui.bridge import AgentBridge
 from tui_agent.ui.screens.chat import ChatScreen
 from tui_agent.ui.surroundings import Place, Surroundings
 
-LOOKS = 400
-"""How often a stage looks whether something has happened before it gives up."""
+PATIENCE = 60.0
+"""Seconds until a wait is a failure."""
 
 
 class FakePolicy:
@@ -122,11 +122,9 @@ class Stage:
 
     async def until(self, happened: Callable[[], object]) -> None:
         """Lets the app work until something has happened."""
-        for _ in range(LOOKS):
-            if happened():
-                return
-            await self.pilot.pause()
-        raise AssertionError("it did not happen")
+        async with asyncio.timeout(PATIENCE):
+            while not happened():
+                await self.pilot.pause()
 
     async def type(self, text: str) -> None:
         """Types a text, key by key."""

@@ -35,7 +35,7 @@ def app_with(folder: Path, theme: str = "mine") -> TuiAgentApp:
 
 async def until(happened: Callable[[], bool]) -> None:
     """Waits for something the file system has to tell first."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not happened():
             await asyncio.sleep(0.01)
 

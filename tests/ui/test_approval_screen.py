@@ -341,6 +341,7 @@ async def test_a_reason_is_typed_and_goes_to_the_agent() -> None:
     async with asking() as asked:
         await asked.press("f")
         assert asked.screen.query_one(Input).has_focus
+        assert not asked.screen.query_one(Input).cursor_blink, "nothing wakes a program that waits"
 
         await asked.press(*"yes, use rg", "enter")
 

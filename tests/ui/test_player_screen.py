@@ -1,5 +1,6 @@
 """Watching a recording: the keys, the row, and a picture that is always the one of the moment."""
 
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -63,11 +64,10 @@ class Watched:
     async def until(self, at: float, *, playing: bool) -> None:
         """Waits until it is there."""
         wanted = PlayState(at, 60.0, self.player.state.speed, playing)
-        for _ in range(200):
-            if self.player.state == wanted:
-                return
+        deadline = time.monotonic() + 60
+        while self.player.state != wanted:
+            assert time.monotonic() < deadline, f"{self.player.state} is not {wanted}"
             await self.pilot.pause(0.02)
-        raise AssertionError(f"{self.player.state} is not {wanted}")
 
 
 @asynccontextmanager

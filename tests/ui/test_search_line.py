@@ -1,6 +1,7 @@
 """Finding something in the conversation: with the key, letter by letter, through the matches, and back."""
 
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from tests.ui.still import drawn, shown, still_app
 from tests.ui.story import Story
@@ -45,6 +46,18 @@ async def test_it_searches_with_each_letter_and_steps_through_the_matches() -> N
         assert (before or 0) < (last or 0)
         assert app.chat.conversation._found_row == last
         assert "n next · N before" in line_of(app)
+
+
+async def test_its_cursor_does_not_blink_however_long_it_stands() -> None:
+    async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
+        app = await begun(pilot)
+        await pilot.press("ctrl+f", *"straw 1")
+        await drawn(pilot)
+        field = app.chat.search.query_one(Input)
+
+        # A timer makes a cursor blink; it would be the only one of the field that is active.
+        assert [timer for timer in field._timers if timer._active.is_set()] == []
+        assert field._cursor_visible
 
 
 async def test_with_the_keyboard_in_the_conversation_a_slash_asks_what_to_find() -> None:

@@ -3,11 +3,11 @@ kind (C55)."""
 
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import partial
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError, ToolError
@@ -177,7 +177,7 @@ def takes_four_arguments(function: Callable[..., object]) -> bool:
 def foreign_result(value: object) -> ToolResult:
     """Normalises what a foreign tool returned, also an object with `content` and perhaps the other fields of a result
     (S2-25, C56)."""
-    if isinstance(value, ToolResult) or is_object(value):
+    if isinstance(value, ToolResult | BaseModel) or is_object(value) or is_dataclass(value):
         return as_tool_result(value)
     record = {name: getattr(value, name) for name in RESULT_FIELDS if hasattr(value, name)}
     return as_tool_result(record if "content" in record else value)

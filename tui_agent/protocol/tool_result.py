@@ -1,20 +1,26 @@
 """What a call gave, and how whatever a tool returns becomes that (C56)."""
 
+import inspect
 import json
 import reprlib
-from collections.abc import Callable
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Set, ValuesView
 from contextlib import suppress
-from typing import cast
+from dataclasses import fields, is_dataclass
+from datetime import date, time
+from enum import Enum
+from typing import Any, cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from .errors import ToolError
 from .messages import ImageBlock, JsonObject, TextBlock, UserBlock, Word, is_array, is_object, joined_text
 
 RESULT_FIELDS = ("content", "details", "is_error", "terminate", "child_run_id")
 """What a dict may have that stands for a `ToolResult`; one that has anything else is data of the tool's own."""
 
 _BLOCKS: TypeAdapter[list[UserBlock]] = TypeAdapter(list[UserBlock], config={"defer_build": True})
-_ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
+_RETURN_THESE = "Return text, bytes, JSON data, a model, content blocks or a ToolResult."
 
 
 class ToolResult(Word):
@@ -42,21 +48,32 @@ class ToolResult(Word):
 
 def as_tool_result(value: object) -> ToolResult:
     """Normalises what a tool returned (C56): a result or its fields as a dict, text, blocks, or anything else as JSON;
-    `{"data": …}` stands for what is in it."""
+    `{"data": …}` stands for what is in it.
+
+    Bytes are UTF-8 text, with U+FFFD where they are not; for an image return an `ImageBlock`. A pydantic model or a
+    dataclass counts as the dict of its fields, and an object that JSON cannot hold as its `str`. An exception is an
+    error, and so is an object that holds no value yet, such as a generator.
+    """
     if isinstance(value, ToolResult):
         return value if _is_sound(value.content, value.details) else _result_of(dict(value))
     if value is None:
         return ToolResult()
-    if isinstance(value, str):
-        return ToolResult.of_text(value)
     if isinstance(value, TextBlock | ImageBlock):
         return ToolResult(content=(value,))
-    if is_object(value) and set(value) == {"data"}:
-        return as_tool_result(value["data"])
-    if is_object(value) and "content" in value and set(value) <= set(RESULT_FIELDS):
-        return _result_of(value)
-    blocks = _as_blocks([value] if is_object(value) else value)
-    return ToolResult(content=blocks) if blocks else ToolResult.of_text(_as_json(value))
+    if isinstance(value, BaseException):
+        return ToolResult.of_text(_error_text(value), is_error=True)
+    if _is_unfinished(value):
+        words = f"an object of type {type(value).__name__}, which is not a result"
+        return ToolResult.of_text(f"The tool returned {words}. {_RETURN_THESE}", is_error=True)
+    plain = _as_json_value(value)
+    if isinstance(plain, str):
+        return ToolResult.of_text(plain)
+    if is_object(plain) and set(plain) == {"data"}:
+        return as_tool_result(plain["data"])
+    if is_object(plain) and "content" in plain and set(plain) <= set(RESULT_FIELDS):
+        return _result_of(plain)
+    blocks = _as_blocks([plain] if is_object(plain) else plain)
+    return ToolResult(content=blocks) if blocks else ToolResult.of_text(_as_json(plain))
 
 
 def _is_sound(content: object, details: object) -> bool:
@@ -90,6 +107,63 @@ def _as_blocks(value: object) -> tuple[UserBlock, ...]:
         return ()
 
 
+def _is_unfinished(value: object) -> bool:
+    """Return True for an object that would have to be run, read or awaited before it is a result."""
+    return isinstance(value, Iterator | AsyncIterator | Awaitable | type) or inspect.isroutine(value)
+
+
+def _error_text(error: BaseException) -> str:
+    """Return the words of an exception that was returned instead of raised."""
+    if isinstance(error, ToolError):
+        return str(error)
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
+
+
+def _as_json_value(value: object) -> object:
+    """Return the JSON value that an object stands for; what is inside a dict or a list is left as it is."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(cast(bytes, value)).decode("utf-8", "replace")
+    if isinstance(value, Enum):
+        return _as_json_value(value.value)
+    if isinstance(value, int | float | list | tuple | dict):
+        return cast(object, value)
+    return _made_json_value(value)
+
+
+def _made_json_value(value: object) -> object:
+    """Return the JSON value that an object of another kind stands for."""
+    if isinstance(value, BaseModel):
+        return _fields_of(value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return dict(cast(Mapping[object, object], value))
+    if isinstance(value, Set):
+        return _in_order(cast(Set[object], value))
+    if isinstance(value, deque | range | ValuesView):
+        return list(cast(Iterable[object], value))
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return str(value)
+
+
+def _fields_of(model: BaseModel) -> dict[str, object]:
+    """Return what a model says of itself, or its bare fields where its serializers fail."""
+    with suppress(ValueError, TypeError, RecursionError):
+        return model.model_dump(warnings=False)
+    return dict(model)
+
+
+def _in_order(values: Set[Any]) -> list[object]:
+    """Return the members of a set, in an order that does not change from one process to the next."""
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=repr)
+
+
 def _as_json(value: object) -> str:
     writers: tuple[Callable[[object], str], ...] = (_ENCODER.encode, str, reprlib.repr)
     for write in writers:
@@ -97,3 +171,6 @@ def _as_json(value: object) -> str:
         with suppress(ValueError, TypeError, RecursionError):
             return write(value)
     return type(value).__name__
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=_as_json_value)

@@ -1,10 +1,8 @@
 """What the model can do to the world: seven tools over one workspace, and what they are made of."""
 
-from collections.abc import Callable
-
 from tui_agent.protocol.tool import Tool
 
-from .bash_tool import BashTool
+from .bash_tool import BashTool, ReadOnlyCheck
 from .edit_tool import EditTool
 from .glob_tool import GlobTool
 from .grep_tool import GrepTool
@@ -21,6 +19,7 @@ __all__ = [
     "EditTool",
     "GlobTool",
     "GrepTool",
+    "ReadOnlyCheck",
     "ReadTool",
     "Sandbox",
     "TodoTool",
@@ -33,14 +32,18 @@ __all__ = [
 
 
 def default_tools(
-    workspace: Workspace, *, is_read_only_command: Callable[[str], bool], sandbox: Sandbox | None = None
+    workspace: Workspace, *, is_read_only_command: ReadOnlyCheck, sandbox: Sandbox | None = None
 ) -> list[Tool]:
     """The built-in tools, in the order they are listed.
 
     Args:
         workspace: shared by all of them, so that write and edit know what read has seen.
-        is_read_only_command: says whether a shell command only reads, such as `permissions.shell`'s; never raises.
+        is_read_only_command: says whether a shell command only reads: `permissions.is_read_only_command`, or another
+            function of the command, or of the command and the workspace's root; it never raises.
         sandbox: what shell commands run in; None: they run as they are.
+
+    Raises:
+        ConfigurationError: `is_read_only_command` takes other arguments.
     """
     return [
         ReadTool(workspace),

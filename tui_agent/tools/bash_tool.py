@@ -2,14 +2,18 @@
 
 import asyncio
 import codecs
+import inspect
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
 
 from pydantic import Field
 
 from tui_agent.protocol.background import contained
-from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import CommandSubject, Preview, Subject, Timeout, ToolContext, ToolResult
 
@@ -51,6 +55,11 @@ Of long output you get the start and the end; the whole is in a file that read c
 Prefer read, grep and glob to cat, grep and find."""
 
 
+ReadOnlyCheck: TypeAlias = Callable[[str], bool] | Callable[[str, Path], bool]
+"""Takes a command, and the workspace where it needs one, as `permissions.is_read_only_command` does; returns True if
+the command only reads."""
+
+
 class BashArguments(Arguments):
     """What to run."""
 
@@ -67,19 +76,22 @@ class BashTool(TypedTool[BashArguments]):
     aborts_siblings = True
 
     def __init__(
-        self, workspace: Workspace, *, is_read_only_command: Callable[[str], bool], sandbox: Sandbox | None = None
+        self, workspace: Workspace, *, is_read_only_command: ReadOnlyCheck, sandbox: Sandbox | None = None
     ) -> None:
         """
         Args:
             workspace: where commands run.
             is_read_only_command: says whether a command only reads; never raises, and says no when in doubt.
             sandbox: what every command runs in; None: commands run as they are.
+
+        Raises:
+            ConfigurationError: `is_read_only_command` cannot be called with a command.
         """
         about = f"\nEach command {sandbox.words}; /tmp is its own and empty." if sandbox is not None else ""
         super().__init__("bash", _DESCRIPTION + about, BashArguments)
         self._sandbox = sandbox
         self._workspace = workspace
-        self._is_read_only_command = is_read_only_command
+        self._is_read_only_command = _check_of_commands(is_read_only_command, workspace.root)
 
     def call_is_read_only(self, args: BashArguments) -> bool:
         return self._is_read_only_command(args.command)
@@ -159,6 +171,36 @@ def _compared(watch: TreeWatch, before: Look) -> tuple[list[tuple[TreeChange, Di
     changes = watch.changes_since(before)
     diffs = diffs_of(changes.files, watch.contents, watch.root, seconds=_DIFF_SECONDS, room=DIFF_LIMIT)
     return list(zip(changes.files, diffs, strict=True)), changes.is_complete
+
+
+def _check_of_commands(check: Callable[..., bool], workspace: Path) -> Callable[[str], bool]:
+    """Return a check that takes a command alone.
+
+    Raises:
+        ConfigurationError: it can be called neither with a command nor with a command and the workspace.
+    """
+    try:
+        signature = inspect.signature(check)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"is_read_only_command must be a function, got {check!r}: {error}") from error
+    if _can_take(signature, ""):
+        return check
+    if _can_take(signature, "", workspace):
+        return partial(_call_with, check, workspace)
+    words = "must take (command) or (command, workspace), by position"
+    raise ConfigurationError(f"is_read_only_command {words}; {signature} does not")
+
+
+def _can_take(signature: inspect.Signature, *arguments: object) -> bool:
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        return False
+    return True
+
+
+def _call_with(check: Callable[[str, Path], bool], workspace: Path, command: str) -> bool:
+    return check(command, workspace)
 
 
 def _result(

@@ -91,6 +91,8 @@ class ApprovalFrame(Paging, ModalScreen[ApprovalDecision | ListWanted | None]):
         self._state = RowsView(self._state_rows, id="approval-state")
         self.reason = LineInput(id="approval-reason", placeholder="why not")
         """Why not."""
+        # A blinking cursor wakes an idle program twice a second.
+        self.reason.cursor_blink = False
         self._keys = AnswerKeys(self._key_rows, clock, self._show_state, id="approval-keys")
         self.guard = self._keys.guard
         """Says whether an answer counts."""

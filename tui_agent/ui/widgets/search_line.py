@@ -93,6 +93,8 @@ class SearchLine(Horizontal):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self._input = LineInput(placeholder="find in the conversation", compact=True)
+        # A blinking cursor wakes an idle program twice a second.
+        self._input.cursor_blink = False
         self._count = SearchCount()
 
     def compose(self) -> ComposeResult:
