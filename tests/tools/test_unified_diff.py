@@ -4,11 +4,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tui_agent.protocol.visible_text import HALVES_NOTE, with_halves, without_halves
 from tui_agent.tools import unified_diff
-from tui_agent.tools.unified_diff import Diff, diff_of, replaced_lines
+from tui_agent.tools.unified_diff import diff_of, replaced_lines
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "- x", "+ y", "\\"]), max_size=30)
 TEXTS = st.builds(lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_from(["", "\n"]))
@@ -29,8 +30,65 @@ def test_a_new_file_is_all_added() -> None:
     assert (diff.added, diff.removed) == (2, 0)
 
 
-def test_line_endings_are_no_difference() -> None:
-    assert diff_of("a\r\nb\r\n", "a\nb\n", "a", "b") == Diff("")
+@pytest.mark.parametrize(
+    ("old", "new", "notes"),
+    [
+        ("a\r\nb\r\n", "a\nb\n", ["# Line ends change from CR LF to LF"]),
+        ("a\nb\n", "a\r\nb\r\n", ["# Line ends change from LF to CR LF"]),
+        ("a\r\n", "b\r\n", ["# Lines end in CR LF"]),
+        ("", "b\r\n", ["# Lines end in CR LF"]),
+        ("a", "a\r\n", ["# Lines end in CR LF"]),
+        ("a\r\n", "", ["# Lines ended in CR LF"]),
+        ("a\n", "b\n", []),
+        ("", "b\n", []),
+    ],
+)
+def test_how_lines_end_is_said_in_front(old: str, new: str, notes: list[str]) -> None:
+    lines = diff_of(old, new, "a/f", "b/f").text.split("\n")
+
+    assert lines[: lines.index("--- a/f")] == notes
+    assert not any("\r" in line for line in lines)
+
+
+def test_mixed_line_ends_are_compared_line_by_line() -> None:
+    assert diff_of("a\r\nb\n", "a\nb\n", "a/f", "b/f").text == (
+        "# Line ends change from mixed to LF\n# A line that ends in CR LF shows its CR\n"
+        "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-a\r\n+a\n b\n"
+    )
+
+
+def test_a_carriage_return_inside_a_line_and_a_nul_stay_in_it() -> None:
+    assert diff_of("a\n", "a\rb\x00c\n", "a/f", "b/f").text.endswith("@@ -1 +1 @@\n-a\n+a\rb\x00c\n")
+
+
+def test_halves_of_characters_are_escapes_that_can_be_read_back() -> None:
+    diff = diff_of("x\udc80\n", "x\\udc80 \\\udcff \\n\n", "a/f", "b/f")
+
+    assert diff.text == (f"{HALVES_NOTE}\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\\udc80\n+x\\\\udc80 \\\\\\udcff \\n\n")
+    assert diff_of("\\udc80\n", "\\\\udc80\n", "a/f", "b/f").text.endswith("-\\udc80\n+\\\\udc80\n")
+
+
+alike = st.text(st.sampled_from("ab\n\n\r\x00\\udc80x0\udc80\ud800\x85\u2028 "), max_size=12)
+
+
+@given(alike, alike, alike)
+@example("", "a\r\n", "a\n")
+@example("a\n", "M1\x00M2\n", "M1\\x00M2\n")
+@example("a\n", "a\udc80\n", "a\\udc80\n")
+def test_two_contents_never_have_the_same_difference(old: str, one: str, other: str) -> None:
+    first, second = diff_of(old, one, "a/f", "b/f"), diff_of(old, other, "a/f", "b/f")
+
+    assert (first.text == second.text) == (one == other)
+    first.text.encode("utf-8", "strict")
+    assert (first.text == "") == (one == old)
+
+
+@given(alike)
+def test_halves_come_back(text: str) -> None:
+    coded = without_halves(text)
+
+    coded.encode("utf-8", "strict")
+    assert (coded if coded == text else with_halves(coded)) == text
 
 
 def test_only_line_feeds_end_lines() -> None:

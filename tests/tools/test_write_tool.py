@@ -227,6 +227,33 @@ async def test_the_preview_of_a_file_that_may_yet_be_read_is_its_difference(writ
     assert preview.text == "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-unknown\n+x\n"
 
 
+async def test_the_preview_shows_what_a_file_is_in_bytes(write: WriteTool, root: Path) -> None:
+    async def shown(content: str) -> str:
+        preview = await write.preview({"path": "a", "content": content})
+        assert preview is not None
+        return preview.text
+
+    contents = ["M1\x00M2\n", "M1\\x00M2\n", "a\r\n", "a\n", "a", "a\r", "a\rb\n", "a\x85b\n", "a\u2028b\n", "a\nb\n"]
+    assert len({await shown(content) for content in contents}) == len(contents)
+    assert (await shown("a\r\n")).startswith("# Lines end in CR LF\n---")
+
+    (root / "a").write_bytes(b"one\r\ntwo\nthree\r\n")
+    assert "# Line ends change from mixed to CR LF\n" in await shown("one\ntwo\nthree\n")
+    (root / "a").write_bytes(b"x\x80\xc3\xa4\n")
+    assert "-x\\udc80ä\n+x\\\\udc80ä\n" in await shown("x\\udc80ä\n")
+
+
+async def test_the_preview_says_that_another_encoding_is_written(write: WriteTool, root: Path) -> None:
+    (root / "a").write_bytes(b"caf\xe9\n")
+
+    preview = await write.preview({"path": "a", "content": "日本\n"})
+
+    assert preview is not None
+    assert (
+        preview.note == "the file was Windows-1252 (not valid UTF-8), which cannot hold the new text; it is UTF-8 now"
+    )
+
+
 async def test_the_preview_of_a_call_that_would_fail_says_why(write: WriteTool) -> None:
     preview = await write.preview({"path": ".", "content": "x"})
 

@@ -1,12 +1,13 @@
 """What a question shows: the exact input first, everything in it visible, nothing left out without a word."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.ui.row_kit import DIFF
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart
 from tui_agent.protocol.tool import Preview
+from tui_agent.tools.unified_diff import diff_of
 from tui_agent.ui.approval_rows import ApprovalRows
 from tui_agent.ui.styled_lines import copied_text, width_of_runs
 from tui_agent.ui.text import sanitise
@@ -195,3 +196,82 @@ def test_different_commands_never_look_the_same(one: str, other: str) -> None:
         return copied_text([(row, 0, None) for row in rows])
 
     assert (look(one) == look(other)) == (one == other or {one, other} == {"", "-"})
+
+
+ALIKE = "ab\n\n\r\x00\\x0udc81b\x1b\udc80\ud800\x85\u2028\u0301\u1161\u1100↪⇥ \t(empty)"
+alike = st.text(st.sampled_from(ALIKE), max_size=40)
+WIDTHS = st.sampled_from([10, 13, 24, 60, 130])
+
+
+def look_of_change(old: str, new: str, width: int) -> list[str]:
+    preview = Preview(kind="diff", text=diff_of(old, new, "a/x", "b/x").text, path="/x")
+    return [row.plain for row in ApprovalRows(request({}, preview)).rows(width)]
+
+
+@given(alike, alike, alike, WIDTHS)
+@example("", "a\r\n", "a\n", 60)
+@example("a\n", "M1\x00M2\n", "M1\\x00M2\n", 60)
+@example("a\n", "a\udc80\n", "a\\udc80\n", 60)
+@example("bbbb\n", "aaaaaaaabbbb\n", "aaaaaaaa\nbbbb\n", 10)
+def test_two_contents_never_look_the_same_in_a_change(old: str, one: str, other: str, width: int) -> None:
+    assert (look_of_change(old, one, width) == look_of_change(old, other, width)) == (one == other)
+
+
+@given(alike, alike, WIDTHS, st.booleans())
+@example("a" * 20, "a" * 8 + "\n" + "a" * 12, 10, True)
+@example("(empty)", "", 60, False)
+def test_two_inputs_never_look_the_same_however_they_are_wrapped(
+    one: str, other: str, width: int, as_command: bool
+) -> None:
+    def look(text: str) -> list[str]:
+        preview = Preview(kind="command", text=text) if as_command and text else None
+        part = DecisionPart(text=text, decision="ask", reason="r")
+        asked = request({"command": text}, preview, targets=(f"/{text}",), parts=(part, part))
+        return [row.plain for row in ApprovalRows(asked).rows(width)]
+
+    assert (look(one) == look(other)) == (one == other)
+
+
+@given(st.lists(alike.map("/{}".format), max_size=3), st.lists(alike.map("/{}".format), max_size=3), WIDTHS)
+@example(["/aaaaaaaa/b"], ["/aaaaaaaa", "/b"], 10)
+@example(["/a\n/b"], ["/a", "/b"], 60)
+def test_two_lists_of_targets_never_look_the_same(one: list[str], other: list[str], width: int) -> None:
+    def look(targets: list[str]) -> list[str]:
+        return [row.plain for row in ApprovalRows(request({}, targets=tuple(targets))).rows(width)]
+
+    assert (look(one) == look(other)) == (one == other)
+
+
+def test_a_text_that_reads_like_another_value_is_named_a_text() -> None:
+    assert shown(request({"a": True, "b": 1, "c": None})) == ["a  true", "b  1", "c  null"]
+    assert shown(request({"a": "true", "b": "1", "c": "null", "d": "truth"})) == [
+        "a (text)  true",
+        "b (text)  1",
+        "c (text)  null",
+        "d  truth",
+    ]
+
+
+def test_names_that_the_title_cuts_are_shown_whole() -> None:
+    rows = shown(request({"n" * 70: "value"}).model_copy(update={"tool": "t" * 70, "agent": "main"}), 60)
+
+    assert "".join(row.replace("↪", "").removeprefix("tool").strip() for row in rows[:2]) == "t" * 70
+    assert "n" * 70 in "".join(row.removeprefix("↪") for row in rows)
+
+
+def test_what_a_change_does_beside_its_lines_stands_in_its_head() -> None:
+    preview = Preview(
+        kind="diff", text=diff_of("a\n", "b\r\n", "a/x", "b/x").text, path="/x", note="it was UTF-16\nit is UTF-8"
+    )
+
+    rows = shown(request({}, preview), 80)
+    start = rows.index("change  +1 −1")
+    assert rows[start + 1 : start + 4] == ["! Line ends change from LF to CR LF", "! it was UTF-16", "! it is UTF-8"]
+
+
+def test_ends_of_lines_that_are_none_here_are_visible_inside_a_line() -> None:
+    change = diff_of("", "a\rb\x85c\u2028d\u2029e", "a/x", "b/x").text
+    rows = shown(request({}, Preview(kind="diff", text=change)), 80)
+
+    assert "1 + a\\x0db\\x85c\\u2028d\\u2029e" in rows
+    assert "No newline at end of file" in rows

@@ -33,7 +33,7 @@ def test_two_columns_stand_beside_each_other() -> None:
         " ⋯ class Price:",
         " 8   def total(items):         │  8   def total(items):",
         " 9 -     return round(sum(item │  9 +     return sum(items)",
-        "     s), 2)                    │",
+        "   ↪ s), 2)                    │",
         "10                             │ 10",
         "11   RATE = 1                  │ 11   RATE = 1",
     ]
@@ -55,7 +55,7 @@ def test_unequal_sides_are_filled() -> None:
 
 
 def test_long_lines_hang_on_their_number() -> None:
-    assert plain("@@ -0,0 +1 @@\n+abcdefghijklmnop\n", 14) == ["1 + abcdefghij", "    klmnop"]
+    assert plain("@@ -0,0 +1 @@\n+abcdefghijklmnop\n", 14) == ["1 + abcdefghij", "  ↪ klmnop"]
 
 
 def test_words_that_changed_stand_out() -> None:

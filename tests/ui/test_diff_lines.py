@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tui_agent.protocol.visible_text import HALVES_NOTE
+from tui_agent.tools.unified_diff import diff_of
 from tui_agent.ui.diff_lines import LONGEST_COMPARED, MOST_COMPARED, MOST_LINES, DiffLine, diff_counts, read_diff
-from tui_agent.ui.text import visible
+from tui_agent.ui.text import sanitise, visible
 
 DIFF = "\n".join(
     (
@@ -94,6 +96,36 @@ def test_lines_are_made_safe() -> None:
 
     assert [line.text for line in read_diff(raw)[1:]] == ["a", "b\\u202e "]
     assert [line.text for line in read_diff(raw, visible)[1:]] == ["a\\x1b[31m", "b\\u202e\\x20"]
+
+
+def test_what_ends_a_line_elsewhere_is_seen_inside_of_one() -> None:
+    raw = "@@ -1 +1 @@\n-a\rb\n+a\x0bb\x0cc\x85d\u2028e\r\n"
+
+    for clean in (sanitise, visible):
+        assert [line.text for line in read_diff(raw, clean)[1:]] == ["a\\x0db", "a\\x0bb\\x0cc\\x85d\\u2028e\\x0d"]
+
+
+def test_what_is_said_in_front_of_a_file_stands_below_its_name() -> None:
+    ends, halves = diff_of("a\r\n", "b\r\n", "a/x", "b/x").text, diff_of("", "\udc80 \\udc80\n", "a/y", "b/y").text
+
+    assert [(line.kind, line.text) for line in read_diff(ends + halves, visible)] == [
+        ("file", "x"),
+        ("note", "Lines end in CR LF"),
+        ("hunk", ""),
+        ("removed", "a"),
+        ("added", "b"),
+        ("file", "y"),
+        ("hunk", ""),
+        ("added", "\\udc80 \\\\udc80"),
+    ]
+
+
+def test_only_what_is_in_front_of_a_file_makes_escapes_of_it_halves() -> None:
+    halves, plain = diff_of("", "\udc80\n", "a/x", "b/x").text, diff_of("", "\\udc80\n", "a/y", "b/y").text
+    forged = diff_of("", f"{HALVES_NOTE}\n\\udc80\n", "a/z", "b/z").text
+
+    added = [line.text for line in read_diff(halves + plain + forged, visible) if line.kind == "added"]
+    assert added == ["\\udc80", "\\\\udc80", visible(HALVES_NOTE), "\\\\udc80"]
 
 
 def test_several_files_are_told_apart() -> None:

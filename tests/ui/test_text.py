@@ -22,7 +22,8 @@ from tui_agent.ui.text import (
 )
 
 AWKWARD = (
-    "\\\n\t \r\x1b[]PX^_;?m\x07\x9b\x9c\x9d\u202e\u200b\u00a0\u2028\ufeff\U000e0041\ue000\u0301éеa0xuUn{}日👍\ud800⇥"
+    "\\\n\t \r\x1b[]PX^_;?m\x07\x9b\x9c\x9d\u202e\u200b\u200d\ufe0f\u00a0\u2028\ufeff\U000e0041\ue000\u0301éеa0xuUn{}"
+    "日👍\ud800⇥↪\u1100\u1161"
 )
 awkward_text = st.text(st.sampled_from(AWKWARD) | st.characters(), max_size=60)
 backslash_text = st.text(st.sampled_from("\\\\\\ nxuU{}0123456789abcdef\n\t\x1b\u202e⇥"), max_size=30)
@@ -105,6 +106,12 @@ def test_sanitise_works_line_by_line(first: str, second: str) -> None:
         ("caf\u00e9", "caf\u00e9"),
         ("cafe\u0301", "cafe\\u0301"),
         ("a\u037eb \u2010f", "a\\u037eb \\u2010f"),
+        ("q\u0301\u0301\u0301\u0301\u0301", "q\u0301\u0301\u0301\u0301\\u0301"),
+        ("\u0301 \u0301\n\u0301", "\\u0301 \\u0301\n\\u0301"),
+        ("\\\u0301", "\\\u0301"),
+        ("\\\n\u0301", "\\\n\\u0301"),
+        ("\u1100\u1161", "\u1100\\u1161"),
+        ("a↪⇥", "a\\u21aa\\u21e5"),
     ],
 )
 def test_visible_shows_everything_and_leaves_plain_text_alone(text: str, shown: str) -> None:
@@ -114,6 +121,14 @@ def test_visible_shows_everything_and_leaves_plain_text_alone(text: str, shown: 
 @given(awkward_text | backslash_text)
 def test_visible_text_can_be_read_back_so_no_two_texts_look_the_same(text: str) -> None:
     assert read_back(visible(text)) == text
+
+
+@given(awkward_text)
+def test_a_long_text_is_shown_as_its_lines_are(text: str) -> None:
+    body = text.strip("\n") + "x"
+    long = f"{body}\n" + "日x\n" * 2_000 + "x"
+
+    assert visible(long).startswith(visible(f"{body}\n日x"))
 
 
 @given(awkward_text)

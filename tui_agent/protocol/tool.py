@@ -44,7 +44,8 @@ class Preview(Word):
     path: str | None = None
     """The resolved file a diff is about."""
     note: str = ""
-    """How it would run, in the tool's own words, such as in a sandbox."""
+    """What the text does not say, in the tool's own words: how it would run, such as in a sandbox, or what else would
+    change. Each line is a note of its own."""
 
 
 @dataclass(frozen=True, slots=True)

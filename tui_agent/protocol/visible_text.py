@@ -49,6 +49,13 @@ _JOINER_SIGNS = "\u200c\u200d\ufe0e\ufe0f"
 _JOINERS = re.compile(f"[{_JOINER_SIGNS}]")
 
 
+HALVES_NOTE = "# Bytes that are not text are escapes such as \\udc80"
+"""Stands in front of a difference in which halves of surrogate pairs are escapes: see `without_halves`."""
+_HALF = re.compile("[\ud800-\udfff]")
+_BEFORE_HALF = re.compile("\\\\+(?=ud[89a-f][0-9a-f]{2}|[\ud800-\udfff])")
+_HALF_ESCAPE = re.compile(r"(\\+)(ud[89a-f][0-9a-f]{2})")
+
+
 @lru_cache(maxsize=4096)
 def is_unseen(character: str) -> bool:
     """Return True if the table holds the character."""
@@ -111,3 +118,25 @@ def without_joiners(text: str) -> str:
 def _json_escape(letter: str) -> str:
     units = letter.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
+
+
+def without_halves(text: str) -> str:
+    """Return a text that JSON can hold: halves of surrogate pairs are escapes such as `\\udc80`.
+
+    A backslash in front of what reads like such an escape is doubled; a text without halves stays as it is.
+    """
+    if _HALF.search(text) is None:
+        return text
+    doubled = _BEFORE_HALF.sub(lambda match: match[0] * 2, text)
+    return _HALF.sub(lambda match: escape_of(match[0]), doubled)
+
+
+def with_halves(text: str) -> str:
+    """Return the text of which `without_halves` made another one."""
+
+    def read(match: re.Match[str]) -> str:
+        backslashes, letters = match[1], match[2]
+        literal = "\\" * (len(backslashes) // 2)
+        return literal + (chr(int(letters[1:], 16)) if len(backslashes) % 2 else letters)
+
+    return _HALF_ESCAPE.sub(read, text)

@@ -69,7 +69,7 @@ class PlannedChange:
 
     def preview(self) -> Preview:
         """The change for the person who is asked."""
-        return Preview(kind="diff", text=self.diff.text, path=self.path)
+        return Preview(kind="diff", text=self.diff.text, path=str(self.place.path), note="\n".join(self.notes))
 
 
 def target_of(
@@ -133,7 +133,7 @@ def plan_change(
 ) -> PlannedChange:
     """The change that gives a file a new text, with its difference."""
     old_name, old_text = ("/dev/null", "") if before is None else (f"a/{shown.lstrip('/')}", before.text)
-    diff = diff_of(printable(old_text), printable(text), old_name, f"b/{shown.lstrip('/')}")
+    diff = diff_of(old_text, text, old_name, f"b/{shown.lstrip('/')}")
     if before is not None and before.status.st_nlink > 1:
         notes += (f"the file had {before.status.st_nlink} hard links; the others keep the old content",)
     return PlannedChange(place, shown, before, content, diff, notes)

@@ -14,7 +14,7 @@ from tui_agent.protocol.messages import JsonObject
 from .content_store import CONTENT_LIMIT, ContentStore
 from .file_versions import new_hash
 from .held_directory import held_directory, opened_file
-from .text_format import format_of, is_binary, printable
+from .text_format import format_of, is_binary, printable, printable_name
 from .unified_diff import Diff, diff_of
 
 HASHED_LIMIT = 256 * 1024 * 1024
@@ -111,7 +111,7 @@ def diff_between(before: bytes, after: bytes, names: tuple[str, str]) -> Diff | 
         old, new = (format_of(content).decode(content) for content in (before, after))
     except ToolError:
         return None
-    return diff_of(printable(old), printable(new), *names)
+    return diff_of(old, new, *names)
 
 
 def diffs_of(
@@ -139,7 +139,7 @@ def _diff_of(change: TreeChange, contents: ContentStore, root: Path) -> Diff | N
     before, after = content_of(change.before, contents), content_of(change.after, contents)
     if before is None or after is None:
         return None
-    shown = printable(str(change.path.relative_to(root) if change.path.is_relative_to(root) else change.path))
+    shown = printable_name(str(change.path.relative_to(root) if change.path.is_relative_to(root) else change.path))
     old = "/dev/null" if change.before is None else f"a/{shown}"
     return diff_between(before, after, (old, "/dev/null" if change.after is None else f"b/{shown}"))
 

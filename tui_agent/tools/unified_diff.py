@@ -3,6 +3,9 @@
 import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
+
+from tui_agent.protocol.visible_text import HALVES_NOTE, without_halves
 
 CONTEXT = 3
 """Unchanged lines shown round a change."""
@@ -36,7 +39,11 @@ class Diff:
 
 
 def diff_of(old: str, new: str, old_name: str, new_name: str) -> Diff:
-    """The difference of two texts. Line endings are not compared: tools keep those of the file.
+    """The difference of two texts; two others never give the same one.
+
+    Where all lines of a text end alike, a line in front of the two names says how if that is not LF on both sides; the
+    lines themselves show no CR at their end. Where they do not end alike, the CR stays in the lines and counts. Halves
+    of surrogate pairs, which stand for bytes that are no text, are escapes, and another such line says so.
 
     Args:
         old: the text before.
@@ -44,16 +51,21 @@ def diff_of(old: str, new: str, old_name: str, new_name: str) -> Diff:
         old_name: stands after `---`; `/dev/null` for a new file.
         new_name: stands after `+++`.
     """
-    before, after = _lines(old), _lines(new)
-    if before == after:
+    ends = (_ends_of(old), _ends_of(new))
+    keeps_cr = "mixed" in ends
+    before, after = _lines(old, keeps_cr=keeps_cr), _lines(new, keeps_cr=keeps_cr)
+    if before == after and (keeps_cr or ends[0] == ends[1]):
         return Diff("")
-    start = _common(before, after)
-    end = _common(before[start:][::-1], after[start:][::-1])
-    hunks = list(_hunks(before, after, start, end))
+    hunks: list[str] = []
+    if before != after:
+        start = _common(before, after)
+        end = _common(before[start:][::-1], after[start:][::-1])
+        hunks = list(_hunks(before, after, start, end))
     removed = sum(line.startswith("-") for line in hunks)
     added = sum(line.startswith("+") for line in hunks)
-    text = "\n".join((f"--- {old_name}", f"+++ {new_name}", *hunks)) + "\n"
-    return Diff(text, added, removed)
+    text = "\n".join((*_notes(*ends), f"--- {old_name}", f"+++ {new_name}", *hunks)) + "\n"
+    whole = without_halves(text)
+    return Diff(text if whole == text else f"{HALVES_NOTE}\n{whole}", added, removed)
 
 
 def replaced_lines(old: str, new: str) -> tuple[int, int]:
@@ -67,9 +79,30 @@ def replaced_lines(old: str, new: str) -> tuple[int, int]:
     return len(before) - start - end, len(after) - start - end
 
 
-def _lines(text: str) -> list[str]:
+_Ends = Literal["none", "LF", "CR LF", "mixed"]
+
+
+def _ends_of(text: str) -> _Ends:
+    """How the lines of a text end."""
+    every, with_cr = text.count("\n"), text.count("\r\n")
+    if not every:
+        return "none"
+    return "LF" if not with_cr else "CR LF" if with_cr == every else "mixed"
+
+
+def _notes(before: _Ends, after: _Ends) -> Iterator[str]:
+    """What has to be said of line ends, for a program that applies the difference a comment."""
+    if before != after and "none" not in (before, after):
+        yield f"# Line ends change from {before} to {after}"
+    elif "CR LF" in (before, after):
+        yield "# Lines end in CR LF" if after != "none" else "# Lines ended in CR LF"
+    if "mixed" in (before, after):
+        yield "# A line that ends in CR LF shows its CR"
+
+
+def _lines(text: str, *, keeps_cr: bool) -> list[str]:
     """Lines without their ends; the last is marked where it has none, so that the mark shows in the difference."""
-    lines = text.replace("\r\n", "\n").split("\n")
+    lines = (text if keeps_cr else text.replace("\r\n", "\n")).split("\n")
     last = lines.pop()
     if last:
         lines.append(f"{last}\n\\ No newline at end of file")

@@ -4,8 +4,8 @@ Nothing here knows any tool: what the tool itself prepared as a preview comes fi
 not show word for word.
 """
 
-import json
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import TypeAlias
 
 from tui_agent.protocol.messages import JsonObject
@@ -13,14 +13,16 @@ from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
 
 from .amounts import count_text
-from .argument_rows import argument_rows, exact_rows, labelled_rows, script_rows, verdict_rows
+from .argument_rows import argument_rows, argument_texts, exact_rows, labelled_rows, script_rows, verdict_rows
 from .diff_layout import layout_diff
 from .diff_lines import DiffLine, diff_counts, read_diff
 from .styled_lines import Line, Run, prefixed_lines, width_of_runs, wrapped
-from .text import visible
+from .text import one_line, visible
 
 _Argument: TypeAlias = tuple[str, str | None]
 _TOUCHES = "touches"
+TITLE_NAME = 40
+"""Cells of a tool's or an agent's name in a title."""
 
 
 class ApprovalRows:
@@ -54,6 +56,7 @@ class ApprovalRows:
         return len(self.rows(width, with_trace=True, spaced=spaced)) - len(self._trace_rows(width))
 
     def _make(self, width: int, with_trace: bool) -> Iterable[list[Line]]:
+        yield self._name_rows(width)
         yield self._preview_rows(width)
         arguments = [
             row for name, value in self._input if value is not None for row in argument_rows(name, value, width)
@@ -63,6 +66,12 @@ class ApprovalRows:
         yield self._part_rows(width)
         if with_trace:
             yield self._trace_rows(width)
+
+    def _name_rows(self, width: int) -> list[Line]:
+        """Names that the title of a dialog cuts."""
+        names = (("tool", self._request.tool), ("agent", self._request.agent))
+        cut = [(label, name) for label, name in names if one_line(visible(name), TITLE_NAME) != visible(name)]
+        return [row for label, name in cut for row in labelled_rows(label, [name], width)]
 
     def _preview_rows(self, width: int) -> list[Line]:
         if self._preview is None or self._preview.kind == "diff" or not self._preview.text:
@@ -84,9 +93,14 @@ class ApprovalRows:
         added, removed = diff_counts(self._diff)
         counts: list[Run] = [("change  ", "muted"), (f"+{added}", "success"), (f" −{removed}", "error")]
         names = ", ".join(visible(name) for name, value in self._input if value is None)
+        head = list(takewhile(lambda line: line.kind in ("file", "note"), self._diff))
+        notes = [line.text for line in head if line.kind == "note"]
+        if self._preview is not None and self._preview.note:
+            notes += map(visible, self._preview.note.split("\n"))
         return [
             *wrapped([*counts, (f"  all of {names}" if names else "", "muted")], width),
-            *layout_diff(self._diff, width),
+            *(row for note in notes for row in wrapped([(f"! {note}", "warning")], width)),
+            *layout_diff(self._diff[len(head) :], width),
         ]
 
     def _part_rows(self, width: int) -> list[Line]:
@@ -119,8 +133,7 @@ def _other_input(args: JsonObject, preview: Preview | None, diff: Sequence[DiffL
     """The arguments the preview does not show word for word; None for one whose every line the change shows."""
     shown = {line.text for line in diff}
     changed = {line.text for line in diff if line.kind in ("added", "removed")}
-    for name, value in args.items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
+    for name, text in argument_texts(args):
         if preview is not None and preview.kind != "diff" and text == preview.text:
             continue
         lines = [visible(line) for line in text.split("\n")]

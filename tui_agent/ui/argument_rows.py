@@ -3,34 +3,59 @@
 Shared by the question whether a call may run and the page about it: both show the same thing the same way.
 """
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 
 from rich.cells import cell_len
 
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import DecisionPart, Verdict
 
 from .styled_lines import NARROWEST, Line, Run, folded, prefixed_lines, width_of_runs, wrapped
-from .text import foreign_scripts, one_line, visible
+from .text import WRAP_SIGN, foreign_scripts, one_line, visible
 
 _VERDICTS: dict[Verdict, tuple[str, str]] = {"allow": ("✔", "success"), "ask": ("▲", "warning"), "deny": ("✖", "error")}
+
+_EMPTY = "(empty)"
+_VALUE_BEGINS = tuple("-0123456789tfn[{NI")
+_LONGEST_READ = 20_000
+"""Characters of a text that is compared with what JSON makes of it."""
+
+
+def argument_texts(args: JsonObject) -> Iterator[tuple[str, str]]:
+    """Yield name and text of each argument; of a text that reads like another JSON value, the name says so."""
+    for name, value in args.items():
+        if not isinstance(value, str):
+            yield name, json.dumps(value, ensure_ascii=False, indent=2, default=str)
+        else:
+            yield f"{name} (text)" if _passes_for_a_value(value) else name, value
 
 
 def argument_rows(name: str, value: str, width: int) -> list[Line]:
     """One argument: on one row where it fits, else under its name."""
-    label: Run = (f"{one_line(visible(name), width // 2)}  ", "muted")
+    whole_name = visible(name)
+    label: Run = (f"{one_line(whole_name, width // 2)}  ", "muted")
+    # A name that is cut, or that one line changes, is shown in full above its value.
+    names = [Line((label,))] if f"{whole_name}  " == label[0] else _marked([(whole_name, "muted")], width)
     if not value:
-        return [Line((label, ("(empty)", "muted")))]
+        return [*names[1:], Line((label, (_EMPTY, "muted")))]
     text = visible(value)
     row = Line((label, (text, "exact")))
-    if "\n" not in text and width_of_runs(row.runs) <= width:
+    if len(names) == 1 and "\n" not in text and text != _EMPTY and width_of_runs(row.runs) <= width:
         return [row, *script_rows(value, width)]
-    return [Line((label,)), *exact_rows(value, width), *script_rows(value, width)]
+    return [*names, *exact_rows(value, width), *script_rows(value, width)]
 
 
 def exact_rows(text: str, width: int) -> list[Line]:
-    """A text on its own ground in which everything can be seen: broken anywhere, no blank swallowed."""
+    """A text on its own ground in which everything can be seen: broken anywhere, no blank swallowed.
+
+    A row that continues the one above begins with a sign, so that it is no line of the text.
+    """
     ground: list[Run] = [(visible(text), "code-ground exact")]
-    return [Line(((" ", "code-ground"), *row.runs), row.joint, 1, "code-ground") for row in folded(ground, width - 2)]
+    signs: dict[bool, Run] = {True: (" ", "code-ground"), False: (WRAP_SIGN, "code-ground muted")}
+    return [
+        Line((signs[row.joint is None], *row.runs), row.joint, 1, "code-ground") for row in folded(ground, width - 2)
+    ]
 
 
 def script_rows(text: str, width: int) -> list[Line]:
@@ -45,7 +70,9 @@ def labelled_rows(label: str, values: Sequence[str], width: int) -> list[Line]:
     """Exact values under each other beside a label."""
 
     def rows(room: int) -> list[Line]:
-        return [row for value in values for row in folded([(visible(value), "exact")], room)]
+        # A line feed in a value would make two of it.
+        texts = [visible(value).replace("\n", "\\x0a") for value in values]
+        return [row for text in texts for row in _marked([(text, "exact")], room)]
 
     return beside(label, rows, width) if values else []
 
@@ -68,8 +95,26 @@ def beside(label: str, rows: Callable[[int], list[Line]], width: int, least: int
 def verdict_rows(part: DecisionPart, width: int) -> list[Line]:
     """One part: sign, text, and below it which rule decided or why."""
     sign, style = _VERDICTS[part.decision]
-    rows = prefixed_lines(folded([(visible(part.text), "exact")], width - 2), ((f"{sign} ", style),), (("  ", ""),))
+    rows = prefixed_lines(_marked([(visible(part.text), "exact")], width - 2), ((f"{sign} ", style),), (("  ", ""),))
     words = " · ".join(filter(None, (part.rule, part.reason)))
     if words:
         rows.extend(row.prefixed(("    ", "")) for row in wrapped([(visible(words), "muted")], width - 4))
     return rows
+
+
+def _marked(runs: Sequence[Run], width: int) -> list[Line]:
+    """Runs broken anywhere; a row that continues the one above begins with a sign."""
+    rows = folded(runs, width)
+    if all(row.joint is None for row in rows):
+        return rows
+    return [row if row.joint is None else row.prefixed((WRAP_SIGN, "muted")) for row in folded(runs, width - 1)]
+
+
+def _passes_for_a_value(text: str) -> bool:
+    """Whether a text looks just like a number, a word of JSON, a list or an object would."""
+    if text[:1] not in _VALUE_BEGINS or len(text) > _LONGEST_READ:
+        return False
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False, indent=2) == text
+    except (ValueError, RecursionError):
+        return False

@@ -1,13 +1,12 @@
 """The page about one call, as rows: what it was given, wrote and changed, who decided, where the time went. Pure."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tui_agent.protocol.permissions import PermissionMode
 
 from .amounts import bytes_text, count_text, seconds_text
-from .argument_rows import argument_rows, beside, labelled_rows, verdict_rows
+from .argument_rows import argument_rows, argument_texts, beside, labelled_rows, verdict_rows
 from .call_view import CallView
 from .diff_layout import layout_diff
 from .diff_lines import read_diff
@@ -73,15 +72,11 @@ def page_rows(sections: Sequence[Section]) -> tuple[list[Line], list[int]]:
 
 
 def _input_rows(view: CallView, width: int) -> list[Line]:
-    rows = [row for name, value in view.args.items() for row in argument_rows(name, _words(value), width)]
+    rows = [row for name, text in argument_texts(view.args) for row in argument_rows(name, text, width)]
     if view.args_asked is not None:
         rows.append(Line((("the model asked for:", "muted"),)))
-        rows.extend(row for name, value in view.args_asked.items() for row in argument_rows(name, _words(value), width))
+        rows.extend(row for name, text in argument_texts(view.args_asked) for row in argument_rows(name, text, width))
     return rows or [Line((("no input", "muted"),))]
-
-
-def _words(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, default=str)
 
 
 def _output_rows(view: CallView, width: int, whole: str | None) -> list[Line]:
@@ -114,7 +109,7 @@ def _text_rows(text: str, width: int) -> list[Line]:
 
 def _change_rows(view: CallView, width: int) -> list[Line]:
     """What it changed or would change; before several differences, or files without one, the list of the files."""
-    rows = layout_diff(read_diff(view.diff), width) if view.diff else []
+    rows = layout_diff(read_diff(view.diff, visible), width) if view.diff else []
     unknown = (view.details or {}).get("files_changed", 0) is None
     if all(file.diff for file in view.changes) and view.changed_files < 2 and not unknown:
         return rows

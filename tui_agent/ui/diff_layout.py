@@ -5,6 +5,7 @@ from itertools import zip_longest
 
 from .diff_lines import DiffLine
 from .styled_lines import NARROWEST, Line, Run, folded, styled_over, width_of_runs, wrapped
+from .text import WRAP_SIGN
 
 SPLIT_WIDTH = 110
 """Cells from which on the two sides stand beside each other."""
@@ -74,7 +75,8 @@ def _line_rows(line: DiffLine, digits: int, width: int, number: int | None = Non
     margin = width_of_runs((head, sign))
     rows: list[Line] = []
     for index, row in enumerate(folded(runs, width - margin)):
-        prefix = (head, sign) if index == 0 else ((" " * margin, kind),)
+        # A sign of its own: without one, the rest of a line would look like a line that stays.
+        prefix = (head, sign) if index == 0 else ((f"{WRAP_SIGN} ".rjust(margin), kind),)
         rows.append(Line((*(run for run in prefix if run[0]), *row.runs), row.joint, margin, kind))
     return rows
 

@@ -7,7 +7,9 @@ from difflib import SequenceMatcher
 from itertools import islice
 from typing import Literal
 
-from .text import sanitise
+from tui_agent.protocol.visible_text import HALVES_NOTE, escape_of, with_halves
+
+from .text import sanitise, visible
 
 DiffKind = Literal["same", "added", "removed", "hunk", "file", "note"]
 """`hunk` begins another part of a file, `file` another file; a `note` is about the line above."""
@@ -44,10 +46,15 @@ def read_diff(text: str, clean: Callable[[str], str] = sanitise) -> list[DiffLin
         text: The diff as it came.
         clean: Makes one line safe to show.
     """
+
+    def whole(line: str) -> str:
+        # What ends a line elsewhere is inside of one here.
+        return clean(line.translate(_INNER_ENDS))
+
     raw = text.split("\n")
     if raw and not raw[-1]:
         raw.pop()
-    lines = list(_with_changes(list(_read(islice(raw, MOST_LINES), clean))))
+    lines = list(_with_changes(list(_read(islice(raw, MOST_LINES), clean if clean is visible else whole))))
     if len(raw) > MOST_LINES:
         lines.append(DiffLine("note", f"… {len(raw) - MOST_LINES:,} more lines"))
     return lines
@@ -58,6 +65,7 @@ def diff_counts(lines: Sequence[DiffLine]) -> tuple[int, int]:
     return sum(line.kind == "added" for line in lines), sum(line.kind == "removed" for line in lines)
 
 
+_INNER_ENDS = {ord(end): escape_of(end) for end in "\r\x0b\x0c\x85"}
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)", re.DOTALL)
 _TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 _LEAST_ALIKE = 0.5
@@ -67,7 +75,16 @@ _LEAST_ALIKE = 0.5
 def _read(raw: Iterator[str], clean: Callable[[str], str]) -> Iterator[DiffLine]:
     old = new = old_left = new_left = 0
     before = ""
-    for line in raw:
+    notes: list[DiffLine] = []
+    begins_with_halves = has_halves = False
+    for coded in raw:
+        in_hunk = old_left > 0 or new_left > 0
+        if not in_hunk and coded == HALVES_NOTE:
+            begins_with_halves = True
+            continue
+        if not in_hunk and coded.startswith("--- "):
+            begins_with_halves, has_halves = False, begins_with_halves
+        line = with_halves(coded) if has_halves else coded
         sign, text = line[:1], clean(line[1:])
         if sign == "\\":
             yield DiffLine("note", text.strip())
@@ -84,8 +101,12 @@ def _read(raw: Iterator[str], clean: Callable[[str], str]) -> Iterator[DiffLine]
             old, new = int(hunk[1]), int(hunk[3])
             old_left, new_left = int(hunk[2] or 1), int(hunk[4] or 1)
             yield DiffLine("hunk", clean(hunk[5]), old, new)
+        elif line.startswith("# "):
+            notes.append(DiffLine("note", text.strip()))
         elif line.startswith("+++ "):
             yield DiffLine("file", before if line == "+++ /dev/null" else _path(clean(line[4:])))
+            yield from notes
+            notes = []
         elif line.startswith("--- "):
             before = clean(line[4:]).removeprefix("a/").removesuffix("\t")
         elif line:

@@ -94,7 +94,7 @@ def plan_rows(
         if step.problem:
             rows += [row.prefixed(("     ", "")) for row in wrapped([(step.problem, "warning")], width - 5)]
         if step.diff and (here or step.is_conflict):
-            rows += [row.prefixed(("     ", "")) for row in layout_diff(read_diff(step.diff), width - 5)]
+            rows += [row.prefixed(("     ", "")) for row in layout_diff(read_diff(step.diff, visible), width - 5)]
     if not plan.steps:
         rows += _told("No file changed since.", width)
     return rows, starts

@@ -22,6 +22,8 @@ LONG_BLANK = 40
 """A run of as many blanks is counted rather than shown where two texts may not look the same."""
 TAB_SIGN = "⇥"
 """Shows a tab where two texts may not look the same; a literal one is escaped there."""
+WRAP_SIGN = "↪"
+"""Begins a row that continues the line above where two texts may not look the same; a literal one is escaped, too."""
 
 
 def sanitise(text: str) -> str:
@@ -46,29 +48,33 @@ def visible(text: str) -> str:
     """Text in which everything can be seen; different texts give different ones (safety promise 17).
 
     Only line feeds stay as they are, but for those at the end, which are `\\n`. Other control, format and unusual
-    characters are escapes such as `\\x1b` or `\\u202e`; trailing blanks are `\\x20`, several of them or many in a row
-    `\\x20{80}`; a tab is `⇥` and three blanks. A backslash is doubled where it could be taken for one of these. Letters
-    that pass for ASCII ones in a word of ASCII letters are escaped, too.
+    characters are escapes such as `\\x1b` or `\\u202e`, and so are combining marks on nothing, or too many on one
+    character; trailing blanks are `\\x20`, several of them or many in a row `\\x20{80}`; a tab is `⇥` and three blanks.
+    A backslash is doubled where it could be taken for one of these. Letters that pass for ASCII ones in a word of ASCII
+    letters are escaped, too.
     """
     body = text.rstrip("\n")
     ends = len(text) - len(body)
     hidden: frozenset[str] = frozenset() if body.isascii() else _deceiving(body)
+    loose: frozenset[int] = frozenset() if body.isascii() else _loose_marks(body, hidden)
 
     def show(match: re.Match[str]) -> str:
         found = match[0]
         match match.lastgroup:
             case "backslashes":
                 at_end = match.end() == len(body)
-                return found * 2 if (ends if at_end else _escape_follows(body, match.end(), hidden)) else found
+                return found * 2 if (ends if at_end else _escape_follows(body, match.end(), hidden, loose)) else found
             case "tab":
                 return TAB_SIGN + " " * 3
             case "blanks":
                 return "\\x20" if len(found) == 1 else f"\\x20{{{len(found)}}}"
             case _:
-                return escape_of(found) if is_unseen(found) or found in hidden else found
+                hides = found in hidden or match.start() in loose or is_unseen(found)
+                return escape_of(found) if hides else found
 
     last = "" if not ends else "\\n" if ends == 1 else f"\\n{{{ends}}}"
-    return _SHOWN.sub(show, body) + last
+    pattern = _SHOWN if len(body) < _MUCH or body.isascii() else _shown_in(body, hidden)
+    return pattern.sub(show, body) + last
 
 
 def with_escapes(text: str, escape: Callable[[str], str] = escape_of) -> str:
@@ -147,8 +153,11 @@ _SEQUENCE = re.compile(
 _LINE_END = re.compile(r"[\x0b\x0c\x85]")
 _LOOK_ALIKES = frozenset("\u037e\u00b4\u02cb\u02d0\u01c0\u2010\u2011\u2024\u2044\u2215\u2223\u2212\u2236\u223c\ua789")
 """Signs that pass for `;`, `'`, `` ` ``, `:`, `|`, `-`, `.`, `/`, `~`."""
+_MUCH = 4_096
+"""Characters of a text for which it pays to look only at those that hide."""
 _BLANKS = rf"\ ++(?=\n|\Z)|\ {{{LONG_BLANK},}}+"
-_SHOWN = re.compile(rf"(?P<backslashes>\\+)|(?P<tab>\t)|(?P<blanks>{_BLANKS})|(?P<odd>[^\n\x20-\x7e])")
+_MOSTLY_SHOWN = rf"(?P<backslashes>\\+)|(?P<tab>\t)|(?P<blanks>{_BLANKS})"
+_SHOWN = re.compile(rf"{_MOSTLY_SHOWN}|(?P<odd>[^\n\x20-\x7e])")
 _LIKE_AN_ESCAPE = re.compile(rf"x[0-9a-fA-F]{{2}}|u[0-9a-fA-F]{{4}}|U[0-9a-fA-F]{{8}}|n(?:\{{[0-9]+\}})?\Z|{_BLANKS}")
 _WORD = re.compile(r"\w+")
 
@@ -188,7 +197,7 @@ def _is_mark(character: str) -> bool:
 
 def _deceiving(text: str) -> frozenset[str]:
     """The characters of a text that pass for others in it."""
-    found = {character for character in set(text) if character in _LOOK_ALIKES or character == TAB_SIGN}
+    found = {character for character in set(text) if character in _LOOK_ALIKES or character in (TAB_SIGN, WRAP_SIGN)}
     if not unicodedata.is_normalized("NFC", text):
         found |= {character for character in set(text) if _composes(character)}
     for word in _WORD.findall(text):
@@ -199,8 +208,7 @@ def _deceiving(text: str) -> frozenset[str]:
 
 def _composes(character: str) -> bool:
     """Whether a character is one of several spellings of the same sign."""
-    mark = unicodedata.category(character).startswith("M")
-    return not character.isascii() and (mark or not unicodedata.is_normalized("NFC", character))
+    return not character.isascii() and (_is_mark(character) or not unicodedata.is_normalized("NFC", character))
 
 
 @lru_cache(maxsize=4096)
@@ -209,9 +217,30 @@ def _script(letter: str) -> str:
     return unicodedata.name(letter, "UNKNOWN").split()[0]
 
 
-def _escape_follows(body: str, end: int, hidden: frozenset[str]) -> bool:
+def _shown_in(text: str, hidden: frozenset[str]) -> re.Pattern[str]:
+    """What has to be looked at in one text."""
+    odd = {one for one in set(text) if not one.isascii() and (one in hidden or is_unseen(one) or _is_mark(one))}
+    return re.compile(rf"{_MOSTLY_SHOWN}|(?P<odd>[\x00-\x08\x0b-\x1f\x7f{''.join(odd)}])")
+
+
+def _loose_marks(text: str, hidden: frozenset[str]) -> frozenset[int]:
+    """Where marks stand that nobody could count: on nothing that is seen, or too many on one character."""
+    if (marks := _marks_of(text)) is None:
+        return frozenset()
+    places: set[int] = set()
+    for run in re.finditer(f"{marks}+", text):
+        base = text[run.start() - 1 : run.start()]
+        is_seen = base not in ("", "\n", "\t", " ") and base not in hidden and not is_unseen(base)
+        is_plain = is_seen and hidden.isdisjoint(run[0])
+        places.update(range(run.start() + (MOST_MARKS if is_plain else 0), run.end()))
+    return frozenset(places)
+
+
+def _escape_follows(body: str, end: int, hidden: frozenset[str], loose: frozenset[int]) -> bool:
     """Whether what follows a run of backslashes is shown as an escape, or reads like one."""
     following = body[end]
+    if end in loose:
+        return True
     if following not in "\t\n" and not " " <= following <= "~":
         return is_unseen(following) or following in hidden
     return _LIKE_AN_ESCAPE.match(body, end) is not None

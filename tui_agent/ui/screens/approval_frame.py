@@ -16,7 +16,7 @@ from textual.screen import ModalScreen
 
 from tui_agent.protocol.permissions import PERSON, ApprovalDecision, ApprovalRequest
 from tui_agent.ui.amounts import count_text
-from tui_agent.ui.approval_rows import ApprovalRows
+from tui_agent.ui.approval_rows import TITLE_NAME, ApprovalRows
 from tui_agent.ui.commands import bindings_for, command
 from tui_agent.ui.grant_offer import GrantOffer
 from tui_agent.ui.hosting import any_app
@@ -101,7 +101,10 @@ class ApprovalFrame(Paging, ModalScreen[ApprovalDecision | ListWanted | None]):
         """Who asks and why, the whole input, the answers."""
         fit_from_the_start(self, self.app.size)
         with Vertical(id="approval-dialog") as dialog:
-            tool, agent = one_line(visible(self.request.tool), 40), one_line(visible(self.request.agent), 40)
+            tool, agent = (
+                one_line(visible(self.request.tool), TITLE_NAME),
+                one_line(visible(self.request.agent), TITLE_NAME),
+            )
             who = _WANTS.get(self.request.agent) or f"Sub-agent {agent} wants"
             dialog.border_title = Content(f" ▲ {who} to run {tool} ")
             for view in (self._head, self.body, self.rule_view, self._state, self._keys):

@@ -16,7 +16,7 @@ from textual.screen import ModalScreen
 
 from tui_agent.protocol.permissions import PERSON, ApprovalRequest
 from tui_agent.ui.amounts import count_text
-from tui_agent.ui.approval_rows import ApprovalRows
+from tui_agent.ui.approval_rows import TITLE_NAME, ApprovalRows
 from tui_agent.ui.commands import bindings_for, command
 from tui_agent.ui.hosting import any_app
 from tui_agent.ui.styled_lines import Line, Run, clipped, wrapped
@@ -175,9 +175,9 @@ class QuestionsScreen(Paging, ModalScreen[Answer | None]):
     def _title_row(self, request: ApprovalRequest, width: int, *, at_cursor: bool) -> Line:
         box = "[x]" if request.request_id in self._selected else "[ ]"
         own = {"main": "", PERSON: "  your command"}
-        who = own.get(request.agent, f"  sub-agent {one_line(visible(request.agent), 40)}")
+        who = own.get(request.agent, f"  sub-agent {one_line(visible(request.agent), TITLE_NAME)}")
         runs: list[Run] = [("› " if at_cursor else "  ", "key"), (f"{box} ", "warning" if "x" in box else "muted")]
-        runs += [(one_line(visible(request.tool), 40), "strong"), (who, "muted")]
+        runs += [(one_line(visible(request.tool), TITLE_NAME), "strong"), (who, "muted")]
         return Line(clipped(runs, width))
 
     def _state_rows(self, width: int) -> Sequence[Line]:
