@@ -1,5 +1,6 @@
 """`tui-agent hooks test`: real commands, asked through the program."""
 
+import json
 import re
 from pathlib import Path
 
@@ -69,10 +70,11 @@ def test_a_command_gets_the_call_and_the_result_as_given(settings: Path, capsys:
     assert run_program(["hooks", "test", "after_tool_observer", "bash", INPUT, "--result", "a.txt"]) == 0
 
     assert [line.split()[0] for line in lines_of(capsys)] == ["allow", "allow"]
-    asked, seen = Path("asked.json").read_text(), Path("seen.json").read_text()
-    assert '"command": "ls"' in asked
-    assert '"content": "a.txt"' in asked
-    assert '"text": "a.txt"' in seen
+    asked, seen = json.loads(Path("asked.json").read_text()), json.loads(Path("seen.json").read_text())
+    result = {"content": "a.txt", "is_error": False, "details": None}
+    question = {"call_id": "call_test", "tool": "bash", "input": {"command": "ls"}, "result": result}
+    assert asked == {"event": "after_tool", **question}
+    assert seen == {"event": "after_tool_observer", "status": "ok", **question}
 
 
 def test_without_commands_it_says_where_they_stand(settings: Path, capsys: pytest.CaptureFixture[str]) -> None:

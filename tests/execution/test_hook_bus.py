@@ -76,3 +76,8 @@ def test_a_time_that_is_none_is_refused(timeout: float) -> None:
         HookBus(timeout=timeout)
     with pytest.raises(ConfigurationError, match="more than 0"):
         HookBus().add("after_tool", lambda question: None, timeout=timeout)
+
+
+def test_only_an_observer_is_added_with_input() -> None:
+    with pytest.raises(ConfigurationError, match="only an after_tool_observer"):
+        HookBus().add("after_tool", print, with_input=True)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.judged_bus import JudgedBus
 from tests.support.virtual_clock import run_virtual
-from tui_agent.execution.hook_bus import HookBus
+from tui_agent.execution.hook_bus import EndedCall, HookBus
 from tui_agent.execution.hook_questions import (
     HookVerdict,
     allows_update,
@@ -251,12 +251,25 @@ async def test_an_observer_of_updates_sees_the_text_and_may_fail() -> None:
     assert [(event.type, event.event, event.fail_open) for event in failed] == [("hook.failed", "after_update", True)]
 
 
+async def test_an_observer_that_was_added_with_input_gets_a_copy_of_the_arguments() -> None:
+    ended = ToolEnded(call_id="c", name="act", index=0, status="ok", is_error=False, content=())
+    seen: list[EndedCall] = []
+    hooks, arguments = HookBus(), {"a": [1]}
+    hooks.add("after_tool_observer", seen.append, with_input=True)
+
+    await observe_end(hooks, ended, arguments, Heard().bus)
+    seen[0].arguments["a"] = []
+
+    assert seen[0].ended == ended
+    assert arguments == {"a": [1]}
+
+
 async def test_an_observer_of_ends_may_fail() -> None:
     ended = ToolEnded(call_id="c", name="act", index=0, status="ok", is_error=False, content=())
     seen: list[ToolEnded] = []
     heard = Heard()
 
-    await observe_end(hooked("after_tool_observer", lambda q: 1 / 0, seen.append), ended, heard.bus)
+    await observe_end(hooked("after_tool_observer", lambda q: 1 / 0, seen.append), ended, {"a": 1}, heard.bus)
 
     assert seen == [ended]
     failed = next(event for event in heard.events() if isinstance(event, HookFailed))

@@ -1,6 +1,7 @@
 """Hooks that are commands, with real bash."""
 
 import asyncio
+import json
 import os
 import time
 from pathlib import Path
@@ -13,6 +14,8 @@ from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, Process
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import HookEnded, HookFailed
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.tool import ToolContext, ToolResult
 
 
 def hook(command: str, directory: Path, **settings: Any) -> ProcessHook:
@@ -134,6 +137,56 @@ async def test_it_may_watch(tmp_path: Path) -> None:
 
     assert ran.statuses == ["ok"]
     assert '"status": "ok"' in (tmp_path / "seen").read_text()
+
+
+CALL = {"call_id": "c", "tool": "act", "input": {"n": 1}}
+RESULT = {"content": "act {'n': 1}", "is_error": False, "details": None}
+
+
+@pytest.mark.parametrize(
+    ("event", "rest"),
+    [
+        ("before_tool", {}),
+        ("after_tool", {"result": RESULT}),
+        ("after_tool_observer", {"status": "ok", "result": RESULT}),
+    ],
+)
+async def test_it_gets_the_fields_that_are_promised_and_no_others(
+    event: str, rest: dict[str, Any], tmp_path: Path
+) -> None:
+    await asked("cat > seen", tmp_path, event)
+
+    assert json.loads((tmp_path / "seen").read_text()) == {"event": event, **CALL, **rest}
+
+
+async def test_an_observer_gets_the_arguments_that_ran_and_the_result_as_everybody_sees_it(tmp_path: Path) -> None:
+    async def failing(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        return ToolResult.of_text(f"no {arguments}", is_error=True).model_copy(update={"details": {"code": 3}})
+
+    hooks = HookBus()
+    hook('echo \'{"action": "modify", "input": {"n": 2}}\'', tmp_path).add_to(hooks, "before_tool")
+    hook('echo \'{"result": {"content": "hidden", "is_error": true, "details": {"code": 4}}}\'', tmp_path).add_to(
+        hooks, "after_tool"
+    )
+    hook("cat > seen", tmp_path).add_to(hooks, "after_tool_observer")
+
+    await run([ScriptedTool("act", failing)], [call(n=1)], hooks=hooks)
+
+    seen = json.loads((tmp_path / "seen").read_text())
+    assert (seen["tool"], seen["input"], seen["status"]) == ("act", {"n": 2}, "error")
+    assert seen["result"] == {"content": "hidden", "is_error": True, "details": {"code": 4}}
+
+
+async def test_an_observer_gets_the_fields_of_a_call_whose_tool_is_unknown(tmp_path: Path) -> None:
+    hooks = HookBus()
+    hook("cat > seen", tmp_path).add_to(hooks, "after_tool_observer")
+
+    await run([ScriptedTool()], [call("other", n=1)], hooks=hooks)
+
+    seen = json.loads((tmp_path / "seen").read_text())
+    assert seen.keys() == {"event", "call_id", "tool", "input", "status", "result"}
+    assert (seen["tool"], seen["input"], seen["status"]) == ("other", {"n": 1}, "not_found")
+    assert seen["result"]["is_error"]
 
 
 async def test_a_question_nobody_reads_and_a_child_that_holds_the_output_delay_nothing(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ async def _answer_of(hook: HookSettings, call: ToolCall, result: str) -> HookEnd
             case "after_tool":
                 await ask_after_tool(asked, call, call.arguments, ToolResult.of_text(result), bus)
             case "after_tool_observer":
-                await observe_end(asked, _ended(call, result), bus)
+                await observe_end(asked, _ended(call, result), call.arguments, bus)
         events: list[AgentEvent] = [envelope.event for envelope in told.drain()]
     return next(event for event in events if isinstance(event, HookEnded | HookFailed))
 

@@ -158,7 +158,7 @@ class ToolExecutor:
         if state.ended is None or not self.engine.hooks.has("after_tool_observer"):
             return
         if state.started or state.ended.status == "not_found":
-            await state.in_time(observe_end(self.engine.hooks, state.ended, self.engine.tell))
+            await state.in_time(observe_end(self.engine.hooks, state.ended, state.arguments, self.engine.tell))
 
     def tell_message(self, state: CallState) -> None:
         """Part of stage 16: tells a call's result message, once, after its end (S0-42)."""

@@ -29,6 +29,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, get_args
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import ToolEnded
 from tui_agent.protocol.hooks import AfterTool, BeforeTool, BeforeToolAnswer, BeforeUpdate, FailureAnswer, ToolFailed
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.protocol.value_checks import expect_seconds
 
@@ -50,6 +51,15 @@ H = TypeVar("H", bound=Callable[..., Any])
 _EVENTS: tuple[str, ...] = get_args(HookEvent)
 
 
+@dataclass(frozen=True, slots=True)
+class EndedCall:
+    """Given to an `after_tool_observer` that was added with `with_input`, in place of the event alone."""
+
+    ended: ToolEnded
+    arguments: JsonObject
+    """Arguments in effect."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Hook:
     """One hook as it was added."""
@@ -60,6 +70,7 @@ class Hook:
     """Seconds until it counts as failed; None: no limit."""
     fail_open: bool
     hides: bool = False
+    with_input: bool = False
 
     async def ask(self, question: object) -> object:
         """Its answer, or a `Crash`."""
@@ -83,6 +94,7 @@ class HookBus:
         timeout: float | None = None,
         fail_open: bool = False,
         hides: bool = False,
+        with_input: bool = False,
     ) -> Callable[[], None]:
         """Adds a hook behind those there are.
 
@@ -94,6 +106,8 @@ class HookBus:
             fail_open: whether the call goes on if the hook fails.
             hides: whether an `after_tool` hook is there to hide something. What a call reports while it runs (its
                 output, updates, progress, data) does not come by here; with `hides` it is never told.
+            with_input: True if an `after_tool_observer` gets an `EndedCall`, which has the arguments, instead of the
+                `ToolEnded` event.
 
         Returns:
             A function that removes the hook again.
@@ -107,10 +121,13 @@ class HookBus:
             raise ConfigurationError(f"no hook named {event!r}; did you mean {' or '.join(near)}?")
         if hides and (event != "after_tool" or fail_open):
             raise ConfigurationError("only an after_tool hook that is not fail_open can hide anything")
+        if with_input and event != "after_tool_observer":
+            raise ConfigurationError("only an after_tool_observer is added with_input; other hooks have the arguments")
         if not callable(function):
             raise ConfigurationError(f"a {event} hook must be a function, got {function!r}")
         own_name = name or getattr(function, "__name__", type(function).__name__)
-        hook = Hook(own_name, function, self.timeout if timeout is None else _usable(timeout), fail_open, hides)
+        limit = self.timeout if timeout is None else _usable(timeout)
+        hook = Hook(own_name, function, limit, fail_open, hides, with_input)
         self._hooks[event].append(hook)
 
         def remove() -> None:

@@ -28,7 +28,7 @@ from tui_agent.protocol.tool import Tool, ToolResult
 from tui_agent.protocol.tool_result import as_tool_result
 
 from .foreign_code import Crash, careful, copy_of, kind_of
-from .hook_bus import Hook, HookBus, HookEvent
+from .hook_bus import EndedCall, Hook, HookBus, HookEvent
 from .plain_json import NO_JSON, is_plain, plain_details
 
 Action: TypeAlias = Literal["allow", "deny", "skip", "modify", "override"]
@@ -118,11 +118,12 @@ async def observe_update(hooks: HookBus, call: ToolCall, text: str, tell: Publis
             _tell_failure(hook, "after_update", call.id, answer, tell)
 
 
-async def observe_end(hooks: HookBus, ended: ToolEnded, tell: Publisher) -> None:
-    """Lets the observers know that a call is over (S0-40)."""
+async def observe_end(hooks: HookBus, ended: ToolEnded, arguments: JsonObject, tell: Publisher) -> None:
+    """Lets the observers know that a call with these arguments is over (S0-40)."""
     for hook in hooks.hooks("after_tool_observer"):
         seen = ended.model_copy(update={"details": copy_of(ended.details), "metrics": dict(ended.metrics)})
-        await _ask(hook, "after_tool_observer", seen, ended.call_id, tell)
+        question = EndedCall(seen, copy_of(arguments)) if hook.with_input else seen
+        await _ask(hook, "after_tool_observer", question, ended.call_id, tell)
 
 
 async def _ask(hook: Hook, event: HookEvent, question: object, call_id: str, tell: Publisher) -> object:

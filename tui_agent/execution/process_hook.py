@@ -6,9 +6,9 @@
 | 2 | no: what the command wrote on stderr is the reason |
 | other, no answer in time, an unreadable one | the hook failed: told, and the call goes on unless it is strict |
 
-The question is one JSON object: `event`, `call_id`, `tool`, `input`, and once the call ran its `result` as well. The
-answer is one, too: `action` (`allow`, `deny`, `skip`, `modify` or `override`), and with it `reason`, `input` or
-`result`.
+The question is one JSON object: `event`, `call_id`, `tool`, `input`, and once the call ran its `result` as well, which
+has `content`, `is_error` and `details`. For an observer it also has the `status` the call ended with. The answer is an
+object, too: `action` (`allow`, `deny`, `skip`, `modify` or `override`), and with it `reason`, `input` or `result`.
 """
 
 import asyncio
@@ -25,7 +25,6 @@ from threading import Thread
 from typing import IO, Literal, TypeAlias
 
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.events import ToolEnded
 from tui_agent.protocol.hooks import (
     AfterTool,
     ApproveCall,
@@ -37,11 +36,11 @@ from tui_agent.protocol.hooks import (
     OverrideResult,
     SkipCall,
 )
-from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.messages import JsonObject, is_object, joined_text
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.protocol.tool_result import as_tool_result
 
-from .hook_bus import HookBus
+from .hook_bus import EndedCall, HookBus
 from .plain_json import plain
 
 ProcessHookEvent: TypeAlias = Literal["before_tool", "after_tool", "after_tool_observer"]
@@ -89,8 +88,11 @@ class ProcessHook:
         if event not in asks:
             raise ConfigurationError(f"a command can be asked {', '.join(asks)}, not {event!r}")
         hides = self.strict and event == "after_tool"
+        observes = event == "after_tool_observer"
         function, name, time = asks[event], self.command, self.timeout
-        return hooks.add(event, function, name=name, timeout=time, fail_open=not self.strict, hides=hides)
+        return hooks.add(
+            event, function, name=name, timeout=time, fail_open=not self.strict, hides=hides, with_input=observes
+        )
 
     async def before_tool(self, question: BeforeTool) -> BeforeToolAnswer:
         """Its answer about a call that is to run.
@@ -126,19 +128,22 @@ class ProcessHook:
         """
         result = question.result
         asked = _question("after_tool", question.call.id, question.call.name, question.arguments)
-        asked["result"] = {"content": result.text, "is_error": result.is_error, "details": result.details}
+        asked["result"] = _result(result.text, result.is_error, result.details)
         code, answer, reason = await self._answer(asked)
         if code == BLOCKED or answer.get("action") == "deny":
             return ToolResult.of_text(reason, is_error=True)
         return as_tool_result(answer["result"]) if "result" in answer else None
 
-    async def observe(self, ended: ToolEnded) -> None:
+    async def observe(self, question: EndedCall) -> None:
         """Lets it know that a call is over.
 
         Raises:
             UnusableAnswerError: it failed.
         """
-        asked: JsonObject = {"event": "after_tool_observer", **ended.model_dump(mode="json", exclude={"type"})}
+        ended = question.ended
+        asked = _question("after_tool_observer", ended.call_id, ended.name, question.arguments)
+        asked["status"] = ended.status
+        asked["result"] = _result(joined_text(ended.content), ended.is_error, ended.details)
         await self._answer(asked)
 
     async def _answer(self, question: JsonObject) -> tuple[int, JsonObject, str]:
@@ -179,6 +184,10 @@ class ProcessHook:
 
 def _question(event: str, call_id: str, tool: str, arguments: JsonObject) -> JsonObject:
     return {"event": event, "call_id": call_id, "tool": tool, "input": arguments}
+
+
+def _result(content: str, is_error: bool, details: JsonObject | None) -> JsonObject:
+    return {"content": content, "is_error": is_error, "details": details}
 
 
 def _write(file: IO[bytes], question: bytes) -> None:
