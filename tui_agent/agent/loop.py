@@ -33,7 +33,7 @@ from tui_agent.protocol.reports import AgentRunReport
 
 from .agent_controls import AgentControls
 from .agent_state import AgentState, make_agent
-from .agent_stream import AgentStream
+from .agent_stream import AgentStream, StreamedRun
 from .command_run import CommandRun
 from .conversation_controls import ConversationControls
 from .loop_config import AgentLoopConfig
@@ -54,7 +54,6 @@ class AgentLoop(AgentControls, ConversationControls):
         """
         agent = make_agent(config)
         super().__init__(agent, config.open_calls)
-        self._stream: AgentStream | None = None
         _write_own_layers(agent)
         if config.checkpoint is not None:
             agent.gate.on_request = self._save_checkpoint
@@ -93,6 +92,7 @@ class AgentLoop(AgentControls, ConversationControls):
             ConfigurationError: there is nothing to say, or one of `tools` has a name that is taken.
             asyncio.CancelledError: the task was cancelled; the conversation is whole and `run.ended` was told.
         """
+        await self._streams_left()
         if self._run is not None:
             raise AlreadyRunningError
         messages, open_calls = as_messages(user_input), self._open_calls
@@ -124,6 +124,7 @@ class AgentLoop(AgentControls, ConversationControls):
             AlreadyRunningError: a run goes on, or calls that waited for a person must be answered first.
             asyncio.CancelledError: the task was cancelled; the call was answered and `run.ended` was told.
         """
+        await self._streams_left()
         if self._run is not None or self._open_calls:
             raise AlreadyRunningError
         call = ToolCall(id=new_id("call"), name=tool, arguments=arguments)
@@ -136,10 +137,19 @@ class AgentLoop(AgentControls, ConversationControls):
     def stream(self, user_input: UserInput = None) -> AgentStream:
         """The same as `run`, read event by event: `async for event in loop.stream("…")` (S4-46).
 
-        It begins with the first event that is asked for; what `run` raises is raised there.
+        It begins with the first event that is asked for; what `run` raises is raised there. Leaving the loop aborts the
+        run; `AgentStream` says more.
         """
-        self._stream = AgentStream(self.bus, self._agent.config.agent_id, lambda: self.run(user_input))
-        return self._stream
+        run_id = new_id("run")
+        return AgentStream(
+            StreamedRun(
+                self.bus,
+                lambda: self.run(user_input, run_id=run_id),
+                agent_id=self._agent.config.agent_id,
+                run_id=run_id,
+                at_work=self._streams,
+            )
+        )
 
     # --- keeping and taking up again ----------------------------------------------------------------------------------
 
@@ -201,6 +211,7 @@ class AgentLoop(AgentControls, ConversationControls):
         Raises:
             AlreadyRunningError: a run goes on.
         """
+        await self._streams_left()
         if self._run is not None:
             raise AlreadyRunningError
         waiting = self._open_calls.get(call_id)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from tui_agent.protocol.errors import ConfigurationError, ProviderError
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEnded, StreamEvent
 
 from .model_table import default_max_tokens, model_info, thinking_form
@@ -112,7 +112,10 @@ class AnthropicProvider:
                     yield fact
                 if fold.complete:
                     return
-            raise answer.failure("stream_cut", "it ended before the model was done")
+            for fact in fold.finish():
+                yield fact
+            if not fold.complete:
+                raise answer.broken or answer.failure("stream_cut", "it ended before the model was done")
 
     async def aclose(self) -> None:
         """Closes all connections; the provider cannot be used afterwards."""
@@ -195,7 +198,7 @@ class _LoopClient:
 
 async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:
     """Reads what is left of a complete answer, which is nothing."""
-    with suppress(ProviderError, TimeoutError):
+    with suppress(TimeoutError):
         async with asyncio.timeout(_DRAIN_SECONDS):
             async for _ in chunks:
                 pass
