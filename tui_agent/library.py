@@ -24,6 +24,7 @@ from tui_agent.agent import (
     AgentLoop,
     AgentLoopConfig,
     AgentLoopSnapshot,
+    AgentStream,
     Budget,
     CheckpointStore,
     Guardrail,
@@ -217,6 +218,11 @@ class Agent(AgentLoop, Generic[OutputT]):
         """Handle one input to its end, as `AgentLoop.run` does; the report has the typed `output`."""
         report = await super().run(user_input, trigger=trigger, tools=tools, cancellation=cancellation, run_id=run_id)
         return RunReport[OutputT].of(report, self._format)
+
+    def stream(self, user_input: UserInput = None) -> AgentStream[RunReport[OutputT]]:
+        """Run, read event by event, as `AgentLoop.stream` does; the report in `Done` has the typed `output`."""
+        # The stream runs this agent's `run`, which returns these reports.
+        return cast(AgentStream[RunReport[OutputT]], super().stream(user_input))
 
     def run_sync(
         self,

@@ -6,7 +6,9 @@ import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any, Generic, Self, TypeAlias
+
+from typing_extensions import TypeVar
 
 from tui_agent.execution.foreign_code import Crash, contained
 from tui_agent.protocol.bus import EventBus
@@ -24,6 +26,8 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, Usage
 from tui_agent.protocol.reports import AgentRunReport
+
+ReportT = TypeVar("ReportT", bound=AgentRunReport, covariant=True, default=AgentRunReport)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +80,21 @@ class StepEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Done(Generic[ReportT]):
     """The run is over; always the last event."""
 
     response: AssistantMessage | None
     """The last answer; None where there was none."""
-    report: AgentRunReport
+    report: ReportT
 
 
-AgentStreamEvent: TypeAlias = StepStart | TextPiece | ThinkingPiece | ToolCallStart | ToolCallEnd | StepEnd | Done
+_StepEvent: TypeAlias = StepStart | TextPiece | ThinkingPiece | ToolCallStart | ToolCallEnd | StepEnd
+
+AgentStreamEvent: TypeAlias = _StepEvent | Done[ReportT]
+"""One event of a stream; `ReportT` is the kind of report at its end."""
 
 
-class AgentStream:
+class AgentStream(Generic[ReportT]):
     """A run that is read event by event: `async for event in loop.stream("…")`.
 
     Leaving the loop, by `break`, `return` or an exception, aborts the run, as `aclose` and cancelling the reader do. No
@@ -99,27 +106,27 @@ class AgentStream:
     a stream in `contextlib.aclosing`: Python finalises a generator that is left some time later.
     """
 
-    def __init__(self, run: "StreamedRun") -> None:
+    def __init__(self, run: "StreamedRun[ReportT]") -> None:
         """
         Args:
             run: the run that is read; this object and the iterators it makes are its only readers.
         """
         self._run = run
-        self._reader: weakref.ref[_Reader] | None = None
+        self._reader: weakref.ref[_Reader[ReportT]] | None = None
         self._is_held_open = False
 
-    def __aiter__(self) -> AsyncIterator[AgentStreamEvent]:
+    def __aiter__(self) -> AsyncIterator[AgentStreamEvent[ReportT]]:
         reader = self._reader() if self._reader is not None else None
         if reader is None:
             reader = _Reader(self)
             self._reader = weakref.ref(reader)
         return reader
 
-    async def __anext__(self) -> AgentStreamEvent:
+    async def __anext__(self) -> AgentStreamEvent[ReportT]:
         """Return the next event, without an iterator: the run is aborted once the stream itself is dropped."""
         return await self._run.next_event()
 
-    async def __aenter__(self) -> "AgentStream":
+    async def __aenter__(self) -> Self:
         self._is_held_open = True
         return self
 
@@ -142,16 +149,16 @@ class AgentStream:
             self._run.abandon()
 
 
-class _Reader:
+class _Reader(Generic[ReportT]):
     """The iterator of one stream. `async for` alone refers to it, so leaving the loop drops it, at once in CPython."""
 
-    def __init__(self, stream: AgentStream) -> None:
+    def __init__(self, stream: AgentStream[ReportT]) -> None:
         self._stream = stream
 
-    def __aiter__(self) -> "_Reader":
+    def __aiter__(self) -> Self:
         return self
 
-    async def __anext__(self) -> AgentStreamEvent:
+    async def __anext__(self) -> AgentStreamEvent[ReportT]:
         # A coroutine of its own, so that `await anext(aiter(stream))` keeps the reader until the event is there.
         return await anext(self._stream)
 
@@ -159,17 +166,17 @@ class _Reader:
         self._stream.let_go()
 
 
-class StreamedRun:
+class StreamedRun(Generic[ReportT]):
     """The run behind an `AgentStream`, in a task of its own: it ends as it should also if nobody reads on (P31)."""
 
     def __init__(
         self,
         bus: EventBus,
-        run: Callable[[], Awaitable[AgentRunReport]],
+        run: Callable[[], Awaitable[ReportT]],
         *,
         agent_id: str,
         run_id: str,
-        at_work: set["StreamedRun"],
+        at_work: "set[StreamedRun[Any]]",
     ) -> None:
         """
         Args:
@@ -188,14 +195,14 @@ class StreamedRun:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._tasks: asyncio.TaskGroup | None = None
         self._task: asyncio.Task[None] | None = None
-        self._outcome: AgentRunReport | Crash | None = None
+        self._outcome: ReportT | Crash | None = None
         self._fold = _StreamFold()
-        self._ready: Iterator[AgentStreamEvent] = iter(())
+        self._ready: Iterator[AgentStreamEvent[ReportT]] = iter(())
         self._is_done = False
         self._is_abandoned = False
         self._is_cut = False
 
-    async def next_event(self) -> AgentStreamEvent:
+    async def next_event(self) -> AgentStreamEvent[ReportT]:
         """Return the next event.
 
         Raises:
@@ -248,7 +255,7 @@ class StreamedRun:
             self._is_cut = True
             self._task.cancel()
 
-    async def _next_events(self) -> Iterator[AgentStreamEvent]:
+    async def _next_events(self) -> Iterator[AgentStreamEvent[ReportT]]:
         """What comes next; in the end the report, or the exception of the run."""
         if self._tasks is None:
             # Entered by hand because the reader's code runs between two events. Its one task never raises, so that the
@@ -266,7 +273,7 @@ class StreamedRun:
             raise self._outcome.error
         return iter(() if self._outcome is None else (Done(self._fold.answer, self._outcome),))
 
-    def _of(self, batch: list[Envelope]) -> Iterator[AgentStreamEvent]:
+    def _of(self, batch: list[Envelope]) -> Iterator[AgentStreamEvent[ReportT]]:
         own = (
             envelope
             for envelope in batch
@@ -306,7 +313,7 @@ class _StreamFold:
     step: StepEnded | None = None
     """The step whose calls still run."""
 
-    def apply(self, event: AgentEvent, step: int) -> list[AgentStreamEvent]:
+    def apply(self, event: AgentEvent, step: int) -> list[_StepEvent]:
         match event:
             case StepStarted(index=index):
                 return [StepStart(index)]
