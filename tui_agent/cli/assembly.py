@@ -41,6 +41,7 @@ from .credentials import Credentials
 from .hooks_command import command_hooks
 from .launch_options import LaunchOptions
 from .loop_watch import stalls_logged
+from .orphan_care import orphans_adopted
 from .project_trust import state_of
 from .rules_and_tools import built_in_tools, parse_rules, policy_of, sandbox_of
 from .session_choice import session_to_go_on_with
@@ -103,6 +104,7 @@ async def assembled(
     locations, loaded = prepare_settings(options)
     async with AsyncExitStack() as stack:
         await stack.enter_async_context(stalls_logged())
+        await stack.enter_async_context(orphans_adopted())
         provider, loaded = await _provider(options, loaded, stack, tape)
         rules = parse_rules(loaded.rules)
         session, archive = await asyncio.to_thread(_open_session, options, locations, stack)
