@@ -136,6 +136,20 @@ def test_the_doctor_accepts_an_endpoint_of_ones_own(tmp_path: Path, monkeypatch:
     assert not any("sk-secret" in finding.words for finding in findings)
 
 
+def test_the_doctor_tells_whether_commands_can_outlive_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def processes() -> tuple[str, str]:
+        (found,) = [finding for finding in examine(tmp_path) if finding.what == "processes"]
+        return found.state, found.words
+
+    assert processes() == ("ok", "commands end with everything they start, and with tui-agent")
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    missing = "setpriv of util-linux is not installed: commands may outlive tui-agent where it is killed"
+    assert processes() == ("note", missing)
+
+
 def test_the_doctor_tells_whether_commands_can_run_in_the_sandbox(
     user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +12,9 @@ import psutil
 import pytest
 
 from tests.tools.calls import eventually
+from tests.tools.daemons import DAEMONS, daemon, living_in, pid_of, until_there
 from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.tool import StartedProcess
 from tui_agent.tools import process
 from tui_agent.tools.file_listing import BoundedBytes
 from tui_agent.tools.process import ProcessOutcome, ProcessSpec, run_process
@@ -27,6 +30,10 @@ def kept() -> BoundedBytes:
 
 def bash(script: str, root: Path, limit: float | None = 30.0, env: Mapping[str, str] = os.environ) -> ProcessSpec:
     return ProcessSpec(("bash", "--noprofile", "--norc", "-c", script), root, env, limit)
+
+
+def command(script: str, root: Path, limit: float | None = 30.0) -> ProcessSpec:
+    return ProcessSpec(("bash", "--noprofile", "--norc", "-c", "--", script), root, os.environ, limit, is_command=True)
 
 
 async def run(
@@ -243,3 +250,99 @@ async def test_nothing_stays_open(root: Path) -> None:
         await run(bash("echo x", root))
 
     assert await asyncio.to_thread(eventually, lambda: len(os.listdir("/proc/self/fd")) <= before)
+
+
+@pytest.mark.parametrize("kind", DAEMONS)
+async def test_a_daemon_that_nothing_ties_ends_with_the_command_that_started_it(kind: str, root: Path) -> None:
+    outcome = await run(command(f"{daemon(root, kind)}; {until_there()}", root))
+
+    assert outcome.ending == "exited"
+    assert f"(pid {pid_of(root)})" in " ".join(outcome.ended)
+    assert living_in(root) == []
+
+
+@pytest.mark.parametrize("kind", DAEMONS)
+async def test_a_daemon_that_nothing_ties_ends_with_a_command_that_takes_too_long(kind: str, root: Path) -> None:
+    outcome = await run(command(f"{daemon(root, kind)}; sleep 600", root, limit=1.0))
+
+    assert outcome.ending == "timeout"
+    assert living_in(root) == []
+
+
+async def test_a_daemon_that_nothing_ties_ends_with_a_cancelled_call(root: Path) -> None:
+    token = CancellationToken()
+    async with asyncio.TaskGroup() as group:
+        spec = command(f"{daemon(root)}; sleep 600", root)
+        task = group.create_task(run_process(spec, kept(), None, token))
+        await pid_from(root / "daemon.pid")
+        token.cancel()
+
+    assert task.result().ending == "cancelled"
+    assert living_in(root) == []
+
+
+async def test_a_daemon_that_nothing_ties_ends_with_a_cancelled_task(root: Path) -> None:
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(run(command(f"{daemon(root)}; sleep 600", root)))
+        await pid_from(root / "daemon.pid")
+        task.cancel()
+
+    assert task.cancelled()
+    assert living_in(root) == []
+
+
+async def test_daemons_that_were_started_last_of_all_end_with_their_command(root: Path) -> None:
+    await run(command("; ".join(daemon(root, name=f"d{number}") for number in range(50)), root))
+
+    assert living_in(root) == []
+
+
+async def test_a_call_ends_its_own_daemons_and_leaves_those_of_another(root: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    token = CancellationToken()
+    async with asyncio.TaskGroup() as group:
+        spec = command(f"{daemon(other)}; sleep 600", other)
+        lasting = group.create_task(run_process(spec, kept(), None, token))
+        left = await pid_from(other / "daemon.pid")
+
+        outcome = await run(command(f"{daemon(root)}; {until_there()}", root))
+
+        assert f"(pid {pid_of(root)})" in " ".join(outcome.ended)
+        assert (living_in(root), lives(left)) == ([], True)
+        token.cancel()
+
+    assert lasting.result().ending == "cancelled"
+    assert living_in(other) == []
+
+
+async def test_without_util_linux_a_daemon_ends_with_its_command_as_well(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("bash", "sleep", "setsid", "env"):
+        (programs / name).symlink_to(shutil.which(name) or "")
+    monkeypatch.setenv("PATH", str(programs))
+    output = kept()
+
+    outcome = await run_process(
+        command(f"{daemon(root)}; {until_there()}; echo $PPID", root), output, None, CancellationToken()
+    )
+
+    assert bytes(output.data) == f"{os.getpid()}\n".encode()
+    assert (outcome.ending, living_in(root)) == ("exited", [])
+
+
+async def test_the_start_of_a_command_is_told_once_it_runs(root: Path) -> None:
+    started: list[StartedProcess] = []
+
+    outcome = await run_process(
+        command("echo $$; ps -o lstart= -p $$", root), kept(), None, CancellationToken(), on_start=started.append
+    )
+
+    (process,) = started
+    assert outcome.returncode == 0
+    assert process.boot == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    assert process.pid > 1
+    assert process.started > 0

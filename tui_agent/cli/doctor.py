@@ -15,6 +15,7 @@ from tui_agent import __version__
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, Settings, load_settings
 from tui_agent.tools import sandbox_problem
+from tui_agent.tools.command_launcher import launcher_problem
 
 from .credentials import Credentials
 from .own_terminal import say
@@ -65,6 +66,7 @@ def examine(directory: Path) -> Iterator[Finding]:
     yield _program("bash", "bad", "commands cannot run without it")
     yield _program("git", "note", "not found: the agent works, without knowing branches")
     yield _program("rg", "note", "not found: searching uses the slower built-in way")
+    yield _processes(directory)
     yield _sandbox(directory, loaded.settings)
     yield _writable("workspace", directory, "note", "read-only: nothing can be edited here")
     yield _writable("sessions", locations.state_dir, "bad", "sessions cannot be kept")
@@ -98,6 +100,16 @@ def _program(name: str, state: Literal["note", "bad"], otherwise: str) -> Findin
     answer = subprocess.run([place, "--version"], capture_output=True, text=True, check=False, timeout=10)
     first = (answer.stdout or answer.stderr).splitlines()
     return Finding(name, "ok", f"{place} ({first[0] if first else 'no version'})")
+
+
+def _processes(directory: Path) -> Finding:
+    """Report whether anything that a command starts can outlive its call, or a killed tui-agent."""
+    problem = launcher_problem(directory)
+    if sys.platform != "linux":
+        return Finding("processes", "note", "not Linux: daemons that commands start may outlive them")
+    if problem is not None:
+        return Finding("processes", "note", f"{problem}: commands may outlive tui-agent where it is killed")
+    return Finding("processes", "ok", "commands end with everything they start, and with tui-agent")
 
 
 def _sandbox(directory: Path, settings: Settings) -> Finding:

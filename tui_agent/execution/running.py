@@ -5,8 +5,8 @@ from functools import partial
 
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
-from tui_agent.protocol.events import ToolStarted
-from tui_agent.protocol.tool import ToolContext, ToolResult
+from tui_agent.protocol.events import ProcessStarted, ToolStarted
+from tui_agent.protocol.tool import StartedProcess, ToolContext, ToolResult
 
 from .admission import judge_other_call
 from .call_state import CallState
@@ -126,7 +126,12 @@ def _context(engine: Engine, state: CallState, execution: ToolExecution) -> Tool
         targets=state.targets(),
         answer=state.answer,
         can_use=partial(judge_other_call, engine),
+        report_process=partial(_tell_process, engine, state),
     )
+
+
+def _tell_process(engine: Engine, state: CallState, process: StartedProcess) -> None:
+    engine.tell.publish(ProcessStarted(call_id=state.call.id, **process.model_dump()))
 
 
 def _note_own_files(engine: Engine, state: CallState) -> None:

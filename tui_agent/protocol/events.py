@@ -22,7 +22,7 @@ from .messages import (
 )
 from .permissions import ApprovalRequest, DecisionPart, DecisionSource, GrantScope, PermissionMode, Verdict
 from .reports import AgentRunReport, Metric, RunReason
-from .tool import Preview, ToolResult
+from .tool import Preview, StartedProcess, ToolResult
 
 SCHEMA_VERSION = 1
 """Version of the envelope; readers of an older version still read a newer file's known events."""
@@ -378,6 +378,13 @@ class ToolData(Word):
     call_id: str
     kind: str
     data: JsonObject
+
+
+class ProcessStarted(StartedProcess):
+    """A call started a program; the call's end is the program's, unless tui-agent is killed before."""
+
+    type: Literal["process.started"] = "process.started"
+    call_id: str
 
 
 class ToolEnded(Word):
@@ -935,6 +942,7 @@ AgentEvent = Annotated[
     | ToolProgress
     | ToolOutput
     | ToolData
+    | ProcessStarted
     | ToolEnded
     | ToolBatchStarted
     | ToolBatchEnded

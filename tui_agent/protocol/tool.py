@@ -139,12 +139,25 @@ class DataUpdate(Word):
 ToolUpdate = ContentUpdate | ProgressUpdate | OutputUpdate | DataUpdate
 
 
+class StartedProcess(Word):
+    """The first process of a program that a call started, told so that it is found again after a crash."""
+
+    pid: int
+    """Also the id of its process group and of its session."""
+    started: int
+    """Time of its start in clock ticks since the system started: another process with this number has another."""
+    boot: str = ""
+    """Id of this run of the system; empty where it has none."""
+    mark: str
+    """Mark that every process carries that it starts."""
+
+
 def _nobody_judges(name: str, arguments: JsonObject) -> Verdict:
     """Stands for a policy where there is no engine: nothing is allowed."""
     return "deny"
 
 
-def _drop(update: ToolUpdate) -> None:
+def _drop(update: object) -> None:
     """Swallows updates of a call that nobody watches."""
 
 
@@ -171,6 +184,8 @@ class ToolContext:
     """The answer the call stands in; None where it began before that was complete (S3-15)."""
     can_use: Callable[[str, JsonObject], Verdict] = _nobody_judges
     """How another call, by tool name and arguments, would be judged now; starts nothing, asks nobody (S3-15)."""
+    report_process: Callable[[StartedProcess], None] = _drop
+    """Records a program that this call started and that the call's end ends; for the event loop's thread."""
 
     @property
     def tool_call_id(self) -> str:

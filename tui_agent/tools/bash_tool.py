@@ -140,9 +140,9 @@ class BashTool(TypedTool[BashArguments]):
             self._workspace.warn_of_full_spool()
 
         if self._sandbox is None:
-            return await run_process(spec, output, None, context.cancellation, look)
+            return await run_process(spec, output, None, context.cancellation, look, context.report_process)
         async with self._sandbox.around(spec) as run:
-            outcome = await run_process(run.spec, output, None, context.cancellation, look)
+            outcome = await run_process(run.spec, output, None, context.cancellation, look, context.report_process)
             run.refuse_unless_started(outcome, output.first_bytes())
         return outcome
 
@@ -154,7 +154,8 @@ class BashTool(TypedTool[BashArguments]):
         if self.call_is_read_only(args):
             environment = read_only_environment(environment, self._workspace.root)
         argv = (str(bash), "--noprofile", "--norc", "-c", "--", args.command)
-        return ProcessSpec(argv, self._workspace.root, environment, args.timeout + _OWN_TIMER_LATER)
+        limit = args.timeout + _OWN_TIMER_LATER
+        return ProcessSpec(argv, self._workspace.root, environment, limit, is_command=True)
 
 
 async def _tell_changes(watch: TreeWatch, before: Look, context: ToolContext) -> int | None:

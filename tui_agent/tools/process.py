@@ -11,15 +11,19 @@ import time
 from asyncio.subprocess import DEVNULL, Process
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.tool import StartedProcess
 
+from .command_launcher import launched
+from .orphans import call_running, unclaimed_orphans
 from .output_pump import OutputPump, Sink
 from .own_thread import finish_in_thread
+from .process_record import record_of
 from .process_tree import TreeMark, end_tree
 
 GRACE = 0.8
@@ -47,6 +51,8 @@ class ProcessSpec:
     """What it inherits beside the standard ones."""
     is_wrapped: bool = False
     """The program only waits for the one that matters, and takes it along when it is told to end: it is not told."""
+    is_command: bool = False
+    """It may start anything: it is killed when this program dies, and a mark that lasts names whatever it starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,7 @@ async def run_process(
     stderr: Sink | None,
     cancellation: CancellationToken,
     on_data: Callable[[], None] | None = None,
+    on_start: Callable[[StartedProcess], None] | None = None,
 ) -> ProcessOutcome:
     """Runs a program in a session of its own, without input; when this returns or raises, nothing of it runs any more.
 
@@ -76,14 +83,35 @@ async def run_process(
         stderr: takes its error output; None: it goes to `stdout`, interleaved as it comes.
         cancellation: ends the program when set.
         on_data: called on the event loop after output came, seldom enough to be cheap.
+        on_start: called on the event loop once the program runs; finds it again after a crash of this program.
 
     Raises:
         OSError: it could not be started.
         CancelledError: the calling task was cancelled; the program has been ended.
     """
-    started = time.monotonic()
     mark = TreeMark.new()
+    if spec.is_command:
+        spec = replace(spec, argv=await asyncio.to_thread(launched, spec.argv, mark, spec.cwd))
     pump = OutputPump([sink for sink in (stdout, stderr) if sink is not None], on_data)
+    late: tuple[str, ...] = ()
+    try:
+        with call_running(mark.limit):
+            outcome = await _run(spec, mark, pump, cancellation, on_start)
+    finally:
+        if unclaimed_orphans(mark.limit):
+            # While several calls ended at once, each took an orphan for another's.
+            late = await finish_in_thread(partial(end_tree, None, mark, grace=GRACE))
+    return replace(outcome, ended=(*outcome.ended, *late)) if late else outcome
+
+
+async def _run(
+    spec: ProcessSpec,
+    mark: TreeMark,
+    pump: OutputPump,
+    cancellation: CancellationToken,
+    on_start: Callable[[StartedProcess], None] | None,
+) -> ProcessOutcome:
+    started = time.monotonic()
     try:
         process = await _spawn(spec, mark, pump.write_ends)
     except asyncio.CancelledError:
@@ -96,6 +124,8 @@ async def run_process(
     ended: tuple[str, ...] = ()
     try:
         pump.start()
+        if on_start is not None and (record := record_of(process.pid, mark)) is not None:
+            on_start(record)
         ending = await _wait_for_end(process, pump, cancellation, spec.limit)
         if ending == "exited":
             await pump.wait(DRAIN_TIME)

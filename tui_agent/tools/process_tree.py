@@ -1,8 +1,8 @@
 """Ends a process with everything it started, also what moved away: new session, double fork, nohup, ignored TERM (P36).
 
-A process belongs to a tree if it is in the leader's session, descends from the leader, or carries the mark that the
-leader's environment held; the mark finds what has lost every other tie. A process that empties its environment and
-leaves session and parents behind is not found; only a sandbox bounds such a program.
+A process belongs to a tree if it is in the leader's session, descends from the leader, or carries the leader's mark: in
+its environment, or as the soft limit `RLIMIT_LOCKS`, which a daemon keeps that emptied its environment, overwrote its
+arguments, and left session and parents behind. `orphans` finds what lost the limit as well.
 """
 
 import os
@@ -10,14 +10,18 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
+from .orphans import locks_limit, unclaimed_orphans
+
 _MARK_NAME = "PROCESS_TREE"
+_LIMIT_DIGITS = 15
+"""Hexadecimal digits of a token that make its limit: 60 bits, below what every system takes as a limit."""
 _LOOK_AGAIN = 0.01
 _KILL_TIME = 0.5
 _LOOKS_AT_FIRST = 10
@@ -32,14 +36,20 @@ _CHANGING = (True, "0")
 
 @dataclass(frozen=True, slots=True)
 class TreeMark:
-    """Marks the environment of one process so that its descendants can be found."""
+    """Marks one process so that its descendants can be found."""
 
     token: str
+    """Hexadecimal digits."""
 
     @classmethod
     def new(cls) -> "TreeMark":
         """A mark nobody can guess."""
         return cls(secrets.token_hex(16))
+
+    @property
+    def limit(self) -> int:
+        """Soft limit on file locks that marks a process and all it starts."""
+        return int(self.token[:_LIMIT_DIGITS], 16)
 
     def put_into(self, environment: Mapping[str, str]) -> dict[str, str]:
         """The environment with this mark added to those it may already hold."""
@@ -61,7 +71,7 @@ def end_tree(leader: int | None, mark: TreeMark, *, grace: float, spares_leader:
     """
     if not _is_there(leader, mark):
         return ()
-    found = _members(leader, mark)
+    found = _with_orphans(leader, mark)
     ended = tuple(_name(process) for process in found if process.pid != leader)
     told: set[psutil.Process] = set()
     deadline = time.monotonic() + grace
@@ -74,7 +84,7 @@ def end_tree(leader: int | None, mark: TreeMark, *, grace: float, spares_leader:
         if time.monotonic() >= deadline:
             break
         time.sleep(_LOOK_AGAIN)
-        found = _members(leader, mark)
+        found = _with_orphans(leader, mark)
     _kill(leader, mark)
     return ended
 
@@ -94,7 +104,7 @@ def _kill(leader: int | None, mark: TreeMark) -> None:
     in_vain = 0
     while in_vain < _LOOKS_IN_VAIN and time.monotonic() < deadline:
         tied, is_certain = _look(leader, mark, kills=True)
-        for process in _members(leader, mark) if tied else ():
+        for process in _with_orphans(leader, mark) if tied else ():
             _send(process, signal.SIGKILL)
         in_vain = in_vain + 1 if is_certain and not tied else 0
 
@@ -103,9 +113,10 @@ def _look(leader: int | None, mark: TreeMark, *, kills: bool = False) -> tuple[b
     """Whether anything tied to the tree was seen, and whether nothing can have slipped through: a process that starts
     its successor and ends, again and again, is gone by the time one looks at it."""
     listed = psutil.pids()
+    orphans = unclaimed_orphans(mark.limit)
     tied = False
     for pid in reversed(listed):
-        if _is_tied(pid, leader, mark) and not _is_zombie(pid):
+        if (pid in orphans or _is_tied(pid, leader, mark)) and not _is_zombie(pid):
             tied = True
             if kills:
                 with suppress(OSError):
@@ -113,9 +124,13 @@ def _look(leader: int | None, mark: TreeMark, *, kills: bool = False) -> tuple[b
     return tied, all(psutil.pid_exists(pid) for pid in listed)
 
 
-def _members(leader: int | None, mark: TreeMark) -> list[psutil.Process]:
-    """The live processes of the tree, the leader first if it lives."""
-    tied = {pid for pid in psutil.pids() if _is_tied(pid, leader, mark)}
+def _with_orphans(leader: int | None, mark: TreeMark) -> list[psutil.Process]:
+    return tree_members(leader, mark, unclaimed_orphans(mark.limit))
+
+
+def tree_members(leader: int | None, mark: TreeMark, orphans: Collection[int] = ()) -> list[psutil.Process]:
+    """Return the live processes of a tree and those below `orphans`, the leader first if it lives. Blocks."""
+    tied = {pid for pid in psutil.pids() if pid in orphans or _is_tied(pid, leader, mark)}
     processes: dict[int, psutil.Process] = {}
     for pid in sorted(tied, key=lambda pid: pid != leader):
         if pid in processes:
@@ -127,7 +142,7 @@ def _members(leader: int | None, mark: TreeMark) -> list[psutil.Process]:
 
 
 def _is_tied(pid: int, leader: int | None, mark: TreeMark) -> bool:
-    return _session(pid) == leader or mark.token.encode() in _environment(pid)
+    return _session(pid) == leader or locks_limit(pid) == mark.limit or mark.token.encode() in _environment(pid)
 
 
 def _is_zombie(pid: int) -> bool:

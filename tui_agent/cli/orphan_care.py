@@ -1,0 +1,79 @@
+"""Adopts the orphans of commands while an engine is there: ends what outlived its call, reaps what ended."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+
+import psutil
+
+from tui_agent.tools.orphans import become_subreaper, own_children, resign_as_subreaper, unclaimed_orphans
+from tui_agent.tools.own_thread import finish_in_thread
+from tui_agent.tools.process import GRACE
+from tui_agent.tools.process_tree import TreeMark, end_tree
+
+_PAUSE = 0.5
+"""Seconds between two looks at zombies."""
+_LOOKS = 3
+"""Looks after which a zombie is an orphan: of a child that this program started, a thread collects the exit status at
+once, and taking it away would lose the status."""
+
+
+@asynccontextmanager
+async def orphans_adopted() -> AsyncGenerator[None]:
+    """While this is open, orphans become children of this program; the last of them are ended when it closes."""
+    if not await asyncio.to_thread(become_subreaper):
+        yield
+        return
+    reaper = _Reaper(asyncio.get_running_loop())
+    try:
+        with suppress(RuntimeError, ValueError):  # Only the main thread may handle signals.
+            asyncio.get_running_loop().add_signal_handler(signal.SIGCHLD, reaper.look_soon)
+        yield
+    finally:
+        try:
+            mark = TreeMark.new()
+            if unclaimed_orphans(mark.limit):
+                await finish_in_thread(partial(end_tree, None, mark, grace=GRACE))
+        finally:
+            reaper.close()
+            resign_as_subreaper()
+
+
+class _Reaper:
+    """Collects the exit statuses of adopted orphans, by their ids and never of just any child."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._timer: asyncio.TimerHandle | None = None
+        self._looks: dict[int, int] = {}
+
+    def look_soon(self) -> None:
+        """Look at zombies after a pause, in which those that have someone to wait for them go."""
+        if self._timer is None:
+            self._timer = self._loop.call_later(_PAUSE, self._look)
+
+    def close(self) -> None:
+        """Stop."""
+        self._loop.remove_signal_handler(signal.SIGCHLD)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _look(self) -> None:
+        self._timer = None
+        self._looks = {pid: self._looks.get(pid, 0) + 1 for pid in own_children() if _is_zombie(pid)}
+        for pid, looks in self._looks.items():
+            if looks >= _LOOKS:
+                with suppress(ChildProcessError):
+                    os.waitpid(pid, os.WNOHANG)
+        if self._looks:
+            self.look_soon()
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False

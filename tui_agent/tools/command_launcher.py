@@ -1,0 +1,52 @@
+"""Starts a command so that the kernel kills its shell with this program, and marks whatever the command starts.
+
+Both have to be in force before the command's first instruction. Python can set neither between fork and exec without
+running Python code in the child of a threaded process. So `setpriv` of util-linux asks for the signal, bash sets the
+limit, and each then becomes the next program. Together they take about 2 ms.
+"""
+
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from .process_tree import TreeMark
+from .programs import find_program
+
+_MARKED = 'ulimit -S -x "$0" 2>/dev/null; exec -- "$@"'
+"""Sets the mark where the system takes it; the command runs in any case."""
+_PROBE_SECONDS = 10
+
+
+def launched(argv: tuple[str, ...], mark: TreeMark, workspace: Path) -> tuple[str, ...]:
+    """Return the command line that starts `argv` with both, as far as they are to be had. Blocks."""
+    bash = find_program("bash", workspace)
+    if sys.platform != "linux" or bash is None:
+        return argv
+    marked = (str(bash), "--noprofile", "--norc", "-c", _MARKED, str(mark.limit), *argv)
+    setpriv = find_program("setpriv", workspace)
+    return marked if setpriv is None or not _works(setpriv) else (*_dying_with_us(setpriv), *marked)
+
+
+def launcher_problem(workspace: Path) -> str | None:
+    """Return why a command's shell outlives this program where that is killed; None if it does not. Blocks."""
+    setpriv = find_program("setpriv", workspace)
+    if setpriv is None:
+        return "setpriv of util-linux is not installed"
+    return None if _works(setpriv) else "setpriv on PATH is not the one of util-linux, or fails"
+
+
+def _dying_with_us(setpriv: Path) -> tuple[str, ...]:
+    return (str(setpriv), "--pdeathsig", "KILL", "--")
+
+
+@cache
+def _works(setpriv: Path) -> bool:
+    """Return True if setpriv does its work here: other programs have this name, too, and know fewer options."""
+    argv = (*_dying_with_us(setpriv), str(setpriv), "--version")
+    try:
+        subprocess.run(argv, capture_output=True, check=True, timeout=_PROBE_SECONDS, env={"PATH": os.defpath})
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return True

@@ -1,0 +1,67 @@
+"""Records of started commands, by which a later program finds what still runs after this one was killed."""
+
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+import psutil
+
+from tui_agent.protocol.tool import StartedProcess
+
+from .process_tree import TreeMark, end_tree, tree_members
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+
+
+def record_of(pid: int, mark: TreeMark) -> StartedProcess | None:
+    """Return the record of a process that this program just started; None if it is gone."""
+    started = _start_time(pid)
+    return None if started is None else StartedProcess(pid=pid, started=started, boot=_boot_id(), mark=mark.token)
+
+
+def running_of(record: StartedProcess) -> tuple[psutil.Process, ...]:
+    """Return what still runs of a recorded command, its first process first. Blocks."""
+    if record.boot != _boot_id():
+        return ()
+    return tuple(tree_members(_leader(record), TreeMark(record.mark)))
+
+
+def end_recorded(records: Sequence[StartedProcess], *, grace: float) -> tuple[str, ...]:
+    """End what still runs of recorded commands, TERM first; return name and id of each process. Blocks."""
+    ended: list[str] = []
+    for record in records:
+        ended += [f"{_name(process)} (pid {process.pid})" for process in running_of(record)]
+        if record.boot == _boot_id():
+            end_tree(_leader(record), TreeMark(record.mark), grace=grace)
+    return tuple(ended)
+
+
+def _name(process: psutil.Process) -> str:
+    with suppress(psutil.Error):
+        return process.name()
+    return "a process"
+
+
+def _leader(record: StartedProcess) -> int | None:
+    """Return the first process's id while that process still has it."""
+    return record.pid if _start_time(record.pid) == record.started else None
+
+
+def _start_time(pid: int) -> int | None:
+    if sys.platform != "linux":
+        with suppress(psutil.Error):
+            return round(psutil.Process(pid).create_time() * 100)
+        return None
+    with suppress(OSError):
+        return int(Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[19])
+    return None
+
+
+@cache
+def _boot_id() -> str:
+    """Return the id of this run of the system; empty where it has none."""
+    with suppress(OSError):
+        return _BOOT_ID.read_text("ascii").strip()
+    return ""
