@@ -1,5 +1,6 @@
 """Settings for every test: no deadlines, the same random cases in every run, a home of its own."""
 
+import logging
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,6 +40,20 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, homes: Path) -> Path:
     for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
     return home
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
+    """Undo what a program that ran inside the test set for the log of the whole process."""
+    root = logging.getLogger()
+    handlers, level, raised = list(root.handlers), root.level, logging.raiseExceptions
+    yield
+    for handler in root.handlers:
+        if handler not in handlers:
+            handler.close()
+    root.handlers[:], logging.raiseExceptions = handlers, raised
+    root.setLevel(level)
+    logging.captureWarnings(False)
 
 
 @pytest.fixture(scope="session", autouse=True)

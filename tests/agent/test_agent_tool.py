@@ -1,9 +1,11 @@
 """Sub-agents: rights, names, costs, brakes, failures (P62 … P65, C49, C52, C53)."""
 
 import asyncio
+from contextlib import suppress
 
 import pytest
 
+from tests.support.virtual_clock import run_virtual
 from tui_agent.agent import AgentTool, Budget, delegate
 from tui_agent.agent.snapshot import OpenCall
 from tui_agent.context.layers import CONTEXT_LAYER, write_layer
@@ -23,9 +25,11 @@ from tui_agent.protocol.events import (
     ToolStarted,
     UsageUpdated,
 )
-from tui_agent.protocol.messages import ImageBlock, Usage, UserMessage
+from tui_agent.protocol.messages import ImageBlock, JsonObject, Usage, UserMessage
 from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.provider import ModelInfo, ModelRequest
+from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.protocol.tool import ToolContext, ToolResult
 from tui_agent.providers import call, fail, reply
 from tui_agent.providers.scripted_provider import Reply
 
@@ -186,6 +190,33 @@ async def test_an_abort_of_the_parent_reaches_it(bench: BenchMaker) -> None:
     assert [event.reason for event in b.of(RunEnded)] == ["aborted", "aborted"]
     assert b.loop.children == {}
     assert len(b.results) == 1
+
+
+class StubbornTool(ScriptedTool):
+    """Swallows its cancellation."""
+
+    async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        self.started.set()
+        while True:
+            with suppress(asyncio.CancelledError):
+                await self.go_on.wait()
+
+
+def test_an_aborted_one_gets_the_time_to_give_up_a_tool_that_does_not_end(bench: BenchMaker) -> None:
+    stubborn = StubbornTool("stubborn").hold()
+    asks = reply(call("agent", task="Find it"))
+    b = made(bench, asks, reply(call("stubborn")), "never", tools=(stubborn,), options=ExecutionOptions(grace=5))
+
+    async def aborted() -> AgentRunReport:
+        async with asyncio.TaskGroup() as group:
+            running = group.create_task(b.loop.run("Go"))
+            await stubborn.started.wait()
+            b.loop.abort("enough")
+        return running.result()
+
+    assert run_virtual(aborted()).reason == "aborted"
+    assert [event.reason for event in b.of(RunEnded)] == ["aborted", "aborted"]
+    assert [event.status for event in b.of(ToolEnded) if event.name == "stubborn"] == ["cancelled"]
 
 
 @pytest.mark.parametrize("how", ["abort", "destroy", "token"])

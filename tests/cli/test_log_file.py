@@ -2,7 +2,6 @@
 
 import logging
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,19 +10,6 @@ from tui_agent.cli.log_file import LOG_NAME, PrivateFileHandler, log_to_file
 from tui_agent.settings import Locations
 
 HEARD = logging.getLogger("test_log_file")
-
-
-@pytest.fixture(autouse=True)
-def root_as_it_was() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level, raised = list(root.handlers), root.level, logging.raiseExceptions
-    yield
-    for handler in root.handlers:
-        if handler not in handlers:
-            handler.close()
-    root.handlers[:], logging.raiseExceptions = handlers, raised
-    root.setLevel(level)
-    logging.captureWarnings(False)
 
 
 def locations(home: Path) -> Locations:

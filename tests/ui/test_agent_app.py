@@ -1,12 +1,13 @@
 """The screen around another program's agent: it shows the run, asks for answers, and may be a subclass."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 from textual.pilot import Pilot
 
-from tests.ui.stage import LOOKS, Clock
+from tests.ui.stage import PATIENCE, Clock
 from tui_agent import Agent, AgentApp, ScriptedProvider, call, reply, tool
 from tui_agent.protocol.events import RunEnded
 from tui_agent.ui.screens.approval import ApprovalScreen
@@ -20,11 +21,9 @@ async def pay(amount: int) -> str:
 
 
 async def until(pilot: Pilot[None], happened: Callable[[], bool]) -> None:
-    for _ in range(LOOKS):
-        if happened():
-            return
-        await pilot.pause()
-    raise AssertionError("it did not happen")
+    async with asyncio.timeout(PATIENCE):
+        while not happened():
+            await pilot.pause()
 
 
 async def test_questions_are_answered_in_its_dialogs() -> None:

@@ -38,6 +38,8 @@ AGENT_SPEC = ToolSpec(name="agent", description=DESCRIPTION, input_schema=SCHEMA
 class AgentTool(OwnTool):
     """Runs sub-agents of one agent. Its calls may run beside each other and have no time limit (C24)."""
 
+    ends_calls_of_its_own = True
+
     def __init__(self, parent: AgentLoop) -> None:
         """
         Args:

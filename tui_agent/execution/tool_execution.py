@@ -9,7 +9,7 @@ from tui_agent.protocol.reports import Metric
 from tui_agent.protocol.tool import Tool, ToolContext, ToolResult, ToolUpdate
 from tui_agent.protocol.tool_result import as_tool_result
 
-from .foreign_code import Crash, Killable, contained, copy_of
+from .foreign_code import LAST_WORDS, Crash, Killable, contained, copy_of
 from .loop_clock import now
 from .plain_json import plain_details
 from .updates import UpdateChannel
@@ -68,8 +68,10 @@ class ToolExecution:
         self.is_stopped = True
         self.token.cancel(reason)
         if self._leash is not None and self._kill is not None:
-            self._leash.reschedule(now() + self.grace)
-            self._kill.reschedule(now() + 2 * self.grace)
+            # Its own tools see the token at the same moment, and are given up after two graces.
+            patience = 2 * self.grace + LAST_WORDS if self.tool.ends_calls_of_its_own else self.grace
+            self._leash.reschedule(now() + patience)
+            self._kill.reschedule(now() + patience + self.grace)
 
     def report(self, update: ToolUpdate) -> None:
         """Takes one of the tool's reports; one that comes while nobody owns the execution is late (C42)."""

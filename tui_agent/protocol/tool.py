@@ -266,6 +266,10 @@ class Tool(ABC):
     """True if a call runs in a thread, which Python cannot stop: the model reads that such a call may still be working
     once it was given up."""
 
+    ends_calls_of_its_own: bool = False
+    """True if a call runs tools itself, as a sub-agent does: once stopped, it gets the time that these take to end
+    before it is cancelled, so that it closes them properly."""
+
     def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
         """The arguments with aliases and the like put right, before they are validated; changes nothing it is given."""
         return arguments
