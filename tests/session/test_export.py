@@ -6,6 +6,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.session.played_sessions import FULL_SESSION, SESSION, play
 from tui_agent.protocol.bus import EventBus
@@ -22,6 +24,7 @@ from tui_agent.protocol.messages import (
     UserMessage,
     user_message,
 )
+from tui_agent.protocol.visible_text import TYPOGRAPHY, is_unseen, without_joiners
 from tui_agent.session.export import export_session
 from tui_agent.session.stored_session import StoredSession
 
@@ -138,3 +141,21 @@ def test_an_emoji_and_a_persian_word_stay_whole_in_an_export() -> None:
 
     assert text in export_session(session, "md")
     assert text in export_session(session, "html")
+
+
+@given(st.text(st.sampled_from("`*[](<>\n\x1b\u200d\ufe0f\u034f\u3164👩a") | st.characters(), max_size=40))
+def test_no_format_holds_a_character_that_hides(text: str) -> None:
+    messages: tuple[Message, ...] = (
+        user_message(text),
+        AssistantMessage(content=(TextBlock(text=text), ToolCall(id="c1", name=text, arguments={"a": text}))),
+        ToolResultMessage(call_id="c1", tool_name=text, content=(TextBlock(text=text),)),
+    )
+    bus = EventBus()
+    with bus.subscribe(merge=False) as told:
+        for message in messages:
+            bus.publish(MessageEnded(message_id=message.id, message=message))
+        session = StoredSession("talk", None, Path("/some/where"), tuple(told.drain()))
+
+    for form in ("md", "html", "jsonl"):
+        shown = without_joiners(export_session(session, form))
+        assert not [one for one in shown if is_unseen(one) and one not in "\n\t" and one not in TYPOGRAPHY]

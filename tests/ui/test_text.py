@@ -1,6 +1,7 @@
 """The border that text from outside crosses: nothing acts, nothing hides, nothing passes for something else."""
 
 import re
+import sys
 import time
 import unicodedata
 
@@ -9,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from tui_agent.protocol.visible_text import TYPOGRAPHY, escape_of, is_unseen
+from tui_agent.ui.plain_cells import plain
 from tui_agent.ui.text import (
     LONG_BLANK,
     MOST_MARKS,
+    TAB_SIGN,
     clip,
     cut_at,
     foreign_scripts,
@@ -19,6 +23,7 @@ from tui_agent.ui.text import (
     sanitise,
     settle,
     visible,
+    with_escapes,
 )
 
 AWKWARD = (
@@ -83,6 +88,24 @@ def test_sanitise_works_line_by_line(first: str, second: str) -> None:
     first = first.rstrip("\r")
 
     assert sanitise(f"{first}\n{second}") == f"{sanitise(first)}\n{sanitise(second)}"
+
+
+def test_every_character_that_hides_is_an_escape_where_one_decides_and_never_itself_where_one_reads() -> None:
+    """Codes without a character and private ones are alike: some of each will do."""
+    for character in map(chr, range(sys.maxunicode + 1)):
+        alike = unicodedata.category(character) in ("Cn", "Co", "Cs") and ord(character) % 97
+        if not is_unseen(character) or alike or character == "\n":
+            continue
+        read, decided, edited = (show(f"a{character}b") for show in (sanitise, visible, with_escapes))
+
+        assert decided == (f"a{TAB_SIGN}   b" if character == "\t" else f"a{escape_of(character)}b")
+        dropped = unicodedata.category(character) == "Cc"
+        assert read == f"a{TYPOGRAPHY.get(character) or escape_of(character)}b" or (dropped and character not in read)
+        assert edited == (f"a{character}b" if character == "\t" or character in TYPOGRAPHY else decided)
+
+
+def test_whatever_the_last_look_takes_away_is_in_the_table() -> None:
+    assert [one for one in map(chr, range(sys.maxunicode + 1)) if plain(one) != one and not is_unseen(one)] == []
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,12 @@ def test_text_of_a_person_is_no_markup() -> None:
 # --- what the model answers -----------------------------------------------------------------------------------------
 
 
+def test_nothing_of_what_a_person_pasted_is_dropped() -> None:
+    pasted = user("a\x1b[31mb\x00\x9bc\rd\x85e\u202e")
+
+    assert body([pasted])[1:] == ["a\\x1b[31mb\\x00\\x9bc", "d\\x85e\\u202e"]
+
+
 def test_the_caret_waits_then_follows_the_text() -> None:
     assert shown([started()])[-1] == " Assistant ▍"
     assert shown([started(), delta("He")])[-2:] == [" Assistant", "   He▍"]

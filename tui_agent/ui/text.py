@@ -44,6 +44,11 @@ def sanitise(text: str) -> str:
     return text.expandtabs(TAB) if "\t" in text else text
 
 
+def with_controls(text: str) -> str:
+    """Text for `sanitise` in which control characters are escapes: nothing of what a person sent is dropped."""
+    return _CONTROL.sub(lambda match: match[0] if match[0] == "\r" else escape_of(match[0]), text)
+
+
 def visible(text: str) -> str:
     """Text in which everything can be seen; different texts give different ones (safety promise 17).
 

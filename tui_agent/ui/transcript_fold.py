@@ -151,7 +151,9 @@ class TranscriptFold:
         self._headings[message.id] = heading
         self._add(heading)
         for block in message.content:
-            self._add(TextPart(_image_words(block), "muted") if isinstance(block, ImageBlock) else TextPart(block.text))
+            is_image = isinstance(block, ImageBlock)
+            # What a person pasted is shown in full, as in the composer.
+            self._add(TextPart(_image_words(block), "muted") if is_image else TextPart(block.text, shows_controls=True))
         self._answers.speaking = False
 
     def _landed_at(self, event: SteeringDelivered) -> None:

@@ -7,7 +7,7 @@ from tui_agent.protocol.events import TodoItem, ToolStatus
 
 from .amounts import count_text
 from .styled_lines import Line, Run, clipped, prefixed_lines, wrapped
-from .text import one_line, sanitise
+from .text import one_line, sanitise, with_controls
 from .transcript import Part
 
 HEAD = " "
@@ -61,11 +61,14 @@ class HeadingPart(Part):
 class TextPart(Part):
     """Text as a person wrote it: no Markdown, every line of its own."""
 
-    def __init__(self, text: str, style: str = "", *, margin: str = BODY, gap: bool = False) -> None:
+    def __init__(
+        self, text: str, style: str = "", *, margin: str = BODY, gap: bool = False, shows_controls: bool = False
+    ) -> None:
         super().__init__(gap=gap)
         self._text = text
         self._style = style
         self._margin = margin
+        self._shows_controls = shows_controls
 
     @property
     def text(self) -> str:
@@ -79,7 +82,8 @@ class TextPart(Part):
 
     def layout(self, width: int) -> list[Line]:
         """Wrapped, on its margin."""
-        rows = wrapped([(sanitise(self._text).rstrip("\n"), self._style)], width - len(self._margin))
+        text = with_controls(self._text) if self._shows_controls else self._text
+        rows = wrapped([(sanitise(text).rstrip("\n"), self._style)], width - len(self._margin))
         return [row.prefixed((self._margin, "")) for row in rows]
 
 
