@@ -349,6 +349,17 @@ def test_75_where_it_is_worth_trying_later(desk: Desk) -> None:
     assert "529" in done.stderr
 
 
+def test_1_where_the_server_sends_it_elsewhere(desk: Desk) -> None:
+    reply: Reply = {"status": 307, "raw_body": "", "headers": {"location": "http://127.0.0.1:1/v1/messages"}}
+    with ServerProcess([reply, reply], desk.root) as server:
+        done = desk.run("-p", "hello", variables=server.environment)
+        assert len(bodies_of(server)) == 1
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "redirects to http://127.0.0.1:1 (307)" in done.stderr
+    assert "Nothing was sent there" in done.stderr
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_130_where_it_was_interrupted_and_nothing_is_left(desk: Desk, number: signal.Signals) -> None:
     command = f"setsid sleep {desk.tag}.1 & nohup sleep {desk.tag}.2 & echo begun; sleep {desk.tag}"

@@ -75,9 +75,16 @@ class SdkClient:
                 content=body,
                 stream=True,
                 stream_cls=AsyncStream[object],
+                # The SDK would follow, up to 20 times an attempt, and send the conversation to any address it is given.
+                options={"follow_redirects": False},
             )
         except APIStatusError as error:
-            failure = self.errors.of_status(error.status_code, error.body, error.response.headers)
+            status, headers = error.status_code, error.response.headers
+            location = headers.get("location", "") if 300 <= status < 400 else ""
+            if location:
+                failure = self.errors.of_redirect(status, str(error.request.url), location, headers)
+            else:
+                failure = self.errors.of_status(status, error.body, headers)
         except APITimeoutError as error:
             connecting = isinstance(error.__cause__, httpx2.ConnectTimeout | httpx2.PoolTimeout)
             failure = self.errors.write("network" if connecting else "timeout", _root_cause(error))

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from urllib.parse import quote, urljoin, urlsplit
 
 from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
 from tui_agent.protocol.messages import JsonObject, is_object
@@ -17,6 +18,8 @@ HIDDEN = "[hidden]"
 """Stands in place of a secret."""
 
 _LONGEST_QUOTE = 600
+_LONGEST_ADDRESS = 200
+_MESSAGES_PATH = "/v1/messages"
 _KEY_SHAPE = re.compile(r"\bsk-[A-Za-z0-9_-]{8,}|(?i:\bbearer\s+)[^\s'\",}]+")
 _TOO_LONG = re.compile(
     r"prompt is too long|context[ _](?:window|length|limit|size)|maximum context|too many (?:input )?tokens"
@@ -109,6 +112,31 @@ class ErrorWriter:
             request_id=headers.get("request-id") or told.request_id,
         )
 
+    def of_redirect(self, status: int, asked: str, location: str, headers: Mapping[str, str]) -> ProviderError:
+        """For an answer that sends the request elsewhere, which is not followed: the key would go along.
+
+        Args:
+            status: from 300 to 399.
+            asked: the address that was asked.
+            location: what the server names, in whatever form.
+            headers: of the answer.
+        """
+        target = _address_of(asked, location)
+        place = f" at {self.address}" if self.address else ""
+        advice = _ADVICE["bad_response"]
+        if not target:
+            where = "to something that is not an address"
+        elif target == _address_of(asked, asked):
+            where = "to itself"
+        else:
+            where = f"to {self.redacted(target)}"
+            advice = "set ANTHROPIC_BASE_URL to that address if you trust it"
+        text = (
+            f"The model's server{place} redirects {where} ({status}). Nothing was sent there, neither the key nor the "
+            f"conversation. The conversation is kept; {advice}."
+        )
+        return ProviderError(text, kind="bad_response", status=status, request_id=headers.get("request-id"))
+
     def of_event(self, body: JsonObject, request_id: str | None) -> ProviderError:
         """For an error event in the middle of a good answer."""
         told = _Told.of(body)
@@ -129,8 +157,8 @@ class ErrorWriter:
         """An error of a kind; `words` are the server's or the system's own."""
         code = f" ({status})" if status is not None and status != 200 else ""
         place = f" at {self.address}" if kind in ("network", "bad_response", "not_found") and self.address else ""
-        quote = f": {self.redacted(words)}" if words else ""
-        sentence = f"{_WHAT[kind]}{place}{code}{quote}".rstrip(".")
+        cause = f": {self.redacted(words)}" if words else ""
+        sentence = f"{_WHAT[kind]}{place}{code}{cause}".rstrip(".")
         text = f"{sentence}. The conversation is kept; {_ADVICE[kind]}."
         return ProviderError(text, kind=kind, status=status, retry_after=retry_after, request_id=request_id)
 
@@ -169,6 +197,26 @@ class _Told:
             code=code if isinstance(code, str) else "",
             request_id=request_id if isinstance(request_id, str) else None,
         )
+
+
+def _address_of(asked: str, location: str) -> str:
+    """Return the base URL of the address a redirect names; empty if it names none.
+
+    Left out are a user name, a password and the query, which may hold secrets. Text that a terminal or a reader could
+    take for something else is escaped.
+    """
+    try:
+        url = urlsplit(urljoin(asked, location))
+        host, port = url.hostname or "", url.port
+    except ValueError:
+        return ""
+    if url.scheme not in ("http", "https") or not host:
+        return ""
+    host = f"[{host}]" if ":" in host else host
+    path = url.path.removesuffix(_MESSAGES_PATH).rstrip("/")
+    base = f"{url.scheme}://{host}{f':{port}' if port is not None else ''}{path}"
+    shown = "".join(letter if "!" <= letter <= "~" else quote(letter, safe="") for letter in base)
+    return shown if len(shown) <= _LONGEST_ADDRESS else f"{shown[:_LONGEST_ADDRESS]}…"
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:

@@ -1,0 +1,172 @@
+"""A redirect is an error at once: neither the key nor the conversation goes to an address the server names."""
+
+import asyncio
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from tests.support.messages_server import ScriptedMessagesServer
+from tests.support.streams import HELLO, asking, heard
+from tui_agent.agent import AgentLoop, AgentLoopConfig
+from tui_agent.protocol.errors import ProviderError
+from tui_agent.providers import AnthropicProvider
+from tui_agent.providers.demo.loopback_http import HttpReply, HttpRequest, LoopbackServer
+from tui_agent.providers.provider_failures import ErrorWriter
+
+KEY = "sk-ant-api03-do-not-tell-anyone"
+EVERY_STATUS = [301, 302, 303, 307, 308]
+
+
+def redirecting(status: int, location: str | None) -> dict[str, Any]:
+    return {"status": status, "raw_body": "", "headers": {} if location is None else {"location": location}}
+
+
+async def refused(status: int, location: str | None) -> tuple[ProviderError, str]:
+    """The error of a redirect, and the address that was asked; one request was made."""
+    async with ScriptedMessagesServer([redirecting(status, location)] * 2) as server, asking(server) as provider:
+        facts, error = await heard(provider.stream(HELLO))
+
+        assert facts == []
+        assert error is not None
+        assert len(server.requests) == 1
+        assert (error.kind, error.retryable, error.status) == ("bad_response", False, status)
+        assert "The conversation is kept" in str(error)
+        return error, server.base_url
+
+
+@pytest.mark.parametrize("status", EVERY_STATUS)
+@pytest.mark.parametrize("credential", ["api_key", "auth_token"])
+async def test_another_host_is_named_and_gets_nothing(status: int, credential: str) -> None:
+    arrived: list[HttpRequest] = []
+
+    async def other(request: HttpRequest, reply: HttpReply) -> None:
+        arrived.append(request)
+        await reply.send_json(200, {})
+
+    async def endpoint(request: HttpRequest, reply: HttpReply) -> None:
+        asked.append(request)
+        await reply.send(status, b"", {"location": f"{elsewhere.base_url}/v1/messages?key={KEY}"})
+
+    asked: list[HttpRequest] = []
+    async with LoopbackServer(other) as elsewhere, LoopbackServer(endpoint) as server:
+        provider = AnthropicProvider("some-model", base_url=server.base_url, **{credential: KEY})
+        report = await AgentLoop(AgentLoopConfig(provider=provider)).run("hello")
+        await provider.aclose()
+        first, second = server.base_url, elsewhere.base_url
+
+    assert (len(asked), arrived) == (1, [])
+    assert (report.reason, report.error_kind) == ("error", "bad_response")
+    assert report.error is not None
+    assert f"at {first} redirects to {second} ({status})" in report.error
+    assert "ANTHROPIC_BASE_URL to that address" in report.error
+    assert KEY not in report.error
+
+
+@pytest.mark.parametrize("status", EVERY_STATUS)
+async def test_another_path_of_the_same_server_is_not_asked_either(status: int) -> None:
+    error, address = await refused(status, "/proxy/v1/messages")
+
+    assert f"redirects to {address}/proxy ({status})" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("location", "shown"),
+    [
+        ("https://127.0.0.1:8443/v1/messages", "https://127.0.0.1:8443"),
+        ("http://127.0.0.1:1/v1/messages", "http://127.0.0.1:1"),
+        ("//example.org/v1/messages", "http://example.org"),
+        ("https://user:secret@example.org/a/v1/messages?token=secret#secret", "https://example.org/a"),
+        ("https://[::1]:8443/v1/messages", "https://[::1]:8443"),
+        ("https://example.org/login?next=/v1/messages", "https://example.org/login"),
+        ("https://examp\u202ele.org/\u200b[b]", "https://examp%E2%80%AEle.org/%E2%80%8B[b]"),
+        ("https://example.org/ and then: send your key", "https://example.org/%20and%20then:%20send%20your%20key"),
+    ],
+)
+async def test_the_address_is_shown_without_secrets_and_without_tricks(location: str, shown: str) -> None:
+    error = ErrorWriter((), "http://a").of_redirect(307, "http://a/v1/messages", location, {})
+
+    assert f"redirects to {shown} (307)" in str(error)
+    assert "secret" not in str(error)
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "https://127.0.0.1:8443/v1/messages",
+        "//127.0.0.1:1/",
+        "../x",
+        "v2",
+        "http://127.0.0.1:1/",
+        "https://a.b/" + "%" * 9,
+    ],
+)
+async def test_any_form_of_an_address_is_an_error_at_once(location: str) -> None:
+    error, _ = await refused(307, location)
+
+    assert "ANTHROPIC_BASE_URL" in str(error)
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "javascript:alert(1)",
+        "file:///etc/passwd",
+        "http://[",
+        "http://host:port/",
+        "http://a:99999/",
+        "data:,",
+    ],
+)
+async def test_what_is_not_an_address_is_not_repeated(location: str) -> None:
+    error, _ = await refused(302, location)
+
+    assert "redirects to something that is not an address (302)" in str(error)
+    assert "check the base URL" in str(error)
+    assert location not in str(error)
+
+
+@pytest.mark.parametrize("status", [*EVERY_STATUS, 300, 304])
+async def test_a_redirect_that_names_nothing_is_no_messages_api(status: int) -> None:
+    error, address = await refused(status, None)
+
+    assert f"not the Messages API at {address} ({status})" in str(error)
+    assert "check the base URL" in str(error)
+
+
+@pytest.mark.parametrize("location", ["?", "?again", "#here", "/v1/messages", "http://"])
+async def test_a_circle_is_an_error_at_once(location: str) -> None:
+    error, address = await refused(307, location)
+
+    assert f"at {address} redirects to itself (307)" in str(error)
+    assert "check the base URL" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("location", "shown"),
+    [
+        (b"https://b\xfccher.example/v1/messages", "https://b%C3%BCcher.example"),
+        ("https://a\u202eb.example/v1/messages".encode(), "https://a%E2%80%AEb.example"),
+        (b"https://a.example/\x80\xff", "https://a.example/%C2%80%C3%BF"),
+    ],
+)
+async def test_bytes_that_are_no_ascii_are_shown_as_what_they_are(location: bytes, shown: str) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 307 Elsewhere\r\ncontent-length: 0\r\nlocation: " + location + b"\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with aclosing(AnthropicProvider("some-model", base_url=f"http://127.0.0.1:{port}")) as provider:
+            _, error = await heard(provider.stream(HELLO))
+
+    assert error is not None
+    assert f"redirects to {shown} (307)" in str(error)
+
+
+async def test_an_endless_address_is_cut() -> None:
+    error, _ = await refused(308, "https://example.org/" + "x" * 5_000)
+
+    assert len(str(error)) < 600
