@@ -1,12 +1,18 @@
 """A run read event by event, as seed 004 has it (S4-13, S4-46, P29, P31)."""
 
 import asyncio
+import contextlib
 import gc
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
 
+import psutil
 import pytest
 
 from tui_agent.agent import (
     AgentLoop,
+    AgentStream,
     AgentStreamEvent,
     Done,
     StepEnd,
@@ -18,10 +24,15 @@ from tui_agent.agent import (
 )
 from tui_agent.execution import ExecutionOptions
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
+from tui_agent.protocol.events import RunEnded
 from tui_agent.protocol.messages import Usage
 from tui_agent.providers import Think, call, reply
+from tui_agent.tools.bash_tool import BashTool
+from tui_agent.tools.workspace import Workspace
 
 from .harness import BenchMaker, ScriptedTool
+
+Leave = Callable[[AgentLoop], Awaitable[None]]
 
 
 async def _all(loop: AgentLoop, text: str = "Go") -> list[AgentStreamEvent]:
@@ -81,20 +92,333 @@ async def test_a_run_without_an_answer_is_done_without_a_response(bench: BenchMa
     assert done.report.reason == "error"
 
 
-async def test_a_reader_that_stops_reading_does_not_stop_the_run(bench: BenchMaker) -> None:
-    held = ScriptedTool("change").hold()
-    b = bench([reply("Look", call("change")), "Done."], held)
-
-    async for event in b.loop.stream("Go"):
+async def leave_by_break(loop: AgentLoop) -> None:
+    async for event in loop.stream("Go"):
         if isinstance(event, ToolCallStart):
             break
+
+
+async def leave_by_return(loop: AgentLoop) -> None:
+    async for event in loop.stream("Go"):
+        if isinstance(event, ToolCallStart):
+            return
+
+
+async def leave_by_an_error(loop: AgentLoop) -> None:
+    with pytest.raises(ZeroDivisionError):
+        await fail_while_reading(loop)
+
+
+async def leave_by_an_error_that_is_kept(loop: AgentLoop) -> None:
+    try:
+        await fail_while_reading(loop)
+    except ZeroDivisionError as error:
+        KEPT.append(error)
+
+
+async def leave_by_an_error_that_is_caught_beside_the_loop(loop: AgentLoop) -> None:
+    try:
+        async for event in loop.stream("Go"):
+            if isinstance(event, ToolCallStart):
+                raise ZeroDivisionError
+    except ZeroDivisionError as error:
+        KEPT.append(error)
+
+
+async def fail_while_reading(loop: AgentLoop) -> None:
+    async for event in loop.stream("Go"):
+        if isinstance(event, ToolCallStart):
+            raise ZeroDivisionError
+
+
+async def leave_a_held_stream(loop: AgentLoop) -> None:
+    KEPT.append(stream := loop.stream("Go"))
+    async for event in stream:
+        if isinstance(event, ToolCallStart):
+            break
+    assert [event async for event in stream] == [], "it was left"
+
+
+async def leave_a_generator(loop: AgentLoop) -> None:
+    async for event in wrapped(loop):
+        if isinstance(event, ToolCallStart):
+            break
+
+
+async def leave_generators_inside_each_other(loop: AgentLoop) -> None:
+    async def outer() -> AsyncIterator[AgentStreamEvent]:
+        async for event in wrapped(loop):
+            yield event
+
+    async for event in outer():
+        if isinstance(event, ToolCallStart):
+            break
+
+
+async def leave_a_closed_generator(loop: AgentLoop) -> None:
+    async with contextlib.aclosing(wrapped(loop)) as events:
+        async for event in events:
+            if isinstance(event, ToolCallStart):
+                break
+
+
+async def leave_an_iterator(loop: AgentLoop) -> None:
+    events = aiter(loop.stream("Go"))
+    while not isinstance(await anext(events), ToolCallStart):
+        pass
+    del events
+
+
+async def leave_a_stream_that_was_read_by_hand(loop: AgentLoop) -> None:
+    stream = loop.stream("Go")
+    while not isinstance(await anext(stream), ToolCallStart):
+        pass
+    del stream
+
+
+async def leave_a_circle(loop: AgentLoop) -> None:
+    circle: list[object] = [events := aiter(loop.stream("Go"))]
+    circle.append(circle)
+    while not isinstance(await anext(events), ToolCallStart):
+        pass
+    del circle, events
     gc.collect()
-    held.go_on.set()
+
+
+async def be_cancelled_between_two_events(loop: AgentLoop) -> None:
+    async def read() -> None:
+        async for event in loop.stream("Go"):
+            if isinstance(event, ToolCallStart):
+                await asyncio.Event().wait()
+
+    async with asyncio.TaskGroup() as group:
+        reading = group.create_task(read())
+        while not loop.history.open_calls:
+            await asyncio.sleep(0)
+        reading.cancel()
+
+
+async def run_out_of_time(loop: AgentLoop) -> None:
+    async def read() -> None:
+        async with asyncio.timeout(None) as limit:
+            async for event in loop.stream("Go"):
+                if isinstance(event, ToolCallStart):
+                    limit.reschedule(0)
+
+    with pytest.raises(TimeoutError):
+        await read()
+
+
+async def wrapped(loop: AgentLoop) -> AsyncGenerator[AgentStreamEvent]:
+    async for event in loop.stream("Go"):
+        yield event
+
+
+KEPT: list[object] = []
+"""What a test holds on to."""
+
+LEAVE = [
+    leave_by_break,
+    leave_by_return,
+    leave_by_an_error,
+    leave_by_an_error_that_is_kept,
+    leave_by_an_error_that_is_caught_beside_the_loop,
+    leave_a_held_stream,
+    leave_a_generator,
+    leave_generators_inside_each_other,
+    leave_a_closed_generator,
+    leave_an_iterator,
+    leave_a_stream_that_was_read_by_hand,
+    leave_a_circle,
+    be_cancelled_between_two_events,
+    run_out_of_time,
+]
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept() -> Iterator[None]:
+    yield
+    KEPT.clear()
+
+
+@pytest.mark.parametrize("leave", LEAVE)
+async def test_leaving_a_stream_aborts_the_run_and_the_next_run_finds_everything_whole(
+    bench: BenchMaker, leave: Leave
+) -> None:
+    held = ScriptedTool("change").hold()
+    b = bench([reply("Look", call("change")), "Again."], held)
+
+    await leave(b.loop)
+    report = await b.loop.run("And now?")
+
+    assert [ended.reason for ended in b.of(RunEnded)] == ["aborted", "done"]
+    assert report.final_text == "Again."
+    assert len(b.provider.requests) == 2, "none for the run that was left"
+    assert [message.role for message in b.provider.requests[1].messages] == ["user", "assistant", "tool_result", "user"]
+    assert (len(held.runs), held.cancelled) == (1, 1)
+
+
+@pytest.mark.parametrize("leave", LEAVE)
+async def test_a_stream_that_was_left_ends_by_itself(bench: BenchMaker, leave: Leave) -> None:
+    b = bench([reply("Look", call("change")), "unused"], ScriptedTool("change").hold())
+
+    await leave(b.loop)
     while b.loop.running:
         await asyncio.sleep(0)
 
-    assert b.texts[-1] == "assistant: Done."
+    assert b.ended.reason == "aborted"
+    assert b.provider.left == 1
+
+
+@pytest.mark.parametrize("events", range(9))
+async def test_a_run_may_be_left_after_any_event(bench: BenchMaker, events: int) -> None:
+    steps = [reply("One", call("change", n=1)), reply("Two", call("change", n=2), call("change", n=3)), "Done."]
+    b = bench([*steps, "Again."], ScriptedTool("change"))
+
+    seen = 0
+    async for _ in b.loop.stream("Go"):
+        seen += 1
+        if seen > events:
+            break
+    requests = len(b.provider.requests)
+    await b.loop.run("And now?")
+
+    assert b.sent(requests)[-1] == "user: And now?", "no request of the run that was left came in between"
+    assert len(b.of(RunEnded)) == 2
+
+
+async def test_everything_else_waits_for_a_run_that_was_left_too(bench: BenchMaker) -> None:
+    b = bench([reply("Look", call("change")), "Done."], ScriptedTool("change").hold(), ScriptedTool("look"))
+
+    await leave_by_break(b.loop)
+    result = await b.loop.run_command("look", {}, "!look")
+
+    assert result.text == "look"
+
+    await leave_by_break_at(b.loop, StepStart)
+    assert not await b.loop.compact(), "it is too short for that"
+
+
+async def leave_by_break_at(loop: AgentLoop, kind: type[AgentStreamEvent]) -> None:
+    async for event in loop.stream("Go"):
+        if isinstance(event, kind):
+            break
+
+
+async def test_a_stream_reads_nothing_of_the_run_before_it(bench: BenchMaker) -> None:
+    b = bench([reply("Look", call("change")), "Done."], ScriptedTool("change").hold())
+
+    await leave_by_break(b.loop)
+    kinds = [type(event) for event in await _all(b.loop)]
+
+    assert kinds == [StepStart, TextPiece, StepEnd, Done]
+
+
+async def test_a_run_that_is_not_left_is_still_running(bench: BenchMaker) -> None:
+    held = ScriptedTool("change").hold()
+    b = bench([reply(call("change")), "Done."], held)
+
+    async for event in b.loop.stream("Go"):
+        if isinstance(event, ToolCallStart):
+            with pytest.raises(AlreadyRunningError):
+                await b.loop.run("Me too")
+            held.go_on.set()
+
     assert b.ended.reason == "done"
+
+
+async def test_a_context_holds_a_stream_open_between_two_loops(bench: BenchMaker) -> None:
+    held = ScriptedTool("change").hold()
+    b = bench([reply("Look", call("change")), "Done."], held)
+
+    async with b.loop.stream("Go") as stream:
+        async for event in stream:
+            if isinstance(event, ToolCallStart):
+                break
+        held.go_on.set()
+        rest = [type(event) async for event in stream]
+
+    assert rest == [ToolCallEnd, StepEnd, StepStart, TextPiece, StepEnd, Done]
+    assert b.ended.reason == "done"
+
+
+async def test_an_iterator_that_is_held_can_be_read_in_several_loops(bench: BenchMaker) -> None:
+    b = bench([reply("Look", call("change")), "Done."], ScriptedTool("change"))
+
+    events = aiter(stream := b.loop.stream("Go"))
+    assert aiter(stream) is events, "one reader reads"
+    async for event in events:
+        if isinstance(event, ToolCallStart):
+            break
+    rest = [type(event) async for event in events]
+
+    assert rest == [ToolCallEnd, StepEnd, StepStart, TextPiece, StepEnd, Done]
+    assert b.ended.reason == "done"
+
+
+async def test_a_stream_may_be_dropped_in_another_thread(bench: BenchMaker) -> None:
+    b = bench([reply("Look", call("change")), "unused"], ScriptedTool("change").hold())
+    streams = [b.loop.stream("Go")]
+    while not isinstance(await anext(streams[0]), ToolCallStart):
+        pass
+
+    await asyncio.to_thread(streams.clear)
+    while b.loop.running:
+        await asyncio.sleep(0)
+
+    assert b.ended.reason == "aborted"
+
+
+def test_a_program_may_end_right_after_it_left_a_stream(bench: BenchMaker) -> None:
+    held = ScriptedTool("change").hold()
+    b = bench([reply("Look", call("change")), "unused"], held)
+
+    asyncio.run(leave_by_break(b.loop))
+
+    assert b.ended.reason == "aborted"
+    assert held.cancelled == 1
+
+
+def test_a_stream_that_is_dropped_after_its_event_loop_is_harmless(bench: BenchMaker) -> None:
+    b = bench([reply("Look", call("change")), "unused"], ScriptedTool("change").hold())
+    streams: list[AgentStream] = []
+
+    async def read() -> None:
+        streams.append(b.loop.stream("Go"))
+        await anext(streams[0])
+
+    asyncio.run(read())
+    streams.clear()
+
+    assert b.ended.reason == "aborted"
+
+
+async def test_no_process_of_a_run_that_was_left_remains(bench: BenchMaker, tmp_path: Path) -> None:
+    bash = BashTool(Workspace(tmp_path, spool_dir=tmp_path / "spool"), is_read_only_command=lambda *_: False)
+    os.mkfifo(tmp_path / "pids")
+    command = "sleep 1000 & echo $! $$ > pids; wait"
+    b = bench([reply(call("bash", command=command)), "Again."], bash)
+
+    pids: list[int] = []
+    async for event in b.loop.stream("Go"):
+        if isinstance(event, ToolCallStart):
+            pids += map(int, (await asyncio.to_thread((tmp_path / "pids").read_text)).split())
+            break
+    await b.loop.run("And now?")
+
+    assert len(pids) == 2
+    assert not any(psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie" for pid in pids)
+    assert [result.is_error for result in b.results] == [True]
+
+
+async def test_a_stream_that_is_dropped_unread_no_longer_collects_events(bench: BenchMaker) -> None:
+    b = bench(["One."])
+    before = len(b.bus._subscriptions)  # pyright: ignore[reportPrivateUsage]
+
+    b.loop.stream("Go")
+    aiter(b.loop.stream("Go"))
+
+    assert len(b.bus._subscriptions) == before  # pyright: ignore[reportPrivateUsage]
 
 
 async def test_leaving_the_context_cancels_the_run_and_waits_for_it(bench: BenchMaker) -> None:

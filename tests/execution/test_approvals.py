@@ -267,3 +267,22 @@ async def test_an_answer_for_more_than_one_call_is_told_with_its_rule(
     await asking.ask(question().model_copy(update={"session_rule": "act", "rules": ("act", "act(*)")}))
 
     assert [event.rule for event in asking.events(ApprovalResolved)] == [rule]
+
+
+def test_questions_are_made_ready_in_turn_in_one_event_loop_after_another() -> None:
+    gate, order = ApprovalGate(), list[int]()
+
+    async def make_ready(number: int) -> None:
+        async with gate.preparing:
+            await asyncio.sleep(0)
+            order.append(number)
+
+    async def make_three_ready() -> None:
+        async with asyncio.TaskGroup() as group:
+            for number in range(3):
+                group.create_task(make_ready(number))
+
+    asyncio.run(make_three_ready())
+    asyncio.run(make_three_ready())
+
+    assert order == [0, 1, 2, 0, 1, 2]

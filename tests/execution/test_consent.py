@@ -3,16 +3,28 @@ from typing import Any
 
 import pytest
 
-from tests.execution.kit import FakePolicy, ScriptedTool, call, run
-from tests.execution.stage_kit import FakeGuardrails, Stand, status
-from tui_agent.execution import ApprovalGate, ExecutionOptions, Parallel, call_digest
+from tests.execution.kit import FakePolicy, Ran, ScriptedTool, call, run
+from tests.execution.stage_kit import FakeGuardrails, FreeTurns, Stand, status
+from tests.support.judged_bus import JudgedBus
+from tui_agent.execution import (
+    ApprovalGate,
+    ExecutionOptions,
+    HookBus,
+    Parallel,
+    ToolExecutor,
+    ToolScheduler,
+    call_digest,
+)
 from tui_agent.execution.admission import judge
+from tui_agent.execution.aftermath import notes_of
+from tui_agent.execution.call_state import CallState
 from tui_agent.execution.consent import MOST_QUESTIONS, ask_person, needs_answer, still_stands
-from tui_agent.execution.outcomes import Outcome
+from tui_agent.execution.outcomes import Outcome, skipped
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, Noticed, ToolBlockedOn, Warned
-from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
+from tui_agent.protocol.hooks import DenyCall, ModifyArguments, OverrideResult
+from tui_agent.protocol.messages import JsonObject, ToolCall
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
 from tui_agent.protocol.tool import Preview, ToolResult
 
 NEEDS_A: JsonObject = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
@@ -152,7 +164,7 @@ async def test_edited_arguments_are_validated_judged_and_made_known() -> None:
 
     assert stand.state.arguments == {"a": 3, "b": 2}
     assert stand.turns.heard == ["change"]
-    assert "changed the arguments before approving: a." in stand.state.notes[0]
+    assert stand.state.edited_names == {"a"}
     assert await outcome_of(stand) is None
     assert len(stand.events(ApprovalRequested)) == 1
 
@@ -161,7 +173,192 @@ async def test_the_same_arguments_sent_back_are_no_edit() -> None:
     stand = asking(asked=call(a=1), gate=approving(input={"a": 1}))
 
     assert await outcome_of(stand) is None
-    assert stand.state.notes == ()
+    assert notes_of(stand.state) == ()
+
+
+async def test_an_edit_that_comes_to_the_same_arguments_is_not_told() -> None:
+    class Tidy(ScriptedTool):
+        def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
+            return {"a": int(arguments["a"])}
+
+    stand = asking(tools=[Tidy(schema=NEEDS_A)], asked=call(a=1), gate=approving(input={"a": "1"}))
+
+    assert await outcome_of(stand) is None
+    assert notes_of(stand.state) == ()
+
+
+EDITED = "[The user changed the arguments before approving: a."
+
+
+class ByArguments(FakePolicy):
+    """Asks about everything but what a rule denies or allows by its arguments."""
+
+    def check(self, tool: Any, arguments: JsonObject) -> PermissionDecision:
+        verdict = {"denied": "deny", "allowed": "allow"}.get(str(arguments.get("a")))
+        if verdict is None:
+            return super().check(tool, arguments)
+        return PermissionDecision.model_validate({"decision": verdict, "source": "rule", "reason": "a rule"})
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "why"),
+    [
+        ({"a": "denied"}, "denied_policy", "a rule"),
+        ({"a": 2, "forbidden": 1}, "denied_policy", "protected"),
+        ({"a": "bad"}, "denied_guardrail", "bad word"),
+        ({"a": "worst"}, "denied_guardrail", "no idea"),
+    ],
+)
+async def test_a_refusal_of_edited_arguments_does_not_say_that_the_call_ran(
+    given: JsonObject, status: str, why: str
+) -> None:
+    tool = ScriptedTool()
+    ran = await run_guarded(tool, call(a=1), ByArguments({"act": "ask"}), approving(input=given))
+
+    assert ran.statuses == [status]
+    assert EDITED[:-1] in ran.texts[0]
+    assert "The call did not run.]" in ran.texts[0]
+    assert why in ran.texts[0]
+    assert "ran with them" not in ran.texts[0]
+    assert tool.calls == []
+
+
+@pytest.mark.parametrize("given", [{"a": "x"}, {}, {"a": {1, 2}}])
+async def test_edited_arguments_that_do_not_fit_do_not_say_that_the_call_ran(given: JsonObject) -> None:
+    tool = ScriptedTool(schema=NEEDS_A)
+    gate = ApprovalGate(approver=lambda request: ApprovalDecision.model_construct(decision="approve", input=given))
+
+    ran = await run([tool], [call(a=1)], policy=FakePolicy({"act": "ask"}), gate=gate)
+
+    assert ran.statuses == ["invalid"]
+    assert ran.texts[0].count("The user changed the arguments before approving") == 1
+    assert "ran" not in ran.texts[0].replace("guardrail", "")
+    assert tool.calls == []
+
+
+async def test_edited_arguments_that_a_hook_denies_or_answers_did_not_run() -> None:
+    for answer, expected in ((DenyCall("no"), "denied_hook"), (OverrideResult(ToolResult.of_text("x")), "overridden")):
+        tool, hooks = ScriptedTool(), HookBus()
+        hooks.add("before_tool", lambda question, answer=answer: answer, name="hook")
+        ran = await run(
+            [tool],
+            [call(a=1)],
+            ExecutionOptions(pre_hook_position="after_permission"),
+            hooks=hooks,
+            policy=FakePolicy({"act": "ask"}),
+            gate=approving(input={"a": 2}),
+        )
+
+        assert ran.statuses == [expected]
+        assert f"{EDITED} The call did not run.]" in ran.texts[0]
+        assert tool.calls == []
+
+
+async def test_edited_arguments_that_a_hook_changes_again_are_not_said_to_have_run() -> None:
+    hooks = HookBus()
+    hooks.add("before_tool", lambda question: ModifyArguments({"a": "allowed"}), name="hook")
+
+    ran = await run(
+        [ScriptedTool()],
+        [call(a=1)],
+        ExecutionOptions(pre_hook_position="after_permission"),
+        hooks=hooks,
+        policy=ByArguments({"act": "ask"}),
+        gate=approving(input={"a": 2}),
+    )
+
+    assert ran.statuses == ["ok"]
+    assert "{'a': 'allowed'}" in ran.texts[0]
+    assert f"{EDITED} They were changed again before it ran.]" in ran.texts[0]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_edited_arguments_that_ran_say_so(fails: bool) -> None:
+    async def behaviour(arguments: JsonObject, context: Any) -> ToolResult:
+        if fails:
+            raise ValueError("broken")
+        return ToolResult.of_text("done")
+
+    ran = await run(
+        [ScriptedTool("act", behaviour)],
+        [call(a=1)],
+        policy=FakePolicy({"act": "ask"}),
+        gate=approving(input={"a": 2}, note="two is enough"),
+    )
+
+    assert ran.texts == [
+        f"[The user said: two is enough]\n{EDITED} The call ran with them.]\n{'broken' if fails else 'done'}"
+    ]
+
+
+async def test_edited_arguments_of_a_call_that_cannot_be_recorded_did_not_run() -> None:
+    async def broken() -> None:
+        raise OSError("disk full")
+
+    stand = asking(asked=call(a=1), gate=approving(input={"a": 2}), before_effects=broken)
+    await stand.executor.execute(stand.state)
+
+    assert stand.state.message is not None
+    assert f"{EDITED} The call did not run.]" in stand.state.message.text
+
+
+async def test_edited_arguments_of_a_call_whose_tool_is_removed_while_it_waits_did_not_run() -> None:
+    stand = asking(asked=call(a=1), gate=approving(input={"a": 2}))
+
+    class Waiting(FreeTurns):
+        async def take(self, state: CallState) -> None:
+            stand.executor.engine.registry.remove("act")
+            state.stale = True
+            return await super().take(state)
+
+    stand.state.turns = Waiting()
+    await stand.executor.execute(stand.state)
+
+    assert stand.state.message is not None
+    assert f"{EDITED} The call did not run.]" in stand.state.message.text
+    assert "Tool act not found" in stand.state.message.text
+
+
+@pytest.mark.parametrize("reason", ["steering", "cancelled", "failed"])
+async def test_edited_arguments_of_a_call_that_is_skipped_while_it_waits_did_not_run(reason: Any) -> None:
+    stand = asking(asked=call(a=1), gate=approving(input={"a": 2}))
+
+    class Waiting(FreeTurns):
+        async def take(self, state: CallState) -> Outcome | None:
+            state.stop(skipped(reason))
+            return await super().take(state)
+
+    stand.state.turns = Waiting()
+    await stand.executor.execute(stand.state)
+
+    assert stand.state.message is not None
+    assert f"{EDITED} The call did not run.]" in stand.state.message.text
+
+
+async def test_an_edited_call_that_is_cancelled_while_it_runs_ran_with_what_was_edited() -> None:
+    async def held(arguments: JsonObject, context: Any) -> None:
+        stand.state.cancel("enough")
+        await asyncio.Event().wait()
+
+    stand = asking(tools=[ScriptedTool("act", held)], asked=call(a=1), gate=approving(input={"a": 2}))
+    stand.state.grace = 0
+    await stand.executor.execute(stand.state)
+
+    assert stand.state.message is not None
+    assert f"{EDITED} The call ran with them.]" in stand.state.message.text
+
+
+async def run_guarded(tool: ScriptedTool, asked: ToolCall, policy: FakePolicy, gate: ApprovalGate) -> Ran:
+    """`run` with guardrails, which it has no argument for."""
+    bus = JudgedBus()
+    executor = ToolExecutor([tool], bus=bus, policy=policy, gate=gate, guardrails=FakeGuardrails())
+    with bus.subscribe(merge=False) as subscription:
+        async with ToolScheduler(executor) as scheduler:
+            scheduler.submit_all([asked])
+            result = await scheduler.finish()
+        envelopes = subscription.drain()
+    bus.judge()
+    return Ran(result, envelopes)
 
 
 @pytest.mark.parametrize(

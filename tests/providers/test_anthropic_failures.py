@@ -1,19 +1,22 @@
 """Everything that can go wrong between us and a model, through the real SDK, is one clear `ProviderError`."""
 
+import asyncio
 import logging
 import sys
 import traceback
 from contextlib import AbstractAsyncContextManager, aclosing
-from typing import Any
+from typing import Any, cast, get_args
 
 import pytest
 
 from tests.support.messages_server import ScriptedMessagesServer
 from tests.support.streams import HELLO, asking, calls_of, heard, text_of
+from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
 from tui_agent.protocol.messages import StopReason, ToolCall
-from tui_agent.protocol.provider import StreamEnded, StreamEvent
+from tui_agent.protocol.provider import StreamEnded, StreamEvent, UsageReported
 from tui_agent.providers import AnthropicProvider
+from tui_agent.providers.demo.sse_writer import TextOut, UsageOut, block_frames, frame, opening_frames
 
 TEXT = {"type": "text", "text": "begun"}
 SECRET = "sk-ant-api03-do-not-tell-anyone"
@@ -125,6 +128,147 @@ async def test_an_answer_that_breaks_off_is_told_as_cut(ending: str) -> None:
     assert error.retryable
     assert text_of(facts) in ("begun", "")
     assert calls_of(facts) == [], "a call that never ended never surfaces"
+
+
+def stopping(reason: str | None, **usage: int) -> dict[str, Any]:
+    """The event that says why the model stopped."""
+    data = {"delta": {"stop_reason": reason}, "usage": usage or {"output_tokens": 20}}
+    return {"type": "frame", "event": "message_delta", "data": data}
+
+
+READ = {"type": "pause", "until": "read"}
+"""The server waits until the client has read what came before: a reset throws away what it has not."""
+
+STOP_REASONS = get_args(StopReason)
+
+
+async def ended_early(
+    *parts: dict[str, Any], ending: str, silence: float | None = None
+) -> tuple[list[StreamEvent], ProviderError | None]:
+    """What an answer becomes that has a reason for stopping and no `message_stop`; it was asked for once."""
+    reply = {"blocks": [*parts, READ], "ending": ending}
+    async with ScriptedMessagesServer([reply, reply]) as server:
+        options = {} if silence is None else {"silence_timeout": silence}
+        async with asking(server, **options) as provider:
+            seen: list[StreamEvent] = []
+            try:
+                async for fact in provider.stream(HELLO):
+                    seen.append(fact)
+                    if isinstance(fact, UsageReported) and silence is None:
+                        server.release("read")
+            except ProviderError as error:
+                return seen, error
+            assert len(server.requests) == 1
+            return seen, None
+
+
+@pytest.mark.parametrize("ending", ["no_message_stop", "cut", "reset"])
+@pytest.mark.parametrize("reason", [*STOP_REASONS, "eclipse"])
+async def test_an_answer_with_a_reason_for_stopping_is_complete_without_its_last_event(
+    reason: str, ending: str
+) -> None:
+    call = {"type": "tool_use", "id": "c1", "name": "read", "input": {"path": "a"}}
+
+    facts, error = await ended_early(TEXT, call, stopping(reason, output_tokens=33), ending=ending)
+
+    assert error is None
+    assert text_of(facts) == "begun"
+    assert calls_of(facts) == [ToolCall(id="c1", name="read", arguments={"path": "a"})]
+    known = reason in STOP_REASONS
+    assert facts[-1] == StreamEnded(cast(StopReason, reason) if known else "other", "" if known else reason)
+    assert [fact.usage.output_tokens for fact in facts if isinstance(fact, UsageReported)] == [33]
+
+
+async def test_a_server_that_only_falls_silent_after_a_reason_for_stopping_has_answered() -> None:
+    facts, error = await ended_early(TEXT, stopping("end_turn"), ending="complete", silence=0.2)
+
+    assert error is None
+    assert facts[-1] == StreamEnded("end_turn")
+
+
+@pytest.mark.parametrize("ending", ["no_message_stop", "cut"])
+@pytest.mark.parametrize("reason", ["tool_use", "end_turn"])
+async def test_a_reason_for_stopping_beside_an_open_call_is_a_cut(reason: str, ending: str) -> None:
+    call = {"type": "tool_use", "name": "write", "input": {"path": "a"}, "unfinished": True}
+
+    facts, error = await ended_early(TEXT, call, stopping(reason), ending=ending)
+
+    assert error is not None
+    assert (error.kind, error.retryable) == ("stream_cut", True)
+    assert calls_of(facts) == [], "a call that never ended never surfaces"
+    assert not any(isinstance(fact, StreamEnded) for fact in facts)
+
+
+@pytest.mark.parametrize("ending", ["no_message_stop", "cut"])
+@pytest.mark.parametrize("reason", ["max_tokens", "model_context_window_exceeded"])
+async def test_the_limit_leaves_a_call_open_and_the_answer_is_complete(reason: StopReason, ending: str) -> None:
+    call = {"type": "tool_use", "id": "c1", "name": "write", "input": {"path": "a"}, "unfinished": True}
+
+    facts, error = await ended_early(TEXT, call, stopping(reason), ending=ending)
+
+    assert error is None
+    assert calls_of(facts) == [ToolCall(id="c1", name="write", cut=True)]
+    assert facts[-1] == StreamEnded(reason)
+
+
+@pytest.mark.parametrize("ending", ["no_message_stop", "cut", "reset"])
+async def test_text_needs_no_end_beside_a_reason_for_stopping(ending: str) -> None:
+    opened = {"index": 0, "content_block": {"type": "text", "text": "all of it"}}
+    text = {"type": "frame", "event": "content_block_start", "data": opened}
+
+    facts, error = await ended_early(text, stopping("end_turn"), ending=ending)
+
+    assert error is None
+    assert text_of(facts) == "all of it"
+
+
+@pytest.mark.parametrize("ending", ["no_message_stop", "cut"])
+@pytest.mark.parametrize("parts", [[], [stopping(None)]])
+async def test_without_a_reason_for_stopping_an_answer_is_cut(parts: list[dict[str, Any]], ending: str) -> None:
+    facts, error = await failed({"blocks": [TEXT, *parts], "ending": ending})
+
+    assert error.kind == "stream_cut"
+    assert text_of(facts) == "begun"
+
+
+async def test_a_body_shorter_than_it_says_it_is_is_complete_with_its_reason_and_cut_without() -> None:
+    for reason, complete in (("end_turn", True), (None, False)):
+        events = b"".join(
+            [
+                *opening_frames("msg_1", "some-model", UsageOut(1, 2)),
+                *block_frames(0, TextOut("begun")),
+                frame("message_delta", {"delta": {"stop_reason": reason}, "usage": {"output_tokens": 2}}),
+            ]
+        )
+        head = f"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {len(events) + 100}\r\n\r\n"
+
+        async def answer(
+            reader: asyncio.StreamReader, writer: asyncio.StreamWriter, sent: bytes = head.encode() + events
+        ) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(sent)
+            await writer.drain()
+            writer.close()
+
+        async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+            port = server.sockets[0].getsockname()[1]
+            async with asking_at(f"http://127.0.0.1:{port}") as provider:
+                facts, error = await heard(provider.stream(HELLO))
+
+        assert text_of(facts) == "begun"
+        assert (error is None) is complete
+        assert isinstance(facts[-1], StreamEnded) is complete
+
+
+async def test_an_answer_that_only_lacks_its_last_event_is_not_asked_for_again() -> None:
+    reply = {"blocks": [TEXT, stopping("end_turn")], "ending": "no_message_stop"}
+    async with ScriptedMessagesServer([reply, reply]) as server, asking(server) as provider:
+        report = await AgentLoop(AgentLoopConfig(provider=provider)).run("hello")
+
+        assert len(server.requests) == 1
+
+    assert (report.reason, report.final_text) == ("done", "begun")
+    assert report.total_usage.output_tokens == 20
 
 
 async def test_an_answer_without_a_single_event_is_cut() -> None:

@@ -4,10 +4,12 @@ import asyncio
 import subprocess
 import sys
 from contextlib import aclosing
+from pathlib import Path
 
 import pytest
 
 from tests.support.messages_server import ScriptedMessagesServer
+from tests.support.server_process import ServerProcess
 from tests.support.streams import HELLO, asking, calls_of, heard, text_of
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import (
@@ -267,3 +269,28 @@ def test_it_is_a_model_provider_that_shows_no_more_than_its_model() -> None:
 
     assert repr(provider) == "AnthropicProvider('claude-opus-5-5')"
     assert provider.model.context_window == 1_000_000
+
+
+def test_a_provider_serves_one_event_loop_after_another(tmp_path: Path) -> None:
+    with ServerProcess([{"blocks": [{"type": "text", "text": "hi"}]}] * 4, tmp_path) as server:
+        provider = AnthropicProvider("some-model", auth_token=server.token, base_url=server.base_url)
+
+        async def ask_twice_at_once() -> list[str]:
+            async with asyncio.TaskGroup() as group:
+                asked = [group.create_task(heard(provider.stream(HELLO))) for _ in range(2)]
+            await provider.disconnect()
+            return [text_of(task.result()[0]) for task in asked]
+
+        first, second = asyncio.run(ask_twice_at_once()), asyncio.run(ask_twice_at_once())
+
+    assert (first, second) == (["hi", "hi"], ["hi", "hi"])
+
+
+async def test_a_provider_that_was_disconnected_connects_again() -> None:
+    script = [{"blocks": [{"type": "text", "text": "hi"}]}] * 2
+    async with ScriptedMessagesServer(script) as server, asking(server) as provider:
+        first, _ = await heard(provider.stream(HELLO))
+        await provider.disconnect()
+        second, _ = await heard(provider.stream(HELLO))
+
+    assert (text_of(first), text_of(second)) == ("hi", "hi")

@@ -69,6 +69,17 @@ def test_a_damaged_answer_is_facts_and_at_most_a_provider_error(damages: list[tu
     assert sum(isinstance(fact, StreamEnded) for fact in seen) <= 1
 
 
+@given(st.integers(0, len(RECORDED)))
+def test_wherever_an_answer_ends_it_is_complete_once_its_reason_for_stopping_is_there(end: int) -> None:
+    one = fold()
+    told = list(one.facts(RECORDED[:end]))
+    told += one.finish()
+
+    has_reason = end >= RECORDED.index(b"event: message_stop")
+    assert one.complete is has_reason
+    assert sum(isinstance(fact, StreamEnded) for fact in told) == has_reason
+
+
 @given(st.binary(max_size=200))
 def test_noise_is_never_another_error(noise: bytes) -> None:
     _, error = folded(fold().facts(noise + b"\n\n"))

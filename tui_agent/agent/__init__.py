@@ -20,6 +20,7 @@ from .input_filters import InputFilter, InputVerdict
 from .limits import Budget, RepetitionLimits
 from .loop import AgentLoop
 from .loop_config import AgentLoopConfig, CheckpointStore
+from .output_format import OutputFormat, RunReport
 from .retry import RetryPolicy
 from .run_input import UserInput
 from .snapshot import AgentLoopSnapshot
@@ -43,8 +44,10 @@ __all__ = [
     "GuardrailDecision",
     "InputFilter",
     "InputVerdict",
+    "OutputFormat",
     "RepetitionLimits",
     "RetryPolicy",
+    "RunReport",
     "StepEnd",
     "StepStart",
     "TextPiece",

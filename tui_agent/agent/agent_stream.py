@@ -1,10 +1,14 @@
 """A run as an iterator: the event sequence of seed 004, for programs that have no use for a bus (S4-13, S4-46)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+import contextlib
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TypeAlias
+from typing import Any, Generic, Self, TypeAlias
+
+from typing_extensions import TypeVar
 
 from tui_agent.execution.foreign_code import Crash, contained
 from tui_agent.protocol.bus import EventBus
@@ -22,6 +26,8 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, Usage
 from tui_agent.protocol.reports import AgentRunReport
+
+ReportT = TypeVar("ReportT", bound=AgentRunReport, covariant=True, default=AgentRunReport)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,40 +80,134 @@ class StepEnd:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class Done(Generic[ReportT]):
     """The run is over; always the last event."""
 
     response: AssistantMessage | None
     """The last answer; None where there was none."""
-    report: AgentRunReport
+    report: ReportT
 
 
-AgentStreamEvent: TypeAlias = StepStart | TextPiece | ThinkingPiece | ToolCallStart | ToolCallEnd | StepEnd | Done
+_StepEvent: TypeAlias = StepStart | TextPiece | ThinkingPiece | ToolCallStart | ToolCallEnd | StepEnd
+
+AgentStreamEvent: TypeAlias = _StepEvent | Done[ReportT]
+"""One event of a stream; `ReportT` is the kind of report at its end."""
 
 
-class AgentStream:
-    """The run behind `AgentLoop.stream`, in a task of its own: it ends as it should also if nobody reads on (P31).
+class AgentStream(Generic[ReportT]):
+    """A run that is read event by event: `async for event in loop.stream("…")`.
 
-    `async for event in loop.stream("…")` reads it. Cancelling the reader, or `aclose` (as a context manager does),
-    cancels the run and waits for it.
+    Leaving the loop, by `break`, `return` or an exception, aborts the run, as `aclose` and cancelling the reader do. No
+    request goes out after that; a next `run` waits until the aborted one has left everything whole. A stream that was
+    left is over: reading it again yields nothing.
+
+    To read in several loops, hold the stream open by `async with`, or hold one iterator: `events = aiter(stream)`. Then
+    the end of the block, or of the last reference to the iterator, aborts. Wrap an async generator of your own around
+    a stream in `contextlib.aclosing`: Python finalises a generator that is left some time later.
     """
 
-    def __init__(self, bus: EventBus, agent_id: str, run: Callable[[], Awaitable[AgentRunReport]]) -> None:
-        self._subscription = bus.subscribe(merge=False)
-        self._batches = self._subscription.batches()
-        self._agent_id = agent_id
+    def __init__(self, run: "StreamedRun[ReportT]") -> None:
+        """
+        Args:
+            run: the run that is read; this object and the iterators it makes are its only readers.
+        """
         self._run = run
-        self._tasks: asyncio.TaskGroup | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._outcome: AgentRunReport | Crash | None = None
-        self._fold = _StreamFold()
-        self._ready: Iterator[AgentStreamEvent] = iter(())
-        self._is_done = False
+        self._reader: weakref.ref[_Reader[ReportT]] | None = None
+        self._is_held_open = False
 
-    def __aiter__(self) -> "AgentStream":
+    def __aiter__(self) -> AsyncIterator[AgentStreamEvent[ReportT]]:
+        reader = self._reader() if self._reader is not None else None
+        if reader is None:
+            reader = _Reader(self)
+            self._reader = weakref.ref(reader)
+        return reader
+
+    async def __anext__(self) -> AgentStreamEvent[ReportT]:
+        """Return the next event, without an iterator: the run is aborted once the stream itself is dropped."""
+        return await self._run.next_event()
+
+    async def __aenter__(self) -> Self:
+        self._is_held_open = True
         return self
 
-    async def __anext__(self) -> AgentStreamEvent:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._is_held_open = False
+        await self.aclose()
+
+    def __del__(self) -> None:
+        self._run.abandon()
+
+    async def aclose(self) -> None:
+        """Abort the run if it is running, and wait until it has left everything whole."""
+        await self._run.aclose()
+
+    def let_go(self) -> None:
+        """Abort the run unless a context manager holds it open. Called when its iterator is dropped."""
+        if not self._is_held_open:
+            self._run.abandon()
+
+
+class _Reader(Generic[ReportT]):
+    """The iterator of one stream. `async for` alone refers to it, so leaving the loop drops it, at once in CPython."""
+
+    def __init__(self, stream: AgentStream[ReportT]) -> None:
+        self._stream = stream
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> AgentStreamEvent[ReportT]:
+        # A coroutine of its own, so that `await anext(aiter(stream))` keeps the reader until the event is there.
+        return await anext(self._stream)
+
+    def __del__(self) -> None:
+        self._stream.let_go()
+
+
+class StreamedRun(Generic[ReportT]):
+    """The run behind an `AgentStream`, in a task of its own: it ends as it should also if nobody reads on (P31)."""
+
+    def __init__(
+        self,
+        bus: EventBus,
+        run: Callable[[], Awaitable[ReportT]],
+        *,
+        agent_id: str,
+        run_id: str,
+        at_work: "set[StreamedRun[Any]]",
+    ) -> None:
+        """
+        Args:
+            bus: where the run publishes its events.
+            run: runs the agent; awaited in a task, from the first event that is asked for.
+            agent_id: the agent whose events are read.
+            run_id: the id the run will have; events of the one before are not read.
+            at_work: holds this object while its task runs.
+        """
+        self._subscription = bus.subscribe(merge=False)
+        self._batches = self._subscription.batches()
+        self._run = run
+        self._agent_id = agent_id
+        self._run_id = run_id
+        self._at_work = at_work
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: asyncio.TaskGroup | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._outcome: ReportT | Crash | None = None
+        self._fold = _StreamFold()
+        self._ready: Iterator[AgentStreamEvent[ReportT]] = iter(())
+        self._is_done = False
+        self._is_abandoned = False
+        self._is_cut = False
+
+    async def next_event(self) -> AgentStreamEvent[ReportT]:
+        """Return the next event.
+
+        Raises:
+            StopAsyncIteration: the run is over and everything was read, or it was left.
+        """
         while True:
             for event in self._ready:
                 return event
@@ -119,29 +219,52 @@ class AgentStream:
                 await self.aclose()
                 raise
 
-    async def __aenter__(self) -> "AgentStream":
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
     async def aclose(self) -> None:
-        """Cancels the run if it goes on, and waits until it has left everything whole."""
-        self._is_done = True
-        self._subscription.close()
-        if self._task is not None:
-            self._task.cancel()
+        """Cancel the run if it is running, and wait until it has left everything whole."""
+        self._cut()
         await self._leave()
 
-    async def _next_events(self) -> Iterator[AgentStreamEvent]:
+    def abandon(self) -> None:
+        """Cancel the run without waiting for it. Called when its reader is dropped, which may be in any thread."""
+        if self._is_done:
+            return
+        self._is_done = self._is_abandoned = True
+        if self._loop is None or _running_loop() is self._loop:
+            self._cut()
+        else:
+            # A loop that is closed has cancelled its tasks.
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._cut)
+
+    async def when_left(self) -> None:
+        """Wait until the run has left everything whole, if its reader has left it; else return at once."""
+        if self._is_abandoned and self._task is not None and not self._task.done():
+            self._cut()
+            await asyncio.wait((self._task,))
+
+    def runs_in(self, task: "asyncio.Task[Any] | None") -> bool:
+        """Return True if `task` is the one that runs it."""
+        return self._task is task
+
+    def _cut(self) -> None:
+        self._is_done = True
+        self._ready = iter(())
+        self._subscription.close()
+        # Once: a second cancellation would break into the clean-up after the first.
+        if self._task is not None and not self._is_cut:
+            self._is_cut = True
+            self._task.cancel()
+
+    async def _next_events(self) -> Iterator[AgentStreamEvent[ReportT]]:
         """What comes next; in the end the report, or the exception of the run."""
         if self._tasks is None:
             # Entered by hand because the reader's code runs between two events. Its one task never raises, so that the
             # group has no reason to cancel the reader.
+            self._loop = asyncio.get_running_loop()
             self._tasks = await asyncio.TaskGroup().__aenter__()
             self._task = self._tasks.create_task(self._execute())
+            self._at_work.add(self)
+            self._task.add_done_callback(lambda _: self._at_work.discard(self))
         async for batch in self._batches:
             return self._of(batch)
         self._is_done = True
@@ -150,8 +273,12 @@ class AgentStream:
             raise self._outcome.error
         return iter(() if self._outcome is None else (Done(self._fold.answer, self._outcome),))
 
-    def _of(self, batch: list[Envelope]) -> Iterator[AgentStreamEvent]:
-        own = (envelope for envelope in batch if envelope.origin.agent_id == self._agent_id)
+    def _of(self, batch: list[Envelope]) -> Iterator[AgentStreamEvent[ReportT]]:
+        own = (
+            envelope
+            for envelope in batch
+            if (envelope.origin.agent_id, envelope.origin.run_id) == (self._agent_id, self._run_id)
+        )
         return iter(
             [event for envelope in own for event in self._fold.apply(envelope.event, envelope.origin.step or 0)]
         )
@@ -168,6 +295,13 @@ class AgentStream:
             await tasks.__aexit__(None, None, None)
 
 
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the loop that runs in this thread."""
+    with contextlib.suppress(RuntimeError):
+        return asyncio.get_running_loop()
+    return None
+
+
 @dataclass(slots=True)
 class _StreamFold:
     """Makes the seed's events from ours."""
@@ -179,7 +313,7 @@ class _StreamFold:
     step: StepEnded | None = None
     """The step whose calls still run."""
 
-    def apply(self, event: AgentEvent, step: int) -> list[AgentStreamEvent]:
+    def apply(self, event: AgentEvent, step: int) -> list[_StepEvent]:
         match event:
             case StepStarted(index=index):
                 return [StepStart(index)]

@@ -1,8 +1,10 @@
 """What can be seen of an agent from outside, at any time."""
 
+import asyncio
 from collections.abc import Iterable
 
 from tui_agent.context.history import ConversationHistory
+from tui_agent.execution import ApprovalGate
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.messages import UserMessage
@@ -11,10 +13,14 @@ from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
 
 from .agent_state import AgentState
+from .agent_stream import StreamedRun
 from .command_run import CommandRun
 from .loop_config import AgentLoopConfig
 from .run import AgentRun
 from .snapshot import OpenCall
+
+_FINALISER_TURNS = 8
+"""Turns of the event loop in which async generators that were left, each inside the next, are finalised."""
 
 
 class AgentView:
@@ -29,6 +35,7 @@ class AgentView:
         self._agent = agent
         self._run: AgentRun | CommandRun | None = None
         self._open_calls: dict[str, OpenCall] = {call.call_id: call for call in open_calls}
+        self._streams: set[StreamedRun] = set()
 
     @property
     def running(self) -> bool:
@@ -44,6 +51,11 @@ class AgentView:
     def policy(self) -> PermissionChecker:
         """What judges its calls."""
         return self._agent.policy
+
+    @property
+    def gate(self) -> ApprovalGate:
+        """The gate at which calls wait for the user's answer."""
+        return self._agent.gate
 
     @property
     def provider(self) -> ModelProvider:
@@ -85,3 +97,18 @@ class AgentView:
         """Calls that wait for a person, here or since the snapshot this agent was restored from."""
         waiting = (call.request for call in self._open_calls.values() if call.request is not None)
         return (*waiting, *self._agent.gate.pending)
+
+    async def _streams_left(self) -> None:
+        """Wait for runs whose readers have left them, so that what comes next finds everything whole.
+
+        A reader inside an async generator that was left is only dropped when the event loop finalises the generator, a
+        few turns later: a streamed run that is at work gets these turns.
+        """
+        task = asyncio.current_task()
+        for _ in range(_FINALISER_TURNS):
+            others = [stream for stream in self._streams if not stream.runs_in(task)]
+            if not others:
+                return
+            for stream in others:
+                await stream.when_left()
+            await asyncio.sleep(0)

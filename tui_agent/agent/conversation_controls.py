@@ -26,6 +26,7 @@ class ConversationControls(AgentView):
             AlreadyRunningError: a run goes on.
             ConfigurationError: this agent has no context guard.
         """
+        await self._streams_left()
         guard = self._idle_guard()
         if not self._open_calls:
             self._agent.history.repair()

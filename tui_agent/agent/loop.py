@@ -8,10 +8,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import NoneType
+from typing import Self
 
 from tui_agent.context.guard import Compaction
 from tui_agent.context.history import ConversationHistory
-from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, layer_text, write_layer
+from tui_agent.context.layers import CONTEXT_LAYER, OUTPUT_LAYER, SYSTEM_LAYER, layer_text, write_layer
 from tui_agent.execution import ToolLike
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
@@ -35,7 +36,7 @@ from tui_agent.protocol.value_checks import expect_kind
 
 from .agent_controls import AgentControls
 from .agent_state import AgentState, make_agent
-from .agent_stream import AgentStream
+from .agent_stream import AgentStream, StreamedRun
 from .command_run import CommandRun
 from .conversation_controls import ConversationControls
 from .loop_config import AgentLoopConfig
@@ -57,7 +58,6 @@ class AgentLoop(AgentControls, ConversationControls):
         expect_kind("the configuration of AgentLoop", config, AgentLoopConfig, "an AgentLoopConfig(provider=…)")
         agent = make_agent(config)
         super().__init__(agent, config.open_calls)
-        self._stream: AgentStream | None = None
         _write_own_layers(agent)
         if config.checkpoint is not None:
             agent.gate.on_request = self._save_checkpoint
@@ -97,6 +97,7 @@ class AgentLoop(AgentControls, ConversationControls):
                 that is taken.
             asyncio.CancelledError: the task was cancelled; the conversation is whole and `run.ended` was told.
         """
+        await self._streams_left()
         if self._run is not None:
             raise AlreadyRunningError
         expect_kind("run(cancellation=…)", cancellation, (CancellationToken, NoneType), "a CancellationToken or None")
@@ -129,6 +130,7 @@ class AgentLoop(AgentControls, ConversationControls):
             AlreadyRunningError: a run goes on, or calls that waited for a person must be answered first.
             asyncio.CancelledError: the task was cancelled; the call was answered and `run.ended` was told.
         """
+        await self._streams_left()
         if self._run is not None or self._open_calls:
             raise AlreadyRunningError
         call = ToolCall(id=new_id("call"), name=tool, arguments=arguments)
@@ -141,10 +143,19 @@ class AgentLoop(AgentControls, ConversationControls):
     def stream(self, user_input: UserInput = None) -> AgentStream:
         """The same as `run`, read event by event: `async for event in loop.stream("…")` (S4-46).
 
-        It begins with the first event that is asked for; what `run` raises is raised there.
+        It begins with the first event that is asked for; what `run` raises is raised there. Leaving the loop aborts the
+        run; `AgentStream` says more.
         """
-        self._stream = AgentStream(self.bus, self._agent.config.agent_id, lambda: self.run(user_input))
-        return self._stream
+        run_id = new_id("run")
+        return AgentStream(
+            StreamedRun(
+                self.bus,
+                lambda: self.run(user_input, run_id=run_id),
+                agent_id=self._agent.config.agent_id,
+                run_id=run_id,
+                at_work=self._streams,
+            )
+        )
 
     # --- keeping and taking up again ----------------------------------------------------------------------------------
 
@@ -168,7 +179,7 @@ class AgentLoop(AgentControls, ConversationControls):
         )
 
     @classmethod
-    def restore(cls, snapshot: AgentLoopSnapshot, config: AgentLoopConfig) -> "AgentLoop":
+    def restore(cls, snapshot: AgentLoopSnapshot, config: AgentLoopConfig) -> Self:
         """Takes an agent up again (S4-77). What the snapshot knows replaces the config's; a system function stays.
 
         Tells `warning`s with the codes `tool_removed` and `tool_added` where its tools are not the same (S4-78).
@@ -178,27 +189,26 @@ class AgentLoop(AgentControls, ConversationControls):
         """
         expect_kind("the snapshot of AgentLoop.restore", snapshot, AgentLoopSnapshot, "an AgentLoopSnapshot")
         expect_kind("the configuration of AgentLoop.restore", config, AgentLoopConfig, "an AgentLoopConfig")
-        restored = replace(
-            config,
-            system=snapshot.system if isinstance(config.system, str) else config.system,
-            context=snapshot.context,
-            workspace=None,
-            history=ConversationHistory.restore(snapshot.history),
-            waiting=snapshot.waiting_messages,
-            usage=snapshot.usage,
-            cost=snapshot.cost,
-        )
-        loop = cls(restored)
-        agent = loop._agent
+        loop = cls.from_config(restored_config(snapshot, config))
+        loop._take_over(snapshot)
+        return loop
+
+    @classmethod
+    def from_config(cls, config: AgentLoopConfig) -> Self:
+        """Return an agent of this configuration."""
+        return cls(config)
+
+    def _take_over(self, snapshot: AgentLoopSnapshot) -> None:
+        """Takes from a snapshot what no configuration holds, and tells what became of the agent's tools."""
+        agent = self._agent
         agent.reports.extend(snapshot.reports)
         agent.metadata.update(snapshot.metadata)
         agent.created_at = snapshot.created_at
         pending = (OpenCall(request.call_id, "not_started", request=request) for request in snapshot.pending_tool_calls)
-        loop._open_calls = {call.call_id: call for call in pending}
+        self._open_calls = {call.call_id: call for call in pending}
         for warning in tool_warnings(snapshot.tool_names, agent.tools.names):
             agent.teller.publish(warning)
-        agent.teller.publish(CheckpointRestored(key=loop._checkpoint_key, pending=tuple(loop._open_calls)))
-        return loop
+        agent.teller.publish(CheckpointRestored(key=self._checkpoint_key, pending=tuple(self._open_calls)))
 
     async def resume_with_approval(self, call_id: str, decision: ApprovalDecision) -> AgentRunReport | None:
         """Answers a call that waited for a person when the snapshot was taken, and goes on from there (S4-74).
@@ -213,6 +223,7 @@ class AgentLoop(AgentControls, ConversationControls):
             AlreadyRunningError: a run goes on.
             ConfigurationError: the decision is no ApprovalDecision.
         """
+        await self._streams_left()
         if self._run is not None:
             raise AlreadyRunningError
         expect_kind("the decision", decision, ApprovalDecision, "an ApprovalDecision(decision=…)")
@@ -244,6 +255,7 @@ class AgentLoop(AgentControls, ConversationControls):
             compactions=(),
             waiting=(),
             checkpoint=None,
+            output=None,
             agent_id=agent_id,
             parent_call_id=call_id,
             depth=config.depth + 1,
@@ -302,10 +314,25 @@ class AgentLoop(AgentControls, ConversationControls):
             self._agent.teller.publish(CheckpointSaved(key=self._checkpoint_key, pending=pending))
 
 
+def restored_config(snapshot: AgentLoopSnapshot, config: AgentLoopConfig) -> AgentLoopConfig:
+    """Return a configuration with the conversation of a snapshot; what the snapshot knows replaces the config's."""
+    return replace(
+        config,
+        system=snapshot.system if isinstance(config.system, str) else config.system,
+        context=snapshot.context,
+        workspace=None,
+        history=ConversationHistory.restore(snapshot.history),
+        waiting=snapshot.waiting_messages,
+        usage=snapshot.usage,
+        cost=snapshot.cost,
+    )
+
+
 def _write_own_layers(agent: AgentState) -> None:
-    """The layers `agentloop.system` and `agentloop.context` (S4-31); a system function is asked when a run starts."""
+    """Write the loop's own layers (S4-31); a system function is asked when a run starts."""
     config, registry = agent.config, agent.history.registry
     if isinstance(config.system, str):
         write_layer(registry, SYSTEM_LAYER, config.system, OWNER)
+    write_layer(registry, OUTPUT_LAYER, config.output.instructions if config.output else "", OWNER)
     environment = environment_text(Path(config.workspace)) if config.workspace else ""
     write_layer(registry, CONTEXT_LAYER, "\n\n".join(filter(None, (environment, config.context))), OWNER)

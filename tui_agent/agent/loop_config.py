@@ -32,6 +32,7 @@ from tui_agent.protocol.value_checks import (
 from .guardrails import Guardrail, expect_guardrail
 from .input_filters import InputFilter
 from .limits import Budget, RepetitionLimits
+from .output_format import OutputFormat
 from .retry import RetryPolicy
 from .snapshot import AgentLoopSnapshot, OpenCall, PastCompaction
 from .system_prompt import DEFAULT_SYSTEM
@@ -97,6 +98,8 @@ class AgentLoopConfig:
     """Look at what a person says before it is part of the conversation (C38)."""
     guardrails: Sequence[Guardrail] = ()
     """Look at what goes to the model, at what comes back, and at each call and its result, each kind in this order."""
+    output: OutputFormat[object] | None = None
+    """The type that final answers must fit: one that does not is sent back once, then the run fails; None: any text."""
     max_steps: int | None = None
     """Most steps of one run, checked after each (C35); None: no cap; 0 and less: `DEFAULT_MAX_STEPS`."""
     guard: ContextGuard | None = field(default_factory=ContextGuard)
@@ -195,6 +198,7 @@ _PARTS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "gate": ((ApprovalGate, NoneType), "an ApprovalGate or None"),
     "hooks": ((HookBus, NoneType), "a HookBus or None"),
     "options": (ExecutionOptions, "ExecutionOptions"),
+    "output": ((OutputFormat, NoneType), "an OutputFormat or None"),
     "guard": ((ContextGuard, NoneType), "a ContextGuard or None"),
     "budget": (Budget, "a Budget"),
     "repetition": ((RepetitionLimits, NoneType), "RepetitionLimits or None"),

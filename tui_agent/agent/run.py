@@ -11,7 +11,7 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.protocol.events import Failed, Noticed, RunEnded, RunStarted, Warned
 from tui_agent.protocol.messages import Message, ToolResultMessage, Usage, new_id, user_message
-from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.protocol.reports import INVALID_OUTPUT, AgentRunReport
 
 from .agent_state import AgentState
 from .intake import Intake
@@ -63,6 +63,7 @@ class AgentRun:
         self._ending: Ending | None = None
         self._intake = Intake(agent, self._brakes.now)
         self._limits = RunLimits(agent, self._tally)
+        self._is_repaired = False
 
     async def execute(self) -> AgentRunReport:
         """Handles the input to its end and returns the report; a failure of the model is an ending, not an exception.
@@ -201,15 +202,31 @@ class AgentRun:
             return ending
         goes_on = bool(calls.tool_results) or (answer is not None and answer.stop_reason == "pause_turn")
         if not goes_on and not self._agent.queue.waiting:
-            return Ending("done")
+            return self._finish(turn)
         ending = self._limits.reached(turn, self._next.index + 1)
         if ending is not None:
             return ending
         trigger = await self._deliver_what_waits(turn, goes_on=goes_on)
         if not trigger:
-            return Ending("done")
+            return self._finish(turn)
         self._next = TurnPlace(self._next.index + 1, trigger, "tool_followup" if goes_on else "initial")
         return None
+
+    def _finish(self, turn: Turn) -> Ending | None:
+        """Return why the run is over after its final answer; None: one more turn repairs the answer's format."""
+        output, text = self._agent.config.output, turn.answer.text if turn.answer else ""
+        problem = output.problem(text) if output is not None else None
+        if output is None or problem is None:
+            return Ending("done")
+        if self._is_repaired:
+            error = f"The final answer does not fit {output.name}, not even after a repair:\n{problem}"
+            return Ending("error", error=error, error_kind=INVALID_OUTPUT)
+        ending = self._limits.reached(turn, self._next.index + 1)
+        if ending is None:
+            self._is_repaired = True
+            self._agent.add_message(user_message(output.repair_text(problem), "notice"))
+            self._next = TurnPlace(self._next.index + 1, "repair", "initial")
+        return ending
 
     def _ended_by(self, calls: ToolExecutionResult) -> Ending | None:
         """Why the run is over now that these calls are: somebody ended it meanwhile, or they ask for its end."""

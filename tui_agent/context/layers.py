@@ -13,10 +13,13 @@ SYSTEM_LAYER = "agentloop.system"
 LEGACY_LAYER = "_legacy_system"
 """What `ConversationHistory.system = …` writes; priority 50."""
 
+OUTPUT_LAYER = "agentloop.output"
+"""The format of the final answer; priority 60."""
+
 CONTEXT_LAYER = "agentloop.context"
 """What is true of this task only; priority 100."""
 
-PRIORITIES = {SYSTEM_LAYER: 10, LEGACY_LAYER: 50, CONTEXT_LAYER: 100}
+PRIORITIES = {SYSTEM_LAYER: 10, LEGACY_LAYER: 50, OUTPUT_LAYER: 60, CONTEXT_LAYER: 100}
 
 DYNAMIC_PRIORITY = 100
 """Layers from this priority on are expected to change; those before are the cacheable prefix."""

@@ -70,8 +70,9 @@ async def guard_output(engine: Engine, state: CallState, outcome: Outcome) -> Ou
 async def make_fit(engine: Engine, state: CallState, outcome: Outcome) -> Outcome:
     """Stage 14: adds what the model must know beside the result, and makes it fit (S3-20, S3-21)."""
     options = engine.options
-    if state.notes:
-        notes = tuple(TextBlock(text=f"[{note}]") for note in state.notes)
+    told = notes_of(state)
+    if told:
+        notes = tuple(TextBlock(text=f"[{note}]") for note in told)
         result = outcome.result.model_copy(update={"content": (*notes, *outcome.result.content)})
         outcome = replace(outcome, result=result)
     limit, archive = options.result_limit, options.archive_dir
@@ -79,6 +80,20 @@ async def make_fit(engine: Engine, state: CallState, outcome: Outcome) -> Outcom
         # Whoever fetches what was left out would get it cut again, for ever; such a tool reads in pages (P67).
         limit = None
     return await fit(outcome, call_id=state.call.id, limit=limit, archive_dir=archive, tell=engine.tell)
+
+
+def notes_of(state: CallState) -> tuple[str, ...]:
+    """Return what the model must be told beside the result, now that it is known whether the call ran."""
+    if not state.edited_names:
+        return state.notes
+    if not state.started:
+        outcome = "The call did not run."
+    elif state.arguments == state.edited:
+        outcome = "The call ran with them."
+    else:
+        outcome = "They were changed again before it ran."
+    changed = ", ".join(sorted(state.edited_names))
+    return (*state.notes, f"The user changed the arguments before approving: {changed}. {outcome}")
 
 
 async def _output_trip(engine: Engine, state: CallState, result: ToolResult) -> GuardrailTrip | None:

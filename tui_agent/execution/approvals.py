@@ -56,10 +56,20 @@ class ApprovalGate:
         """Seconds after which a question is answered with no; None: it waits."""
         self.on_request: Callable[[ApprovalRequest], Awaitable[None] | None] | None = None
         """Called once a question was told and before anything answers it: the moment for a checkpoint (S4-71)."""
-        self.preparing = asyncio.Lock()
-        """Held while a question is made ready, so that questions come in the order in which their calls came by."""
+        self._preparing: tuple[asyncio.AbstractEventLoop | None, asyncio.Lock] = (None, asyncio.Lock())
         self._waiting: dict[str, _Question] = {}
         self._prefed: dict[str, tuple[ApprovalDecision, str]] = {}
+
+    @property
+    def preparing(self) -> asyncio.Lock:
+        """Held while a question is made ready, so that questions come in the order in which their calls came by.
+
+        A lock for the running event loop: the same agent may run in one loop after another.
+        """
+        loop = asyncio.get_running_loop()
+        if self._preparing[0] is not loop:
+            self._preparing = (loop, asyncio.Lock())
+        return self._preparing[1]
 
     @property
     def pending(self) -> tuple[ApprovalRequest, ...]:

@@ -98,7 +98,11 @@ class CallState:
     """When a person was asked, and answered."""
     preview: Preview | None = None
     notes: tuple[str, ...] = ()
-    """What the model must be told beside the result: a person's words, changed arguments."""
+    """What the model must be told beside the result: a person's words."""
+    edited: JsonObject | None = None
+    """Arguments in effect after the user changed them."""
+    edited_names: frozenset[str] = frozenset()
+    """Names of the arguments that the user changed."""
 
     begun: bool = False
     """Its pipeline has begun."""

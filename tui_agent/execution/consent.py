@@ -112,10 +112,9 @@ async def _edit(engine: Engine, state: CallState, arguments: JsonObject) -> Outc
     if refusal is not None:
         return invalid(f"The user changed the arguments before approving, and they do not fit. {refusal.result.text}")
     state.turns.change(state)
-    refusal = await guard_input(engine, state) or judge_now(engine, state)
-    changed = sorted(name for name in {*before, *state.arguments} if before.get(name) != state.arguments.get(name))
-    state.notes += (f"The user changed the arguments before approving: {', '.join(changed)}. The call ran with them.",)
-    return refusal
+    changed = {name for name in {*before, *state.arguments} if before.get(name) != state.arguments.get(name)}
+    state.edited, state.edited_names = state.arguments, state.edited_names | changed
+    return await guard_input(engine, state) or judge_now(engine, state)
 
 
 def _denied(engine: Engine, decision: ApprovalDecision, by: AnsweredBy) -> Outcome:

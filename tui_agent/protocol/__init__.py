@@ -1,5 +1,6 @@
 """Every word the rooms of this house share; imports nothing of ours but itself."""
 
+from . import events
 from .bus import EventBus, EventScope, Publisher, Subscription
 from .cancellation import CancellationToken
 from .envelope import Envelope, Origin, read_envelope
@@ -41,6 +42,7 @@ __all__ = [
     "ToolSpec",
     "Usage",
     "UserMessage",
+    "events",
     "function_tool",
     "read_envelope",
     "user_message",

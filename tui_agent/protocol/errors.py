@@ -9,6 +9,13 @@ TuiAgentError
 ├── ToolError                   a tool failed in a way the model should read
 ├── ProviderError               the model could not be asked, or its answer broke off
 ├── CompactionError             a conversation could not be made shorter, or that could not be undone
+├── RunError                    a run ended early (in `reports`: it carries the report)
+│   ├── RunFailedError          the model or a tool failed
+│   │   └── OutputError         the final answer does not fit the output type
+│   ├── GuardrailTrippedError   a guardrail ended it
+│   ├── RunLimitError           the step cap, the budget or the repetition limit was reached
+│   ├── InputRefusedError       an input filter refused the message
+│   └── RunInterruptedError     it was stopped or aborted
 └── SessionError                a stored session could not be read or written
     └── SessionOpenError        another program writes it
 ```

@@ -1,9 +1,13 @@
-"""What a run leaves behind: one report a run, a step, a call (S4-10, S4-11, S4-12)."""
+"""What a run leaves behind: one report a run, a step, a call (S4-10, S4-11, S4-12), and the error a report stands for.
 
-from typing import Literal
+The errors are here and not in `errors`, because they carry the report and the report raises them.
+"""
+
+from typing import Literal, Self
 
 from pydantic import Field
 
+from .errors import TuiAgentError
 from .messages import JsonObject, Usage, Word
 
 RunReason = Literal[
@@ -19,6 +23,9 @@ RunReason = Literal[
     "terminated",
 ]
 """Why a run ended; one that its results asked to end is `done`, and `terminated` is kept for other engines' records."""
+
+INVALID_OUTPUT = "invalid_output"
+"""`AgentRunReport.error_kind` of a run whose final answer does not fit the output type, also after its repair."""
 
 MetricValue = float | str | bool
 
@@ -74,7 +81,8 @@ class AgentRunReport(Word):
     final_text: str
     error: str | None = None
     error_kind: str | None = None
-    """`errors.ProviderErrorKind` when the model failed; decides whether a caller may try again later."""
+    """`errors.ProviderErrorKind` when the model failed, which decides whether a caller may try again later, or
+    `INVALID_OUTPUT`."""
     taken_up: tuple[ToolCallReport, ...] = ()
     """Calls of an earlier run's last answer that this run took up before its first step, such as one that waited for a
     person when the process ended."""
@@ -87,3 +95,93 @@ class AgentRunReport(Word):
     total_llm_time_ms: float = 0.0
     total_tool_time_ms: float = 0.0
     total_approval_wait_ms: float = 0.0
+
+    def raise_for_reason(self) -> Self:
+        """Return this report if the run came to its end; raise the error that stands for its reason otherwise.
+
+        | reason | error |
+        |---|---|
+        | `done`, `terminated` | none |
+        | `error` | `RunFailedError`; `OutputError` if the final answer does not fit the output type |
+        | `guardrail` | `GuardrailTrippedError` |
+        | `max_steps`, `budget`, `loop_detected` | `RunLimitError` |
+        | `input_rejected` | `InputRefusedError` |
+        | `stopped`, `aborted` | `RunInterruptedError` |
+
+        Raises:
+            RunError: see the table; the error carries this report.
+        """
+        error = _ERRORS.get(self.reason)
+        if self.error_kind == INVALID_OUTPUT:
+            error = OutputError
+        if error is not None:
+            raise error(self)
+        return self
+
+
+class RunError(TuiAgentError):
+    """A run that did not come to its end, raised by `AgentRunReport.raise_for_reason`."""
+
+    def __init__(self, report: AgentRunReport, text: str = "") -> None:
+        """
+        Args:
+            report: the report of the run.
+            text: the error's words; those of the report if empty.
+        """
+        why = report.error or (report.final_text if report.reason in _EXPLAINED else "")
+        super().__init__(text or (f"{_WORDS[report.reason]}: {why}" if why else _WORDS[report.reason]))
+        self.report = report
+        """The report of the run: what was said, used and called until then."""
+
+
+class RunFailedError(RunError):
+    """The model could not be asked or declined, or a tool's failure ended the run; `report.error_kind` says more."""
+
+
+class OutputError(RunFailedError):
+    """The final answer does not fit the output type; `report.final_text` keeps it as the model wrote it."""
+
+
+class GuardrailTrippedError(RunError):
+    """A guardrail ended the run; `report.final_text` is its reason."""
+
+
+class RunLimitError(RunError):
+    """The run reached its step cap or its budget, or repeated itself; running on continues it."""
+
+
+class InputRefusedError(RunError):
+    """An input filter refused the message; nothing was sent."""
+
+
+class RunInterruptedError(RunError):
+    """The run was stopped or aborted from outside."""
+
+
+_WORDS: dict[RunReason, str] = {
+    "done": "the run ended",
+    "terminated": "a tool ended the run",
+    "error": "the run failed",
+    "guardrail": "a guardrail ended the run",
+    "max_steps": "the run reached its step cap",
+    "budget": "the run used up its budget",
+    "loop_detected": "the run repeated itself",
+    "input_rejected": "an input filter refused the message",
+    "stopped": "the run was stopped",
+    "aborted": "the run was aborted",
+}
+
+_EXPLAINED: frozenset[RunReason] = frozenset({"guardrail", "input_rejected"})
+"""Reasons for which the final text says why."""
+
+_ERRORS: dict[RunReason, type[RunError]] = {
+    "error": RunFailedError,
+    "guardrail": GuardrailTrippedError,
+    "max_steps": RunLimitError,
+    "budget": RunLimitError,
+    "loop_detected": RunLimitError,
+    "input_rejected": InputRefusedError,
+    "stopped": RunInterruptedError,
+    "aborted": RunInterruptedError,
+}
+"""The error for each reason that is not an end of the run's own."""

@@ -8,10 +8,11 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from tui_agent.protocol.errors import ConfigurationError, ProviderError
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEnded, StreamEvent
 
 from .model_table import default_max_tokens, model_info, thinking_form
@@ -80,10 +81,8 @@ class AnthropicProvider:
         self._silence_timeout = silence_timeout
         limit = max_tokens or default_max_tokens(self.model)
         self._builder = RequestBuilder(RequestSettings(model, limit, thinking, thinking_form(model), cache))
-        self._client: SdkClient | None = None
+        self._hosts: dict[asyncio.AbstractEventLoop, _LoopClient] = {}
         self._closed = False
-        self._loading = asyncio.Lock()
-        self._building = asyncio.Lock()
 
     def __repr__(self) -> str:
         return f"AnthropicProvider({self.model.name!r})"
@@ -113,22 +112,40 @@ class AnthropicProvider:
                     yield fact
                 if fold.complete:
                     return
-            raise answer.failure("stream_cut", "it ended before the model was done")
+            for fact in fold.finish():
+                yield fact
+            if not fold.complete:
+                raise answer.broken or answer.failure("stream_cut", "it ended before the model was done")
 
     async def aclose(self) -> None:
         """Closes all connections; the provider cannot be used afterwards."""
-        async with self._loading:
-            self._closed = True
-            if self._client is not None:
-                await self._client.aclose()
+        self._closed = True
+        await self.disconnect()
+
+    async def disconnect(self) -> None:
+        """Close the connections of the running event loop; the next request opens new ones."""
+        here = self._here()
+        async with here.loading:
+            client, here.client = here.client, None
+            if client is not None:
+                await client.aclose()
 
     async def _ready(self) -> "SdkClient":
-        async with self._loading:
+        here = self._here()
+        async with here.loading:
             if self._closed:
                 raise ErrorWriter().write("unavailable", "the provider was closed")
-            if self._client is None:
-                self._client = await asyncio.to_thread(self._load)
-            return self._client
+            if here.client is None:
+                here.client = await asyncio.to_thread(self._load)
+            return here.client
+
+    def _here(self) -> "_LoopClient":
+        """The client of the running loop; what belonged to a loop that was closed since is dropped."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._hosts:
+            self._hosts = {other: host for other, host in self._hosts.items() if not other.is_closed()}
+            self._hosts[loop] = _LoopClient()
+        return self._hosts[loop]
 
     def _load(self) -> "SdkClient":
         """Runs in a thread: importing the SDK takes a second, reading the certificates a tenth."""
@@ -161,7 +178,7 @@ class AnthropicProvider:
 
     async def _build(self, request: ModelRequest) -> tuple[bytes, Callable[[str], bool]]:
         """The body of a request, and who knows its calls; off the loop where much is new."""
-        async with self._building:
+        async with self._here().building:
             if self._builder.unsent(request) > _BUILD_OFF_LOOP:
                 body = await asyncio.to_thread(self._builder.build, request)
             else:
@@ -169,9 +186,19 @@ class AnthropicProvider:
             return body, self._builder.call_lookup(request.conversation_id)
 
 
+@dataclass(slots=True)
+class _LoopClient:
+    """The client of one event loop: connections and locks cannot change their loop, and `asyncio.run` makes a new one
+    each time."""
+
+    client: "SdkClient | None" = None
+    loading: asyncio.Lock = field(default_factory=asyncio.Lock)
+    building: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
 async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:
     """Reads what is left of a complete answer, which is nothing."""
-    with suppress(ProviderError, TimeoutError):
+    with suppress(TimeoutError):
         async with asyncio.timeout(_DRAIN_SECONDS):
             async for _ in chunks:
                 pass

@@ -113,6 +113,8 @@ class SdkAnswer:
     def __init__(self, response: httpx2.Response, errors: ErrorWriter) -> None:
         self._response = response
         self._errors = errors
+        self.broken: ProviderError | None = None
+        """Why the bytes ended before the answer's HTTP body did; None if they did not."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -132,22 +134,15 @@ class SdkAnswer:
         return self._errors.write(kind, words, status=self._response.status_code, request_id=self.request_id)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """The bytes as they come.
-
-        Raises:
-            ProviderError: the answer broke off.
-        """
+        """The bytes as they come; `broken` says afterwards if they broke off."""
         try:
             async with aclosing(self._response.aiter_bytes()) as chunks:
                 async for chunk in chunks:
                     yield chunk
         except httpx2.TimeoutException:
-            failure = self.failure("timeout", "nothing came for too long")
+            self.broken = self.failure("timeout", "nothing came for too long")
         except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
-            failure = self.failure("stream_cut", _root_cause(error))
-        else:
-            return
-        raise failure
+            self.broken = self.failure("stream_cut", _root_cause(error))
 
 
 def _known(*secrets: str | None) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
 """Folds the events of one streamed answer into the facts the engine knows.
 
 Guards (libraries.md §4, P08–P12): arguments are read once, when their block ends; a block that never ends is told as
-cut when the model stopped there, and not at all when the stream broke off; nothing is complete without `message_stop`.
+cut when the model stopped there, and not at all when the stream broke off; nothing is complete without a reason for
+stopping, which comes after everything the model said.
 
 A call whose arguments can be read is told at once, so that a safe one can start while the model goes on. One whose
 arguments cannot be read waits for the next event: only that says whether the output limit cut it (`cut`) or the model
@@ -89,6 +90,17 @@ class ResponseReader:
         handler = self._handlers.get(_text(event, "type"))
         return handler(event) if handler else []
 
+    def finish(self) -> list[StreamEvent]:
+        """Return the end of an answer whose stream ended without `message_stop`: nothing if it was cut.
+
+        A reason for stopping is the model's own word that it is done, and comes after everything else: the answer is
+        complete, and another request would be paid for again. That holds however the connection ended, because bytes
+        arrive in order. An open call or an open thought is the exception: its end is missing, so something was lost.
+        Text needs no end. At the output limit blocks stay open, and the reader has already reported them as cut.
+        """
+        is_torn = any(block.kind != "text" for block in self._open.values())
+        return [] if self._stop_reason is None or is_torn else self._message_stopped({})
+
     def _message_started(self, event: JsonObject) -> list[StreamEvent]:
         message = _object(event, "message")
         self._usage = _usage(self._usage, message.get("usage"))
@@ -161,7 +173,9 @@ class ResponseReader:
         if reason := _text(delta, "stop_reason"):
             self._stop_reason = _STOP_REASONS.get(reason, "other")
             self._detail = _detail(delta, reason)
-            told = self._tell_unread(cut=self._stop_reason in _CUTTING) + self._tell_unended()
+            told = self._tell_unread(cut=self._stop_reason in _CUTTING)
+            if self._stop_reason in _CUTTING:
+                told += self._tell_unended()
         return [*told, UsageReported(self._usage)]
 
     def _message_stopped(self, _: JsonObject) -> list[StreamEvent]:

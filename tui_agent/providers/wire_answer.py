@@ -36,6 +36,10 @@ class WireAnswer:
                 raise self._errors.of_event(event, self._request_id)
             yield from self._reader.read(event)
 
+    def finish(self) -> list[StreamEvent]:
+        """Return what the end of the bytes tells: the end of an answer that only lacks its last event."""
+        return self._reader.finish()
+
     def _parsed(self, chunk: bytes) -> Iterator[JsonObject]:
         try:
             for event in self._events.feed(chunk):

@@ -1,0 +1,45 @@
+"""The programs of `docs/library.md` do what the page says, and pass the type checker."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.programs import DOCS, Block, blocks_of, printed_by, programs_of
+
+PAGE = DOCS / "library.md"
+
+
+def test_there_is_a_program_for_each_use_of_the_engine() -> None:
+    assert [block.title for block in blocks_of(PAGE) if block.language == "python"] == [
+        "A script with one tool",
+        "An answer of a type",
+        "Streaming to the terminal",
+        "Approvals by callback",
+        "Steering",
+        "Hooks",
+        "A guardrail",
+        "Several agents",
+        "Dump and restore",
+        "A provider",
+        "An app with the screen",
+    ]
+
+
+@pytest.mark.parametrize(("program", "output"), [pytest.param(*pair, id=pair[0].title) for pair in programs_of(PAGE)])
+def test_a_program_prints_what_stands_below_it(
+    program: Block, output: Block, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert output.language == "text"
+    assert printed_by(program, PAGE, capsys, monkeypatch) == output.text
+
+
+def test_every_program_passes_the_strict_type_checker(tmp_path: Path) -> None:
+    for number, (program, _) in enumerate(programs_of(PAGE)):
+        (tmp_path / f"program_{number}.py").write_text(f"# pyright: strict\n{program.text}", "utf-8")
+
+    checker = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, str(tmp_path)]
+    done = subprocess.run(checker, capture_output=True, text=True, check=False, cwd=tmp_path)
+
+    assert done.returncode == 0, done.stdout

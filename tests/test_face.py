@@ -1,0 +1,79 @@
+"""`from tui_agent import …`: every name is there, is the room's own object, and is loaded when it is used."""
+
+import ast
+import importlib
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import tui_agent
+from tui_agent import agent, library
+
+ROOMS = ("agent", "context", "execution", "permissions", "protocol", "providers", "tools")
+FACE = Path(tui_agent.__file__)
+
+
+def names_for_type_checkers() -> list[str]:
+    (block,) = [node for node in ast.parse(FACE.read_text("utf-8")).body if isinstance(node, ast.If)]
+    return [alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names]
+
+
+def test_type_checkers_see_the_names_that_are_there_at_run_time() -> None:
+    seen = Counter(names_for_type_checkers())
+
+    assert set(seen) == set(tui_agent.__all__)
+    assert set(seen.values()) == {1}
+
+
+@pytest.mark.parametrize("name", tui_agent.__all__)
+def test_a_name_is_the_object_of_its_room(name: str) -> None:
+    (block,) = [node for node in ast.parse(FACE.read_text("utf-8")).body if isinstance(node, ast.If)]
+    rooms = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+
+    assert getattr(tui_agent, name) is getattr(importlib.import_module(f"tui_agent.{rooms[name]}"), name)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_name_of_the_face_means_the_same_in_every_room(room: str) -> None:
+    module = importlib.import_module(f"tui_agent.{room}")
+
+    shared = set(module.__all__) & set(tui_agent.__all__)
+
+    assert shared
+    assert all(getattr(tui_agent, name) is getattr(module, name) for name in shared)
+
+
+def test_an_unknown_name_is_refused_with_the_nearest() -> None:
+    with pytest.raises(AttributeError, match=r"no attribute 'AgentLop'; did you mean AgentLoop\?"):
+        _ = tui_agent.AgentLop  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+    assert not hasattr(tui_agent, "__wrapped__")
+    assert getattr(tui_agent, "zzz", None) is None
+
+
+def test_its_names_can_be_listed_before_they_are_loaded() -> None:
+    assert set(tui_agent.__all__) <= set(dir(tui_agent))
+
+
+def test_rooms_are_found_behind_the_face() -> None:
+    assert agent.AgentLoop is tui_agent.AgentLoop
+    assert library.Agent is tui_agent.Agent
+
+
+@pytest.mark.parametrize(
+    ("names", "unwanted"),
+    [
+        ("Agent, tool, AnthropicProvider", ["anthropic", "httpx2", "textual"]),
+        ("TuiAgentError", ["anthropic", "textual", "tui_agent.agent"]),
+        ("HookBus", ["anthropic", "textual", "tui_agent.providers"]),
+    ],
+)
+def test_a_name_loads_no_more_than_its_room(names: str, unwanted: list[str]) -> None:
+    script = f"import sys, json; from tui_agent import {names}; print(json.dumps(sorted(sys.modules)))"
+
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+
+    assert set(json.loads(loaded)) & set(unwanted) == set()

@@ -1,0 +1,560 @@
+"""`Agent`: an agent loop made of keywords, which also runs from code without an event loop."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from tests.support.messages_server import ScriptedMessagesServer
+from tests.support.server_process import ServerProcess
+from tui_agent import (
+    Agent,
+    AgentLoopConfig,
+    AgentLoopSnapshot,
+    AlreadyRunningError,
+    AnthropicProvider,
+    ApprovalDecision,
+    ApprovalGate,
+    ApprovalRequest,
+    ConfigurationError,
+    Done,
+    OutputError,
+    PermissionMode,
+    PermissionPolicy,
+    Rule,
+    RunReport,
+    ScriptedProvider,
+    UserMessage,
+    call,
+    chain,
+    coding_tools,
+    delegate,
+    events,
+    function_tool,
+    reply,
+)
+from tui_agent.library import MoreOptions
+from tui_agent.providers.scripted_provider import Step
+
+
+class Invoice(BaseModel):
+    """What a seller wants."""
+
+    total: float
+
+
+@function_tool()
+async def pay(amount: int) -> str:
+    """Pays an amount."""
+    return f"paid {amount}"
+
+
+@function_tool(read_only=True)
+async def look() -> str:
+    """Looks."""
+    return "seen"
+
+
+PAY: list[Step] = [reply(call("pay", amount=1)), "That is all."]
+
+
+def said(text: str) -> dict[str, Any]:
+    return {"blocks": [{"type": "text", "text": text}]}
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[ServerProcess]:
+    with ServerProcess([said("one"), said("two"), said("three"), said("four")], tmp_path) as process:
+        yield process
+
+
+def result_of(agent: Agent[Any]) -> str:
+    (result,) = [message.text for message in agent.history.messages() if message.role == "tool_result"]
+    return result
+
+
+# --- what it is made of -----------------------------------------------------------------------------------------------
+
+
+def test_every_option_of_the_loop_can_be_given() -> None:
+    own = set(Agent.__init__.__annotations__) | set(MoreOptions.__annotations__)
+    for_sub_agents = {"parent_call_id", "depth", "on_spend", "overrun_above", "waits_above"}
+    for_sessions = {"open_calls", "compactions"}
+    renamed = {"provider", "output"}
+
+    missing = {field.name for field in fields(AgentLoopConfig)} - own
+
+    assert missing == for_sub_agents | for_sessions | renamed
+
+
+def test_an_option_of_an_unknown_name_is_refused_with_the_nearest() -> None:
+    with pytest.raises(TypeError, match=r"Agent has no option 'max_step'; did you mean max_steps\?"):
+        Agent(ScriptedProvider(), max_step=3)  # pyright: ignore[reportCallIssue]
+
+
+def test_options_that_exclude_each_other_are_refused(tmp_path: Path) -> None:
+    policy, gate = PermissionPolicy(tmp_path), ApprovalGate()
+    snapshot = Agent(ScriptedProvider()).dump()
+    with pytest.raises(ConfigurationError, match="a policy, or a mode and rules"):
+        Agent(ScriptedProvider(), policy=policy, mode="allow")
+    with pytest.raises(ConfigurationError, match="approve or a gate"):
+        Agent(ScriptedProvider(), approve=lambda request: True, gate=gate)
+    with pytest.raises(ConfigurationError, match="a snapshot or a history"):
+        Agent(ScriptedProvider(), snapshot=snapshot, history=[UserMessage(content=())])
+    with pytest.raises(ConfigurationError, match="mode must be one of ask, allow"):
+        Agent(ScriptedProvider(), mode="yolo")  # pyright: ignore[reportArgumentType]
+
+
+def test_a_model_name_asks_the_endpoint_of_the_environment(
+    server: ServerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in server.environment.items():
+        monkeypatch.setenv(name, value)
+
+    with Agent("some-model", max_tokens=50) as agent:
+        report = agent.run_sync("Hello")
+
+    assert (report.reason, report.output, report.model) == ("done", "one", "some-model")
+    (request,) = server.requests
+    assert request["problems"] == []
+    assert request["body"]["model"] == "some-model"
+
+
+def test_only_an_agent_with_a_workspace_is_the_coding_agent(tmp_path: Path) -> None:
+    plain, coding = ScriptedProvider(["ok"]), ScriptedProvider(["ok"])
+
+    Agent(plain).run_sync("x")
+    Agent(coding, workspace=tmp_path).run_sync("x")
+
+    assert plain.requests[0].system == ()
+    assert "a coding agent" in coding.requests[0].system[0].text
+    assert str(tmp_path) in coding.requests[0].system[-1].text
+
+
+def test_coding_tools_work_in_their_directory(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("hello\n")
+    steps: list[Step] = [reply(call("read", path="a.txt"), call("bash", command="echo there && cat a.txt")), "Done."]
+    agent = Agent(ScriptedProvider(steps), workspace=tmp_path, tools=coding_tools(tmp_path), mode="allow")
+
+    agent.run_sync("look")
+
+    results = [message.text for message in agent.history.messages() if message.role == "tool_result"]
+    assert "hello" in results[0]
+    assert "there\nhello" in results[1]
+
+
+# --- permissions ------------------------------------------------------------------------------------------------------
+
+
+def test_what_would_be_asked_is_denied_where_nobody_answers() -> None:
+    agent = Agent(ScriptedProvider(PAY), tools=[pay])
+
+    assert agent.run_sync("pay").reason == "done"
+
+    assert "no approver is available" in result_of(agent)
+
+
+def test_reading_needs_no_answer() -> None:
+    agent = Agent(ScriptedProvider([reply(call("look")), "Done."]), tools=[look])
+
+    agent.run_sync("look")
+
+    assert result_of(agent) == "seen"
+
+
+@pytest.mark.parametrize("mode", ["allow", PermissionMode.ALLOW])
+def test_a_mode_may_be_a_name(mode: PermissionMode) -> None:
+    agent = Agent(ScriptedProvider(PAY), tools=[pay], mode=mode)
+
+    agent.run_sync("pay")
+
+    assert result_of(agent) == "paid 1"
+
+
+def test_a_rule_answers() -> None:
+    agent = Agent(ScriptedProvider(PAY), tools=[pay], rules=[Rule.parse("allow", "pay")])
+
+    agent.run_sync("pay")
+
+    assert result_of(agent) == "paid 1"
+
+
+@pytest.mark.parametrize(("answer", "result"), [(True, "paid 1"), (False, "denied")])
+def test_a_plain_function_approves_in_a_thread(answer: bool, result: str) -> None:
+    asked: list[tuple[str, bool]] = []
+
+    def approve(request: ApprovalRequest) -> bool:
+        asked.append((request.tool, threading.current_thread() is threading.main_thread()))
+        return answer
+
+    agent = Agent(ScriptedProvider(PAY), tools=[pay], approve=approve)
+
+    agent.run_sync("pay")
+
+    assert asked == [("pay", False)]
+    assert result in result_of(agent)
+
+
+def test_an_async_function_approves_on_the_loop() -> None:
+    async def approve(request: ApprovalRequest) -> ApprovalDecision:
+        await asyncio.sleep(0)
+        return ApprovalDecision(decision="approve", input={"amount": 7})
+
+    agent = Agent(ScriptedProvider(PAY), tools=[pay], approve=approve)
+
+    agent.run_sync("pay")
+
+    assert result_of(agent).endswith("paid 7")
+
+
+def test_questions_come_one_at_a_time() -> None:
+    at_once: list[int] = []
+    asking = 0
+
+    def approve(request: ApprovalRequest) -> bool:
+        nonlocal asking
+        asking += 1
+        at_once.append(asking)
+        asking -= 1
+        return True
+
+    steps: list[Step] = [reply(*(call("pay", amount=number) for number in range(4))), "Done."]
+    agent = Agent(ScriptedProvider(steps), tools=[pay], approve=approve)
+
+    agent.run_sync("pay")
+
+    assert at_once == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize("answer", [None, "yes", 1])
+def test_an_answer_that_is_none_denies(answer: Any) -> None:
+    agent = Agent(ScriptedProvider(PAY), tools=[pay], approve=lambda request: answer)
+
+    agent.run_sync("pay")
+
+    assert f"approve answered {answer!r}; it must answer True, False or an ApprovalDecision" in result_of(agent)
+
+
+def test_a_function_that_raises_denies() -> None:
+    def approve(request: ApprovalRequest) -> bool:
+        raise EOFError("no terminal")
+
+    agent = Agent(ScriptedProvider(PAY), tools=[pay], approve=approve)
+
+    agent.run_sync("pay")
+
+    assert "no terminal" in result_of(agent)
+
+
+async def test_a_question_that_is_withdrawn_does_not_wait_for_its_function() -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def approve(request: ApprovalRequest) -> bool:
+        asked.set()
+        return go_on.wait(60)
+
+    agent = Agent(ScriptedProvider(PAY), tools=[pay], approve=approve)
+    async with asyncio.TaskGroup() as tasks:
+        run = tasks.create_task(agent.run("pay"))
+        await asyncio.to_thread(asked.wait)
+        agent.abort("enough")
+        report = await run
+    go_on.set()
+
+    assert report.reason == "aborted"
+
+
+# --- plain code -------------------------------------------------------------------------------------------------------
+
+
+def test_runs_from_plain_code_continue_the_conversation(server: ServerProcess) -> None:
+    provider = AnthropicProvider("some-model", auth_token=server.token, base_url=server.base_url)
+    with Agent(provider) as agent:
+        texts = [agent.run_sync(text).output for text in ("1", "2", "3")]
+
+    assert texts == ["one", "two", "three"]
+    assert [message.text for message in agent.history.messages()] == ["1", "one", "2", "two", "3", "three"]
+    assert [len(request["body"]["messages"]) for request in server.requests] == [1, 3, 5]
+
+
+def test_agents_may_share_a_provider_and_run_in_any_loop(server: ServerProcess) -> None:
+    provider = AnthropicProvider("some-model", auth_token=server.token, base_url=server.base_url)
+    first, second = Agent(provider), Agent(provider)
+
+    async def run_and_close() -> str:
+        try:
+            return (await first.run("3")).output
+        finally:
+            await provider.aclose()
+
+    with first:
+        texts = [first.run_sync("1").output, second.run_sync("2").output, asyncio.run(run_and_close())]
+
+    assert texts == ["one", "two", "three"]
+
+
+def test_another_thread_has_a_loop_of_its_own(server: ServerProcess) -> None:
+    provider = AnthropicProvider("some-model", auth_token=server.token, base_url=server.base_url)
+    agent, texts = Agent(provider), list[str]()
+
+    def work() -> None:
+        texts.append(agent.run_sync("x").output)
+
+    with agent:
+        work()
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        work()
+
+    assert texts == ["one", "two", "three"]
+
+
+async def test_inside_a_running_loop_it_says_what_to_write() -> None:
+    agent = Agent(ScriptedProvider(["hi"]))
+
+    with pytest.raises(ConfigurationError, match=r"write `await agent.run\(…\)`"):
+        agent.run_sync("x")
+    with pytest.raises(ConfigurationError, match=r"write `await agent.aclose\(…\)`"):
+        agent.close()
+
+    assert (await agent.run("x")).output == "hi"
+
+
+def test_a_run_in_another_thread_is_not_joined() -> None:
+    asked, go_on = threading.Event(), threading.Event()
+
+    def approve(request: ApprovalRequest) -> bool:
+        asked.set()
+        return go_on.wait(60)
+
+    agent = Agent(ScriptedProvider(PAY), tools=[pay], approve=approve)
+    thread = threading.Thread(target=agent.run_sync, args=("pay",))
+    thread.start()
+    asked.wait()
+    with pytest.raises(AlreadyRunningError):
+        agent.run_sync("x")
+    go_on.set()
+    thread.join()
+
+
+def test_closing_closes_a_model_given_by_name_and_leaves_a_provider_to_its_owner(server: ServerProcess) -> None:
+    provider = ScriptedProvider(["hi"])
+    with Agent(provider) as agent:
+        agent.run_sync("x")
+    by_name = Agent("some-model")
+    by_name.close()
+
+    assert not provider.closed
+    assert by_name.run_sync("x").error_kind == "unavailable"
+
+
+def test_a_program_that_closes_nothing_ends_without_a_warning(server: ServerProcess) -> None:
+    program = """
+        from tui_agent import Agent
+        agent = Agent("some-model")
+        print(agent.run_sync("1").output, agent.run_sync("2").output)
+    """
+
+    done = run_program(program, server)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "one two\n", "")
+
+
+def test_ctrl_c_aborts_the_run_and_leaves_the_conversation_whole(server: ServerProcess) -> None:
+    program = """
+        import os, signal
+        from tui_agent import Agent, ScriptedProvider, call, function_tool, reply
+        import asyncio
+
+        @function_tool(read_only=True)
+        async def wait() -> str:
+            "Waits."
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(600)
+            return "done"
+
+        agent = Agent(ScriptedProvider([reply("I wait.", call("wait")), "Here I am."]), tools=[wait])
+        try:
+            agent.run_sync("Wait.")
+        except KeyboardInterrupt:
+            print("interrupted", agent.reports[-1].reason)
+        for message in agent.history.messages():
+            print(message.role, message.text)
+        print(agent.run_sync("Still there?").output)
+    """
+
+    done = run_program(program, server)
+
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[:3] == ["interrupted aborted", "user Wait.", "assistant I wait."]
+    assert done.stdout.splitlines()[3].startswith("tool_result ")
+    assert done.stdout.splitlines()[4:] == ["Here I am."]
+
+
+def test_ctrl_c_does_not_wait_for_a_key_that_never_comes(server: ServerProcess) -> None:
+    program = """
+        import threading
+        from tui_agent import Agent, ScriptedProvider, call, function_tool, reply
+
+        @function_tool()
+        async def pay() -> str:
+            "Pays."
+            return "paid"
+
+        def approve(request):
+            print("asked", flush=True)
+            threading.Event().wait()
+
+        agent = Agent(ScriptedProvider([reply(call("pay"))]), tools=[pay], approve=approve)
+        try:
+            agent.run_sync("Pay.")
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+    """
+    arguments = [sys.executable, "-W", "error", "-c", dedent(program)]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "asked\n"
+        process.send_signal(signal.SIGINT)
+        out, errors = process.communicate()
+
+    assert (process.returncode, out, errors) == (0, "interrupted\n", "")
+
+
+def run_program(program: str, server: ServerProcess) -> subprocess.CompletedProcess[str]:
+    arguments = [sys.executable, "-W", "error", "-c", dedent(program)]
+    return subprocess.run(arguments, capture_output=True, text=True, check=False, env=server.environment)
+
+
+# --- output -----------------------------------------------------------------------------------------------------------
+
+
+async def test_the_output_is_a_value_of_its_type() -> None:
+    agent = Agent(ScriptedProvider(['{"total": 3.5}']), output_type=Invoice)
+
+    report = await agent.run("How much?")
+
+    total: float = report.raise_for_reason().output.total
+    assert total == 3.5
+    assert agent.reports[-1].output == Invoice(total=3.5)
+
+
+async def test_a_stream_ends_with_the_output() -> None:
+    agent = Agent(ScriptedProvider(["much", '{"total": 4}']), output_type=Invoice)
+
+    totals: list[float] = [
+        event.report.output.total async for event in agent.stream("How much?") if isinstance(event, Done)
+    ]
+
+    assert totals == [4]
+    assert agent.reports[-1].output == Invoice(total=4)
+
+
+async def test_an_output_that_never_fits_raises_and_keeps_the_text() -> None:
+    agent = Agent(ScriptedProvider(["much", "very much"]), output_type=Invoice)
+
+    report = await agent.run("How much?")
+
+    with pytest.raises(OutputError, match="does not fit Invoice") as raised:
+        _ = report.output
+    assert raised.value.report.final_text == "very much"
+
+
+async def test_an_agent_with_an_output_type_is_taken_up_again(tmp_path: Path) -> None:
+    first = Agent(ScriptedProvider(["much", '{"total": 1}']), output_type=Invoice)
+    await first.run("How much?")
+    kept = first.dump().model_dump_json()
+    model = ScriptedProvider(["more", '{"total": 2}'])
+
+    again = Agent(model, output_type=Invoice, snapshot=AgentLoopSnapshot.model_validate_json(kept))
+    report = await again.run("And now?")
+
+    assert report.output == Invoice(total=2)
+    assert again.reports[0].output == Invoice(total=1)
+    assert [part.text.count("Final answer") for part in model.requests[0].system] == [1]
+    assert again.history.messages()[0].text == "How much?"
+
+
+async def test_a_pending_call_is_answered_after_a_snapshot() -> None:
+    model = ScriptedProvider([reply(call("pay", amount=1)), '{"total": 1}'])
+    waiting = asyncio.Event()
+    gate = ApprovalGate(interactive=True)
+    gate.on_request = lambda request: waiting.set()
+    first = Agent(model, tools=[pay], gate=gate, output_type=Invoice)
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(first.run("Pay."))
+        await waiting.wait()
+        kept = first.dump()
+        first.abort()
+
+    again = Agent(model, tools=[pay], output_type=Invoice, snapshot=kept)
+    (request,) = again.pending_calls
+    report = await again.resume_with_approval(request.call_id, ApprovalDecision(decision="approve"))
+
+    assert report is not None
+    assert report.output == Invoice(total=1)
+    assert result_of(again) == "paid 1"
+    assert await again.resume_with_approval("no such call", ApprovalDecision(decision="deny")) is None
+
+
+def test_an_agent_is_restored_from_a_configuration_as_well() -> None:
+    agent = Agent(ScriptedProvider(["1", '{"total": 1}', '{"total": 2}']), output_type=Invoice, max_steps=5)
+    agent.run_sync("x")
+
+    again: Agent[Invoice] = agent.restore(agent.dump(), agent.config)
+
+    assert again.run_sync("y").output == Invoice(total=2)
+    assert len(again.history.messages()) == 6
+    assert again.config.max_steps == 5
+
+
+# --- with others ------------------------------------------------------------------------------------------------------
+
+
+async def test_it_works_wherever_a_loop_does() -> None:
+    model = ScriptedProvider(["hello", "HELLO", "a part", '{"total": 9}'])
+    agent = Agent(model, output_type=Invoice)
+    shouting = Agent(model)
+
+    result = await chain([Agent(model), shouting], "hi")
+    part = await delegate(agent, "a part of it")
+
+    assert result.text == "HELLO"
+    assert (part.reason, part.final_text) == ("done", "a part")
+    assert "Final answer" not in str(model.requests[2].system)
+
+
+async def test_events_are_told_on_its_bus() -> None:
+    agent = Agent(ScriptedProvider(["hi"]))
+
+    with agent.bus.subscribe(since=0) as told:
+        await agent.run("x")
+        kinds = [type(envelope.event) for envelope in told.drain()]
+
+    assert kinds[0] is events.AgentCreated
+    assert events.RunEnded in kinds
+
+
+def run_and_close(agent: Agent[str]) -> RunReport[str]:
+    with agent:
+        return agent.run_sync("2")
+
+
+async def test_a_provider_of_one_loop_serves_another() -> None:
+    async with ScriptedMessagesServer([said("one"), said("two")]) as server:
+        agent = Agent(AnthropicProvider("some-model", auth_token=server.token, base_url=server.base_url))
+        first = await agent.run("1")
+        second = await asyncio.to_thread(run_and_close, agent)
+        await agent.provider.aclose()
+
+    assert (first.output, second.output) == ("one", "two")

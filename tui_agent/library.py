@@ -1,0 +1,429 @@
+"""The engine for other programs: `Agent`, an `AgentLoop` that is put together from keywords and runs from plain code.
+
+It adds no behaviour of its own: everything an agent does is the loop's, and every option is one of `AgentLoopConfig`.
+"""
+
+import asyncio
+import contextlib
+import difflib
+import inspect
+import os
+import tempfile
+import threading
+import weakref
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, Unpack, cast
+
+from typing_extensions import TypeVar
+
+from tui_agent.agent import (
+    DEFAULT_SYSTEM,
+    AgentLoop,
+    AgentLoopConfig,
+    AgentLoopSnapshot,
+    AgentStream,
+    Budget,
+    CheckpointStore,
+    Guardrail,
+    InputFilter,
+    OutputFormat,
+    RepetitionLimits,
+    RetryPolicy,
+    RunReport,
+    UserInput,
+)
+from tui_agent.agent.loop import restored_config
+from tui_agent.agent.loop_config import BeforeRequests, SystemText
+from tui_agent.agent.run_input import Trigger
+from tui_agent.context import ContextGuard, ContextLayer, ConversationHistory
+from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, ToolLike
+from tui_agent.execution.foreign_code import contained
+from tui_agent.permissions import PermissionPolicy, Rule, is_read_only_command
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.messages import Message, Usage, UserMessage
+from tui_agent.protocol.permissions import (
+    ApprovalDecision,
+    ApprovalRequest,
+    PermissionChecker,
+    PermissionMode,
+)
+from tui_agent.protocol.provider import ModelProvider
+from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.tool_thread import run_in_thread
+from tui_agent.providers import AnthropicProvider
+from tui_agent.tools import Workspace, default_tools
+
+OutputT = TypeVar("OutputT", default=str)
+
+ModeName: TypeAlias = PermissionMode | Literal["ask", "allow", "deny", "plan", "accept_edits"]
+"""A permission mode or its name."""
+
+Approve: TypeAlias = Callable[[ApprovalRequest], ApprovalDecision | bool | Awaitable[ApprovalDecision | bool]]
+"""Answers one question about a call: True lets it run, False denies it, an `ApprovalDecision` says more."""
+
+
+class MoreOptions(TypedDict, total=False):
+    """The options of `AgentLoopConfig` that an `Agent` takes beside its own."""
+
+    context: str
+    layers: Sequence[ContextLayer]
+    gate: ApprovalGate
+    bus: EventBus
+    input_filters: Sequence[InputFilter]
+    guard: ContextGuard | None
+    repetition: RepetitionLimits | None
+    thinking_tokens: int | None
+    cache: bool
+    retry: RetryPolicy
+    checkpoint: CheckpointStore | None
+    cancellation: CancellationToken | None
+    before_effects: BeforeEffects | None
+    before_requests: BeforeRequests | None
+    waiting: Sequence[UserMessage]
+    session_id: str
+    agent_id: str
+    usage: Usage
+    cost: float | None
+
+
+class Agent(AgentLoop, Generic[OutputT]):
+    """An agent made of a model and keywords.
+
+    ```python
+    agent = Agent("model-name", tools=[search_web], max_steps=20)
+    report = agent.run_sync("What is new?").raise_for_reason()
+    print(report.output)
+    ```
+
+    Calls are judged by a permission policy, always: a call that only reads inside the workspace runs; every other one
+    is asked about, and denied where neither `approve` nor a rule nor the mode allows it.
+    """
+
+    def __init__(
+        self,
+        model: str | ModelProvider,
+        *,
+        tools: Sequence[ToolLike] = (),
+        system: SystemText | None = None,
+        workspace: str | os.PathLike[str] | None = None,
+        mode: ModeName | None = None,
+        rules: Sequence[Rule] = (),
+        policy: PermissionChecker | None = None,
+        approve: Approve | None = None,
+        hooks: HookBus | None = None,
+        guardrails: Sequence[Guardrail] = (),
+        output_type: type[OutputT] | None = None,
+        options: ExecutionOptions | None = None,
+        max_steps: int | None = None,
+        budget: Budget | None = None,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+        history: ConversationHistory | Sequence[Message] = (),
+        snapshot: AgentLoopSnapshot | None = None,
+        **more: Unpack[MoreOptions],
+    ) -> None:
+        """Put the agent together; nothing is sent or loaded before its first run.
+
+        Args:
+            model: a provider, or the name of a model that `AnthropicProvider` asks with the key of the environment.
+            tools: functions and tools that the model may call; `coding_tools` returns the built-in ones.
+            system: who the agent is, as a text or a function that returns it; None: the built-in coding agent's where
+                there is a workspace, else no text.
+            workspace: the directory it works in, which the model is told; None: none, and paths are judged against
+                the current directory.
+            mode: what happens to calls that no rule decides; None: ask.
+            rules: permission rules, first match first.
+            policy: judges calls in place of `mode` and `rules`.
+            approve: answers questions about calls, one at a time; a plain function runs in a thread and may wait for
+                its user. None: nobody answers, and what would be asked is denied.
+            hooks: asked before and after calls.
+            guardrails: look at requests, answers, calls and results.
+            output_type: the type that final answers must fit, such as a pydantic model: `report.output` is its value.
+            options: how calls run.
+            max_steps: most steps of one run; None: no cap.
+            budget: what one run may use.
+            max_tokens: longest answer in tokens; None: the provider's own.
+            temperature: None: the provider's own.
+            history: the conversation so far.
+            snapshot: what `dump` returned earlier; the agent continues from there.
+            more: every other option of `AgentLoopConfig`, see there.
+
+        Raises:
+            ConfigurationError: options exclude each other or cannot be used.
+            TypeError: an option has an unknown name.
+        """
+        _refuse_unknown(more)
+        owns_provider = isinstance(model, str)
+        if policy is not None and (mode is not None or rules):
+            raise ConfigurationError("give a policy, or a mode and rules; a policy brings its own")
+        if approve is not None and "gate" in more:
+            raise ConfigurationError("give approve or a gate; a gate has an approver of its own")
+        if approve is not None:
+            more["gate"] = ApprovalGate(approver=_Approver(approve))
+        if snapshot is not None and history:
+            raise ConfigurationError("give a snapshot or a history; a snapshot brings its conversation along")
+        root = Path(workspace) if workspace is not None else None
+        if system is None:
+            system = DEFAULT_SYSTEM if root is not None else ""
+        config = AgentLoopConfig(
+            provider=provider_of(model) if isinstance(model, str) else model,
+            tools=tools,
+            system=system,
+            workspace=root,
+            policy=policy or policy_of_mode(root, mode, rules),
+            hooks=hooks,
+            guardrails=guardrails,
+            output=OutputFormat(output_type) if output_type is not None else None,
+            options=options or ExecutionOptions(),
+            max_steps=max_steps,
+            budget=budget or Budget(),
+            max_tokens=max_tokens,
+            temperature=temperature,
+            history=history,
+            **more,
+        )
+        self._begin(config if snapshot is None else restored_config(snapshot, config), owns_provider=owns_provider)
+        if snapshot is not None:
+            self._take_over(snapshot)
+
+    @classmethod
+    def from_config(cls, config: AgentLoopConfig) -> Self:
+        """Return an agent of exactly this configuration, for everything that keywords do not say."""
+        agent = cls.__new__(cls)
+        agent._begin(config, owns_provider=False)
+        return agent
+
+    def _begin(self, config: AgentLoopConfig, *, owns_provider: bool) -> None:
+        super().__init__(config)
+        self._owns_provider = owns_provider
+        # A configuration does not carry the parameter of its agent's type.
+        self._format = cast(OutputFormat[OutputT] | None, config.output)
+
+    # --- running ------------------------------------------------------------------------------------------------------
+
+    async def run(
+        self,
+        user_input: UserInput = None,
+        *,
+        trigger: Trigger | None = None,
+        tools: Sequence[ToolLike] = (),
+        cancellation: CancellationToken | None = None,
+        run_id: str | None = None,
+    ) -> RunReport[OutputT]:
+        """Handle one input to its end, as `AgentLoop.run` does; the report has the typed `output`."""
+        report = await super().run(user_input, trigger=trigger, tools=tools, cancellation=cancellation, run_id=run_id)
+        return RunReport[OutputT].of(report, self._format)
+
+    def stream(self, user_input: UserInput = None) -> AgentStream[RunReport[OutputT]]:
+        """Run, read event by event, as `AgentLoop.stream` does; the report in `Done` has the typed `output`."""
+        # The stream runs this agent's `run`, which returns these reports.
+        return cast(AgentStream[RunReport[OutputT]], super().stream(user_input))
+
+    def run_sync(
+        self,
+        user_input: UserInput = None,
+        *,
+        tools: Sequence[ToolLike] = (),
+        cancellation: CancellationToken | None = None,
+    ) -> RunReport[OutputT]:
+        """Handle one input to its end from code without an event loop; later calls continue the conversation.
+
+        All calls of one thread share an event loop, which is closed when the thread or the program ends. Ctrl+C aborts
+        the run, leaves the conversation whole and raises KeyboardInterrupt.
+
+        Args:
+            user_input: see `run`.
+            tools: tools of this run alone.
+            cancellation: a token that aborts this run.
+
+        Raises:
+            ConfigurationError: an event loop is running in this thread; see `run` for the others.
+            AlreadyRunningError: the agent is running, in another thread.
+            KeyboardInterrupt: the user pressed Ctrl+C.
+        """
+        _refuse_running_loop("run_sync", "run")
+        host = _host()
+        host.agents.add(self)
+        return host.runner.run(self.run(user_input, tools=tools, cancellation=cancellation))
+
+    async def resume_with_approval(self, call_id: str, decision: ApprovalDecision) -> RunReport[OutputT] | None:
+        """Answer a call that waited when the snapshot was taken, and continue, as `AgentLoop` does."""
+        report = await super().resume_with_approval(call_id, decision)
+        return None if report is None else RunReport[OutputT].of(report, self._format)
+
+    @property
+    def reports(self) -> tuple[RunReport[OutputT], ...]:
+        """One report a run, oldest first (S4-43)."""
+        return tuple(RunReport[OutputT].of(report, self._format) for report in super().reports)
+
+    # --- closing ------------------------------------------------------------------------------------------------------
+
+    async def aclose(self) -> None:
+        """Abort what runs, and close the provider of a model that was given by its name.
+
+        A provider that was given as an object may serve other agents: closing it is its owner's.
+        """
+        self.destroy()
+        if self._owns_provider:
+            await self.provider.aclose()
+
+    def close(self) -> None:
+        """Do the same from code without an event loop, and close the connections that `run_sync` opened.
+
+        A provider that was given as an object stays usable.
+
+        Raises:
+            ConfigurationError: an event loop is running in this thread.
+        """
+        _refuse_running_loop("close", "aclose")
+        _host().runner.run(self._close_here())
+
+    async def _close_here(self) -> None:
+        await self.aclose()
+        if isinstance(self.provider, AnthropicProvider):
+            await self.provider.disconnect()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def coding_tools(workspace: str | os.PathLike[str] = ".") -> list[Tool]:
+    """Return the built-in tools for one directory: read, write, edit, bash, glob, grep and todo.
+
+    Args:
+        workspace: the directory; give the agent the same one.
+    """
+    root, spool = Path(workspace).resolve(), _spool_dir()
+    return default_tools(
+        Workspace(root, spool_dir=spool),
+        is_read_only_command=lambda command: is_read_only_command(command, root, (spool,)),
+    )
+
+
+def provider_of(name: str) -> AnthropicProvider:
+    """Return the provider for a model's name, with the key and the endpoint of the environment.
+
+    Raises:
+        ConfigurationError: the name is empty, or the endpoint is no address.
+    """
+    return AnthropicProvider(name, base_url=os.environ.get("ANTHROPIC_BASE_URL") or None)
+
+
+def policy_of_mode(workspace: Path | None, mode: ModeName | None, rules: Sequence[Rule]) -> PermissionPolicy:
+    """Return the policy for a directory; None: the current one.
+
+    Raises:
+        ConfigurationError: the mode or a rule is none.
+    """
+    try:
+        known = PermissionMode(mode or PermissionMode.ASK)
+    except ValueError as error:
+        names = ", ".join(one.value for one in PermissionMode)
+        raise ConfigurationError(f"mode must be one of {names}, got {mode!r}") from error
+    root = workspace if workspace is not None else Path.cwd()
+    return PermissionPolicy(root, mode=known, rules=rules, readable_paths=(_spool_dir(),))
+
+
+def _spool_dir() -> Path:
+    """The directory for output that is too long for the model; made when first needed."""
+    return Path(tempfile.gettempdir()) / f"tui-agent-spool-{os.geteuid()}"
+
+
+def _refuse_unknown(more: MoreOptions) -> None:
+    """
+    Raises:
+        TypeError: an option has a name that no option has.
+    """
+    known = sorted({*MoreOptions.__annotations__, *(one.name for one in fields(AgentLoopConfig))})
+    for name in more:
+        if name not in MoreOptions.__annotations__:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]}?" if near and near[0] != name else ""
+            raise TypeError(f"Agent has no option {name!r}{hint}")
+
+
+# --- approvals --------------------------------------------------------------------------------------------------------
+
+
+class _Approver:
+    """Asks a callback about calls, one question at a time; a plain function in a thread, so that others can run."""
+
+    def __init__(self, approve: Approve) -> None:
+        self._approve = approve
+        self._turns: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = weakref.WeakKeyDictionary()
+
+    async def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
+        async with self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+            answer = await self._answer(request)
+        if isinstance(answer, bool):
+            return ApprovalDecision(decision="approve" if answer else "deny")
+        if not isinstance(answer, ApprovalDecision):
+            raise TypeError(f"approve answered {answer!r}; it must answer True, False or an ApprovalDecision")
+        return answer
+
+    async def _answer(self, request: ApprovalRequest) -> object:
+        if inspect.iscoroutinefunction(self._approve):
+            return await self._approve(request)
+        answer = await run_in_thread(lambda: self._approve(request))
+        return await answer if inspect.isawaitable(answer) else answer
+
+
+# --- plain code -------------------------------------------------------------------------------------------------------
+
+
+class _LoopHost:
+    """The event loop of one thread for `run_sync`. One loop for all calls, because connections and locks of providers
+    and tools belong to the loop that they were first used in."""
+
+    def __init__(self) -> None:
+        self.process = os.getpid()
+        self.runner = asyncio.Runner()
+        self.agents: weakref.WeakSet[Agent[Any]] = weakref.WeakSet()
+        weakref.finalize(self, _close_host, self.runner, self.agents)
+
+
+_THREAD = threading.local()
+
+
+def _host() -> _LoopHost:
+    """The host of this thread; a forked process gets one of its own."""
+    host: _LoopHost | None = getattr(_THREAD, "host", None)
+    if host is None or host.process != os.getpid():
+        host = _THREAD.host = _LoopHost()
+    return host
+
+
+def _close_host(runner: asyncio.Runner, agents: "weakref.WeakSet[Agent[Any]]") -> None:
+    """Close the connections and the loop, when the thread or the program ends."""
+    if not runner.get_loop().is_running():
+        for agent in list(agents):
+            runner.run(contained(agent._close_here()))  # pyright: ignore[reportPrivateUsage] - one of this file.
+        runner.close()
+
+
+def _refuse_running_loop(name: str, instead: str) -> None:
+    """
+    Raises:
+        ConfigurationError: an event loop is running in this thread.
+    """
+    with contextlib.suppress(RuntimeError):
+        asyncio.get_running_loop()
+        raise ConfigurationError(f"{name} cannot wait inside a running event loop; write `await agent.{instead}(…)`")
