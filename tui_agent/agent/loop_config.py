@@ -198,6 +198,7 @@ _PARTS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "gate": ((ApprovalGate, NoneType), "an ApprovalGate or None"),
     "hooks": ((HookBus, NoneType), "a HookBus or None"),
     "options": (ExecutionOptions, "ExecutionOptions"),
+    "output": ((OutputFormat, NoneType), "an OutputFormat or None"),
     "guard": ((ContextGuard, NoneType), "a ContextGuard or None"),
     "budget": (Budget, "a Budget"),
     "repetition": ((RepetitionLimits, NoneType), "RepetitionLimits or None"),

@@ -1,7 +1,7 @@
 """What a run may be started with, and the messages it becomes (S4-38)."""
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
 from tui_agent.execution.plain_json import whole_text
 from tui_agent.protocol.errors import ConfigurationError
@@ -15,9 +15,11 @@ from tui_agent.protocol.messages import (
     UserMessage,
     user_message,
 )
+from tui_agent.protocol.value_checks import expect_items, expect_kind
 
-UserInput: TypeAlias = str | UserMessage | Sequence[UserBlock | Message] | None
-"""Text, a message, blocks of one message, or whole messages; None: go on with what is there."""
+UserInput: TypeAlias = str | UserMessage | Sequence[str | UserBlock | Message] | None
+"""Text, a message, a list of texts and blocks of one message, or a list of whole messages; None: go on with what is
+there."""
 
 Trigger = Literal["prompt", "continue", "resume", "follow_up", "subagent", "schedule", "command"]
 """Why a run was started."""
@@ -30,14 +32,17 @@ def as_messages(user_input: UserInput) -> tuple[Message, ...]:
     """The messages an input stands for; none for None.
 
     Raises:
-        ConfigurationError: there is nothing in it to say, or blocks and messages are mixed.
+        ConfigurationError: there is nothing in it to say, blocks and messages are mixed, or it is something else.
     """
     if user_input is None:
         return ()
     if isinstance(user_input, str | UserMessage):
         return (as_user_message(user_input),)
-    blocks = [part for part in user_input if isinstance(part, TextBlock | ImageBlock)]
-    messages = [part for part in user_input if isinstance(part, UserMessage | AssistantMessage | ToolResultMessage)]
+    parts = expect_items(
+        "the input of a run", user_input, _expect_part, "text, a message, or a list of blocks or messages"
+    )
+    blocks = [TextBlock(text=part) if isinstance(part, str) else part for part in parts if not _is_message(part)]
+    messages = [part for part in parts if _is_message(part)]
     if blocks and messages:
         raise ConfigurationError("a run is started with blocks or with messages, not with both at once")
     if not messages:
@@ -49,8 +54,9 @@ def as_user_message(said: str | UserMessage) -> UserMessage:
     """What a person said, as a message; halves of characters, which nobody could keep or send, are replaced.
 
     Raises:
-        ConfigurationError: there is nothing in it.
+        ConfigurationError: there is nothing in it, or it is something else.
     """
+    expect_kind("a message", said, (str, UserMessage), "text or a UserMessage")
     message = _whole(user_message(said) if isinstance(said, str) else said)
     if not message.text.strip() and not any(isinstance(block, ImageBlock) for block in message.content):
         raise ConfigurationError("an empty message cannot be sent; nothing was done")
@@ -60,6 +66,15 @@ def as_user_message(said: str | UserMessage) -> UserMessage:
 def text_of(messages: Sequence[Message]) -> str:
     """What a person said in them, for the journal and the report."""
     return "\n".join(message.text for message in messages if isinstance(message, UserMessage))
+
+
+def _is_message(part: object) -> TypeGuard[Message]:
+    return isinstance(part, UserMessage | AssistantMessage | ToolResultMessage)
+
+
+def _expect_part(name: str, part: object) -> None:
+    if not _is_message(part):
+        expect_kind(name, part, (str, TextBlock, ImageBlock), "text, a block or a message")
 
 
 def _whole(message: UserMessage) -> UserMessage:
