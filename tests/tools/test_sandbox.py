@@ -27,6 +27,15 @@ PROBLEM = sandbox_problem(Path.cwd())
 real = pytest.mark.skipif(PROBLEM is not None, reason=f"no sandbox here: {PROBLEM}")
 
 
+STAND_IN = """exec bash -c '
+printf "%s\\0" "$@" > "${0%/*}/given"
+while [ "$1" != -- ]; do [ "$1" = --json-status-fd ] && status=$2; shift; done
+shift; "$@"; code=$?
+echo "{ \\"exit-code\\": $code }" >&"$status"; exit "$code"' "$0" "$@"
+"""
+"""Stands in for bubblewrap: notes its arguments, runs the command without confining it, and reports its end."""
+
+
 @pytest.fixture
 def ours(tmp_path: Path) -> Path:
     """Our own settings and sessions, with a kept output among them."""
@@ -137,6 +146,27 @@ async def test_a_working_directory_that_holds_the_system_is_refused(tmp_path: Pa
 
     with pytest.raises(ToolError, match="does not work with /var as the working directory"):
         await call(bash, command="true")
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [("echo out; echo err >&2; exit 1", "out\nerr\n[exit code 1]"), ("cat a", "words")],
+    ids=["any", "read-only"],
+)
+async def test_every_command_is_given_to_bubblewrap_and_ends_as_it_ends(
+    bash: BashTool, root: Path, programs: Path, command: str, text: str
+) -> None:
+    (programs / "cat").symlink_to(shutil.which("cat", path=os.defpath) or "")
+    fake_bwrap(programs, STAND_IN)
+    (root / "a").write_text("words", "utf-8")
+
+    result = await call(bash, command=command)
+
+    given = (programs / "given").read_text("utf-8").split("\0")
+    assert {"--unshare-net", "--die-with-parent", "--json-status-fd"} <= set(given[: given.index("--")])
+    assert command in given[given.index("--") :]
+    assert result.text == text
+    assert details_of(result)["sandboxed"] is True
 
 
 async def test_a_call_says_that_it_runs_in_the_sandbox(bash: BashTool) -> None:

@@ -1,0 +1,16 @@
+"""What the tests need of the machine: the first place to look where many of them fail."""
+
+import shutil
+
+import pytest
+
+PROGRAMS = {
+    "bash": "bash", "git": "git", "cat": "coreutils", "diff": "diffutils", "find": "findutils", "grep": "grep",
+    "gzip": "gzip", "awk": "mawk", "sed": "sed", "tar": "tar", "setsid": "util-linux", "xargs": "findutils",
+}  # fmt: skip
+"""Programs that commands in tests run, with the Debian package: beside git, all are on every Debian."""
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_that_commands_in_tests_run_is_there(name: str) -> None:
+    assert shutil.which(name) is not None, f"the tests need {name}: install {PROGRAMS[name]}"
