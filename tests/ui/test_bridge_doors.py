@@ -113,6 +113,27 @@ async def test_a_bridge_is_answered_as_it_was(tmp_path: Path) -> None:
     assert asked(ReplayBridge(Answers(tape.notes))) == live
 
 
+async def test_what_was_left_running_is_ended_by_no_replay() -> None:
+    class LeftRunning:
+        """Has something to end."""
+
+        async def tell(self) -> None:
+            raise AssertionError("nothing is to be told")
+
+        async def end(self, pid: int | None) -> None:
+            raise AssertionError("nothing is to be ended")
+
+    tape = FakeTape()
+    recording = RecordingBridge.on_tape(tape, PermissionMode.ASK)
+    recording.open(FakeAgent(), EventBus(), left_running=LeftRunning())
+    left = ReplayBridge(Answers(tape.notes)).left_running
+
+    assert left is not None
+    await left.tell()
+    await left.end(None)
+    assert ReplayBridge(Answers(())).left_running is None
+
+
 async def test_an_error_of_going_back_comes_again() -> None:
     class FailingRewinding:
         """Cannot."""

@@ -786,6 +786,39 @@ async def test_a_session_gets_a_name() -> None:
         )
 
 
+class LeftRunning:
+    """Notes what is asked of it."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def tell(self) -> None:
+        self.asked.append("tell")
+
+    async def end(self, pid: int | None) -> None:
+        self.asked.append(f"end {pid}")
+
+
+async def test_what_an_earlier_program_left_running_is_shown_and_ended_by_command() -> None:
+    left = LeftRunning()
+    async with stage([]) as on:
+        await on.say("/jobs kill all of them")
+        await on.until(lambda: on.draft == "/jobs kill all of them")
+        await on.pilot.press("ctrl+c")
+        await on.say("/jobs")
+        await on.until(lambda: on.draft == "")
+        on.chat.bridge.left_running = left
+        await on.say("/jobs")
+        await on.until(lambda: left.asked)
+        await on.say("/jobs kill 12")
+        await on.until(lambda: len(left.asked) == 2)
+        await on.say("/jobs kill")
+        await on.until(lambda: len(left.asked) == 3)
+
+        assert left.asked == ["tell", "end 12", "end None"]
+        assert on.told() == []
+
+
 # --- one call alone ---------------------------------------------------------------------------------------------------
 
 

@@ -40,6 +40,7 @@ from tui_agent.tools.content_store import ContentStore
 from .credentials import Credentials
 from .hooks_command import command_hooks
 from .launch_options import LaunchOptions
+from .left_running import LeftRunning
 from .loop_watch import stalls_logged
 from .orphan_care import orphans_adopted
 from .project_trust import state_of
@@ -67,6 +68,8 @@ class Engine:
     loop: AgentLoop
     bus: EventBus
     policy: PermissionPolicy
+    left_running: LeftRunning | None
+    """Commands that still run because tui-agent was killed; None for a new session and where nothing is kept."""
     rewinder: Rewinder | None
     """Goes back to earlier moments; None where nothing is kept."""
     gate: ApprovalGate
@@ -120,6 +123,9 @@ async def assembled(
         left = session.open_end if takes_up else None
         keep = recorder.keep_intent if recorder is not None else None
         session.announce(bus, __version__, takes_up=takes_up)
+        left_running = _left_running(options, session, bus)
+        if left_running is not None:
+            await left_running.warn()
         if session.resumed and session.path is None:
             bus.publish(Noticed(code="not_kept", text="Nothing that is said from here on is kept."))
         folder = await asyncio.to_thread(state_of, options.cwd, locations, given=options.trust)
@@ -168,6 +174,7 @@ async def assembled(
             loop=loop,
             bus=bus,
             policy=policy,
+            left_running=left_running,
             rewinder=rewinder,
             gate=gate,
             keep=recorder.flush if recorder is not None else None,
@@ -287,6 +294,14 @@ def _grant_again(policy: PermissionPolicy, rules: Sequence[str], bus: EventBus) 
         taken += rule.splitlines()
     if taken:
         bus.publish(Noticed(code="grants_kept", text=f"Allowed for this session before: {', '.join(taken)}."))
+
+
+def _left_running(options: LaunchOptions, session: StoredSession, bus: EventBus) -> LeftRunning | None:
+    """Return what an earlier life of the session left running; None for one that another program may have open."""
+    if not session.resumed or session.path is None:
+        return None
+    offer = f"`tui-agent sessions end-processes {session.id}`" if options.print_mode else "/jobs kill"
+    return LeftRunning(session.lost_processes, bus, offer)
 
 
 def _rewinder(

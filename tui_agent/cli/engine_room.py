@@ -39,7 +39,14 @@ async def serve(
     """
     async with assembled(options, watched=True, takes_up=True, tape=tape) as engine:
         grants = GrantRecord(engine.loop, engine.policy, engine.locations, options.cwd)
-        bridge.open(engine.loop, engine.bus, engine.past, rewinding=engine.rewinder, grants=grants)
+        bridge.open(
+            engine.loop,
+            engine.bus,
+            engine.past,
+            rewinding=engine.rewinder,
+            grants=grants,
+            left_running=engine.left_running,
+        )
         gc.freeze()  # What is loaded by now stays; looking through it again and again would cost every call and frame.
         await with_live_settings(engine, options, screen_gone, show_theme)
         await _run_over(engine.loop, engine.bus)

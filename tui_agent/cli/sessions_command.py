@@ -11,16 +11,18 @@ from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMes
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
 from tui_agent.session.inert_text import inert, inert_json
+from tui_agent.session.journal import with_lease
 from tui_agent.settings import Locations
 
 from .choices import OneOf
+from .left_running import end_all, still_running
 
 TITLE_WIDTH = 60
 
 
 @click.group()
 def sessions() -> None:
-    """Lists, shows, exports, forks, renames and deletes sessions."""
+    """Lists, shows, exports, forks, renames and deletes sessions, and ends what they left running."""
 
 
 @sessions.command(name="list")
@@ -99,6 +101,20 @@ def rename(session_id: str, title: str) -> None:
     """Gives a session a title."""
     store = _store()
     store.rename(store.find(session_id), title)
+
+
+@sessions.command(name="end-processes")
+@click.argument("session_id", metavar="ID")
+def end_processes(session_id: str) -> None:
+    """Ends what a session's commands left running when tui-agent was killed."""
+    store = _store()
+    found = store.find(session_id)
+    ended: list[str] = []
+    # A program that has the session open ends its own commands.
+    with_lease(
+        store.journal_path(found), lambda: ended.extend(end_all(still_running(store.load(found).lost_processes)))
+    )
+    click.echo(f"ended {inert(', '.join(ended))}" if ended else "nothing of this session is running")
 
 
 @sessions.command()

@@ -13,6 +13,7 @@ from tui_agent.protocol.reports import AgentRunReport
 
 from .conversation_path import broken_rewind
 from .journal_reader import Problem
+from .lost_processes import LostProcess, lost_processes
 from .replay import HistoryFold, OpenEnd, fold_of, granted_rules, waiting_messages
 from .unfinished import Unfinished, unfinished
 
@@ -75,13 +76,18 @@ class StoredSession:
         return unfinished(self.envelopes, root=self._fold)
 
     @cached_property
+    def lost_processes(self) -> tuple[LostProcess, ...]:
+        """Programs that may still run because tui-agent was killed."""
+        return lost_processes(self.envelopes)
+
+    @cached_property
     def open_end(self) -> OpenEnd | None:
         """The conversation with its last calls open, where one of them waited for a person; None where none did."""
         return self._fold.open_end()
 
     def fold(self) -> None:
         """Works out what follows from a long past, which takes a while: off the event loop, before it is asked for."""
-        _ = self.messages, self.waiting, self.unfinished, self.open_end
+        _ = self.messages, self.waiting, self.unfinished, self.open_end, self.lost_processes
 
     def grants(self, cwd: Path) -> tuple[str, ...]:
         """The rules a person gave for this session while it was about this directory."""

@@ -146,6 +146,18 @@ class Agent(Protocol):
         ...
 
 
+class LeftRunning(Protocol):
+    """Commands that still run because tui-agent was killed. What comes of a request is an event."""
+
+    async def tell(self) -> None:
+        """Publish what still runs."""
+        ...
+
+    async def end(self, pid: int | None) -> None:
+        """End the command that has a process with this id; None: all of them."""
+        ...
+
+
 class AgentBridge:
     """Everything the screen may ask of the agent. All methods return at once; what comes of them are events."""
 
@@ -157,6 +169,7 @@ class AgentBridge:
         *,
         rewinding: "Rewinding | None" = None,
         grants: GrantFacts | None = None,
+        left_running: LeftRunning | None = None,
     ) -> None:
         """Opens the door to an agent; of one that comes later, `to_come` does.
 
@@ -167,6 +180,7 @@ class AgentBridge:
                 memory.
             rewinding: goes back to earlier moments; not given: nothing is kept to go back to.
             grants: where rules that a person gives are kept; not given: for the session only.
+            left_running: commands that an earlier tui-agent left running; not given: there are none.
         """
         self._work: deque[Callable[[], Awaitable[object]]] = deque()
         self._unsent: deque[str] = deque()
@@ -174,7 +188,7 @@ class AgentBridge:
         self._arrived = asyncio.Event()
         self._there = asyncio.Event()
         self._then: list[Callable[[], object]] = []
-        self.open(agent, bus, past, rewinding=rewinding, grants=grants)
+        self.open(agent, bus, past, rewinding=rewinding, grants=grants, left_running=left_running)
         self._send_when_over = False
         self._shortening: asyncio.Task[object] | None = None
 
@@ -197,6 +211,7 @@ class AgentBridge:
         *,
         rewinding: "Rewinding | None" = None,
         grants: GrantFacts | None = None,
+        left_running: LeftRunning | None = None,
     ) -> None:
         """The agent is there, with everything its door is made of: what was asked of it meanwhile is done now."""
         self._agent = agent
@@ -206,6 +221,8 @@ class AgentBridge:
         """Goes back to earlier moments; None: nothing is kept to go back to."""
         self.grants = grants
         """Where rules that a person gives are kept; None: for the session only."""
+        self.left_running = left_running
+        """Commands that an earlier tui-agent left running; None: there are none."""
         self.waited = frozenset(message.id for message in agent.waiting_messages)
         """Ids of the messages the agent knew of when it came."""
         self._there.set()

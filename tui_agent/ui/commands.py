@@ -209,6 +209,16 @@ COMMANDS: tuple[Command, ...] = (
         slash="replay",
         argument="FILE",
     ),
+    Command(
+        "chat.jobs",
+        (),
+        "jobs",
+        "Show commands that still run because tui-agent was killed; kill: end one or all of them",
+        "chat",
+        palette=True,
+        slash="jobs",
+        argument="[kill [PID]]",
+    ),
     Command("chat.rename", (), "rename", "Give this session a name", "chat", slash="rename", argument="NAME"),
     # composer
     Command("composer.submit", ("enter",), "send", "Send; while the agent works: steer it", "composer"),

@@ -17,7 +17,7 @@ from tui_agent.recording import Tape
 from tui_agent.rewind.rewind_plan import Outcome, RewindPlan, RewindPoint, Scope
 
 from . import bridge_doors as doors
-from .bridge import Agent, AgentBridge, AgentEvents, PastEvents
+from .bridge import Agent, AgentBridge, AgentEvents, LeftRunning, PastEvents
 from .bridge_doors import Door, DoorNotes
 from .coming_agent import ComingAgent
 from .grant_offer import GrantFacts
@@ -61,6 +61,7 @@ class RecordingBridge(AgentBridge):
         *,
         rewinding: Rewinding | None = None,
         grants: GrantFacts | None = None,
+        left_running: LeftRunning | None = None,
     ) -> None:
         """The agent is there."""
         super().open(
@@ -69,7 +70,9 @@ class RecordingBridge(AgentBridge):
             past,
             rewinding=RecordedRewinding(rewinding, self._tape) if rewinding is not None else None,
             grants=RecordedGrants(grants, self._tape) if grants is not None else None,
+            left_running=left_running,
         )
+        self._notes.read(doors.LEFT_RUNNING, left_running is not None)
         self._notes.read(doors.REWINDS, rewinding is not None)
         self._notes.read(doors.WAITED, tuple(sorted(self.waited)))
 

@@ -13,7 +13,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, GrantScope, Permiss
 from tui_agent.rewind.rewind_plan import Outcome, RewindPlan, RewindPoint, Scope
 
 from . import bridge_doors as doors
-from .bridge import Agent, AgentBridge, AgentEvents, PastEvents
+from .bridge import Agent, AgentBridge, AgentEvents, LeftRunning, PastEvents
 from .bridge_doors import Answers
 from .grant_offer import GrantFacts
 from .rewind_rows import Rewinding
@@ -27,6 +27,7 @@ class ReplayBridge(AgentBridge):
         self._post: Callable[[AgentEvents], object] | None = None
         self.rewinding = ReplayedRewinding(answers) if answers.last(doors.REWINDS) else None
         self.grants = ReplayedGrants(answers)
+        self.left_running = ReplayedLeftRunning() if answers.last(doors.LEFT_RUNNING) else None
         # Before anything is played, what was known when the agent came.
         self.waited = frozenset(answers.last(doors.WAITED))
 
@@ -45,6 +46,7 @@ class ReplayBridge(AgentBridge):
         *,
         rewinding: Rewinding | None = None,
         grants: GrantFacts | None = None,
+        left_running: LeftRunning | None = None,
     ) -> None:
         """No agent comes."""
 
@@ -158,6 +160,16 @@ class ReplayBridge(AgentBridge):
         """Lets `show` hand events over."""
         self._post = post
         await asyncio.Event().wait()
+
+
+class ReplayedLeftRunning:
+    """Does nothing, because the events are recorded; implements `LeftRunning`."""
+
+    async def tell(self) -> None:
+        """Nothing."""
+
+    async def end(self, pid: int | None) -> None:
+        """Nothing."""
 
 
 class ReplayedGrants:

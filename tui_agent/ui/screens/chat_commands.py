@@ -1,6 +1,7 @@
 """What can be asked for by name: `/` commands and the entries of the palette."""
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Protocol
 
 from textual.content import Content
@@ -13,6 +14,7 @@ from tui_agent.ui.commands import Command
 from tui_agent.ui.slash_input import UnknownSlash
 from tui_agent.ui.status_view import StatusView
 
+_KILL = re.compile(r"kill(?:[ \t]+([0-9]{1,9}))?")
 UNDO = "undo"
 """What takes the last shortening of the conversation back, behind `/compact`."""
 
@@ -49,6 +51,10 @@ class CommandHost(Protocol):
         """Shows what is known of an agent that is not there yet."""
         ...
 
+    def start(self, name: str, work: Coroutine[object, object, None]) -> None:
+        """Runs something beside the screen."""
+        ...
+
     def number_of(self, call_id: str) -> int | None:
         """A call's number in the panel."""
         ...
@@ -75,6 +81,8 @@ class ChatCommands:
                 return self._rename(argument)
             case "chat.replay":
                 return self._replay(argument)
+            case "chat.jobs":
+                return self._jobs(argument)
             case "chat.context":
                 self._context()
             case "chat.report":
@@ -140,6 +148,20 @@ class ChatCommands:
         else:
             self._host.say("Which recording? /replay FILE; tui-agent --record FILE makes one.", wrong=True)
         return bool(path)
+
+    def _jobs(self, argument: str) -> bool:
+        wanted = _KILL.fullmatch(argument)
+        if argument and wanted is None:
+            self._host.say("/jobs shows what an earlier tui-agent left running; /jobs kill [PID] ends it.", wrong=True)
+            return False
+        left, coming = self._bridge.left_running, self._bridge.coming
+        if left is None:
+            self._host.say(NOT_THERE if coming else "Nothing is left running.", wrong=coming)
+        elif wanted is None:
+            self._host.start("jobs", left.tell())
+        else:
+            self._host.start("jobs", left.end(int(wanted[1]) if wanted[1] else None))
+        return left is not None or not coming
 
     def _context(self) -> None:
         # Brings the whole agent along, which the first screen does not wait for.

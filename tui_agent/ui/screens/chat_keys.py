@@ -1,6 +1,6 @@
 """What a person does in the chat: sends words, takes them back, gives commands. What comes of it are events."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -145,6 +145,10 @@ class ChatKeys(ChatBrakes):
     def show_page(self, title: str, text_at: Callable[[int], Content]) -> None:
         """Opens a page to read."""
         self.app.push_screen(TextPage(title, text_at))
+
+    def start(self, name: str, work: Coroutine[object, object, None]) -> None:
+        """Runs something beside the screen."""
+        self.run_worker(work, name=name, group=name, exit_on_error=False)
 
     def number_of(self, call_id: str) -> int | None:
         """A call's number in the panel; None where it has no row."""

@@ -1,0 +1,55 @@
+"""Which programs a journal shows as started and not as ended."""
+
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.envelope import Envelope, Origin
+from tui_agent.protocol.events import AgentEvent, ProcessStarted, SessionForked, ToolEnded, ToolStarted, ToolStatus
+from tui_agent.protocol.tool import StartedProcess
+from tui_agent.session.lost_processes import LostProcess, lost_processes
+
+
+def told(*events: AgentEvent) -> list[Envelope]:
+    bus = EventBus(Origin(session_id="s"))
+    with bus.subscribe(merge=False) as subscription:
+        for event in events:
+            bus.publish(event)
+        return subscription.drain()
+
+
+def begun(number: int) -> tuple[AgentEvent, AgentEvent]:
+    return (
+        ToolStarted(call_id=f"c{number}", name="bash", args={}, summary=f"sleep {number}"),
+        ProcessStarted(call_id=f"c{number}", pid=number, started=number, boot="b", mark="ab"),
+    )
+
+
+def ended(number: int, status: ToolStatus) -> ToolEnded:
+    return ToolEnded(call_id=f"c{number}", name="bash", index=0, status=status, is_error=status != "ok", content=())
+
+
+def lost(number: int) -> LostProcess:
+    return LostProcess(StartedProcess(pid=number, started=number, boot="b", mark="ab"), f"sleep {number}")
+
+
+def test_a_call_without_an_end_of_its_own_may_have_left_its_program() -> None:
+    events = (*begun(1), *begun(2), *begun(3), *begun(4), ended(2, "ok"), ended(3, "cancelled"))
+
+    assert lost_processes(told(*events)) == (lost(1), lost(4))
+
+
+def test_a_resume_that_closes_a_call_ends_no_program() -> None:
+    assert lost_processes(told(*begun(1), ended(1, "interrupted"))) == (lost(1),)
+
+
+def test_a_copy_of_a_session_owns_none_of_its_programs() -> None:
+    forked = SessionForked(id="copy", parent="s", at_seq=2)
+
+    assert lost_processes(told(*begun(1), forked)) == ()
+    assert lost_processes(told(*begun(1), forked, *begun(2))) == (lost(2),)
+
+
+def test_a_program_whose_call_cannot_be_read_is_known_without_words() -> None:
+    _, process = begun(1)
+
+    (found,) = lost_processes(told(process))
+
+    assert found.command == ""

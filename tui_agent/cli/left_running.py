@@ -1,0 +1,80 @@
+"""What a killed tui-agent left running: named when its session is resumed, and ended on request."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.events import Noticed, Warned
+from tui_agent.session.lost_processes import LostProcess
+from tui_agent.tools.own_thread import finish_in_thread
+from tui_agent.tools.process import GRACE
+from tui_agent.tools.process_record import end_recorded, running_of
+
+NOTHING = "Nothing that an earlier tui-agent started still runs."
+_MOST_NAMED = 3
+"""Commands, and processes of each, that are named."""
+_LONGEST_COMMAND = 60
+
+
+@dataclass(frozen=True, slots=True)
+class LeftCommand:
+    """A command of which something still runs."""
+
+    lost: LostProcess
+    pids: tuple[int, ...]
+
+    def __str__(self) -> str:
+        words = " ".join(self.lost.command.split()) or "a command"
+        shown = words if len(words) <= _LONGEST_COMMAND else f"{words[: _LONGEST_COMMAND - 1]}…"
+        pids = [str(pid) for pid in self.pids[:_MOST_NAMED]]
+        more = f" and {len(self.pids) - len(pids)} more" if len(self.pids) > len(pids) else ""
+        return f"{shown} (pid {', '.join(pids)}{more})"
+
+
+@dataclass(frozen=True)
+class LeftRunning:
+    """The commands of one session; implements `ui.bridge.LeftRunning`."""
+
+    lost: Sequence[LostProcess]
+    bus: EventBus
+    offer: str
+    """How the user can end them, such as `/jobs kill`."""
+
+    async def warn(self) -> None:
+        """Publish one warning that names what still runs; nothing where nothing does."""
+        if left := await self._look():
+            self.bus.publish(Warned(code="left_running", text=self._words(left)))
+
+    async def tell(self) -> None:
+        """Publish what still runs, or that nothing does."""
+        left = await self._look()
+        self.bus.publish(Noticed(code="left_running", text=self._words(left) if left else NOTHING))
+
+    async def end(self, pid: int | None) -> None:
+        """End one command with everything it started, by the id of any of its processes; None: all of them."""
+        left = [command for command in await self._look() if pid is None or pid in command.pids]
+        if not left:
+            text = NOTHING if pid is None else f"No process {pid} of an earlier tui-agent is running."
+        else:
+            text = f"Ended: {', '.join(await finish_in_thread(lambda: end_all(left)))}."
+        self.bus.publish(Noticed(code="left_ended", text=text))
+
+    async def _look(self) -> list[LeftCommand]:
+        return await finish_in_thread(lambda: still_running(self.lost)) if self.lost else []
+
+    def _words(self, left: Sequence[LeftCommand]) -> str:
+        named = ", ".join(str(command) for command in left[:_MOST_NAMED])
+        more = f" and {len(left) - _MOST_NAMED} more commands" if len(left) > _MOST_NAMED else ""
+        them = "it" if len(left) == 1 else "them"
+        return f"Still running since tui-agent was killed: {named}{more}. {self.offer} ends {them}."
+
+
+def still_running(lost: Sequence[LostProcess]) -> list[LeftCommand]:
+    """Return the commands of which something still runs. Blocks."""
+    found = ((one, tuple(process.pid for process in running_of(one.process))) for one in lost)
+    return [LeftCommand(one, pids) for one, pids in found if pids]
+
+
+def end_all(commands: Sequence[LeftCommand]) -> tuple[str, ...]:
+    """End commands with everything they started; return name and id of each process. Blocks."""
+    return end_recorded([command.lost.process for command in commands], grace=GRACE)

@@ -1,0 +1,40 @@
+"""Programs that may still run because tui-agent was killed before their calls ended."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import ProcessStarted, SessionForked, ToolEnded, ToolStarted
+from tui_agent.protocol.tool import StartedProcess
+
+
+@dataclass(frozen=True, slots=True)
+class LostProcess:
+    """A program whose call had no end of its own."""
+
+    process: StartedProcess
+    command: str
+    """Its call in one line, in the tool's own words."""
+
+
+def lost_processes(envelopes: Iterable[Envelope]) -> tuple[LostProcess, ...]:
+    """Find the programs that a journal shows as started and not as ended, oldest first.
+
+    A resume closes their calls as interrupted, which ends no program: later resumes find them again.
+    """
+    lost: dict[str, LostProcess] = {}
+    commands: dict[str, str] = {}
+    for envelope in envelopes:
+        match envelope.event:
+            case ToolStarted(call_id=call_id, summary=summary):
+                commands[call_id] = summary
+            case ProcessStarted(call_id=call_id) as started:
+                process = StartedProcess(**started.model_dump(include=set(StartedProcess.model_fields)))
+                lost[call_id] = LostProcess(process, commands.get(call_id, ""))
+            case ToolEnded(call_id=call_id, status=status) if status != "interrupted":
+                lost.pop(call_id, None)
+            case SessionForked():
+                lost.clear()  # They belong to the session that was copied, which may be open.
+            case _:
+                pass
+    return tuple(lost.values())
