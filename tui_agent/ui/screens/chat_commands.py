@@ -154,14 +154,14 @@ class ChatCommands:
         if argument and wanted is None:
             self._host.say("/jobs shows what an earlier tui-agent left running; /jobs kill [PID] ends it.", wrong=True)
             return False
-        left = self._bridge.left_running
+        left, coming = self._bridge.left_running, self._bridge.coming
         if left is None:
-            self._host.say(NOT_THERE if self._bridge.coming else "Nothing is left running.", wrong=self._bridge.coming)
+            self._host.say(NOT_THERE if coming else "Nothing is left running.", wrong=coming)
         elif wanted is None:
             self._host.start("jobs", left.tell())
         else:
             self._host.start("jobs", left.end(int(wanted[1]) if wanted[1] else None))
-        return True
+        return left is not None or not coming
 
     def _context(self) -> None:
         # Brings the whole agent along, which the first screen does not wait for.
