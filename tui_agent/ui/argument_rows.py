@@ -22,14 +22,20 @@ def argument_rows(name: str, value: str, width: int) -> list[Line]:
         return [Line((label, ("(empty)", "muted")))]
     text = visible(value)
     row = Line((label, (text, "exact")))
-    if "\n" not in text and width_of_runs(row.runs) <= width:
+    # The cells of a long text are not counted: that takes long, and it fits no row.
+    if len(text) <= 8 * width and "\n" not in text and width_of_runs(row.runs) <= width:
         return [row, *script_rows(value, width)]
-    return [Line((label,)), *exact_rows(value, width), *script_rows(value, width)]
+    return [Line((label,)), *_ground_rows(text, width), *script_rows(value, width)]
 
 
 def exact_rows(text: str, width: int) -> list[Line]:
     """A text on its own ground in which everything can be seen: broken anywhere, no blank swallowed."""
-    ground: list[Run] = [(visible(text), "code-ground exact")]
+    return _ground_rows(visible(text), width)
+
+
+def _ground_rows(text: str, width: int) -> list[Line]:
+    """The rows of a text that is visible already."""
+    ground: list[Run] = [(text, "code-ground exact")]
     return [Line(((" ", "code-ground"), *row.runs), row.joint, 1, "code-ground") for row in folded(ground, width - 2)]
 
 

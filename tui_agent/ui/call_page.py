@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode
 
 from .amounts import bytes_text, count_text, seconds_text
@@ -12,16 +13,21 @@ from .call_view import CallView
 from .diff_layout import layout_diff
 from .diff_lines import read_diff
 from .styled_lines import Line, folded, prefixed_lines, wrapped
-from .text import sanitise, settle, visible
+from .text import ends_of, sanitise, settle, visible
 
 MOST_OUTPUT_LINES = 5_000
 """Lines shown of an output: the first and the last half of them."""
+MOST_OUTPUT_CHARACTERS = 100_000
+"""Characters shown of an output, and of a difference."""
+MOST_INPUT_CHARACTERS = 20_000
+"""Characters shown of all arguments together."""
 
 TOOK_OVER = "retried answer took over a call that ran already"
 """What is said of a call that owes its result to one of an answer that broke off."""
 
 NOT_COMPARED = "Not all it changed is known: the workspace has too many files to be compared, or the disk was slow."
 
+_LEAST_OF_ARGUMENT = 200
 _LABEL = 13
 """Cells of most labels."""
 _STATES = {"queued": "queued", "waiting": "waits", "asking": "needs you", "running": "runs", "ended": "ended"}
@@ -73,11 +79,22 @@ def page_rows(sections: Sequence[Section]) -> tuple[list[Line], list[int]]:
 
 
 def _input_rows(view: CallView, width: int) -> list[Line]:
-    rows = [row for name, value in view.args.items() for row in argument_rows(name, _words(value), width)]
+    rows = _arguments(view.args, width)
     if view.args_asked is not None:
         rows.append(Line((("the model asked for:", "muted"),)))
-        rows.extend(row for name, value in view.args_asked.items() for row in argument_rows(name, _words(value), width))
+        rows.extend(_arguments(view.args_asked, width))
     return rows or [Line((("no input", "muted"),))]
+
+
+def _arguments(args: JsonObject, width: int) -> list[Line]:
+    """Each argument, as far as there is room on the page."""
+    rows: list[Line] = []
+    room = MOST_INPUT_CHARACTERS
+    for name, value in args.items():
+        words = _words(value)
+        rows.extend(argument_rows(name, ends_of(words, room), width))
+        room = max(_LEAST_OF_ARGUMENT, room - len(words))
+    return rows
 
 
 def _words(value: object) -> str:
@@ -104,7 +121,7 @@ def _output_rows(view: CallView, width: int, whole: str | None) -> list[Line]:
 
 def _text_rows(text: str, width: int) -> list[Line]:
     """Output line by line; of very many lines the first and the last."""
-    lines = sanitise(settle(text)).rstrip("\n").split("\n")
+    lines = sanitise(settle(ends_of(text, MOST_OUTPUT_CHARACTERS))).rstrip("\n").split("\n")
     half = MOST_OUTPUT_LINES // 2
     if len(lines) > MOST_OUTPUT_LINES:
         left = len(lines) - 2 * half
@@ -114,7 +131,7 @@ def _text_rows(text: str, width: int) -> list[Line]:
 
 def _change_rows(view: CallView, width: int) -> list[Line]:
     """What it changed or would change; before several differences, or files without one, the list of the files."""
-    rows = layout_diff(read_diff(view.diff), width) if view.diff else []
+    rows = layout_diff(read_diff(ends_of(view.diff, MOST_OUTPUT_CHARACTERS)), width) if view.diff else []
     unknown = (view.details or {}).get("files_changed", 0) is None
     if all(file.diff for file in view.changes) and view.changed_files < 2 and not unknown:
         return rows

@@ -53,6 +53,7 @@ from .transcript import Part, Transcript
 from .transcript_notes import end_words, note_of
 from .transcript_parts import (
     BODY,
+    MOST_CHARACTERS,
     CallsPart,
     CommandPart,
     DividerPart,
@@ -151,7 +152,9 @@ class TranscriptFold:
         self._headings[message.id] = heading
         self._add(heading)
         for block in message.content:
-            self._add(TextPart(_image_words(block), "muted") if isinstance(block, ImageBlock) else TextPart(block.text))
+            self._add(
+                TextPart(_image_words(block), "muted") if isinstance(block, ImageBlock) else _said_part(block.text)
+            )
         self._answers.speaking = False
 
     def _landed_at(self, event: SteeringDelivered) -> None:
@@ -328,6 +331,11 @@ class TranscriptFold:
 
     def _add(self, part: Part) -> None:
         self.transcript.add(part)
+
+
+def _said_part(text: str) -> Part:
+    """What was said; a long text is laid out where it is looked at."""
+    return TextPart(text) if len(text) <= MOST_CHARACTERS else MarkdownPart(text.rstrip("\n"), margin=BODY, style="")
 
 
 def _landing(kind: str, boundary: str) -> str:
