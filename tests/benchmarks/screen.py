@@ -2,8 +2,10 @@
 
 Run by hand: `python -m tests.benchmarks.screen [PART …]`. Parts: `start` (first output, a typed key painted, CPU until
 then), `echo` (keys while idle, idle CPU, memory), `stream` (20,000 tokens at once: CPU and time until the last text is
-painted), `typing` (a key every 250 ms while tokens come at 200 a second). Of several runs wall is the median, CPU the
-lowest; beside a minimal Textual app with a text area where that can do the same.
+painted), `typing` (a key every 250 ms while tokens come at 200 a second), `floods` (a key every 100 ms while five
+commands write as fast as they can, text or bytes), `killers` (the same while an answer comes that is dear to read). Of
+several runs wall is the median, CPU the lowest; beside a minimal Textual app with a text area where that can do the
+same. `floods` and `killers` say the load of the machine, too: their slowest keys follow it.
 """
 
 import json
@@ -55,7 +57,7 @@ def words(count: int) -> str:
 
 
 @contextmanager
-def running(program: str, script: list[object] | None = None) -> Iterator[Terminal]:
+def running(program: str, script: list[object] | None = None, mode: str = "ask") -> Iterator[Terminal]:
     """The agent or the minimal app in a pty, with a home of its own."""
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -66,7 +68,7 @@ def running(program: str, script: list[object] | None = None) -> Iterator[Termin
         if program == "agent":
             server = stack.enter_context(ServerProcess(script or [], home))
             environment |= server.environment | THIS_PACKAGE
-            command = [sys.executable, "-m", "tui_agent", "--permission-mode", "ask"]
+            command = [sys.executable, "-m", "tui_agent", "--permission-mode", mode]
         yield stack.enter_context(Terminal(command, cwd=work, environment=environment))
 
 
@@ -154,15 +156,80 @@ def typing(program: str) -> dict[str, float]:
     return {**percentiles(times), "CPU %": share}
 
 
-PARTS = {"start": start, "echo": echo, "stream": stream, "typing": typing}
+FLOOD = ("yes", "cat /dev/urandom", "cat /dev/zero", "yes | tr -d '\\n'", "seq 1 1000000000")
+"""Commands that write as fast as they can."""
+KILLERS = (
+    "[",
+    "![",
+    "[a](",
+    "*a ",
+    "`a``b",
+    "<!--",
+    "- x\n",
+    "x\n\n",
+    "|1|2|\n",
+    "[r]: http://x\n",
+    "\U0001f468\u200d",
+)
+KILLER_SIZE = 2_000_000
+WATCHED_SECONDS = 10.0
+
+
+def floods(program: str) -> dict[str, float]:
+    """Keys while five commands flood."""
+    calls = [
+        {"type": "tool_use", "id": f"t{place}", "name": "bash", "input": {"command": command, "timeout": 60}}
+        for place, command in enumerate(FLOOD)
+    ]
+    with running(program, [{"blocks": calls}], "allow") as terminal:
+        terminal.wait_for(lambda screen: "│" in screen.text)
+        time.sleep(3.0)
+        terminal.type("go\r")
+        terminal.wait_for("#5")
+        return watched(terminal)
+
+
+def killers(program: str) -> dict[str, float]:
+    """Keys while answers come that are dear to read: the slowest of all."""
+    found: dict[str, float] = {}
+    for sign in KILLERS:
+        text = {"type": "text", "text": sign * (KILLER_SIZE // len(sign))}
+        with running(program, [{"blocks": [text], "piece": KILLER_SIZE}]) as terminal:
+            terminal.wait_for(lambda screen: "│" in screen.text)
+            time.sleep(3.0)
+            terminal.type("go\r")
+            terminal.read(0.3)
+            taken = watched(terminal)
+        print(json.dumps({"killer": sign, **taken}), flush=True)
+        found = {figure: max(value, found.get(figure, 0.0)) for figure, value in taken.items()}
+    return found
+
+
+def watched(terminal: Terminal) -> dict[str, float]:
+    """How fast keys are painted for a while."""
+    times: list[float] = []
+    begin = time.perf_counter()
+    while time.perf_counter() - begin < WATCHED_SECONDS:
+        deadline = time.perf_counter() + 0.1
+        times.append(key_time(terminal, "Ω"))
+        while time.perf_counter() < deadline:
+            terminal.read(0.01)
+    memory = psutil.Process(terminal.process.pid).memory_info().rss / 1e6
+    figures = {"echo p99 ms": statistics.quantiles(times, n=100)[-1], "echo max ms": max(times)}
+    return {**percentiles(times), **figures, "memory MB": memory, "load": os.getloadavg()[0]}
+
+
+PARTS = {"floods": floods, "killers": killers, "start": start, "echo": echo, "stream": stream, "typing": typing}
 COMPARED = {"start", "echo"}
+ONCE = {"floods", "killers"}
+"""Parts that are run by name only."""
 
 
 def main(names: list[str]) -> None:
     """Runs the parts and prints one JSON line for each."""
-    for name in names or list(PARTS):
+    for name in names or [name for name in PARTS if name not in ONCE]:
         for program in ("agent", "minimal") if name in COMPARED else ("agent",):
-            runs = [PARTS[name](program) for _ in range(1 if name == "typing" else RUNS)]
+            runs = [PARTS[name](program) for _ in range(1 if name in {"typing", *ONCE} else RUNS)]
             taken = {figure: of_several(figure, [run[figure] for run in runs]) for figure in runs[0]}
             print(json.dumps({"part": name, "program": program, **taken}), flush=True)
 

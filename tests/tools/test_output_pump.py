@@ -3,7 +3,7 @@
 import asyncio
 import os
 
-from tui_agent.tools.output_pump import OutputPump
+from tui_agent.tools.output_pump import NOTICE_INTERVAL, OutputPump
 
 
 class Kept:
@@ -91,3 +91,44 @@ def test_a_closed_loop_is_no_trouble() -> None:
     pump._thread.join(10)  # pyright: ignore[reportPrivateUsage]
 
     assert not pump._thread.is_alive()  # pyright: ignore[reportPrivateUsage]
+
+
+async def test_a_flood_wakes_the_loop_at_a_bounded_rate() -> None:
+    loop = asyncio.get_running_loop()
+    kept, looks, begin = Kept(), [0], loop.time()
+
+    def look() -> None:
+        looks[0] += 1
+
+    pump = OutputPump([kept], look)
+    pump.start()
+    for _ in range(500):
+        os.write(pump.write_ends[0], b"y")
+        await asyncio.sleep(0)
+    os.close(pump.write_ends[0])
+    await pump.wait(10)
+    await asyncio.sleep(2 * NOTICE_INTERVAL)
+
+    assert 1 <= looks[0] <= (loop.time() - begin) / NOTICE_INTERVAL + 2
+    assert kept.data == b"y" * 500
+
+
+async def test_data_that_comes_between_two_notices_is_noticed() -> None:
+    kept, looks, all_seen = Kept(), [0], asyncio.Event()
+
+    def look() -> None:
+        looks[0] += 1
+        if len(kept.data) == 2:
+            all_seen.set()
+
+    pump = OutputPump([kept], look)
+    pump.start()
+    os.write(pump.write_ends[0], b"a")
+    while not looks[0]:
+        await asyncio.sleep(0)
+    os.write(pump.write_ends[0], b"b")
+
+    await asyncio.wait_for(all_seen.wait(), 10)
+    os.close(pump.write_ends[0])
+    await pump.wait(10)
+    pump.stop()

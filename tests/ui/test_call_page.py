@@ -16,7 +16,15 @@ from tui_agent.protocol.messages import TextBlock
 from tui_agent.protocol.permissions import DecisionPart, PermissionMode
 from tui_agent.protocol.reports import Metric
 from tui_agent.protocol.tool import ToolResult
-from tui_agent.ui.call_page import MOST_OUTPUT_LINES, NOT_COMPARED, call_sections, page_rows, state_words
+from tui_agent.ui.call_page import (
+    MOST_INPUT_CHARACTERS,
+    MOST_OUTPUT_CHARACTERS,
+    MOST_OUTPUT_LINES,
+    NOT_COMPARED,
+    call_sections,
+    page_rows,
+    state_words,
+)
 from tui_agent.ui.call_view import CHANGES_LIMIT, CallView
 
 
@@ -212,3 +220,18 @@ def test_a_call_that_took_over_anothers_work_says_so() -> None:
 
     assert "taken over retried answer took over a call that ran already" in timing
     assert not any("taken over" in row for row in sections(seen(QUEUED, STARTED, ended()))["Timing"])
+
+
+def test_endless_input_and_output_are_cut_in_the_middle() -> None:
+    nested: object = "deep"
+    for _ in range(300):
+        nested = [nested]
+    args = {"first": "漢" * 500_000, "second": "\u202e" * 500_000, "third": nested}
+    view = seen(QUEUED, STARTED.model_copy(update={"args": args}), ended(content=(TextBlock(text="x\n" * 100_000),)))
+
+    page = sections(view, whole="o" * 3 * MOST_OUTPUT_CHARACTERS)
+
+    assert sum(map(len, page["Input"])) < 10 * MOST_INPUT_CHARACTERS
+    assert sum("more characters" in row for row in page["Input"]) >= 2
+    assert sum(row.count("o") for row in page["Output"]) < MOST_OUTPUT_CHARACTERS + 100
+    assert any(f"{2 * MOST_OUTPUT_CHARACTERS:,} more characters" in row for row in page["Output"])

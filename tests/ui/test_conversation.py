@@ -10,6 +10,7 @@ from textual.selection import Selection
 
 from tests.ui.row_kit import ANSWER, HostApp, Teller, answer, delta, ended, queued, started, story, user
 from tui_agent.protocol.events import AgentEvent, SessionSwitched
+from tui_agent.ui import transcript_search
 from tui_agent.ui.themes import read_theme, shipped_themes
 from tui_agent.ui.widgets.conversation import Conversation
 
@@ -120,6 +121,21 @@ async def test_an_endless_text_that_is_there_already_is_read_where_the_reader_is
                 break
 
         assert seen(conversation)[-1].strip() == "point 4999"
+
+
+async def test_a_search_of_a_long_conversation_goes_on_until_it_finds_something(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(transcript_search, "SLICE", 1)
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, *many(50))
+
+        assert conversation.search("message 7") == 0
+        for _ in range(200):
+            conversation.flush()
+        await pilot.pause()
+
+        assert "message 7" in "".join(seen(conversation))
 
 
 async def test_going_to_the_end_follows_again() -> None:

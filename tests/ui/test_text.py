@@ -18,6 +18,7 @@ from tui_agent.ui.text import (
     TAB_SIGN,
     clip,
     cut_at,
+    ends_of,
     foreign_scripts,
     one_line,
     sanitise,
@@ -203,6 +204,11 @@ def test_one_line_reads_only_the_beginning_of_a_long_text() -> None:
 def test_clip_keeps_marks_with_their_character() -> None:
     assert cut_at("e\u0301e\u0301e\u0301", 2) == 4
     assert clip("e\u0301e\u0301", 2) == "e\u0301e\u0301"
+
+
+def test_of_a_long_text_both_ends_are_kept() -> None:
+    assert ends_of("abcdef", 6) == "abcdef"
+    assert ends_of("abcdefg", 4) == "ab\n… 3 more characters …\nfg"
 
 
 def test_settle_keeps_the_last_state_of_each_line() -> None:

@@ -1,11 +1,14 @@
 """Search over everything, also what is folded away."""
 
+import pytest
+
 from tests.ui.row_kit import rows_of
+from tui_agent.ui import transcript_search
 from tui_agent.ui.markdown_part import MarkdownPart, ThinkingPart
 from tui_agent.ui.styled_lines import plain_line
 from tui_agent.ui.transcript import Transcript
 from tui_agent.ui.transcript_parts import CallsPart, TextPart
-from tui_agent.ui.transcript_search import TranscriptSearch
+from tui_agent.ui.transcript_search import LONGEST_LAID_OUT, MOST_MATCHES, TranscriptSearch
 
 
 def filled() -> Transcript:
@@ -93,6 +96,52 @@ def test_a_part_that_is_gone_is_passed_over() -> None:
     transcript.remove(first)
 
     assert search.step() is transcript.parts[1]
+
+
+def test_matches_are_counted_a_slice_at_a_time_from_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcript_search, "SLICE", 1)
+    transcript = filled()
+    search = TranscriptSearch(transcript, "needle")
+    parts = transcript.parts
+    assert search.count == 1
+    assert search.step(backwards=True) is parts[4]
+
+    counts = [search.count for _ in iter(search.count_on, False)]
+
+    assert counts == [2, 3, 5, 5]
+    assert [search.step(backwards=True) for _ in range(2)] == [parts[3], parts[2]]
+
+
+def test_a_part_has_only_so_many_matches() -> None:
+    transcript = Transcript()
+    transcript.add(TextPart("x" * (2 * MOST_MATCHES)))
+
+    assert TranscriptSearch(transcript, "x").count == MOST_MATCHES
+
+
+def test_a_part_that_grew_is_counted_again() -> None:
+    transcript = filled()
+    search = TranscriptSearch(transcript, "needle")
+    [text] = [part for part in transcript.parts if isinstance(part, MarkdownPart)]
+    text.feed(" needle")
+
+    found = [search.step() for _ in range(4)]
+
+    assert found[2:] == [text, text]
+
+
+def test_the_row_of_a_match_in_a_very_long_part_is_looked_for_nearby() -> None:
+    transcript = Transcript()
+    transcript.set_width(40)
+    lines = [f"line {number}" for number in range(LONGEST_LAID_OUT // 5)]
+    transcript.add(part := MarkdownPart("\n\n".join(lines)))
+    search = TranscriptSearch(transcript, "line 15000")
+
+    assert search.step() is part
+    row = search.row()
+
+    assert part.line(40, row).plain == "line 15000"
+    assert part.rows_kept < 5_000
 
 
 def test_matches_are_marked() -> None:

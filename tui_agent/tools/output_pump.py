@@ -12,6 +12,10 @@ from typing import Protocol
 _PIECE = 256 * 1024
 _PIPE_SIZE = 256 * 1024
 
+NOTICE_INTERVAL = 0.02
+"""Least seconds between two notices of new data. A flood comes in thousands of pieces a second, and each notice would
+wake the event loop."""
+
 
 class Sink(Protocol):
     """Takes output, piece by piece, in the pump's thread."""
@@ -32,7 +36,7 @@ class OutputPump:
         """
         self._loop = asyncio.get_running_loop()
         self._on_data = on_data or _nothing
-        self._notice_pending = False
+        self._notice_pending = self._unseen = False
         self._stop_read, self._stop_write = os.pipe()
         pipes = [os.pipe() for _ in sinks]
         self._sinks = {read_end: sink for (read_end, _), sink in zip(pipes, sinks, strict=True)}
@@ -93,14 +97,23 @@ class OutputPump:
                     self._notice()
 
     def _notice(self) -> None:
-        """Tells the loop of new data, unless it has not yet looked at what it was told of."""
+        """Tells the loop of new data, unless it is going to look anyway."""
+        self._unseen = True
         if not self._notice_pending:
             self._notice_pending = True
             self._say(self._look)
 
     def _look(self) -> None:
-        self._notice_pending = False
+        self._unseen = False
         self._on_data()
+        self._loop.call_later(NOTICE_INTERVAL, self._look_again)
+
+    def _look_again(self) -> None:
+        """Looks once more if data came meanwhile; the flags are set in this order because the thread reads them."""
+        self._notice_pending = False
+        if self._unseen:
+            self._notice_pending = True
+            self._look()
 
     def _say(self, callback: Callable[[], object]) -> None:
         """Calls something on the loop; a loop that is closed needs to know nothing any more."""

@@ -41,9 +41,11 @@ def argument_rows(name: str, value: str, width: int) -> list[Line]:
         return [*names[1:], Line((label, (_EMPTY, "muted")))]
     text = visible(value)
     row = Line((label, (text, "exact")))
-    if len(names) == 1 and "\n" not in text and text != _EMPTY and width_of_runs(row.runs) <= width:
+    # The cells of a long text are not counted: that takes long, and it fits no row.
+    fits = len(text) <= 8 * width and "\n" not in text and width_of_runs(row.runs) <= width
+    if len(names) == 1 and text != _EMPTY and fits:
         return [row, *script_rows(value, width)]
-    return [*names, *exact_rows(value, width), *script_rows(value, width)]
+    return [*names, *_ground_rows(text, width), *script_rows(value, width)]
 
 
 def exact_rows(text: str, width: int) -> list[Line]:
@@ -51,7 +53,12 @@ def exact_rows(text: str, width: int) -> list[Line]:
 
     A row that continues the one above begins with a sign, so that it is no line of the text.
     """
-    ground: list[Run] = [(visible(text), "code-ground exact")]
+    return _ground_rows(visible(text), width)
+
+
+def _ground_rows(text: str, width: int) -> list[Line]:
+    """Return the rows of a text that is visible already."""
+    ground: list[Run] = [(text, "code-ground exact")]
     signs: dict[bool, Run] = {True: (" ", "code-ground"), False: (WRAP_SIGN, "code-ground muted")}
     return [
         Line((signs[row.joint is None], *row.runs), row.joint, 1, "code-ground") for row in folded(ground, width - 2)

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import PermissionMode
 
 from .amounts import bytes_text, count_text, seconds_text
@@ -11,16 +12,21 @@ from .call_view import CallView
 from .diff_layout import layout_diff
 from .diff_lines import read_diff
 from .styled_lines import Line, folded, prefixed_lines, wrapped
-from .text import sanitise, settle, visible
+from .text import ends_of, sanitise, settle, visible
 
 MOST_OUTPUT_LINES = 5_000
 """Lines shown of an output: the first and the last half of them."""
+MOST_OUTPUT_CHARACTERS = 100_000
+"""Characters shown of an output, and of a difference."""
+MOST_INPUT_CHARACTERS = 20_000
+"""Characters shown of all arguments together."""
 
 TOOK_OVER = "retried answer took over a call that ran already"
 """What is said of a call that owes its result to one of an answer that broke off."""
 
 NOT_COMPARED = "Not all it changed is known: the workspace has too many files to be compared, or the disk was slow."
 
+_LEAST_OF_ARGUMENT = 200
 _LABEL = 13
 """Cells of most labels."""
 _STATES = {"queued": "queued", "waiting": "waits", "asking": "needs you", "running": "runs", "ended": "ended"}
@@ -72,11 +78,21 @@ def page_rows(sections: Sequence[Section]) -> tuple[list[Line], list[int]]:
 
 
 def _input_rows(view: CallView, width: int) -> list[Line]:
-    rows = [row for name, text in argument_texts(view.args) for row in argument_rows(name, text, width)]
+    rows = _arguments(view.args, width)
     if view.args_asked is not None:
         rows.append(Line((("the model asked for:", "muted"),)))
-        rows.extend(row for name, text in argument_texts(view.args_asked) for row in argument_rows(name, text, width))
+        rows.extend(_arguments(view.args_asked, width))
     return rows or [Line((("no input", "muted"),))]
+
+
+def _arguments(args: JsonObject, width: int) -> list[Line]:
+    """Each argument, as far as there is room on the page."""
+    rows: list[Line] = []
+    room = MOST_INPUT_CHARACTERS
+    for name, text in argument_texts(args):
+        rows.extend(argument_rows(name, ends_of(text, room), width))
+        room = max(_LEAST_OF_ARGUMENT, room - len(text))
+    return rows
 
 
 def _output_rows(view: CallView, width: int, whole: str | None) -> list[Line]:
@@ -99,7 +115,7 @@ def _output_rows(view: CallView, width: int, whole: str | None) -> list[Line]:
 
 def _text_rows(text: str, width: int) -> list[Line]:
     """Output line by line; of very many lines the first and the last."""
-    lines = sanitise(settle(text)).rstrip("\n").split("\n")
+    lines = sanitise(settle(ends_of(text, MOST_OUTPUT_CHARACTERS))).rstrip("\n").split("\n")
     half = MOST_OUTPUT_LINES // 2
     if len(lines) > MOST_OUTPUT_LINES:
         left = len(lines) - 2 * half
@@ -109,7 +125,8 @@ def _text_rows(text: str, width: int) -> list[Line]:
 
 def _change_rows(view: CallView, width: int) -> list[Line]:
     """What it changed or would change; before several differences, or files without one, the list of the files."""
-    rows = layout_diff(read_diff(view.diff, visible), width) if view.diff else []
+    diff = ends_of(view.diff, MOST_OUTPUT_CHARACTERS)
+    rows = layout_diff(read_diff(diff, visible), width) if diff else []
     unknown = (view.details or {}).get("files_changed", 0) is None
     if all(file.diff for file in view.changes) and view.changed_files < 2 and not unknown:
         return rows

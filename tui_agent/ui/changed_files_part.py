@@ -1,5 +1,7 @@
 """What a call changed in files, as a part of the conversation: one file with its difference, several in a row."""
 
+from dataclasses import replace
+
 from .amounts import count_text
 from .call_view import FileChange
 from .diff_layout import layout_diff
@@ -15,6 +17,9 @@ MOST_FILES = 100
 """Files listed; the others are counted."""
 MOST_FILES_WITH_DIFF = 12
 """Files whose difference is shown once the part is opened; of the others there are their counts."""
+
+MOST_DIFF_CHARACTERS = 20_000
+"""Characters of a difference that are read for them."""
 
 _LONGEST_TEXT = 200_000
 _NAMES_IN_A_ROW = 20
@@ -48,9 +53,10 @@ class ChangedFilesPart(Part):
         self._count += 1
         self._added += file.added
         self._removed += file.removed
-        self._size += len(file.diff)
-        if len(self._files) < MOST_FILES and self._size <= _LONGEST_TEXT:
-            self._files.append(file)
+        if len(self._files) < MOST_FILES:
+            is_kept = self._size + len(file.diff) <= _LONGEST_TEXT
+            self._size += len(file.diff) if is_kept else 0
+            self._files.append(file if is_kept else replace(file, diff=file.diff[:MOST_DIFF_CHARACTERS]))
         self.changed()
 
     def toggle(self) -> bool:
@@ -92,8 +98,9 @@ class ChangedFilesPart(Part):
     def _file_rows(self, file: FileChange, width: int, tool: str, *, with_diff: bool = True) -> list[Line]:
         """What happened to a file, and its first changed rows."""
         head: list[Run] = [(BODY, ""), *(((tool, "strong"), ("  ", "")) if tool else (("  ", ""),))]
-        lines = read_diff(file.diff) if file.diff and with_diff else []
-        added, removed = diff_counts(lines) if tool and lines else (file.added, file.removed)
+        lines = read_diff(file.diff[:MOST_DIFF_CHARACTERS]) if file.diff and with_diff else []
+        is_whole = len(file.diff) < MOST_DIFF_CHARACTERS
+        added, removed = diff_counts(lines) if tool and lines and is_whole else (file.added, file.removed)
         head.append((one_line(file.path, max(12, width - len(BODY) - 24)), ""))
         if file.diff or added or removed:
             head.extend(((f"  +{added}", "success"), (f" −{removed}", "error")))

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from rich.cells import cell_len
 
-from .text import cut_at
+from .text import cells_of, cut_at
 
 Run: TypeAlias = tuple[str, str]
 """Text and its style name; the empty name is plain."""
@@ -220,12 +220,15 @@ def _word_offsets(text: str, width: int) -> list[int]:
 
 def _fold_offsets(text: str, width: int, used: int) -> tuple[list[int], int]:
     """Breaks wherever a row is full, and the cells of the last row."""
+    if text.isascii():
+        places = list(range(width, len(text), width))
+        return places, used + len(text) - (places[-1] if places else 0)
     offsets: list[int] = []
-    place = 0
-    while place < len(text):
-        step = cut_at(text[place : place + 4 * width], width)
-        place += max(1, step)
-        if place < len(text):
+    row = 0
+    for place, character in enumerate(text):
+        cells = cells_of(character)
+        if row + cells > width and row:
             offsets.append(place)
-    last = offsets[-1] if offsets else 0
-    return offsets, used + cell_len(text[last:])
+            row = 0
+        row += cells
+    return offsets, used + row

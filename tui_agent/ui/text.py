@@ -109,6 +109,14 @@ def one_line(text: str, width: int) -> str:
     return clip(shown, width)
 
 
+def ends_of(text: str, most: int) -> str:
+    """A text of at most `most` characters as it is; of a longer one both ends, and between them how much is missing."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}\n… {len(text) - 2 * half:,} more characters …\n{text[-half:]}"
+
+
 def clip(text: str, width: int) -> str:
     """As much of a sanitised text as fits `width` cells, with `…` in the last one where something is missing."""
     if text.isascii():
@@ -127,10 +135,16 @@ def cut_at(text: str, width: int) -> int:
         return min(len(text), max(0, width))
     taken = 0
     for index, character in enumerate(text):
-        taken += cell_len(character)
+        taken += cells_of(character)
         if taken > width:
             return index
     return len(text)
+
+
+@lru_cache(maxsize=8192)
+def cells_of(character: str) -> int:
+    """The cells that one character takes."""
+    return cell_len(character)
 
 
 def settle(text: str) -> str:

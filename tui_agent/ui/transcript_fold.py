@@ -49,10 +49,12 @@ from .answer_fold import AnswerFold
 from .call_view import FileChange
 from .changed_files_part import ChangedFilesPart
 from .markdown_part import MarkdownPart
+from .text import with_controls
 from .transcript import Part, Transcript
 from .transcript_notes import end_words, note_of
 from .transcript_parts import (
     BODY,
+    MOST_CHARACTERS,
     CallsPart,
     CommandPart,
     DividerPart,
@@ -152,8 +154,7 @@ class TranscriptFold:
         self._add(heading)
         for block in message.content:
             is_image = isinstance(block, ImageBlock)
-            # What a person pasted is shown in full, as in the composer.
-            self._add(TextPart(_image_words(block), "muted") if is_image else TextPart(block.text, shows_controls=True))
+            self._add(TextPart(_image_words(block), "muted") if is_image else _said_part(block.text))
         self._answers.speaking = False
 
     def _landed_at(self, event: SteeringDelivered) -> None:
@@ -330,6 +331,13 @@ class TranscriptFold:
 
     def _add(self, part: Part) -> None:
         self.transcript.add(part)
+
+
+def _said_part(text: str) -> Part:
+    """The words of the user, every character visible as in the composer; a long text is laid out where it is shown."""
+    if len(text) <= MOST_CHARACTERS:
+        return TextPart(text, shows_controls=True)
+    return MarkdownPart(with_controls(text).rstrip("\n"), margin=BODY, style="")
 
 
 def _landing(kind: str, boundary: str) -> str:

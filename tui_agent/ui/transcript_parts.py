@@ -7,7 +7,7 @@ from tui_agent.protocol.events import TodoItem, ToolStatus
 
 from .amounts import count_text
 from .styled_lines import Line, Run, clipped, prefixed_lines, wrapped
-from .text import one_line, sanitise, with_controls
+from .text import ends_of, one_line, sanitise, with_controls
 from .transcript import Part
 
 HEAD = " "
@@ -18,6 +18,16 @@ CARET: Run = ("▍", "caret")
 """Stands where more is about to be said."""
 MOST_OUTPUT_ROWS = 24
 """Rows shown of what a command gave; the call's page has all of it."""
+MOST_OUTPUT_KEPT = 256 * 1024
+"""Characters kept of what a running command gave; they are the newest."""
+MOST_CHARACTERS = 10_000
+"""Characters shown of a note; of a longer one both ends."""
+MOST_COMMAND_CHARACTERS = 2_000
+"""The same of a command."""
+MOST_TODO_CHARACTERS = 500
+"""Characters shown of one item."""
+MOST_TODO_ITEMS = 100
+"""Items shown; the others are counted."""
 
 _SIGNS = {"notice": "·", "success": "✔", "warning": "!", "error": "✖", "retry": "↻", "denied": "⊘", "steer": "↳"}
 _STYLES = {"retry": "warning", "denied": "warning"}
@@ -110,7 +120,9 @@ class NotePart(Part):
     def layout(self, width: int) -> list[Line]:
         """The text beside its sign."""
         style = _STYLES.get(self.kind, self.kind)
-        rows = wrapped([(sanitise(self._text).rstrip("\n"), style)], width - len(self._margin) - 2)
+        rows = wrapped(
+            [(sanitise(ends_of(self._text, MOST_CHARACTERS)).rstrip("\n"), style)], width - len(self._margin) - 2
+        )
         sign = f"{self._margin}{_SIGNS[self.kind]} "
         margins = (sign, *[" " * len(sign)] * len(rows))
         return [row.prefixed((margin, style)) for row, margin in zip(rows, margins, strict=False)]
@@ -207,6 +219,7 @@ class CommandPart(Part):
         self._command = command
         self._call_id = ""
         self._output = ""
+        self._lines_gone = 0
         self._end = ""
 
     @property
@@ -226,11 +239,16 @@ class CommandPart(Part):
     def grow(self, output: str) -> None:
         """It gave more."""
         self._output += output
+        if len(self._output) > 2 * MOST_OUTPUT_KEPT:
+            least = len(self._output) - MOST_OUTPUT_KEPT
+            cut = self._output.find("\n", least) + 1 or least
+            self._lines_gone += self._output.count("\n", 0, cut)
+            self._output = self._output[cut:]
         self.changed()
 
     def end(self, status: ToolStatus, output: str) -> None:
         """It is over, and this is all of what it gave."""
-        self._output = output
+        self._output, self._lines_gone = output, 0
         self._end = "" if status == "ok" else status.replace("_", " ")
         self.changed()
 
@@ -241,11 +259,14 @@ class CommandPart(Part):
     def layout(self, width: int) -> list[Line]:
         """The command, then the last rows of what it gave."""
         room = width - len(BODY)
-        rows = [row.prefixed((BODY, "")) for row in wrapped([(sanitise(self._command), "strong")], room)]
+        rows = [
+            row.prefixed((BODY, ""))
+            for row in wrapped([(sanitise(ends_of(self._command, MOST_COMMAND_CHARACTERS)), "strong")], room)
+        ]
         told = self._output.strip("\n")
         last = told.rsplit("\n", MOST_OUTPUT_ROWS)[-MOST_OUTPUT_ROWS:] if told else []
         lines = sanitise("\n".join(line[: width * 8] for line in last)).split("\n") if last else []
-        hidden = told.count("\n") + 1 - MOST_OUTPUT_ROWS
+        hidden = self._lines_gone + told.count("\n") + 1 - MOST_OUTPUT_ROWS
         if hidden > 0:
             above = f"… {count_text(hidden, 'more line')} above; enter opens all of it"
             rows.append(Line(clipped(((f"{BODY}{above}", "muted"),), width)))
@@ -272,9 +293,11 @@ class TodoPart(Part):
         done = sum(item.status == "done" for item in self._items)
         count = f"  {done} of {len(self._items)} done"
         rows = [Line(clipped(((BODY, ""), ("Plan", "strong"), (count, "muted")), width))]
-        for item in self._items:
+        for item in self._items[:MOST_TODO_ITEMS]:
             style = {"done": "muted", "in_progress": "strong", "pending": ""}[item.status]
-            lines = wrapped([(sanitise(item.text), style)], width - len(BODY) - 2)
+            lines = wrapped([(sanitise(ends_of(item.text, MOST_TODO_CHARACTERS)), style)], width - len(BODY) - 2)
             sign = f"{BODY}{_TODO_SIGNS[item.status]} "
             rows.extend(prefixed_lines(lines, ((sign, style or "muted"),), ((" " * len(sign), ""),)))
+        if (left := len(self._items) - MOST_TODO_ITEMS) > 0:
+            rows.append(Line(((f"{BODY}… {count_text(left, 'more item')}", "muted"),)))
         return rows

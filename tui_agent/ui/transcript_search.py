@@ -1,11 +1,23 @@
-"""Searching the conversation: over everything, also what is folded away. Pure."""
+"""Searching the conversation: over everything, also what is folded away. Pure.
+
+Matches are counted from the newest part to the oldest, a slice of the text at a time: no conversation is too long.
+"""
 
 import re
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, islice
 
 from .styled_lines import Line, styled_over
 from .transcript import Part, Transcript
+
+MOST_MATCHES = 10_000
+"""Matches counted in one part."""
+SLICE = 2_000_000
+"""Characters looked at by one slice; the last part of it is looked at wholly."""
+LONGEST_LAID_OUT = 100_000
+"""Characters of a part that is laid out wholly to find the row of a match; in a longer one it is looked for nearby."""
+_NEARBY = 200
+"""Rows above and below the place where the match ought to be."""
 
 
 class TranscriptSearch:
@@ -18,8 +30,22 @@ class TranscriptSearch:
         self._pattern = re.compile(re.escape(query), re.IGNORECASE)
         self._part: Part | None = None
         self._ordinal = 0
-        self.count = sum(self._matches(part) for part in transcript.parts)
-        """Matches there were when the search began."""
+        self._uncounted = dict.fromkeys(transcript.parts)
+        self._counted: dict[Part, tuple[int, int]] = {}
+        self.count = 0
+        """Matches counted so far of those there were when the search began."""
+        self.count_on()
+
+    def count_on(self) -> bool:
+        """Counts in another slice of the text; False where everything was counted already."""
+        if not self._uncounted:
+            return False
+        looked_at = 0
+        while self._uncounted and looked_at < SLICE:
+            part, _ = self._uncounted.popitem()
+            self.count += self._matches(part)
+            looked_at += len(part.text)
+        return True
 
     def step(self, *, backwards: bool = False) -> Part | None:
         """Goes to the next match, around the end if need be; gives its part, or None where there is no match."""
@@ -39,6 +65,8 @@ class TranscriptSearch:
         part, width = self._part, self._transcript.width
         if part is None:
             return 0
+        if len(part.text) > LONGEST_LAID_OUT:
+            return self._row_nearby(part, width)
         part.settle(width, 0, 1_000_000)
         ends: list[int] = []
         text = ""
@@ -60,7 +88,26 @@ class TranscriptSearch:
         return line if runs is line.runs else Line(tuple(runs), line.joint, line.indent, line.fill)
 
     def _matches(self, part: Part) -> int:
-        return sum(1 for _ in self._pattern.finditer(part.text))
+        if part in self._uncounted:
+            return 0
+        text = part.text
+        length, count = self._counted.get(part, (-1, 0))
+        if length != len(text):
+            count = sum(1 for _ in islice(self._pattern.finditer(text), MOST_MATCHES))
+            self._counted[part] = len(text), count
+        return count
+
+    def _row_nearby(self, part: Part, width: int) -> int:
+        """The row of the match in a long part: the nearest one with a match to where it ought to be."""
+        text = part.text
+        match = next(islice(self._pattern.finditer(text), self._ordinal, None), None)
+        before, whole = _rows_about(text[: match.start() if match else 0], width), _rows_about(text, width)
+        row = round(part.height(width) * before / whole)
+        first = max(0, row - _NEARBY)
+        row += part.settle(width, first, row + _NEARBY)
+        rows = range(max(0, row - _NEARBY), min(part.height(width), row + _NEARBY))
+        found = [place for place in rows if self._pattern.search(part.line(width, place).plain)]
+        return min(found, key=lambda place: abs(place - row), default=min(row, max(0, part.height(width) - 1)))
 
     def _around(self, backwards: bool) -> Iterator[Part]:
         """All parts, beginning after (or before) where the reader is."""
@@ -68,3 +115,8 @@ class TranscriptSearch:
         return chain(
             self._transcript.from_part(at, backwards=backwards), self._transcript.from_part(None, backwards=backwards)
         )
+
+
+def _rows_about(text: str, width: int) -> float:
+    """About how many rows a text takes."""
+    return text.count("\n") + len(text) / max(1, width)

@@ -23,7 +23,7 @@ from tui_agent.ui.widgets.rows_view import RowsView
 
 LOOK_SECONDS = 0.25
 """Time between two looks at a call that is not over."""
-WHOLE_LIMIT = 1_000_000
+WHOLE_LIMIT = 80_000
 """Bytes read of a file that holds a whole output; of a longer one the head and the tail are shown."""
 
 

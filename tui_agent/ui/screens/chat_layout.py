@@ -152,6 +152,11 @@ class ChatLayout(Screen[None]):
     def _search_changed(self, event: SearchLine.Changed) -> None:
         self.search.show_matches(self.conversation.search(event.query))
 
+    @on(Conversation.SearchCounted)
+    def _search_counted(self, event: Conversation.SearchCounted) -> None:
+        if self.search.is_open:
+            self.search.show_matches(event.count)
+
     @on(SearchLine.Stepped)
     def _search_stepped(self, event: SearchLine.Stepped) -> None:
         if event.backwards:

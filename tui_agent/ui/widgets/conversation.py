@@ -50,6 +50,12 @@ class Conversation(TranscriptView):
         """A person wants to find something."""
 
     @dataclass
+    class SearchCounted(Message):
+        """More matches of a search were counted."""
+
+        count: int
+
+    @dataclass
     class SearchClosed(Message):
         """A person found what they looked for, or not."""
 
@@ -62,6 +68,7 @@ class Conversation(TranscriptView):
         self._current: Part | None = None
         self._search: TranscriptSearch | None = None
         self._found_row: int | None = None
+        self._seeks = False
 
     # --- what comes in ------------------------------------------------------------------------------------------------
 
@@ -111,6 +118,7 @@ class Conversation(TranscriptView):
     def _bring(self) -> None:
         """Reads what came, a slice of it at a time, and draws it; comes again where there is more."""
         more = self._fold.flush() or self.read_on()
+        more = self._count_on() or more
         self.show_changes()
         if more:
             self._flush_soon()
@@ -150,8 +158,9 @@ class Conversation(TranscriptView):
     def search(self, query: str) -> int:
         """Marks all matches and goes to the one nearest to the end; gives their number. An empty query ends it."""
         self._search, self._found_row = (TranscriptSearch(self.transcript, query) if query else None), None
-        self.previous_match()
+        self._seeks = not self.previous_match()
         self.refresh()
+        self._flush_soon()
         return self._search.count if self._search is not None else 0
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -175,6 +184,15 @@ class Conversation(TranscriptView):
     def action_close_search(self) -> None:
         """Takes the marks away."""
         self.post_message(self.SearchClosed())
+
+    def _count_on(self) -> bool:
+        """Counts more matches of a search in a long conversation; False where all are counted."""
+        if self._search is None or not self._search.count_on():
+            return False
+        if self._seeks:
+            self._seeks = not self.previous_match()
+        self.post_message(self.SearchCounted(self._search.count))
+        return True
 
     def next_match(self) -> bool:
         """Goes to the next match, after the last to the first; False where there is none."""
