@@ -1,15 +1,46 @@
 """`tui-agent` and `python -m tui_agent`."""
 
+import os
 import sys
 
-from tui_agent.cli.own_memory import keep_own_memory
-from tui_agent.cli.program import run_program
+from tui_agent.cli.shortage import shortage_in
+
+FAILED = 1
+
+
+def leave_if_short(error: BaseException) -> None:
+    """End the process with one sentence if the error comes of too few descriptors or threads, or too little memory."""
+    if words := shortage_in(error):
+        # Without the interpreter's own end, which would meet the same shortage.
+        os.write(2, f"tui-agent: {words}\n".encode())
+        os._exit(FAILED)
+
+
+try:
+    from tui_agent.cli.own_memory import keep_own_memory
+    from tui_agent.cli.standard_streams import hold_standard_streams, keep_faults_off_terminal
+except BaseException as error:
+    leave_if_short(error)
+    raise
 
 
 def main() -> None:
     """Runs the program and exits with its code."""
-    keep_own_memory()
-    sys.exit(run_program(sys.argv[1:]))
+    try:
+        keep_own_memory()
+        hold_standard_streams()
+        keep_faults_off_terminal()
+        sys.exit(run_program(sys.argv[1:]))
+    except BaseException as error:
+        leave_if_short(error)
+        raise
+
+
+def run_program(arguments: list[str]) -> int:
+    """Load the command line and run it; returns the exit code."""
+    from tui_agent.cli.program import run_program as run
+
+    return run(arguments)
 
 
 if __name__ == "__main__":

@@ -137,7 +137,8 @@ async def assembled(
         if session.resumed and session.path is None:
             bus.publish(Noticed(code="not_kept", text="Nothing that is said from here on is kept."))
         folder = await asyncio.to_thread(state_of, options.cwd, locations, given=options.trust)
-        for words in (*loaded.unknown_variables, *loaded.ignored, *folder.left_out):
+        unseen = await asyncio.to_thread(_left_out_without_screen, loaded, locations) if options.print_mode else ()
+        for words in (*loaded.unknown_variables, *loaded.ignored, *folder.left_out, *unseen):
             bus.publish(Warned(code="left_out", text=words))
         spent = _spent(session)
         sandbox = sandbox_of(loaded.settings, locations, archive)
@@ -234,6 +235,18 @@ def strategy_of(name: str) -> Strategy:
             return Batched(int(size))
         case _:
             return Auto()
+
+
+def _left_out_without_screen(loaded: LoadedSettings, locations: Locations) -> tuple[str, ...]:
+    """What the screen would say of settings that only it uses; blocks."""
+    origin = loaded.origins.get("ui.theme")
+    if origin is None:
+        return ()
+    # Costs a tenth of a second, and only a theme that was chosen needs it.
+    from .theme_choice import unknown_theme
+
+    words = unknown_theme(loaded.settings.ui.theme, locations)
+    return () if words is None else (f"{origin}: `ui.theme`: {words}",)
 
 
 async def _provider(

@@ -8,6 +8,7 @@ import errno
 import importlib
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -17,7 +18,9 @@ from tui_agent.protocol.errors import TuiAgentError
 
 from .launch import launch
 from .own_terminal import say_error
+from .shortage import shortage_in
 
+FAILED = 1
 USAGE_ERROR = 2
 INTERRUPTED = 130
 
@@ -34,7 +37,8 @@ _COMMANDS = {
 _LONGEST_MESSAGE = 2_000
 """Characters of an error."""
 
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""Why standard output takes nothing; the last: it was closed from the start."""
 
 
 class Program(click.Group):
@@ -104,7 +108,8 @@ def run_program(arguments: Sequence[str]) -> int:
     except click.ClickException as error:
         return _refuse(_in_one_line(error))
     except TuiAgentError as error:
-        return _refuse(str(error))
+        shortage = shortage_in(error)
+        return _refuse(str(error)) if shortage is None else _refuse(shortage, FAILED)
     except FileNotFoundError:
         if _is_somewhere():
             raise
@@ -121,7 +126,8 @@ def run_program(arguments: Sequence[str]) -> int:
 
 
 def _refuse(message: str, code: int = USAGE_ERROR) -> int:
-    say_error(f"tui-agent: {' '.join(message.split())[:_LONGEST_MESSAGE]}")
+    with suppress(OSError):
+        say_error(f"tui-agent: {' '.join(message.split())[:_LONGEST_MESSAGE]}")
     return code
 
 

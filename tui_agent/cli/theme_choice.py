@@ -13,9 +13,19 @@ def refuse_unknown_theme(name: str, locations: Locations) -> None:
     Raises:
         ConfigurationError: no theme has the name.
     """
+    if words := unknown_theme(name, locations):
+        raise ConfigurationError(f"--theme: {words}")
+
+
+def unknown_theme(name: str, locations: Locations) -> str | None:
+    """Return what to say of a name that no theme has, with the nearest one; None for the name of a theme. Blocks."""
     shelf = ThemeShelf((shipped_themes(), locations.user_themes_dir))
-    if shelf.find(name) is None:
-        shelf.read_all()
-        near = difflib.get_close_matches(name, shelf.names, n=1)
-        known = f"did you mean {near[0]}?" if near else f"there are {', '.join(shelf.names)}"
-        raise ConfigurationError(f"--theme: there is no theme {name!r}; {known}")
+    if shelf.find(name) is not None:
+        return None
+    problems = [problem.text for problem in shelf.read_all() if problem.path.stem == name]
+    if problems:
+        return problems[0]
+    near = difflib.get_close_matches(name, shelf.names, n=1)
+    return f"there is no theme {name!r}; " + (
+        f"did you mean {near[0]}?" if near else f"there are {', '.join(shelf.names)}"
+    )

@@ -164,7 +164,7 @@ class _Service:
         await self._output.drained()
         if self._output.error is not None:
             self._listener.say(f"error: the output could not be written ({self._output.error.strerror})")
-            code = code or ExitCode.FAILED
+            code = ExitCode.FAILED if code in (ExitCode.DONE, ExitCode.INTERRUPTED) else code
         errors.end()
         asyncio.get_running_loop().call_later(LAST_WORDS_PATIENCE, errors.abandon)
         await errors.drained()
@@ -220,7 +220,9 @@ class _Service:
         await self._output.closed_by_reader.wait()
         self._prompts.close(discard=True)
         if self._agent.running:
-            self._agent.abort(f"{PROGRAM_LEFT} (nobody reads the output any more)")
+            error = self._output.error
+            why = "nobody reads the output any more" if error is None else f"cannot write the output: {error.strerror}"
+            self._agent.abort(f"{PROGRAM_LEFT} ({why})")
 
 
 @contextmanager

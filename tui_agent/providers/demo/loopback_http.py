@@ -23,8 +23,12 @@ MAX_BODY = 64 * 1024 * 1024
 
 _READ_SIZE = 64 * 1024
 
-_ACCEPT_AGAIN = 0.1
-"""Seconds until a connection that could not be accepted is tried again."""
+_QUIET_SECONDS = 0.1
+"""Seconds for a client that is turned away, and until the next connection is accepted."""
+
+_REFUSAL = (
+    b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,8 @@ class LoopbackServer:
     _socket: socket.socket | None = None
     _group: asyncio.TaskGroup = field(default_factory=asyncio.TaskGroup)
     _acceptor: asyncio.Task[None] | None = None
+    _spare: socket.socket | None = None
+    """Holds a descriptor for `_turn_away`."""
 
     @property
     def port(self) -> int:
@@ -121,6 +127,7 @@ class LoopbackServer:
         return f"http://127.0.0.1:{self.port}"
 
     async def __aenter__(self) -> Self:
+        self._spare = socket.socket()
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._socket.setblocking(False)
         await self._group.__aenter__()
@@ -136,6 +143,8 @@ class LoopbackServer:
             # Without the body's error: the group would hand it on inside another, where nobody looks for it.
             await self._group.__aexit__(None, None, None)
         finally:
+            if self._spare is not None:
+                self._spare.close()
             if self._socket is not None:
                 self._socket.close()
 
@@ -145,10 +154,25 @@ class LoopbackServer:
             while True:
                 try:
                     client, _ = await loop.sock_accept(listener)
-                except OSError:  # Too many open files, for one: the connection waits until there is room.
-                    await asyncio.sleep(_ACCEPT_AGAIN)
+                except OSError as error:
+                    await self._turn_away(listener, error)
                 else:
                     group.create_task(contained("a connection to the offline model", self._serve(client)))
+
+    async def _turn_away(self, listener: socket.socket, error: OSError) -> None:
+        """Refuse the next connection where too many files are open: its client would wait for ever."""
+        if self._spare is not None:
+            self._spare.close()
+        loop, body = asyncio.get_running_loop(), json.dumps(_error_of(f"no connection: {error.strerror}")).encode()
+        with contextlib.suppress(OSError, TimeoutError), listener.accept()[0] as client:
+            client.setblocking(False)
+            # Closing a connection with unread bytes would throw the answer away.
+            async with asyncio.timeout(_QUIET_SECONDS):
+                while await loop.sock_recv(client, _READ_SIZE):
+                    await loop.sock_sendall(client, _REFUSAL % (len(body), body))
+        with contextlib.suppress(OSError):
+            self._spare = socket.socket()
+        await asyncio.sleep(_QUIET_SECONDS)
 
     async def _serve(self, client: socket.socket) -> None:
         """One connection until either side closes it."""
@@ -243,4 +267,8 @@ def _is_local(request: HttpRequest, port: int) -> bool:
 
 
 async def _refuse(reply: HttpReply, status: int, why: str) -> None:
-    await reply.send_json(status, {"type": "error", "error": {"type": "invalid_request_error", "message": why}})
+    await reply.send_json(status, _error_of(why))
+
+
+def _error_of(why: str) -> JsonObject:
+    return {"type": "error", "error": {"type": "invalid_request_error", "message": why}}

@@ -1,0 +1,129 @@
+"""Too few descriptors or too little memory: one sentence and exit code 1, from whichever import or call met it."""
+
+import errno
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.desk import PROGRAM, App, Desk
+from tui_agent.cli.shortage import shortage_in
+
+MEGABYTE = 1 << 20
+LEAST = 5
+"""Descriptors with which Python itself can start, three of them the standard streams."""
+
+
+def limited(tmp_path: Path, kind: int, limit: int, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
+    """The program under a limit, as `ulimit` sets it."""
+    return subprocess.run(
+        [sys.executable, "-m", "tui_agent", *arguments],
+        cwd=tmp_path,
+        input=b"",
+        capture_output=True,
+        check=False,
+        timeout=120,
+        preexec_fn=lambda: resource.setrlimit(kind, (limit, limit)),
+    )
+
+
+def caused(error: BaseException, cause: BaseException) -> BaseException:
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), "too many open files; the limit is "),
+        (ImportError("libx.so: cannot open shared object file: Too many open files"), "too many open files; the limit"),
+        (OSError(errno.ENFILE, "Too many open files in system"), "the system has too many open files"),
+        (MemoryError(), "not enough memory"),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), "not enough memory"),
+        (ImportError("x.so: failed to map segment from shared object"), "not enough memory"),
+        (SystemError("error return without exception set"), "not enough memory"),
+        (RuntimeError("can't start new thread"), "no further thread can be started"),
+        (FileNotFoundError(2, "No usable temporary directory found in ['/tmp']"), "no temporary file can be made"),
+        (caused(ValueError("x"), caused(KeyError("y"), MemoryError())), "not enough memory"),
+        (BaseExceptionGroup("a", [KeyError(), ExceptionGroup("b", [MemoryError()])]), "not enough memory"),
+    ],
+)
+def test_a_shortage_is_found_however_deep_it_is(error: BaseException, words: str) -> None:
+    found = shortage_in(error)
+
+    assert found is not None
+    assert found.startswith(words)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.ENOENT, "x"), ImportError("x"), RuntimeError("x"), SystemError("x"), KeyboardInterrupt(), OSError()],
+)
+def test_any_other_error_is_none(error: BaseException) -> None:
+    error.__context__ = ValueError()
+    error.__context__.__context__ = error
+
+    assert shortage_in(error) is None
+
+
+@pytest.mark.parametrize("limit", [LEAST, 7, 11, 13, 64])
+def test_a_run_with_few_descriptors_ends_with_a_sentence(tmp_path: Path, limit: int) -> None:
+    done = limited(tmp_path, resource.RLIMIT_NOFILE, limit, "--demo", "-p", "list files")
+
+    assert b"Traceback" not in done.stderr
+    assert b"ignored" not in done.stderr
+    assert done.returncode == (1 if done.stderr else 0)
+    if limit <= 8:
+        assert done.stderr.startswith(b"tui-agent: ")
+        assert done.stderr.count(b"\n") == 1
+    if limit == 64:
+        assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("config", "check"),
+        ("doctor",),
+        ("sessions", "list"),
+        ("tools", "list"),
+        ("permissions", "check"),
+        ("hooks", "test", "before_tool", "bash", "{}"),
+        ("--version",),
+    ],
+    ids=" ".join,
+)
+def test_a_command_with_few_descriptors_works_or_ends_with_a_sentence(
+    tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    done = limited(tmp_path, resource.RLIMIT_NOFILE, LEAST, *arguments)
+
+    assert b"Traceback" not in done.stderr
+    assert done.returncode in (0, 1)
+    assert done.stderr.count(b"\n") == done.returncode
+
+
+@pytest.mark.parametrize("arguments", [("config", "check"), ("--demo", "-p", "hello")], ids=" ".join)
+@pytest.mark.parametrize("limit", [20, 40])
+def test_with_little_memory_it_ends_with_a_sentence(tmp_path: Path, arguments: tuple[str, ...], limit: int) -> None:
+    done = limited(tmp_path, resource.RLIMIT_AS, limit * MEGABYTE, *arguments)
+
+    if b"Fatal Python error" in done.stderr or done.returncode < 0:
+        return  # The interpreter itself could not start, or a library of it ended the process.
+    assert b"Traceback" not in done.stderr
+    assert done.returncode in (0, 1)
+
+
+@pytest.mark.parametrize("limit", [LEAST, 11])
+def test_the_app_with_few_descriptors_restores_the_terminal_and_says_why(tmp_path: Path, limit: int) -> None:
+    desk = Desk(tmp_path)
+    command = f"ulimit -n {limit}; exec {PROGRAM} --demo"
+    with App(["bash", "--norc", "-c", command], cwd=desk.work, environment=desk.environment) as app:
+        assert app.wait_for_end() == 1
+        assert app.left_behind == []
+        assert "tui-agent: " in app.screen.text
+        assert "Traceback" not in app.screen.text
+    assert os.listdir(desk.work) == []

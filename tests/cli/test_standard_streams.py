@@ -1,0 +1,115 @@
+"""Standard streams that are closed, full or read by no one: one sentence, and nothing is written anywhere else."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+DEMO = ("--demo", "-p", "--output-format")
+FORMATS = ("text", "json", "stream-json")
+
+
+def without(tmp_path: Path, closed: Sequence[int], *arguments: str) -> "subprocess.CompletedProcess[bytes]":
+    """The program started with some of its standard streams closed."""
+
+    def close() -> None:
+        for number in closed:
+            os.close(number)
+
+    command = [sys.executable, "-m", "tui_agent", *arguments]
+    return subprocess.run(command, cwd=tmp_path, input=b"", capture_output=True, check=False, preexec_fn=close)
+
+
+def journals(home: Path) -> list[bytes]:
+    return [path.read_bytes() for path in (home / ".local/state/tui-agent/sessions").glob("*.jsonl")]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_run_whose_output_is_closed_fails_and_writes_into_no_other_file(
+    tmp_path: Path, form: str, clean_environment: Path
+) -> None:
+    done = without(tmp_path, [0, 1], *DEMO, form, "list files")
+
+    assert done.returncode == 1
+    assert done.stderr == b"tui-agent: error: the output could not be written (Bad file descriptor)\n"
+    [journal] = journals(clean_environment)
+    assert all(line.startswith(b'{"v":') for line in journal.splitlines())
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_run_whose_output_finds_no_room_fails(tmp_path: Path, form: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tui_agent", *DEMO, form, "list files"],
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+
+    assert done.returncode == 1
+    assert done.stderr == b"tui-agent: error: the output could not be written (No space left on device)\n"
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_reader_that_is_gone_costs_no_words(tmp_path: Path, form: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "tui_agent", *DEMO, form, "list files"],
+            cwd=tmp_path,
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    finally:
+        os.close(writer)
+
+    assert done.stderr == b""
+    assert done.returncode == (130 if form == "stream-json" else 0)
+
+
+def test_a_run_without_error_output_and_input_works(tmp_path: Path, clean_environment: Path) -> None:
+    done = without(tmp_path, [0, 2], *DEMO, "text", "list files")
+
+    assert done.returncode == 0
+    assert done.stdout
+    assert all(line.startswith(b'{"v":') for line in journals(clean_environment)[0].splitlines())
+
+
+def test_a_closed_input_is_empty(tmp_path: Path) -> None:
+    done = without(tmp_path, [0], "-p", "--demo")
+
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr == b"tui-agent: -p needs a prompt: as an argument, or on standard input.\n"
+    assert without(tmp_path, [0], "permissions", "check").returncode == 0
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("config", "show"), ("tools", "list")], ids=" ".join)
+def test_a_command_whose_output_is_closed_says_so(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    done = without(tmp_path, [1], *arguments)
+
+    assert done.returncode == 2
+    assert done.stderr == b"tui-agent: the output cannot be written: Bad file descriptor\n"
+
+
+def test_with_all_three_closed_it_still_ends(tmp_path: Path) -> None:
+    assert without(tmp_path, [0, 1, 2], "config", "show").returncode == 2
+
+
+def test_a_theme_of_the_settings_that_is_unknown_is_a_warning_without_a_screen(
+    tmp_path: Path, clean_environment: Path
+) -> None:
+    settings = clean_environment / ".config" / "tui-agent" / "config.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('[ui]\ntheme = "drak"\n', "utf-8")
+    words = f"tui-agent: warning: {settings}:2: `ui.theme`: there is no theme 'drak'; did you mean dark?\n".encode()
+
+    assert without(tmp_path, [], *DEMO, "text", "list files").stderr == words
+
+    settings.write_text('[ui]\ntheme = "light"\n', "utf-8")
+    assert without(tmp_path, [], *DEMO, "text", "list files").stderr == b""

@@ -1,0 +1,59 @@
+"""Too few descriptors, threads or bytes of memory: one sentence in place of a traceback.
+
+Loaded before anything else, and so imports next to nothing: what it reports may be met by the next import.
+"""
+
+import errno
+import resource
+from collections.abc import Iterator
+from typing import TypeGuard
+
+_DESCRIPTORS = "raise it, for example with `ulimit -n 256`"
+_MEMORY = "close other programs, or raise the limit (`ulimit -v`)"
+
+
+def shortage_in(error: BaseException) -> str | None:
+    """Return the sentence for an error that comes of a shortage, however deep in others it is; None for any other."""
+    return next((words for one in _chain(error, set()) if (words := _words(one)) is not None), None)
+
+
+def _chain(error: BaseException, seen: set[int]) -> Iterator[BaseException]:
+    """Yield the error, what it groups, and what it was raised from."""
+    if id(error) in seen:
+        return
+    seen.add(id(error))
+    yield error
+    if _is_group(error):
+        for member in error.exceptions:
+            yield from _chain(member, seen)
+    for cause in (error.__cause__, error.__context__):
+        if cause is not None:
+            yield from _chain(cause, seen)
+
+
+def _is_group(error: BaseException) -> TypeGuard[BaseExceptionGroup[BaseException]]:
+    return isinstance(error, BaseExceptionGroup)
+
+
+def _words(error: BaseException) -> str | None:
+    text = str(error)
+    number = error.errno if isinstance(error, OSError) else None
+    if number == errno.EMFILE or (number is None and "Too many open files" in text):
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        return f"too many open files; the limit is {limit}: {_DESCRIPTORS}"
+    if number == errno.ENFILE:
+        return "the system has too many open files: close other programs"
+    if isinstance(error, MemoryError) or number == errno.ENOMEM or _is_unmapped(error, text):
+        return f"not enough memory: {_MEMORY}"
+    if isinstance(error, FileNotFoundError) and "No usable temporary directory" in text:
+        return "no temporary file can be made: free some space, or set TMPDIR to a directory that can be written"
+    if isinstance(error, RuntimeError) and "can't start new thread" in text:
+        return f"no further thread can be started: {_MEMORY}, or that of processes (`ulimit -u`)"
+    return None
+
+
+def _is_unmapped(error: BaseException, text: str) -> bool:
+    """True if a library could not be loaded for want of memory, or failed to say that it had too little."""
+    if isinstance(error, SystemError):
+        return "without exception set" in text
+    return isinstance(error, ImportError) and ("failed to map" in text or "annot allocate memory" in text)
