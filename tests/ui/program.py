@@ -1,4 +1,7 @@
-"""A small program around the app, for tests in a real terminal: it repeats what it hears, slowly for `slow`."""
+"""A small program around the app, for tests in a real terminal.
+
+It repeats what it hears, slowly for `slow`; for `killer` it answers what is dear to read.
+"""
 
 import asyncio
 
@@ -17,6 +20,8 @@ from tui_agent.ui.bridge import AgentBridge
 def answer(request: ModelRequest) -> Reply:
     """Says what was heard last; looks at something that takes for ever when it was `slow`."""
     last = request.messages[-1]
+    if isinstance(last, UserMessage) and last.text == "killer":
+        return reply("[" * 2_000_000)
     if isinstance(last, UserMessage):
         return reply(call("look", what="slowly")) if last.text == "slow" else reply(f"heard {last.text!r}")
     return reply("looked")

@@ -164,3 +164,15 @@ def test_a_window_that_was_tiny_for_a_moment_is_drawn_whole(terminal: Terminal) 
         terminal.resize(120, 40)
 
     terminal.wait_for(READY)
+
+
+def test_keys_come_through_while_an_endless_answer_is_read(terminal: Terminal) -> None:
+    terminal.wait_for(READY)
+    terminal.write("killer\r")
+    terminal.wait_for("[[[[[[")
+
+    terminal.write("typed meanwhile")
+    terminal.wait_for("› typed meanwhile")
+    terminal.press("ctrl+q")
+
+    assert terminal.wait_for_end() == 0
