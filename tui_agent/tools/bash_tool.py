@@ -19,6 +19,7 @@ from .file_states import TreeChange, diffs_of
 from .live_output import LiveOutput
 from .own_thread import finish_in_thread
 from .process import ProcessOutcome, ProcessSpec, run_process
+from .process_tree import TreeMark
 from .programs import find_program
 from .sandbox import Sandbox
 from .spool_file import SPOOL_LIMIT, SpoolFile
@@ -64,6 +65,7 @@ class BashTool(TypedTool[BashArguments]):
     """Runs shell commands. Its command is never changed: what was judged and shown is what bash gets."""
 
     aborts_siblings = True
+    starts_processes = True
 
     def __init__(
         self, workspace: Workspace, *, is_read_only_command: Callable[[str], bool], sandbox: Sandbox | None = None
@@ -119,10 +121,13 @@ class BashTool(TypedTool[BashArguments]):
     async def _run(
         self, spec: ProcessSpec, output: CapturedOutput, live: LiveOutput, context: ToolContext
     ) -> ProcessOutcome:
+        mark = TreeMark(context.mark) if context.mark else None
         if self._sandbox is None:
-            return await run_process(spec, output, None, context.cancellation, live.wake, context.report_process)
+            return await run_process(spec, output, None, context.cancellation, live.wake, context.report_process, mark)
         async with self._sandbox.around(spec) as run:
-            outcome = await run_process(run.spec, output, None, context.cancellation, live.wake, context.report_process)
+            outcome = await run_process(
+                run.spec, output, None, context.cancellation, live.wake, context.report_process, mark
+            )
             run.refuse_unless_started(outcome, output.first_bytes())
         return outcome
 
