@@ -36,6 +36,13 @@ def test_a_call_without_an_end_of_its_own_may_have_left_its_program() -> None:
     assert lost_processes(told(*events)) == (lost(1), lost(4))
 
 
+def test_a_call_that_was_on_record_may_have_left_a_program_that_was_not() -> None:
+    begun = ToolStarted(call_id="c1", name="bash", args={}, summary="sleep 1", mark="ab")
+
+    assert lost_processes(told(begun)) == (LostProcess(StartedProcess(pid=0, started=0, mark="ab"), "sleep 1"),)
+    assert lost_processes(told(begun, ended(1, "ok"))) == ()
+
+
 def test_a_resume_that_closes_a_call_ends_no_program() -> None:
     assert lost_processes(told(*begun(1), ended(1, "interrupted"))) == (lost(1),)
 

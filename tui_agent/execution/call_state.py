@@ -112,6 +112,8 @@ class CallState:
     """Why it does not run, as these stages found."""
     phase: Phase = "waiting"
     start_told: bool = False
+    mark: str = ""
+    """Mark of the processes it starts."""
     holds_permit: bool = False
     stopping: Outcome | None = None
     """Why the call was taken back; how it ends unless it ended by itself before."""

@@ -1,6 +1,7 @@
 """Stage 11 of a call: the tool runs, its reports are told, and it ends in time even against its will (C24, P35)."""
 
 import asyncio
+import secrets
 from functools import partial
 
 from tui_agent.protocol.cancellation import CancellationToken
@@ -85,6 +86,7 @@ def tell_start(engine: Engine, state: CallState, *, adopted_from: str | None = N
         return
     state.start_told = True
     tool = state.tool
+    state.mark = secrets.token_hex(16) if tool is not None and tool.starts_processes else ""
     summary = "" if tool is None or state.unfit else careful(tool.summarise, state.arguments, otherwise="")
     engine.tell.publish(
         ToolStarted(
@@ -98,6 +100,7 @@ def tell_start(engine: Engine, state: CallState, *, adopted_from: str | None = N
             summary=summary,
             preview=state.preview,
             adopted_from=adopted_from,
+            mark=state.mark,
         )
     )
 
@@ -126,6 +129,7 @@ def _context(engine: Engine, state: CallState, execution: ToolExecution) -> Tool
         targets=state.targets(),
         answer=state.answer,
         can_use=partial(judge_other_call, engine),
+        mark=state.mark,
         report_process=partial(_tell_process, engine, state),
     )
 

@@ -339,6 +339,8 @@ class ToolStarted(Word):
     preview: Preview | None = None
     adopted_from: str | None = None
     """A call of a thrown away answer whose execution this call took over: the tool ran, or runs, only once."""
+    mark: str = ""
+    """Mark of every process that the call starts; empty where its tool starts none."""
 
 
 class ToolUpdated(Word):

@@ -143,7 +143,7 @@ class StartedProcess(Word):
     """The first process of a program that a call started, told so that it is found again after a crash."""
 
     pid: int
-    """Also the id of its process group and of its session."""
+    """Also the id of its process group and of its session; 0 where only the mark is known."""
     started: int
     """Time of its start in clock ticks since the system started: another process with this number has another."""
     boot: str = ""
@@ -184,6 +184,8 @@ class ToolContext:
     """The answer the call stands in; None where it began before that was complete (S3-15)."""
     can_use: Callable[[str, JsonObject], Verdict] = _nobody_judges
     """How another call, by tool name and arguments, would be judged now; starts nothing, asks nobody (S3-15)."""
+    mark: str = ""
+    """Mark for every process that this call starts, on record before the call began; empty: the tool makes its own."""
     report_process: Callable[[StartedProcess], None] = _drop
     """Records a program that this call started and that the call's end ends; for the event loop's thread."""
 
@@ -244,6 +246,9 @@ class Tool(ABC):
     """A pydantic model that validates arguments; None: `spec.input_schema` does."""
 
     execution_mode: ExecutionMode = "shared"
+
+    starts_processes: bool = False
+    """True if calls start programs that could outlive a killed tui-agent: each call then gets a mark for them."""
 
     aborts_siblings: bool = False
     """Whether a call that fails makes the other calls of its message pointless; heeded with `sibling_abort` (C26)."""

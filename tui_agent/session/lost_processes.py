@@ -26,8 +26,11 @@ def lost_processes(envelopes: Iterable[Envelope]) -> tuple[LostProcess, ...]:
     commands: dict[str, str] = {}
     for envelope in envelopes:
         match envelope.event:
-            case ToolStarted(call_id=call_id, summary=summary):
+            case ToolStarted(call_id=call_id, summary=summary, mark=mark):
                 commands[call_id] = summary
+                if mark:
+                    # The program may have been started and its own event lost.
+                    lost[call_id] = LostProcess(StartedProcess(pid=0, started=0, mark=mark), summary)
             case ProcessStarted(call_id=call_id) as started:
                 process = StartedProcess(**started.model_dump(include=set(StartedProcess.model_fields)))
                 lost[call_id] = LostProcess(process, commands.get(call_id, ""))

@@ -24,6 +24,7 @@ from .file_states import TreeChange, diffs_of
 from .live_output import LiveOutput
 from .own_thread import finish_in_thread
 from .process import ProcessOutcome, ProcessSpec, run_process
+from .process_tree import TreeMark
 from .programs import find_program
 from .sandbox import Sandbox
 from .spool_file import SPOOL_LIMIT, SpoolFile
@@ -74,6 +75,7 @@ class BashTool(TypedTool[BashArguments]):
     """Runs shell commands. Its command is never changed: what was judged and shown is what bash gets."""
 
     aborts_siblings = True
+    starts_processes = True
 
     def __init__(
         self, workspace: Workspace, *, is_read_only_command: ReadOnlyCheck, sandbox: Sandbox | None = None
@@ -139,10 +141,13 @@ class BashTool(TypedTool[BashArguments]):
             live.wake()
             self._workspace.warn_of_full_spool()
 
+        mark = TreeMark(context.mark) if context.mark else None
         if self._sandbox is None:
-            return await run_process(spec, output, None, context.cancellation, look, context.report_process)
+            return await run_process(spec, output, None, context.cancellation, look, context.report_process, mark)
         async with self._sandbox.around(spec) as run:
-            outcome = await run_process(run.spec, output, None, context.cancellation, look, context.report_process)
+            outcome = await run_process(
+                run.spec, output, None, context.cancellation, look, context.report_process, mark
+            )
             run.refuse_unless_started(outcome, output.first_bytes())
         return outcome
 

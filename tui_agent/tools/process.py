@@ -74,6 +74,7 @@ async def run_process(
     cancellation: CancellationToken,
     on_data: Callable[[], None] | None = None,
     on_start: Callable[[StartedProcess], None] | None = None,
+    mark: TreeMark | None = None,
 ) -> ProcessOutcome:
     """Runs a program in a session of its own, without input; when this returns or raises, nothing of it runs any more.
 
@@ -84,12 +85,13 @@ async def run_process(
         cancellation: ends the program when set.
         on_data: called on the event loop after output came, seldom enough to be cheap.
         on_start: called on the event loop once the program runs; finds it again after a crash of this program.
+        mark: marks everything it starts; a new one if None.
 
     Raises:
         OSError: it could not be started.
         CancelledError: the calling task was cancelled; the program has been ended.
     """
-    mark = TreeMark.new()
+    mark = mark or TreeMark.new()
     if spec.is_command:
         spec = replace(spec, argv=await asyncio.to_thread(launched, spec.argv, mark, spec.cwd))
     pump = OutputPump([sink for sink in (stdout, stderr) if sink is not None], on_data)

@@ -23,7 +23,7 @@ def record_of(pid: int, mark: TreeMark) -> StartedProcess | None:
 
 def running_of(record: StartedProcess) -> tuple[psutil.Process, ...]:
     """Return what still runs of a recorded command, its first process first. Blocks."""
-    if record.boot != _boot_id():
+    if not _may_run(record):
         return ()
     return tuple(tree_members(_leader(record), TreeMark(record.mark)))
 
@@ -33,9 +33,14 @@ def end_recorded(records: Sequence[StartedProcess], *, grace: float) -> tuple[st
     ended: list[str] = []
     for record in records:
         ended += [f"{_name(process)} (pid {process.pid})" for process in running_of(record)]
-        if record.boot == _boot_id():
+        if _may_run(record):
             end_tree(_leader(record), TreeMark(record.mark), grace=grace)
     return tuple(ended)
+
+
+def _may_run(record: StartedProcess) -> bool:
+    """Return False for a command of an earlier run of the system; a mark alone does not say which run it was."""
+    return record.boot in ("", _boot_id())
 
 
 def _name(process: psutil.Process) -> str:
@@ -46,7 +51,7 @@ def _name(process: psutil.Process) -> str:
 
 def _leader(record: StartedProcess) -> int | None:
     """Return the first process's id while that process still has it."""
-    return record.pid if _start_time(record.pid) == record.started else None
+    return record.pid if record.pid and _start_time(record.pid) == record.started else None
 
 
 def _start_time(pid: int) -> int | None:
