@@ -17,8 +17,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, Unpack, cast
 
-from typing_extensions import TypeVar
-
 from tui_agent.agent import (
     DEFAULT_SYSTEM,
     AgentLoop,
@@ -37,6 +35,7 @@ from tui_agent.agent import (
 )
 from tui_agent.agent.loop import restored_config
 from tui_agent.agent.loop_config import BeforeRequests, SystemText
+from tui_agent.agent.output_format import OutputT
 from tui_agent.agent.run_input import Trigger
 from tui_agent.context import ContextGuard, ContextLayer, ConversationHistory
 from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, ToolLike
@@ -57,8 +56,6 @@ from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.tool_thread import run_in_thread
 from tui_agent.providers import AnthropicProvider
 from tui_agent.tools import Workspace, default_tools
-
-OutputT = TypeVar("OutputT", default=str)
 
 ModeName: TypeAlias = PermissionMode | Literal["ask", "allow", "deny", "plan", "accept_edits"]
 """A permission mode or its name."""
@@ -161,13 +158,21 @@ class Agent(AgentLoop, Generic[OutputT]):
         owns_provider = isinstance(model, str)
         if policy is not None and (mode is not None or rules):
             raise ConfigurationError("give a policy, or a mode and rules; a policy brings its own")
-        if approve is not None and "gate" in more:
-            raise ConfigurationError("give approve or a gate; a gate has an approver of its own")
         if approve is not None:
+            if "gate" in more:
+                raise ConfigurationError("give approve or a gate; a gate has an approver of its own")
+            if not callable(approve):
+                words = 'to allow every call without a question, write mode="allow"'
+                raise ConfigurationError(f"approve must be a function, got {approve!r}; {words}")
             more["gate"] = ApprovalGate(approver=_Approver(approve))
         if snapshot is not None and history:
             raise ConfigurationError("give a snapshot or a history; a snapshot brings its conversation along")
+        if snapshot is not None and not isinstance(snapshot, AgentLoopSnapshot):  # pyright: ignore[reportUnnecessaryIsInstance] — callers may be untyped
+            words = "read JSON by AgentLoopSnapshot.model_validate_json"
+            raise ConfigurationError(f"snapshot must be an AgentLoopSnapshot, got a {type(snapshot).__name__}; {words}")
         root = Path(workspace) if workspace is not None else None
+        if root is not None and not root.is_dir():
+            raise ConfigurationError(f"workspace must be a directory, and {root} is none")
         if system is None:
             system = DEFAULT_SYSTEM if root is not None else ""
         config = AgentLoopConfig(
@@ -203,6 +208,10 @@ class Agent(AgentLoop, Generic[OutputT]):
         self._owns_provider = owns_provider
         # A configuration does not carry the parameter of its agent's type.
         self._format = cast(OutputFormat[OutputT] | None, config.output)
+
+    def __repr__(self) -> str:
+        model, tools = self.provider.model.name, ", ".join(self._agent.tools.names)
+        return f"{type(self).__name__}({model!r}, tools=[{tools}], messages={self.history.length})"
 
     # --- running ------------------------------------------------------------------------------------------------------
 

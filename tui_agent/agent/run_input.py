@@ -1,7 +1,7 @@
 """What a run may be started with, and the messages it becomes (S4-38)."""
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
 from tui_agent.execution.plain_json import whole_text
 from tui_agent.protocol.errors import ConfigurationError
@@ -15,6 +15,7 @@ from tui_agent.protocol.messages import (
     UserMessage,
     user_message,
 )
+from tui_agent.protocol.value_checks import shown_value
 
 UserInput: TypeAlias = str | UserMessage | Sequence[UserBlock | Message] | None
 """Text, a message, blocks of one message, or whole messages; None: go on with what is there."""
@@ -30,12 +31,16 @@ def as_messages(user_input: UserInput) -> tuple[Message, ...]:
     """The messages an input stands for; none for None.
 
     Raises:
-        ConfigurationError: there is nothing in it to say, or blocks and messages are mixed.
+        ConfigurationError: there is nothing in it to say, it is of another kind, or blocks and messages are mixed.
     """
     if user_input is None:
         return ()
     if isinstance(user_input, str | UserMessage):
         return (as_user_message(user_input),)
+    for part in user_input if _is_list(user_input) else (user_input,):
+        if not isinstance(part, TextBlock | ImageBlock | UserMessage | AssistantMessage | ToolResultMessage):
+            words = "a run is started with text, a message, or a list of blocks or messages"
+            raise ConfigurationError(f"{words}, got {shown_value(part)}")
     blocks = [part for part in user_input if isinstance(part, TextBlock | ImageBlock)]
     messages = [part for part in user_input if isinstance(part, UserMessage | AssistantMessage | ToolResultMessage)]
     if blocks and messages:
@@ -60,6 +65,10 @@ def as_user_message(said: str | UserMessage) -> UserMessage:
 def text_of(messages: Sequence[Message]) -> str:
     """What a person said in them, for the journal and the report."""
     return "\n".join(message.text for message in messages if isinstance(message, UserMessage))
+
+
+def _is_list(value: object) -> TypeGuard[Sequence[object]]:
+    return isinstance(value, Sequence) and not isinstance(value, bytes)
 
 
 def _whole(message: UserMessage) -> UserMessage:
