@@ -40,7 +40,8 @@ from tui_agent.agent.run_input import Trigger
 from tui_agent.context import ContextGuard, ContextLayer, ConversationHistory
 from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, ToolLike
 from tui_agent.execution.foreign_code import contained
-from tui_agent.permissions import PermissionPolicy, Rule, is_read_only_command
+from tui_agent.permissions import PermissionPolicy, is_read_only_command
+from tui_agent.permissions.rule import RuleLike
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
@@ -109,7 +110,7 @@ class Agent(AgentLoop, Generic[OutputT]):
         system: SystemText | None = None,
         workspace: str | os.PathLike[str] | None = None,
         mode: ModeName | None = None,
-        rules: Sequence[Rule] = (),
+        rules: Sequence[RuleLike] = (),
         policy: PermissionChecker | None = None,
         approve: Approve | None = None,
         hooks: HookBus | None = None,
@@ -134,7 +135,7 @@ class Agent(AgentLoop, Generic[OutputT]):
             workspace: the directory it works in, which the model is told; None: none, and paths are judged against
                 the current directory.
             mode: what happens to calls that no rule decides; None: ask.
-            rules: permission rules, first match first.
+            rules: permission rules such as `"allow bash(git status:*)"`, first match first.
             policy: judges calls in place of `mode` and `rules`.
             approve: answers questions about calls, one at a time; a plain function runs in a thread and may wait for
                 its user. None: nobody answers, and what would be asked is denied.
@@ -167,9 +168,6 @@ class Agent(AgentLoop, Generic[OutputT]):
             more["gate"] = ApprovalGate(approver=_Approver(approve))
         if snapshot is not None and history:
             raise ConfigurationError("give a snapshot or a history; a snapshot brings its conversation along")
-        if snapshot is not None and not isinstance(snapshot, AgentLoopSnapshot):  # pyright: ignore[reportUnnecessaryIsInstance] — callers may be untyped
-            words = "read JSON by AgentLoopSnapshot.model_validate_json"
-            raise ConfigurationError(f"snapshot must be an AgentLoopSnapshot, got a {type(snapshot).__name__}; {words}")
         root = Path(workspace) if workspace is not None else None
         if root is not None and not root.is_dir():
             raise ConfigurationError(f"workspace must be a directory, and {root} is none")
@@ -336,19 +334,14 @@ def provider_of(name: str) -> AnthropicProvider:
     return AnthropicProvider(name, base_url=os.environ.get("ANTHROPIC_BASE_URL") or None)
 
 
-def policy_of_mode(workspace: Path | None, mode: ModeName | None, rules: Sequence[Rule]) -> PermissionPolicy:
+def policy_of_mode(workspace: Path | None, mode: ModeName | None, rules: Sequence[RuleLike]) -> PermissionPolicy:
     """Return the policy for a directory; None: the current one.
 
     Raises:
         ConfigurationError: the mode or a rule is none.
     """
-    try:
-        known = PermissionMode(mode or PermissionMode.ASK)
-    except ValueError as error:
-        names = ", ".join(one.value for one in PermissionMode)
-        raise ConfigurationError(f"mode must be one of {names}, got {mode!r}") from error
     root = workspace if workspace is not None else Path.cwd()
-    return PermissionPolicy(root, mode=known, rules=rules, readable_paths=(_spool_dir(),))
+    return PermissionPolicy(root, mode=mode or PermissionMode.ASK, rules=rules, readable_paths=(_spool_dir(),))
 
 
 def _spool_dir() -> Path:

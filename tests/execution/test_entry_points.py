@@ -1,5 +1,5 @@
 import asyncio
-from typing import cast, get_args
+from typing import Any, cast, get_args
 
 import pytest
 
@@ -13,7 +13,7 @@ from tui_agent.execution import (
     execute_tool_calls,
     skip_tool_call,
 )
-from tui_agent.protocol.bus import EventScope
+from tui_agent.protocol.bus import EventBus, EventScope
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.errors import ConfigurationError
@@ -155,3 +155,26 @@ def test_a_scheduler_that_was_not_entered_says_so_before_anything_is_told() -> N
         scheduler.submit_all([call()])
 
     assert bus.last_seq == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"tools": "x"}, "tools must be a list of tools and functions, got 'x'"),
+        ({"tools": [3]}, "3 is no tool"),
+        ({"calls": "x"}, "calls must be a list of ToolCall, or the AssistantMessage with them, got 'x'"),
+        ({"calls": [{"name": "act"}]}, r"calls\[0\] must be a ToolCall, got {'name': 'act'}"),
+        ({"bus": None}, "bus must be an EventBus, or something else with `publish`, got None"),
+        ({"options": "parallel"}, "options must be ExecutionOptions or None, got 'parallel'"),
+        ({"hooks": []}, r"hooks must be a HookBus or None, got \[\]"),
+        ({"gate": print}, "gate must be an ApprovalGate or None, got a builtin_function_or_method"),
+        ({"policy": "ask"}, "policy must be a permission policy or None, got 'ask'"),
+        ({"get_steering": ["x"]}, r"get_steering must be a function \(plain or async\) or None, got \['x'\]"),
+        ({"before_effects": 3}, "before_effects must be a function or None, got 3"),
+        ({"cancellation": "x"}, "cancellation must be a CancellationToken or None"),
+    ],
+)
+async def test_an_argument_of_the_wrong_kind_is_refused(arguments: dict[str, Any], words: str) -> None:
+    right: dict[str, Any] = {"tools": [], "calls": [], "bus": EventBus()}
+    with pytest.raises(ConfigurationError, match=words):
+        await execute_tool_calls(**{**right, **arguments})

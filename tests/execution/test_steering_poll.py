@@ -1,9 +1,10 @@
 import asyncio
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.execution.kit import Steering
+from tests.execution.kit import ScriptedTool, Steering, calls, run
 from tests.support.judged_bus import JudgedBus
 from tui_agent.execution.steering_poll import SteeringPoll
 from tui_agent.protocol.bus import Publisher
@@ -83,7 +84,67 @@ async def test_a_systems_notice_is_never_blamed_on_the_user() -> None:
     assert person.reason == "steering"
 
 
-@pytest.mark.parametrize("answer", ["abc", 5, [object()]])
+@pytest.mark.parametrize(
+    ("answer", "texts"),
+    [
+        ("look here", ["look here"]),
+        (["first", "second"], ["first", "second"]),
+        (("first", user_message("second")), ["first", "second"]),
+        (user_message("one"), ["one"]),
+        (dict.fromkeys(["first", None, " ", "second"]).keys(), ["first", "second"]),
+        ("", []),
+        ([], []),
+        ([None], []),
+        ("half \ud83d", ["half \ufffd"]),
+    ],
+)
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_getter_hands_over_texts_or_messages_one_or_several(
+    answer: Any, texts: list[str], is_async: bool
+) -> None:
+    async def later() -> Any:
+        return answer
+
+    bus = JudgedBus(whole=False)
+    with bus.subscribe(merge=False) as subscription:
+        poll = poll_of(later if is_async else lambda: answer, bus)
+
+        assert await poll.poll() is bool(texts)
+        assert subscription.drain() == []
+    assert [message.text for message in poll.found] == texts
+    assert all(isinstance(message, UserMessage) for message in poll.found)
+    assert poll.reason == ("steering" if texts else "notice")
+
+
+async def test_what_is_handed_over_beside_something_else_is_not_lost() -> None:
+    bus = JudgedBus(whole=False)
+    answer: Any = ["keep this", {"role": "user"}, user_message("and this"), 5]
+    with bus.subscribe(merge=False) as subscription:
+        poll = poll_of(lambda: answer, bus)
+
+        assert await poll.poll()
+        warned = [envelope.event for envelope in subscription.drain()]
+
+    assert [message.text for message in poll.found] == ["keep this", "and this"]
+    assert [getattr(event, "text", "") for event in warned] == [
+        "Steering must be texts or user messages, got {'role': 'user'}. It was dropped; the calls continue."
+    ]
+
+
+async def test_a_text_that_steers_reaches_the_result_of_the_calls() -> None:
+    answers = iter(["stop that"])
+    ran = await run([ScriptedTool()], calls("act", "act"), steering=lambda: next(answers, None))
+
+    assert [message.text for message in ran.result.steering_messages or ()] == ["stop that"]
+
+
+class BreaksDown:
+    def __iter__(self) -> Iterator[str]:
+        yield "first"
+        raise OSError("gone")
+
+
+@pytest.mark.parametrize("answer", [5, b"abc", {"text": "abc"}, [object()], BreaksDown(), True])
 async def test_a_getter_that_hands_over_no_messages_is_told_and_counts_as_empty(answer: Any) -> None:
     bus = JudgedBus(whole=False)
     with bus.subscribe(merge=False) as subscription:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -250,3 +251,64 @@ def test_git_asks_in_a_folder_that_is_not_trusted(desk: Desk) -> None:
     assert [part.decision for part in decision.parts] == ["allow", "ask"]
     assert untrusted.check(desk.tools["bash"], {"command": "ls && git --version"}).decision == "allow"
     assert desk.policy().check(desk.tools["bash"], {"command": "ls && git status"}).decision == "allow"
+
+
+def test_rules_are_texts_pairs_or_rules_and_modes_are_texts(desk: Desk) -> None:
+    policy = PermissionPolicy(
+        str(desk.root),
+        rules=["allow bash(make:*)", ("deny", "bash(rm:*)"), Rule.parse("ask", "write")],
+        layers=[["deny bash(make clean)"]],
+        mode="plan",
+    )
+
+    assert [rule.shown for rule in policy.rules] == [
+        "allow bash(make:*)",
+        "deny bash(rm:*)",
+        "ask write",
+        "deny bash(make clean)",
+    ]
+    assert policy.mode is PermissionMode.PLAN
+    policy.set_mode("allow")
+    policy.set_rules([["deny bash(curl:*)"]])
+    assert policy.mode is PermissionMode.ALLOW
+    assert [rule.shown for rule in policy.rules] == ["deny bash(curl:*)"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"workspace": 3}, "PermissionPolicy.workspace must be a path, got 3"),
+        ({"rules": "allow bash"}, "PermissionPolicy.rules must be a list of rules such as"),
+        ({"rules": ["allow bash", "alow ls"]}, "PermissionPolicy.rules[1]: a rule begins with allow, ask or deny"),
+        ({"rules": [3]}, "PermissionPolicy.rules[0]: a rule must be a text such as"),
+        ({"rules": {"bash": "allow"}}, "PermissionPolicy.rules must be a list of rules"),
+        ({"layers": ["allow bash"]}, "PermissionPolicy.layers[0] must be a list of rules"),
+        ({"layers": [["allow bash("]]}, "PermissionPolicy.layers[0][0]: a rule is `tool` or `tool(pattern)`"),
+        ({"mode": "bogus"}, "no PermissionPolicy.mode 'bogus'; did you mean ask or allow or"),
+        ({"mode": "acceptedits"}, "did you mean accept_edits?"),
+        ({"mode": None}, "no PermissionPolicy.mode None"),
+        ({"resolution": "first"}, "no PermissionPolicy.resolution 'first'; did you mean first_match"),
+        ({"private_paths": "/etc"}, "PermissionPolicy.private_paths must be a list of paths, got '/etc'"),
+        ({"readable_paths": [3]}, "PermissionPolicy.readable_paths[0] must be a path, got 3"),
+        ({"relaxed_reads": "no"}, "PermissionPolicy.relaxed_reads must be True or False, got 'no'"),
+        ({"is_trusted": 1}, "PermissionPolicy.is_trusted must be True or False, got 1"),
+        ({"store_grant": "file"}, "PermissionPolicy.store_grant must be a function or None, got 'file'"),
+        ({"command_note": None}, "PermissionPolicy.command_note must be text, got None"),
+    ],
+)
+def test_an_argument_of_the_wrong_kind_is_refused(desk: Desk, arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        PermissionPolicy(**{"workspace": desk.root, **arguments})
+    assert words in str(caught.value)
+
+
+def test_rules_that_cannot_be_read_leave_those_in_force(desk: Desk) -> None:
+    policy = PermissionPolicy(desk.root, rules=["deny bash(rm:*)"])
+
+    with pytest.raises(ConfigurationError, match="layers"):
+        policy.set_rules([["deny bash(curl:*)"], ["dney bash"]])
+    with pytest.raises(ConfigurationError, match=r"no permission mode 'alow'; did you mean allow\?"):
+        policy.set_mode("alow")
+
+    assert [rule.shown for rule in policy.rules] == ["deny bash(rm:*)"]
+    assert policy.mode is PermissionMode.ASK

@@ -1,5 +1,7 @@
 """The syntax of rules, and what they speak about."""
 
+from typing import Any
+
 import pytest
 
 from tui_agent.permissions import Rule
@@ -99,3 +101,44 @@ def test_a_rule_that_forbids_covers_every_tool_with_that_intent(
     verdict, text = rule.split()
 
     assert Rule.parse(verdict, text).speaks_about_path(tool, intent) is expected
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ("allow bash(git status:*)", Rule.parse("allow", "bash(git status:*)")),
+        ("  deny   read(~/.ssh/**) ", Rule.parse("deny", "read(~/.ssh/**)")),
+        ("ask *", Rule.parse("ask", "*")),
+        (("allow", "bash(ls)"), Rule.parse("allow", "bash(ls)")),
+        (["deny", "write"], Rule.parse("deny", "write")),
+        (Rule.parse("deny", "write", "config.toml:3"), Rule.parse("deny", "write", "config.toml:3")),
+    ],
+)
+def test_a_rule_is_also_one_text_or_a_pair(given: Any, rule: Rule) -> None:
+    assert Rule.of(given) == rule
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("alow bash(ls)", "'alow bash(ls)' does not; did you mean 'allow bash(ls)'?"),
+        ("Allow: bash(ls)", "did you mean 'allow bash(ls)'?"),
+        ("bash(git status:*)", "did you mean 'allow bash(git status:*)'?"),
+        (("denied", "bash"), "did you mean 'deny bash'?"),
+        ("", "a rule begins with allow, ask or deny, and '' does not; did you mean 'allow'?"),
+        ("allow", "a rule is `tool` or `tool(pattern)`, not ''"),
+        ("allow bash(", "not 'bash('"),
+        ("allow bash()", "the pattern of 'bash()' is empty; write `bash` for every call"),
+        (
+            3,
+            'a rule must be a text such as "allow bash(ls:*)", a pair such as ("allow", "bash(ls:*)") or a Rule, got 3',
+        ),
+        (("allow",), "or a Rule, got ('allow',)"),
+        (("allow", 3), "or a Rule, got ('allow', 3)"),
+        (Rule, "got the class Rule, not an instance"),
+    ],
+)
+def test_a_text_that_is_no_rule_is_refused_with_the_nearest(given: Any, words: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        Rule.of(given)
+    assert words in str(caught.value)

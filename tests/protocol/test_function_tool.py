@@ -4,11 +4,12 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, field_serializer
 
 from tui_agent.protocol import TextBlock, ToolContext, ToolResult, function_tool
 from tui_agent.protocol.errors import ConfigurationError, ToolError
@@ -25,6 +26,25 @@ async def search_web(query: str, context: ToolContext, limit: int = 3) -> str:
     """Searches the web."""
     context.progress("searching")
     return f"{query} x{limit}"
+
+
+@dataclass
+class Place:
+    path: str
+    line: int
+
+
+class Hit(BaseModel):
+    title: str
+    place: Place
+
+
+class Broken(BaseModel):
+    title: str
+
+    @field_serializer("title")
+    def fail(self, title: str) -> str:
+        raise ValueError("cannot be told")
 
 
 async def test_the_schema_comes_from_the_signature_without_the_context() -> None:
@@ -87,6 +107,11 @@ def test_a_tool_needs_words_and_types() -> None:
         ({"content": "x", "is_error": True}, "x"),
         ({"content": "x", "pages": 2}, '{"content": "x", "pages": 2}'),
         ([], "[]"),
+        (Hit(title="Ä", place=Place("a", 1)), '{"title": "Ä", "place": {"path": "a", "line": 1}}'),
+        ([Place("a", 1), Path("b")], '[{"path": "a", "line": 1}, "b"]'),
+        ({"hit": Hit(title="b", place=Place("b", 2))}, '{"hit": {"title": "b", "place": {"path": "b", "line": 2}}}'),
+        (Place, "\"<class 'tests.protocol.test_function_tool.Place'>\""),
+        (Broken(title="b"), "title='b'"),
     ],
 )
 def test_whatever_a_tool_returns_becomes_a_result(value: object, text: str) -> None:

@@ -5,7 +5,18 @@ import pytest
 from tui_agent.execution import ApprovalGate
 from tui_agent.execution.hook_bus import HookBus
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_seconds, expect_whole, is_duration
+from tui_agent.protocol.value_checks import (
+    expect_choice,
+    expect_flag,
+    expect_items,
+    expect_kind,
+    expect_members,
+    expect_number,
+    expect_seconds,
+    expect_whole,
+    is_duration,
+    shown_value,
+)
 
 
 @pytest.mark.parametrize("value", [0, -1, True, False, "1", None, float("nan"), float("inf"), [1]])
@@ -64,3 +75,84 @@ def test_gates_and_hooks_take_no_time_that_is_none(timeout: Any) -> None:
         ApprovalGate(timeout=timeout)
     with pytest.raises(ConfigurationError, match="a hook's timeout"):
         HookBus(timeout=timeout)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"approver": 42}, r"ApprovalGate.approver must be a function \(plain or async\) or None, got 42"),
+        ({"interactive": "no"}, "ApprovalGate.interactive must be True or False, got 'no'"),
+        ({"timeout": "x"}, "an approval's timeout must be more than 0 seconds, got 'x'"),
+    ],
+)
+def test_a_gate_refuses_what_is_of_the_wrong_kind(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        ApprovalGate(**arguments)
+
+
+@pytest.mark.parametrize("value", ["1", True, float("nan"), float("inf"), -1, None, [1]])
+def test_no_number(value: Any) -> None:
+    with pytest.raises(ConfigurationError, match="size must be a number of at least 0, got"):
+        expect_number("size", value)
+
+
+def test_numbers_pass_from_their_least_on() -> None:
+    for value in (0, 0.5, 10**400):
+        expect_number("size", value)
+    expect_number("size", None, optional=True)
+    with pytest.raises(ConfigurationError, match="size must be more than 0 or None, got 0"):
+        expect_number("size", 0, more_than=True, optional=True)
+
+
+class Unprintable(list[int]):
+    def __repr__(self) -> str:
+        raise ValueError("no words")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("x", "'x'"),
+        ("x" * 100, f"'{'x' * 59}…"),
+        (None, "None"),
+        (object(), "an object"),
+        (expect_kind, "a function"),
+        (dict, "the class dict, not an instance"),
+        (Unprintable(), "an Unprintable"),
+    ],
+)
+def test_a_wrong_value_is_shown_short_and_without_addresses(value: Any, shown: str) -> None:
+    assert shown_value(value) == shown
+    with pytest.raises(ConfigurationError) as caught:
+        expect_kind("size", value, int, "a number")
+    assert str(caught.value) == f"size must be a number, got {shown}"
+
+
+class Half:
+    def here(self) -> None: ...
+
+    @property
+    def costly(self) -> int:
+        raise AssertionError("nobody asks for it")
+
+
+def test_a_missing_member_is_named_and_a_property_is_not_asked_for() -> None:
+    expect_members("part", Half(), ("here", "costly"), "a part")
+    with pytest.raises(ConfigurationError, match=r"^part must be a part, got a Half, which has no there and no more$"):
+        expect_members("part", Half(), ("here", "there", "more"), "a part")
+    with pytest.raises(ConfigurationError, match=r"^part must be a part, got 'x'$"):
+        expect_members("part", "x", ("here", "there"), "a part")
+    with pytest.raises(ConfigurationError, match="got the class Half, not an instance"):
+        expect_members("part", Half, ("here",), "a part")
+
+
+@pytest.mark.parametrize("values", ["ab", b"ab", {"a": 1}, 3, None])
+def test_no_list_of_items(values: Any) -> None:
+    with pytest.raises(ConfigurationError, match="parts must be a list of parts, got"):
+        expect_items("parts", values, None, "a list of parts")
+
+
+def test_items_are_checked_under_their_own_names_and_kept() -> None:
+    assert expect_items("parts", iter("ab"), None, "parts") == ("a", "b")
+    with pytest.raises(ConfigurationError, match=r"^parts\[1\] must be text, got 2$"):
+        expect_items("parts", ["a", 2], lambda name, item: expect_kind(name, item, str, "text"), "parts")

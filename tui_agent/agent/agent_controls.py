@@ -6,7 +6,8 @@ from typing import Literal
 from tui_agent.execution import ExecutionOptions, ToolLike
 from tui_agent.protocol.events import AgentDestroyed, PermissionModeChanged
 from tui_agent.protocol.messages import UserKind, UserMessage
-from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
+from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode, as_permission_mode
+from tui_agent.protocol.value_checks import expect_kind
 
 from .agent_state import AgentState
 from .agent_view import AgentView
@@ -30,7 +31,7 @@ class AgentControls(AgentView):
         """Queues a message for the next boundary of the run, or for the start of the next one. Returns it as queued.
 
         Raises:
-            ConfigurationError: it is empty.
+            ConfigurationError: it is empty, or neither text nor a UserMessage.
         """
         queued = self._put(message, "steer")
         if self._run is not None:
@@ -41,12 +42,17 @@ class AgentControls(AgentView):
         """Queues a message for a turn of its own, once the run would end. Returns it as queued.
 
         Raises:
-            ConfigurationError: it is empty.
+            ConfigurationError: it is empty, or neither text nor a UserMessage.
         """
         return self._put(message, "follow_up")
 
     def edit_message(self, message_id: str, text: str) -> UserMessage | None:
-        """Puts another text in place of a waiting message, which gets a new id; None: it is not waiting any more."""
+        """Puts another text in place of a waiting message, which gets a new id; None: it is not waiting any more.
+
+        Raises:
+            ConfigurationError: `text` is not text.
+        """
+        expect_kind("the text of a message", text, str, "text")
         return self._agent.queue.edit(message_id, text)
 
     def drop_message(self, message_id: str) -> UserMessage | None:
@@ -92,12 +98,17 @@ class AgentControls(AgentView):
         for child in tuple(self._children.values()):
             child.abort(reason)
 
-    def set_mode(self, mode: PermissionMode, by: str = "user") -> None:
+    def set_mode(self, mode: PermissionMode | str, by: str = "user") -> None:
         """Changes the permission mode at once, also for calls that wait for a person (P56).
 
+        Args:
+            mode: a `PermissionMode`, or its text, such as `"plan"`.
+            by: who changes it, for the event.
+
         Raises:
-            ConfigurationError: this agent has no permission policy that could keep to it.
+            ConfigurationError: there is no such mode, or this agent has no permission policy that could keep to it.
         """
+        mode = as_permission_mode("permission mode", mode)
         old = self._agent.policy.mode
         if mode is not old:
             self._agent.policy.set_mode(mode)
@@ -105,7 +116,12 @@ class AgentControls(AgentView):
             self._agent.gate.reconsider()
 
     def set_options(self, options: ExecutionOptions) -> None:
-        """Runs calls in another way, from the next answer on; the calls at hand may end as they began."""
+        """Runs calls in another way, from the next answer on; the calls at hand may end as they began.
+
+        Raises:
+            ConfigurationError: they are no ExecutionOptions.
+        """
+        expect_kind("the options", options, ExecutionOptions, "ExecutionOptions")
         self._agent.config.options = options
         self._agent.executor.set_options(options)
 
@@ -115,7 +131,11 @@ class AgentControls(AgentView):
         """A person's answer to a waiting call, or word that nobody can answer any more.
 
         True only for the first answer to a request that waits (P51).
+
+        Raises:
+            ConfigurationError: the decision is no ApprovalDecision.
         """
+        expect_kind("the decision", decision, ApprovalDecision, "an ApprovalDecision(decision=…)")
         return self._agent.gate.resolve(request_id, decision, by)
 
     def add_tool(self, tool: ToolLike) -> None:

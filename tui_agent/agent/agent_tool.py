@@ -4,6 +4,7 @@ from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool import Timeout, ToolContext, ToolResult, ToolSpec
+from tui_agent.protocol.value_checks import expect_kind
 
 from .delegation import OwnTool, delegate, outcome_text
 from .loop import AgentLoop
@@ -41,7 +42,11 @@ class AgentTool(OwnTool):
         """
         Args:
             parent: for whom they work; it is given the tool by `add_tool`.
+
+        Raises:
+            ConfigurationError: `parent` is no AgentLoop.
         """
+        expect_kind("AgentTool.parent", parent, AgentLoop, "an AgentLoop")
         self.spec = AGENT_SPEC
         self._parent = parent
 

@@ -9,7 +9,8 @@ import inspect
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from types import NoneType
+from typing import Literal, TypeAlias, get_args
 
 from tui_agent.context.layers import CONTEXT_LAYER, SYSTEM_LAYER, layer_text, write_layer
 from tui_agent.execution import as_tool
@@ -19,6 +20,7 @@ from tui_agent.protocol.events import SubagentEnded, SubagentStarted
 from tui_agent.protocol.messages import new_id
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.value_checks import expect_choice, expect_function, expect_items, expect_kind
 
 from .loop import AgentLoop
 from .loop_config import DEFAULT_MAX_STEPS
@@ -95,9 +97,14 @@ async def delegate(
         cancellation: aborts it.
 
     Raises:
-        ConfigurationError: it would stand deeper than `MAX_DEPTH`, or the parent has no tool of a name.
+        ConfigurationError: it would stand deeper than `MAX_DEPTH`, the parent has no tool of a name, or an argument is
+            of the wrong kind.
         asyncio.CancelledError: the task was cancelled; the sub-agent has ended.
     """
+    _check_delegation(parent, context, cancellation)
+    expect_kind("delegate(task)", task, str, "text")
+    if tools is not None:
+        expect_items("delegate(tools=…)", tools, _expect_name, "a list of names of tools or None")
     child = _made(parent, f"{name}-{new_id('').strip('_')[:6]}", context, tools, call_id, max_steps)
     run_id, bus, origin = new_id("run"), parent.bus, parent.origin
     agent_id = child.origin.agent_id
@@ -118,7 +125,12 @@ async def chain(links: Sequence[Link], text: str) -> ChainResult:
 
     An agent gets that text as its input and, from the second on, as its layer `agentloop.context`, too (C50). An agent
     that does not come to its end stops the chain; what a function raises goes on to the caller.
+
+    Raises:
+        ConfigurationError: a link is neither an AgentLoop nor a function, or `text` is not text; nothing was begun.
     """
+    links = expect_items("chain(links)", links, _expect_link, "a list of AgentLoops and functions")
+    expect_kind("chain(text)", text, str, "text")
     texts: list[str] = []
     for link in links:
         if isinstance(link, AgentLoop):
@@ -159,8 +171,13 @@ async def consolidate(
         cancellation: ends everything.
 
     Raises:
-        ConfigurationError: see `delegate`, or there is no round; nothing was begun.
+        ConfigurationError: see `delegate`, there is no round, or an argument is of the wrong kind; nothing was begun.
     """
+    _check_delegation(parent, context, cancellation)
+    tasks = expect_items("consolidate(tasks)", tasks, _expect_task, "a list of tasks")
+    expect_kind("consolidate(request=…)", request, str, "text")
+    expect_function("consolidate(judge=…)", judge, "a function or None", optional=True)
+    expect_kind("consolidate(rounds=…)", rounds, int, "a whole number")
     if parent.origin.depth >= MAX_DEPTH:
         raise _too_deep()
     if rounds < 1:
@@ -183,6 +200,30 @@ async def consolidate(
         reports = await work([_once_more(place, tasks, reports) for place in range(len(tasks))])
     words = "\n\n".join([request.strip(), *_found(tasks, reports)])
     return await delegate(parent, words, context="fresh", tools=(), name="together", cancellation=cancellation)
+
+
+def _check_delegation(parent: object, context: object, cancellation: object) -> None:
+    """
+    Raises:
+        ConfigurationError: an argument of `delegate` or `consolidate` is of the wrong kind.
+    """
+    expect_kind("the parent of a sub-agent", parent, AgentLoop, "an AgentLoop")
+    expect_choice("context of a sub-agent", context, get_args(ContextChoice))
+    kinds = (CancellationToken, NoneType)
+    expect_kind("the cancellation of a sub-agent", cancellation, kinds, "a CancellationToken or None")
+
+
+def _expect_name(name: str, value: object) -> None:
+    expect_kind(name, value, str, "the name of a tool")
+
+
+def _expect_task(name: str, value: object) -> None:
+    expect_kind(name, value, str, "text")
+
+
+def _expect_link(name: str, value: object) -> None:
+    if not isinstance(value, AgentLoop):
+        expect_function(name, value, "an AgentLoop or a function of the text before")
 
 
 def _found(tasks: Sequence[str], reports: Sequence[AgentRunReport]) -> list[str]:

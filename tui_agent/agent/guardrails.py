@@ -2,12 +2,21 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol, overload
+from typing import Literal, Protocol, get_args, overload
 
 from tui_agent.execution.foreign_code import Crash, asked, copy_of, kind_of
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import AgentEvent, GuardrailTripped
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolCall
 from tui_agent.protocol.tool import ToolResult
+from tui_agent.protocol.value_checks import (
+    expect_choice,
+    expect_flag,
+    expect_kind,
+    expect_members,
+    refuse_unknown_fields,
+    shown_value,
+)
 
 Severity = Literal["low", "medium", "high", "critical"]
 GuardrailKind = Literal["input", "output", "tool_input", "tool_output"]
@@ -30,15 +39,26 @@ class GuardrailContext:
     """What the call gave, for `tool_output`."""
 
 
+@refuse_unknown_fields
 @dataclass(frozen=True, slots=True)
 class GuardrailDecision:
     """A guardrail's answer. Only one that does not pass and is a tripwire ends the run (S4-69); one that does not pass
-    denies the call or withholds the result it looked at, tripwire or not."""
+    denies the call or withholds the result it looked at, tripwire or not.
+
+    Raises:
+        ConfigurationError: a field is unknown or of the wrong kind: a text such as "no" would count as passed.
+    """
 
     passed: bool
     tripwire: bool = False
     reason: str = ""
     severity: Severity = "medium"
+
+    def __post_init__(self) -> None:
+        expect_flag("GuardrailDecision.passed", self.passed)
+        expect_flag("GuardrailDecision.tripwire", self.tripwire)
+        expect_kind("GuardrailDecision.reason", self.reason, str, "text")
+        expect_choice("GuardrailDecision.severity", self.severity, get_args(Severity))
 
 
 class Guardrail(Protocol):
@@ -58,6 +78,25 @@ class Guardrail(Protocol):
     async def check(self, context: GuardrailContext) -> GuardrailDecision:
         """Judges. One that raises counts as tripped: what could not be checked does not pass."""
         ...
+
+
+def expect_guardrail(name: str, guardrail: Guardrail) -> None:
+    """Refuse what is no guardrail, or of no kind, so that it would never be asked.
+
+    Args:
+        name: where it was given, for the error.
+        guardrail: the object to check.
+
+    Raises:
+        ConfigurationError: it lacks `name`, `kind` or `check`, or its kind is none of `GuardrailKind`.
+    """
+    expect_members(name, guardrail, ("name", "kind", "check"), "a guardrail")
+    kinds = get_args(GuardrailKind)
+    if guardrail.kind not in kinds:
+        shown = shown_value(guardrail.kind)
+        raise ConfigurationError(
+            f"{name}: guardrail {guardrail.name} has no kind {shown}; there are {', '.join(kinds)}"
+        )
 
 
 class _Copies(Sequence[Message]):

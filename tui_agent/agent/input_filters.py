@@ -7,16 +7,26 @@ from typing import Literal, Protocol
 from tui_agent.execution.foreign_code import Crash, asked
 from tui_agent.protocol.events import AgentEvent, InputRejected, InputSource, InputWarned
 from tui_agent.protocol.messages import TextBlock, UserMessage
+from tui_agent.protocol.value_checks import expect_choice, expect_kind, refuse_unknown_fields
 
 
+@refuse_unknown_fields
 @dataclass(frozen=True, slots=True)
 class InputVerdict:
-    """A filter's answer."""
+    """A filter's answer.
+
+    Raises:
+        ConfigurationError: a field is unknown or of the wrong kind: an action such as "block" would let all pass.
+    """
 
     action: Literal["pass", "warn", "reject"] = "pass"
     """`warn`: the model reads `text` behind the message; `reject`: the message is not sent."""
     text: str = ""
     """The note, or why it is refused."""
+
+    def __post_init__(self) -> None:
+        expect_choice("InputVerdict.action", self.action, ("pass", "warn", "reject"))
+        expect_kind("InputVerdict.text", self.text, str, "text")
 
 
 class InputFilter(Protocol):

@@ -1,12 +1,12 @@
 """What one run may use, and how often it may do the same again: limits checked between steps (engine §4, step 2)."""
 
 import json
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import AssistantMessage, ToolResultMessage
+from tui_agent.protocol.value_checks import expect_number, expect_whole, refuse_unknown_fields
 
 from .run_report import RunTally
 
@@ -14,12 +14,13 @@ LONGEST_PERIOD = 3
 """Steps of the longest pattern that is noticed when it repeats: A, AB and ABC."""
 
 
+@refuse_unknown_fields
 @dataclass(frozen=True, slots=True)
 class Budget:
     """Most that one run may use; looked at before each step, so that a step that was begun is finished.
 
     Raises:
-        ConfigurationError: a limit is not positive (P39).
+        ConfigurationError: a field is unknown, or a limit is not a finite number above 0 (P39).
     """
 
     tokens: int | None = None
@@ -30,9 +31,8 @@ class Budget:
     """Time of the whole run, waiting for a person excluded; None: no limit."""
 
     def __post_init__(self) -> None:
-        for name, limit in (("tokens", self.tokens), ("cost_usd", self.cost_usd), ("seconds", self.seconds)):
-            if limit is not None and not (math.isfinite(limit) and limit > 0):
-                raise ConfigurationError(f"budget {name} must be more than 0 or None, got {limit}")
+        for name in ("tokens", "cost_usd", "seconds"):
+            expect_number(f"Budget.{name}", getattr(self, name), more_than=True, optional=True)
 
     def overrun(self, tally: RunTally) -> str | None:
         """Which limit was reached, in words; None while there is something left of each."""
@@ -48,12 +48,13 @@ class Budget:
         return None
 
 
+@refuse_unknown_fields
 @dataclass(frozen=True, slots=True)
 class RepetitionLimits:
     """How often a run may make the same calls with the same results before something is done about it.
 
     Raises:
-        ConfigurationError: the numbers make no sense.
+        ConfigurationError: a field is unknown, or the numbers are not whole or make no sense together.
     """
 
     nudge_at: int = 3
@@ -62,6 +63,8 @@ class RepetitionLimits:
     """At so many the run ends."""
 
     def __post_init__(self) -> None:
+        for name in ("nudge_at", "stop_at"):
+            expect_whole(f"RepetitionLimits.{name}", getattr(self, name), 0)
         if not 1 < self.nudge_at < self.stop_at:
             raise ConfigurationError(
                 f"repetition limits need 1 < nudge_at < stop_at, got {self.nudge_at} and {self.stop_at}"

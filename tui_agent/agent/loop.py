@@ -6,6 +6,8 @@
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import Path
+from types import NoneType
 from typing import Self
 
 from tui_agent.context.guard import Compaction
@@ -30,6 +32,7 @@ from tui_agent.protocol.messages import (
 )
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.protocol.value_checks import expect_kind
 
 from .agent_controls import AgentControls
 from .agent_state import AgentState, make_agent
@@ -50,8 +53,9 @@ class AgentLoop(AgentControls, ConversationControls):
         """Puts the agent together and tells `agent.created` (S4-33).
 
         Raises:
-            ConfigurationError: two tools have one name.
+            ConfigurationError: two tools have one name, or `config` is no AgentLoopConfig.
         """
+        expect_kind("the configuration of AgentLoop", config, AgentLoopConfig, "an AgentLoopConfig(provider=…)")
         agent = make_agent(config)
         super().__init__(agent, config.open_calls)
         _write_own_layers(agent)
@@ -89,12 +93,14 @@ class AgentLoop(AgentControls, ConversationControls):
 
         Raises:
             AlreadyRunningError: a run goes on (S4-34); `steer` is what is wanted then.
-            ConfigurationError: there is nothing to say, or one of `tools` has a name that is taken.
+            ConfigurationError: there is nothing to say, an argument is of the wrong kind, or one of `tools` has a name
+                that is taken.
             asyncio.CancelledError: the task was cancelled; the conversation is whole and `run.ended` was told.
         """
         await self._streams_left()
         if self._run is not None:
             raise AlreadyRunningError
+        expect_kind("run(cancellation=…)", cancellation, (CancellationToken, NoneType), "a CancellationToken or None")
         messages, open_calls = as_messages(user_input), self._open_calls
         if not messages and not self._agent.history.length and not self._agent.queue.waiting:
             raise ConfigurationError("there is nothing to run: no input, no message that waits, no conversation")
@@ -177,6 +183,9 @@ class AgentLoop(AgentControls, ConversationControls):
         """Takes an agent up again (S4-77). What the snapshot knows replaces the config's; a system function stays.
 
         Tells `warning`s with the codes `tool_removed` and `tool_added` where its tools are not the same (S4-78).
+
+        Raises:
+            ConfigurationError: an argument is of the wrong kind.
         """
         loop = cls.from_config(restored_config(snapshot, config))
         loop._take_over(snapshot)
@@ -210,10 +219,12 @@ class AgentLoop(AgentControls, ConversationControls):
 
         Raises:
             AlreadyRunningError: a run goes on.
+            ConfigurationError: the decision is no ApprovalDecision.
         """
         await self._streams_left()
         if self._run is not None:
             raise AlreadyRunningError
+        expect_kind("the decision", decision, ApprovalDecision, "an ApprovalDecision(decision=…)")
         waiting = self._open_calls.get(call_id)
         if waiting is None or waiting.request is None:
             text = f"No call {call_id} waits for an answer; nothing was done."
@@ -302,7 +313,13 @@ class AgentLoop(AgentControls, ConversationControls):
 
 
 def restored_config(snapshot: AgentLoopSnapshot, config: AgentLoopConfig) -> AgentLoopConfig:
-    """Return a configuration with the conversation of a snapshot; what the snapshot knows replaces the config's."""
+    """Return a configuration with the conversation of a snapshot; what the snapshot knows replaces the config's.
+
+    Raises:
+        ConfigurationError: an argument is of the wrong kind.
+    """
+    expect_kind("the snapshot of AgentLoop.restore", snapshot, AgentLoopSnapshot, "an AgentLoopSnapshot")
+    expect_kind("the configuration of AgentLoop.restore", config, AgentLoopConfig, "an AgentLoopConfig")
     return replace(
         config,
         system=snapshot.system if isinstance(config.system, str) else config.system,
@@ -321,5 +338,5 @@ def _write_own_layers(agent: AgentState) -> None:
     if isinstance(config.system, str):
         write_layer(registry, SYSTEM_LAYER, config.system, OWNER)
     write_layer(registry, OUTPUT_LAYER, config.output.instructions if config.output else "", OWNER)
-    environment = environment_text(config.workspace) if config.workspace else ""
+    environment = environment_text(Path(config.workspace)) if config.workspace else ""
     write_layer(registry, CONTEXT_LAYER, "\n\n".join(filter(None, (environment, config.context))), OWNER)

@@ -3,19 +3,33 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from types import NoneType
+from typing import Any, Protocol, TypeAlias
 
 from tui_agent.context.guard import ContextGuard
 from tui_agent.context.history import ConversationHistory
 from tui_agent.context.registry import ContextLayer
-from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, ToolLike
+from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, ToolLike, as_tool
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.messages import Message, Usage, UserMessage
-from tui_agent.protocol.permissions import PermissionChecker
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, Usage, UserMessage
+from tui_agent.protocol.permissions import POLICY_MEMBERS, PermissionChecker
 from tui_agent.protocol.provider import ModelProvider
+from tui_agent.protocol.tool import Tool
+from tui_agent.protocol.value_checks import (
+    expect_flag,
+    expect_function,
+    expect_items,
+    expect_kind,
+    expect_members,
+    expect_number,
+    expect_whole,
+    refuse_unknown_fields,
+    wrong_kind,
+)
 
-from .guardrails import Guardrail
+from .guardrails import Guardrail, expect_guardrail
 from .input_filters import InputFilter
 from .limits import Budget, RepetitionLimits
 from .output_format import OutputFormat
@@ -42,9 +56,14 @@ class CheckpointStore(Protocol):
         ...
 
 
+@refuse_unknown_fields
 @dataclass(slots=True)
 class AgentLoopConfig:
-    """What an `AgentLoop` is made of."""
+    """What an `AgentLoop` is made of.
+
+    Raises:
+        ConfigurationError: a field is unknown, or its value is of the wrong kind or out of range; the text names it.
+    """
 
     provider: ModelProvider
     """Who is asked; holds the credentials, which the loop never sees (S4-7)."""
@@ -56,7 +75,7 @@ class AgentLoopConfig:
     """What holds for this task only: the layer `agentloop.context`."""
     layers: Sequence[ContextLayer] = ()
     """More layers of the system prompt, such as those of `load_instructions`."""
-    workspace: Path | None = None
+    workspace: Path | str | None = None
     """Where the agent works; told to the model."""
     bus: EventBus | None = None
     """Where everything is told; None: a bus of its own."""
@@ -119,3 +138,105 @@ class AgentLoopConfig:
     """Which limit is reached of the agent this one works for, in words; asked together with its own budget."""
     waits_above: Waits | None = None
     """How long a person was waited for in the agent this one works for."""
+
+    def __post_init__(self) -> None:
+        self._check_parts()
+        self._check_sequences()
+        self._check_limits()
+        self._check_functions()
+
+    def _check_parts(self) -> None:
+        provider = "a model provider, such as AnthropicProvider(…) or ScriptedProvider(…)"
+        expect_members("AgentLoopConfig.provider", self.provider, ("model", "stream"), provider)
+        if self.policy is not None:
+            policy = "a permission policy, such as PermissionPolicy(…), or None"
+            expect_members("AgentLoopConfig.policy", self.policy, POLICY_MEMBERS, policy)
+        if self.checkpoint is not None:
+            expect_members("AgentLoopConfig.checkpoint", self.checkpoint, ("set",), "a checkpoint store or None")
+        for name, (kind, wanted) in _PARTS.items():
+            expect_kind(f"AgentLoopConfig.{name}", getattr(self, name), kind, wanted)
+        if not callable(self.system):
+            wanted = "text, or a function that returns it (plain or async)"
+            expect_kind("AgentLoopConfig.system", self.system, str, wanted)
+
+    def _check_sequences(self) -> None:
+        """Checks each item, and keeps the items: a list that was handed over stays its owner's."""
+        tools = expect_items("AgentLoopConfig.tools", self.tools, None, "a list of tools and functions")
+        self.tools = tuple(_as_tool(f"AgentLoopConfig.tools[{place}]", tool) for place, tool in enumerate(tools))
+        if not isinstance(self.history, ConversationHistory):
+            wanted = "a ConversationHistory or a list of messages"
+            self.history = _expect_all("history", self.history, _MESSAGES, wanted)
+        for name, (kind, wanted) in _LISTS.items():
+            setattr(self, name, _expect_all(name, getattr(self, name), kind, wanted))
+        self.guardrails = expect_items(
+            "AgentLoopConfig.guardrails", self.guardrails, expect_guardrail, "a list of guardrails"
+        )
+        self.input_filters = expect_items(
+            "AgentLoopConfig.input_filters", self.input_filters, _expect_filter, "a list of input filters"
+        )
+
+    def _check_limits(self) -> None:
+        if self.max_steps is not None and (not isinstance(self.max_steps, int) or isinstance(self.max_steps, bool)):  # pyright: ignore[reportUnnecessaryIsInstance] — callers may be untyped
+            raise wrong_kind("AgentLoopConfig.max_steps", "a whole number or None", self.max_steps)
+        for name, least in (("max_tokens", 1), ("thinking_tokens", 0)):
+            if getattr(self, name) is not None:
+                expect_whole(f"AgentLoopConfig.{name}", getattr(self, name), least)
+        expect_number("AgentLoopConfig.temperature", self.temperature, optional=True)
+        expect_number("AgentLoopConfig.cost", self.cost, optional=True)
+        expect_whole("AgentLoopConfig.depth", self.depth, 0)
+        expect_flag("AgentLoopConfig.cache", self.cache)
+
+    def _check_functions(self) -> None:
+        for name in ("before_effects", "before_requests", "on_spend", "overrun_above"):
+            expect_function(f"AgentLoopConfig.{name}", getattr(self, name), "a function or None", optional=True)
+
+
+_PARTS: dict[str, tuple[type | tuple[type, ...], str]] = {
+    "context": (str, "text"),
+    "workspace": ((Path, str, NoneType), "a path or None"),
+    "bus": ((EventBus, NoneType), "an EventBus or None"),
+    "gate": ((ApprovalGate, NoneType), "an ApprovalGate or None"),
+    "hooks": ((HookBus, NoneType), "a HookBus or None"),
+    "options": (ExecutionOptions, "ExecutionOptions"),
+    "output": ((OutputFormat, NoneType), "an OutputFormat or None"),
+    "guard": ((ContextGuard, NoneType), "a ContextGuard or None"),
+    "budget": (Budget, "a Budget"),
+    "repetition": ((RepetitionLimits, NoneType), "RepetitionLimits or None"),
+    "retry": (RetryPolicy, "a RetryPolicy"),
+    "cancellation": ((CancellationToken, NoneType), "a CancellationToken or None"),
+    "session_id": (str, "text"),
+    "agent_id": (str, "text"),
+    "parent_call_id": ((str, NoneType), "text or None"),
+    "usage": (Usage, "a Usage"),
+    "waits_above": ((Waits, NoneType), "the Waits of another agent or None"),
+}
+"""Fields that take objects of ours."""
+
+_MESSAGES = (UserMessage, AssistantMessage, ToolResultMessage)
+
+_LISTS: dict[str, tuple[type | tuple[type, ...], str]] = {
+    "layers": (ContextLayer, "a list of ContextLayer"),
+    "open_calls": (OpenCall, "a list of OpenCall"),
+    "compactions": (PastCompaction, "a list of PastCompaction"),
+    "waiting": (UserMessage, "a list of UserMessage"),
+}
+"""Fields that take several of them."""
+
+
+def _as_tool(name: str, thing: ToolLike) -> Tool:
+    try:
+        return as_tool(thing)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{name}: {error}") from error
+
+
+def _expect_all(name: str, values: object, kind: type | tuple[type, ...], wanted: str) -> tuple[Any, ...]:
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    words = " or ".join(one.__name__ for one in kinds)
+    return expect_items(
+        f"AgentLoopConfig.{name}", values, lambda item_name, item: expect_kind(item_name, item, kinds, words), wanted
+    )
+
+
+def _expect_filter(name: str, input_filter: InputFilter) -> None:
+    expect_members(name, input_filter, ("name", "check"), "an input filter")

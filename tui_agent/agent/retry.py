@@ -6,12 +6,18 @@ same failures give the same waits.
 
 from dataclasses import dataclass
 
-from tui_agent.protocol.errors import ConfigurationError, ProviderError
+from tui_agent.protocol.errors import ProviderError
+from tui_agent.protocol.value_checks import expect_seconds, expect_whole, refuse_unknown_fields
 
 
+@refuse_unknown_fields
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """An exponential schedule: `first_wait`, twice that, … up to `longest_wait`, all in seconds."""
+    """An exponential schedule: `first_wait`, twice that, … up to `longest_wait`, all in seconds.
+
+    Raises:
+        ConfigurationError: a field is unknown, or its value is not a number of attempts or of seconds.
+    """
 
     max_attempts: int = 10
     """Attempts in all, the first included."""
@@ -21,10 +27,9 @@ class RetryPolicy:
     """A server that asks for more patience than this gets its error shown instead."""
 
     def __post_init__(self) -> None:
-        if self.max_attempts < 1:
-            raise ConfigurationError(f"max_attempts must be at least 1, got {self.max_attempts}")
-        if min(self.first_wait, self.longest_wait, self.longest_retry_after) < 0:
-            raise ConfigurationError("waits between attempts cannot be negative")
+        expect_whole("RetryPolicy.max_attempts", self.max_attempts, 1)
+        for name in ("first_wait", "longest_wait", "longest_retry_after"):
+            expect_seconds(f"RetryPolicy.{name}", getattr(self, name), or_zero=True)
 
     def wait_before(self, attempt: int, failure: ProviderError) -> float | None:
         """Seconds to wait before attempt number `attempt` (from 2) after `failure`; None: do not try again.

@@ -15,10 +15,11 @@ from tui_agent.protocol.messages import (
     UserMessage,
     user_message,
 )
-from tui_agent.protocol.value_checks import shown_value
+from tui_agent.protocol.value_checks import expect_items, expect_kind
 
-UserInput: TypeAlias = str | UserMessage | Sequence[UserBlock | Message] | None
-"""Text, a message, blocks of one message, or whole messages; None: go on with what is there."""
+UserInput: TypeAlias = str | UserMessage | Sequence[str | UserBlock | Message] | None
+"""Text, a message, a list of texts and blocks of one message, or a list of whole messages; None: go on with what is
+there."""
 
 Trigger = Literal["prompt", "continue", "resume", "follow_up", "subagent", "schedule", "command"]
 """Why a run was started."""
@@ -31,18 +32,17 @@ def as_messages(user_input: UserInput) -> tuple[Message, ...]:
     """The messages an input stands for; none for None.
 
     Raises:
-        ConfigurationError: there is nothing in it to say, it is of another kind, or blocks and messages are mixed.
+        ConfigurationError: there is nothing in it to say, blocks and messages are mixed, or it is something else.
     """
     if user_input is None:
         return ()
     if isinstance(user_input, str | UserMessage):
         return (as_user_message(user_input),)
-    for part in user_input if _is_list(user_input) else (user_input,):
-        if not isinstance(part, TextBlock | ImageBlock | UserMessage | AssistantMessage | ToolResultMessage):
-            words = "a run is started with text, a message, or a list of blocks or messages"
-            raise ConfigurationError(f"{words}, got {shown_value(part)}")
-    blocks = [part for part in user_input if isinstance(part, TextBlock | ImageBlock)]
-    messages = [part for part in user_input if isinstance(part, UserMessage | AssistantMessage | ToolResultMessage)]
+    parts = expect_items(
+        "the input of a run", user_input, _expect_part, "text, a message, or a list of blocks or messages"
+    )
+    blocks = [TextBlock(text=part) if isinstance(part, str) else part for part in parts if not _is_message(part)]
+    messages = [part for part in parts if _is_message(part)]
     if blocks and messages:
         raise ConfigurationError("a run is started with blocks or with messages, not with both at once")
     if not messages:
@@ -54,8 +54,9 @@ def as_user_message(said: str | UserMessage) -> UserMessage:
     """What a person said, as a message; halves of characters, which nobody could keep or send, are replaced.
 
     Raises:
-        ConfigurationError: there is nothing in it.
+        ConfigurationError: there is nothing in it, or it is something else.
     """
+    expect_kind("a message", said, (str, UserMessage), "text or a UserMessage")
     message = _whole(user_message(said) if isinstance(said, str) else said)
     if not message.text.strip() and not any(isinstance(block, ImageBlock) for block in message.content):
         raise ConfigurationError("an empty message cannot be sent; nothing was done")
@@ -67,8 +68,13 @@ def text_of(messages: Sequence[Message]) -> str:
     return "\n".join(message.text for message in messages if isinstance(message, UserMessage))
 
 
-def _is_list(value: object) -> TypeGuard[Sequence[object]]:
-    return isinstance(value, Sequence) and not isinstance(value, bytes)
+def _is_message(part: object) -> TypeGuard[Message]:
+    return isinstance(part, UserMessage | AssistantMessage | ToolResultMessage)
+
+
+def _expect_part(name: str, part: object) -> None:
+    if not _is_message(part):
+        expect_kind(name, part, (str, TextBlock, ImageBlock), "text, a block or a message")
 
 
 def _whole(message: UserMessage) -> UserMessage:

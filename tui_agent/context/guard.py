@@ -12,6 +12,13 @@ from typing import Literal, TypeAlias
 
 from tui_agent.protocol.errors import CompactionError, ConfigurationError
 from tui_agent.protocol.messages import Message, ToolResultMessage, UserMessage
+from tui_agent.protocol.value_checks import (
+    expect_choice,
+    expect_kind,
+    expect_number,
+    expect_whole,
+    refuse_unknown_fields,
+)
 
 from .condense import LEFT_OUT, condensed, cut_result, goal_end, plan_in, replacement_of, tail_begin
 from .history import ConversationHistory
@@ -39,12 +46,13 @@ Summarise: TypeAlias = Callable[[str], Awaitable[str | None]]
 """Sums up a transcript; None where there is no usable answer (P70)."""
 
 
+@refuse_unknown_fields
 @dataclass(frozen=True, slots=True)
 class GuardOptions:
     """When and how far.
 
     Raises:
-        ConfigurationError: the numbers make no sense.
+        ConfigurationError: a field is unknown or of the wrong kind, or the numbers make no sense together.
     """
 
     trigger: float = 0.8
@@ -61,6 +69,12 @@ class GuardOptions:
     """Tool whose last call holds the plan."""
 
     def __post_init__(self) -> None:
+        for name in ("trigger", "target"):
+            expect_number(f"GuardOptions.{name}", getattr(self, name))
+        expect_whole("GuardOptions.keep_steps", self.keep_steps, 0)
+        expect_choice("GuardOptions.strategy", self.strategy, STRATEGIES)
+        expect_choice("GuardOptions.on_unknown", self.on_unknown, ("default", "throw"))
+        expect_kind("GuardOptions.plan_tool", self.plan_tool, str, "the name of a tool")
         if not 0 < self.target < self.trigger <= 1 or self.keep_steps < 1:
             raise ConfigurationError(
                 f"a context guard needs 0 < target < trigger <= 1 and keep_steps from 1, got {self.target}, "
@@ -98,6 +112,11 @@ class ContextGuard:
     """Guards any number of conversations; what it knows of one goes with it."""
 
     def __init__(self, options: GuardOptions | None = None) -> None:
+        """
+        Raises:
+            ConfigurationError: `options` are no GuardOptions.
+        """
+        expect_kind("ContextGuard.options", options, (GuardOptions, type(None)), "GuardOptions or None")
         self.options = options or GuardOptions()
         self._records: weakref.WeakKeyDictionary[ConversationHistory, _Record] = weakref.WeakKeyDictionary()
 

@@ -12,7 +12,7 @@ from .options import ExecutionOptions, Grouping, SteeringMode
 from .outcomes import SkipReason
 from .process_hook import ProcessHook
 from .scheduler import ToolScheduler
-from .steering_poll import SteeringGetter
+from .steering_poll import SteeringAnswer, SteeringGetter
 from .strategy import Auto, Batched, Parallel, Sequential, Strategy, parse_strategy, strategy_name
 from .tool_adapters import ForeignTool, ToolLike, as_tool, from_function
 from .tool_registry import ToolRegistry
@@ -35,6 +35,7 @@ __all__ = [
     "ProcessHook",
     "Sequential",
     "SkipReason",
+    "SteeringAnswer",
     "SteeringGetter",
     "SteeringMode",
     "Strategy",

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, Warned
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
-from tui_agent.protocol.value_checks import expect_seconds
+from tui_agent.protocol.value_checks import expect_flag, expect_function, expect_seconds
 
 from .foreign_code import Crash, asked, copy_of
 
@@ -42,8 +42,10 @@ class ApprovalGate:
     ) -> None:
         """
         Raises:
-            ConfigurationError: the timeout is no number of seconds (P39).
+            ConfigurationError: an argument is of the wrong kind, such as a timeout that is no number of seconds (P39).
         """
+        expect_flag("ApprovalGate.interactive", interactive)
+        expect_function("ApprovalGate.approver", approver, "a function (plain or async) or None", optional=True)
         if timeout is not None:
             expect_seconds("an approval's timeout", timeout)
         self.interactive = interactive

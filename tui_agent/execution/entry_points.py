@@ -9,6 +9,7 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import MessageEnded, MessageStarted, ToolEnded, ToolQueued
 from tui_agent.protocol.messages import AssistantMessage, ToolCall, ToolResultMessage
 from tui_agent.protocol.permissions import PermissionChecker
+from tui_agent.protocol.value_checks import expect_function, expect_items, expect_kind
 
 from .approvals import ApprovalGate
 from .batch import ToolExecutionResult
@@ -46,7 +47,8 @@ async def execute_tool_calls(
         calls: the calls, or the message that holds them (S2-3).
         bus: hears every event.
         cancellation: token of the run; set, it stops every call, and the calls are answered as cancelled.
-        get_steering: hands over waiting messages; asked at the boundaries of the steering mode and nowhere else.
+        get_steering: hands over waiting messages, as texts or as `UserMessage`s, one or a list; plain or async. It is
+            asked at the boundaries of the steering mode and nowhere else.
         options: how calls run.
         hooks: asked about every call.
         policy: judges every call; None: there is no permission system here, and every call counts as allowed.
@@ -60,14 +62,17 @@ async def execute_tool_calls(
         goes on.
 
     Raises:
-        ConfigurationError: two tools have the same name, or two calls the same id, or `cancellation` is no token.
+        ConfigurationError: two tools have the same name, or two calls the same id, or an argument is of the wrong kind.
     """
+    expect_function("get_steering", get_steering, "a function (plain or async) or None", optional=True)
+    if not isinstance(calls, AssistantMessage):
+        calls = expect_items("calls", calls, _expect_call, "a list of ToolCall, or the AssistantMessage with them")
     executor = ToolExecutor(
         tools, bus=bus, options=options, hooks=hooks, policy=policy, gate=gate, before_effects=before_effects
     )
     async with ToolScheduler(executor, cancellation=cancellation, get_steering=get_steering, step=step) as scheduler:
         if not isinstance(calls, AssistantMessage):
-            scheduler.submit_all(tuple(calls))
+            scheduler.submit_all(calls)
             return await scheduler.finish()
         scheduler.submit_all(calls.tool_calls)
         return await scheduler.finish(answer=calls)
@@ -106,3 +111,7 @@ def skip_tool_call(
     bus.publish(MessageStarted(message_id=message.id, role="tool_result", call_id=call.id))
     bus.publish(MessageEnded(message_id=message.id, message=message))
     return message
+
+
+def _expect_call(name: str, call: object) -> None:
+    expect_kind(name, call, ToolCall, "a ToolCall")

@@ -6,12 +6,14 @@ The same for every path a call may come by. WHEN it runs is the scheduler's, whi
 from collections.abc import Awaitable, Callable, Iterable
 from copy import copy
 from dataclasses import replace
+from types import NoneType
 
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.events import MessageEnded, MessageStarted, ToolEnded
 from tui_agent.protocol.messages import ToolResultMessage
-from tui_agent.protocol.permissions import PermissionChecker
+from tui_agent.protocol.permissions import POLICY_MEMBERS, PermissionChecker
 from tui_agent.protocol.reports import ToolCallReport
+from tui_agent.protocol.value_checks import expect_function, expect_kind, expect_members
 
 from .admission import ask_hooks, check_floor, guard_input, judge, refuse_unfit, settle
 from .aftermath import finish_result, make_fit
@@ -56,6 +58,17 @@ class ToolExecutor:
         agent: str = "main",
         before_effects: BeforeEffects | None = None,
     ) -> None:
+        """
+        Raises:
+            ConfigurationError: an argument is of the wrong kind, or two tools have one name.
+        """
+        expect_members("bus", bus, ("publish",), "an EventBus, or something else with `publish`")
+        expect_kind("options", options, (ExecutionOptions, NoneType), "ExecutionOptions or None")
+        expect_kind("hooks", hooks, (HookBus, NoneType), "a HookBus or None")
+        expect_kind("gate", gate, (ApprovalGate, NoneType), "an ApprovalGate or None")
+        expect_function("before_effects", before_effects, "a function or None", optional=True)
+        if policy is not None:
+            expect_members("policy", policy, POLICY_MEMBERS, "a permission policy or None")
         self.engine = Engine(
             registry=tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools),
             tell=bus,

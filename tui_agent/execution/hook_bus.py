@@ -70,6 +70,10 @@ class HookBus:
     """In-process hooks, by the name of what they are asked. The methods named like a hook also work as decorators."""
 
     def __init__(self, *, timeout: float | None = 30.0) -> None:
+        """
+        Raises:
+            ConfigurationError: the timeout is no number of seconds (P39).
+        """
         self.timeout = _usable(timeout)
         """Seconds a hook may take where it was added without a time of its own (P44)."""
         self._hooks: dict[str, list[Hook]] = {event: [] for event in _EVENTS}

@@ -1,20 +1,25 @@
 """The one owner of polling for steering while calls run (C8, P25): one poll at a time, and none once one found."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, cast
+from typing import TypeAlias, cast
 
 from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import Warned
-from tui_agent.protocol.messages import UserMessage
+from tui_agent.protocol.messages import UserMessage, user_message
+from tui_agent.protocol.value_checks import shown_value
 
 from .foreign_code import Crash, asked, attempted, in_time
 from .outcomes import SkipReason
+from .plain_json import whole_text
 
-SteeringGetter = Callable[[], Awaitable[Sequence[UserMessage] | None] | Sequence[UserMessage] | None]
-"""Plain or async; hands over the messages that wait, and forgets them. Empty or None: there are none."""
+SteeringAnswer: TypeAlias = str | UserMessage | Iterable[str | UserMessage] | None
+"""One message or several, each a text or a `UserMessage`; None, an empty list and a blank text: none."""
+
+SteeringGetter = Callable[[], SteeringAnswer | Awaitable[SteeringAnswer]]
+"""Plain or async; hands over the messages that wait, and forgets them."""
 
 
 class SteeringPoll:
@@ -37,7 +42,8 @@ class SteeringPoll:
         self._turn = asyncio.Lock()
 
     async def poll(self) -> bool:
-        """Whether messages were found, now or before. A getter that raises is told and counts as empty (P21)."""
+        """Whether messages were found, now or before. A getter that raises, or answers with something else, is warned
+        about and counts as empty (P21); what it handed over beside that counts."""
         if self._getter is None or self.found:
             return bool(self.found)
         async with self._turn:
@@ -55,23 +61,32 @@ class SteeringPoll:
             answer = await in_time(asked(getter, timeout=None), self._run, self._grace)
         except TimeoutError:
             return
-        found = _messages_of(answer)
-        if isinstance(found, str):
-            text = f"Waiting messages could not be fetched ({found}). They wait on; the calls go on."
+        if isinstance(answer, Crash):
+            text = f"Waiting messages could not be fetched ({answer.text}). They wait on; the calls go on."
             self._tell.publish(Warned(code="steering_failed", text=text))
-        else:
-            self.found = found
+            return
+        self.found, wrong = _messages_of(answer)
+        if wrong:
+            text = f"Steering must be texts or user messages, got {wrong}. It was dropped; the calls continue."
+            self._tell.publish(Warned(code="steering_failed", text=text))
 
 
-def _messages_of(answer: object) -> tuple[UserMessage, ...] | str:
-    """The messages, or what is wrong."""
-    if isinstance(answer, Crash):
-        return answer.text
-    given = attempted(partial(_as_tuple, answer))
-    if isinstance(given, Crash) or not all(isinstance(message, UserMessage) for message in given):
-        return f"user messages were expected, got a {type(answer).__name__}"
-    return cast(tuple[UserMessage, ...], given)
-
-
-def _as_tuple(answer: Any) -> tuple[object, ...]:
-    return tuple(answer or ())
+def _messages_of(answer: object) -> tuple[tuple[UserMessage, ...], str]:
+    """Return the messages, and the first thing in the answer that is none."""
+    found: list[UserMessage] = []
+    wrong = ""
+    # Text, and a message as a dict of another library, can be iterated over, and are one thing.
+    is_one = isinstance(answer, str | bytes | Mapping | UserMessage) or not isinstance(answer, Iterable)
+    one = (cast(object, answer),)
+    given = one if is_one else attempted(partial(tuple[object, ...], cast(Iterable[object], answer)))
+    if isinstance(given, Crash):
+        return (), f"{shown_value(one[0])} that failed ({given.text})"
+    for item in given:
+        if isinstance(item, UserMessage):
+            found.append(item)
+        elif isinstance(item, str):
+            # A blank message cannot be sent, and says nothing.
+            found += [user_message(whole_text(item), "steer")] if item.strip() else []
+        elif item is not None:
+            wrong = wrong or shown_value(item)
+    return tuple(found), wrong

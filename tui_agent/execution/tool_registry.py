@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.tool import Tool, ToolSpec
+from tui_agent.protocol.value_checks import expect_items
 
 from .tool_adapters import ToolLike, as_tool
 
@@ -13,8 +14,12 @@ class ToolRegistry:
     """Tools by their exact name, in the order they were added."""
 
     def __init__(self, tools: Iterable[ToolLike] | None = None) -> None:
+        """
+        Raises:
+            ConfigurationError: one is no tool, or two have one name.
+        """
         self._tools: dict[str, Tool] = {}
-        for tool in tools or ():
+        for tool in () if tools is None else expect_items("tools", tools, None, "a list of tools and functions"):
             self.add(tool)
 
     def add(self, tool: ToolLike) -> Tool:

@@ -2,18 +2,20 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import cast, get_args
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.protocol.permissions import GrantScope, PermissionDecision, PermissionMode
+from tui_agent.protocol.permissions import GrantScope, PermissionDecision, PermissionMode, as_permission_mode
 from tui_agent.protocol.tool import CommandSubject, PathSubject, Subject, Tool, UrlSubject
+from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_function, expect_items, expect_kind
 
 from .call_judge import CallJudge, host_of, subject_of
 from .command_judge import CommandJudge
 from .grant_proposals import rule_for_command, rule_for_path, rules_for_command, rules_for_path
 from .path_facts import PathBook
 from .path_judge import PathJudge
-from .rule import Rule
+from .rule import Rule, RuleLike
 from .rule_book import RuleBook, RuleResolution
 
 MAX_GRANTS_AT_ONCE = 8
@@ -25,11 +27,11 @@ class PermissionPolicy:
 
     def __init__(
         self,
-        workspace: Path,
+        workspace: Path | str,
         *,
-        rules: Sequence[Rule] = (),
-        layers: Iterable[Sequence[Rule]] = (),
-        mode: PermissionMode = PermissionMode.ASK,
+        rules: Iterable[RuleLike] = (),
+        layers: Iterable[Iterable[RuleLike]] = (),
+        mode: PermissionMode | str = PermissionMode.ASK,
         resolution: RuleResolution = "first_match",
         private_paths: Sequence[Path] = (),
         readable_paths: Sequence[Path] = (),
@@ -41,9 +43,10 @@ class PermissionPolicy:
         """
         Args:
             workspace: the directory that calls work in.
-            rules: one list of rules, first match first.
+            rules: one list of rules, first match first; each a `Rule`, or its text such as
+                `"allow bash(git status:*)"`.
             layers: more lists; each gives its own verdict and the strictest wins (C17).
-            mode: what happens to calls that no rule decides.
+            mode: what happens to calls that no rule decides; a `PermissionMode`, or its text such as `"plan"`.
             resolution: which rule of a list decides.
             private_paths: our own settings and sessions: never written, and read only with an answer.
             readable_paths: places outside the workspace that may be read like it, such as kept tool output.
@@ -51,14 +54,27 @@ class PermissionPolicy:
             store_grant: keeps grants beyond the session, all or none, and says where; None: such a scope is refused.
             is_trusted: a person trusts what the workspace brings; else git, which reads its settings, asks.
             command_note: how shell commands run, such as in a sandbox; stands in their trace.
+
+        Raises:
+            ConfigurationError: an argument is of the wrong kind, or a rule cannot be read; the text names it.
         """
-        book = PathBook(workspace, private_paths, readable_paths)
-        self._rules = RuleBook((*((rules,) if rules else ()), *layers), book.workspace, book.root, resolution)
+        expect_kind("PermissionPolicy.workspace", workspace, (Path, str), "a path")
+        expect_choice("PermissionPolicy.resolution", resolution, get_args(RuleResolution))
+        expect_flag("PermissionPolicy.relaxed_reads", relaxed_reads)
+        expect_flag("PermissionPolicy.is_trusted", is_trusted)
+        expect_function("PermissionPolicy.store_grant", store_grant, "a function or None", optional=True)
+        expect_kind("PermissionPolicy.command_note", command_note, str, "text")
+        for name, paths in (("private_paths", private_paths), ("readable_paths", readable_paths)):
+            expect_items(f"PermissionPolicy.{name}", paths, _expect_path, "a list of paths")
+        own = _rules("PermissionPolicy.rules", rules)
+        more = _layers("PermissionPolicy.layers", layers)
+        book = PathBook(Path(workspace), private_paths, readable_paths)
+        self._rules = RuleBook((*((own,) if own else ()), *more), book.workspace, book.root, resolution)
         self._workspace = book.workspace
         paths = PathJudge(book, self._rules)
         commands = CommandJudge(paths, is_trusted=is_trusted, note=command_note)
         self._judge = CallJudge(paths, commands, relaxed_reads=relaxed_reads)
-        self._mode = mode
+        self._mode = as_permission_mode("PermissionPolicy.mode", mode)
         self._store_grant = store_grant
         self._kept: set[Rule] = set()
 
@@ -67,19 +83,27 @@ class PermissionPolicy:
         """The mode in force."""
         return self._mode
 
-    def set_mode(self, mode: PermissionMode) -> None:
-        """Changes the mode for every decision from now on."""
-        self._mode = mode
+    def set_mode(self, mode: PermissionMode | str) -> None:
+        """Changes the mode for every decision from now on.
+
+        Raises:
+            ConfigurationError: there is no such mode.
+        """
+        self._mode = as_permission_mode("permission mode", mode)
 
     @property
     def rules(self) -> tuple[Rule, ...]:
         """Every rule in force, list by list, without grants."""
         return self._rules.rules
 
-    def set_rules(self, layers: Iterable[Sequence[Rule]]) -> None:
+    def set_rules(self, layers: Iterable[Iterable[RuleLike]]) -> None:
         """Takes other rules, for every decision from now on. Grants for the session stay; one that was stored goes once
-        its rule is gone."""
-        self._rules.replace(layers, self._kept)
+        its rule is gone.
+
+        Raises:
+            ConfigurationError: a rule cannot be read; those in force stay.
+        """
+        self._rules.replace(_layers("layers", layers), self._kept)
 
     def floor(self, tool: Tool, arguments: JsonObject) -> PermissionDecision | None:
         """The part of a judgement nothing can override: a protected place, plan mode, an explicit deny (C14, C16)."""
@@ -198,3 +222,25 @@ class PermissionPolicy:
             for path_tool in ("edit", "read")
         ]
         return list(dict.fromkeys(text for text in texts if text)), [path for path in paths if path]
+
+
+def _rules(name: str, rules: object) -> tuple[Rule, ...]:
+    """Return the rules of one list; an error names the one at fault."""
+    items = expect_items(name, rules, None, 'a list of rules such as "allow bash(git status:*)"')
+    return tuple(_rule(f"{name}[{place}]", item) for place, item in enumerate(items))
+
+
+def _rule(name: str, item: RuleLike) -> Rule:
+    """Return one rule. An error says which it is; a decision that cites the rule does not."""
+    if not isinstance(item, Rule):
+        Rule.of(item, name)
+    return Rule.of(item)
+
+
+def _layers(name: str, layers: object) -> tuple[tuple[Rule, ...], ...]:
+    found = expect_items(name, layers, None, "a list of lists of rules")
+    return tuple(_rules(f"{name}[{place}]", cast(object, layer)) for place, layer in enumerate(found))
+
+
+def _expect_path(name: str, path: object) -> None:
+    expect_kind(name, path, (Path, str), "a path")

@@ -1,12 +1,15 @@
 """A permission rule: a verdict, the tool it is about, and what of that tool's calls."""
 
+import difflib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Literal, get_args
+from typing import Literal, TypeAlias, cast, get_args
 
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.permissions import Verdict
+from tui_agent.protocol.value_checks import wrong_kind
 
 Intent = Literal["read", "write", "search"]
 """What a call does with a path."""
@@ -55,6 +58,36 @@ class Rule:
         known: dict[str, Verdict] = {"allow": "allow", "ask": "ask", "deny": "deny"}
         return cls(known[verdict], tool, pattern, text.strip(), origin)
 
+    @classmethod
+    def of(cls, rule: "RuleLike", origin: str = "") -> "Rule":
+        """Return a rule that was given as such, as one text or as a pair.
+
+        Args:
+            rule: a `Rule`, `"allow bash(git status:*)"` or `("allow", "bash(git status:*)")`.
+            origin: where it was written.
+
+        Raises:
+            ConfigurationError: it has another form; the text says which one is right.
+        """
+        if isinstance(rule, Rule):
+            return rule
+        if isinstance(rule, str):
+            verdict, _, text = rule.strip().partition(" ")
+        elif isinstance(rule, list | tuple) and len(rule) == 2 and all(isinstance(part, str) for part in rule):  # pyright: ignore[reportUnnecessaryIsInstance] — callers may be untyped
+            verdict, text = rule
+        else:
+            wanted = 'a text such as "allow bash(ls:*)", a pair such as ("allow", "bash(ls:*)") or a Rule'
+            raise wrong_kind(f"{_at(origin)}a rule", wanted, cast(object, rule))
+        if verdict not in get_args(Verdict):
+            written = f"{verdict} {text}".strip()
+            near = difflib.get_close_matches(verdict.lower().rstrip(":"), get_args(Verdict), 1)
+            right = f"{near[0]} {text}" if near else f"allow {written}"
+            raise ConfigurationError(
+                f"{_at(origin)}a rule begins with allow, ask or deny, and {written!r} does not; "
+                f"did you mean {right.strip()!r}?"
+            )
+        return cls.parse(verdict, text, origin)
+
     @property
     def cited(self) -> str:
         """The rule as written, with where that was."""
@@ -84,6 +117,10 @@ class Rule:
         if tool is None:
             return by_intent
         return self.speaks_about(tool) or (by_intent and self.verdict != "allow")
+
+
+RuleLike: TypeAlias = Rule | str | Sequence[str]
+"""Everything `Rule.of` takes."""
 
 
 def _at(origin: str) -> str:

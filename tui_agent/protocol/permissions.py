@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from .messages import JsonObject, Word, new_id
 from .tool import Preview, Tool, ToolResult, Verdict
+from .value_checks import expect_choice
 
 DecisionSource = Literal["floor", "rule", "read_only", "mode", "grant", "hook", "invalid"]
 GrantScope = Literal["once", "session", "project", "user"]
@@ -23,6 +24,20 @@ class PermissionMode(StrEnum):
     DENY = "deny"
     PLAN = "plan"
     ACCEPT_EDITS = "accept_edits"
+
+
+def as_permission_mode(name: str, mode: object) -> PermissionMode:
+    """Return a mode that was given as such or as its text.
+
+    Args:
+        name: where it was given, for the error.
+        mode: a `PermissionMode`, or `"ask"`, `"allow"`, `"deny"`, `"plan"` or `"accept_edits"`.
+
+    Raises:
+        ConfigurationError: it is no mode; the text names the nearest.
+    """
+    expect_choice(name, mode, [one.value for one in PermissionMode])
+    return PermissionMode(mode)
 
 
 class DecisionPart(Word):
@@ -105,6 +120,10 @@ class ApprovalDecision(Word):
         if self.decision == "deny" and self.override_result is not None:
             raise ValueError("a denied call has no result of its own; skip or approve it with override_result")
         return self
+
+
+POLICY_MEMBERS = ("mode", "set_mode", "floor", "check", "grant_rule", "grant_choices", "grant")
+"""What a `PermissionChecker` has."""
 
 
 class PermissionChecker(Protocol):

@@ -4,9 +4,10 @@ import json
 import reprlib
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import asdict, is_dataclass
 from typing import cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from .messages import ImageBlock, JsonObject, TextBlock, UserBlock, Word, is_array, is_object, joined_text
 
@@ -14,7 +15,18 @@ RESULT_FIELDS = ("content", "details", "is_error", "terminate", "child_run_id")
 """What a dict may have that stands for a `ToolResult`; one that has anything else is data of the tool's own."""
 
 _BLOCKS: TypeAdapter[list[UserBlock]] = TypeAdapter(list[UserBlock], config={"defer_build": True})
-_ENCODER = json.JSONEncoder(ensure_ascii=False, default=str)
+
+
+def _fields_of(value: object) -> object:
+    """Return a model or a dataclass as a dict of its fields; of anything else that JSON does not know, its text."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    return str(value)
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=_fields_of)
 
 
 class ToolResult(Word):
@@ -41,8 +53,8 @@ class ToolResult(Word):
 
 
 def as_tool_result(value: object) -> ToolResult:
-    """Normalises what a tool returned (C56): a result or its fields as a dict, text, blocks, or anything else as JSON;
-    `{"data": …}` stands for what is in it."""
+    """Normalises what a tool returned (C56): a result or its fields as a dict, text, blocks, or anything else as JSON,
+    models and dataclasses as their fields; `{"data": …}` stands for what is in it."""
     if isinstance(value, ToolResult):
         return value if _is_sound(value.content, value.details) else _result_of(dict(value))
     if value is None:

@@ -131,13 +131,13 @@ def expect_members(name: str, value: object, members: Sequence[str], wanted: str
         raise ConfigurationError(f"{wrong_kind(name, wanted, value)}{why}")
 
 
-def expect_items(name: str, values: object, check: Callable[[str, Any], object], wanted: str) -> tuple[Any, ...]:
+def expect_items(name: str, values: object, check: Callable[[str, Any], object] | None, wanted: str) -> tuple[Any, ...]:
     """Return the items as a tuple, each one checked under its own name, such as `AgentLoopConfig.guardrails[0]`.
 
     Args:
         name: the field.
         values: a list or another iterable. A text counts as a mistake: its letters are never meant.
-        check: raises for an item of the wrong kind; is called with the item's name and the item.
+        check: raises for an item of the wrong kind; is called with the item's name and the item. None: any will do.
         wanted: the whole in words, such as `a list of guardrails`.
 
     Raises:
@@ -146,8 +146,9 @@ def expect_items(name: str, values: object, check: Callable[[str, Any], object],
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise wrong_kind(name, wanted, cast(object, values))
     items = tuple(cast(Iterable[object], values))
-    for place, item in enumerate(items):
-        check(f"{name}[{place}]", item)
+    if check is not None:
+        for place, item in enumerate(items):
+            check(f"{name}[{place}]", item)
     return items
 
 

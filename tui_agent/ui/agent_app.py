@@ -57,5 +57,5 @@ class AgentApp(TuiAgentApp):
             label=label,
             ideas=ideas,
             surroundings=surroundings,
-            place=Place.of(workspace, Path.home()) if workspace is not None else None,
+            place=Place.of(Path(workspace), Path.home()) if workspace is not None else None,
         )

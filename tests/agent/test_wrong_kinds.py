@@ -1,0 +1,276 @@
+"""What an agent is made of refuses a value of the wrong kind at once, and names the field."""
+
+import asyncio
+from dataclasses import fields, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tui_agent.agent import (
+    AgentLoop,
+    AgentLoopConfig,
+    AgentTool,
+    Budget,
+    GuardrailDecision,
+    InputVerdict,
+    RepetitionLimits,
+    RetryPolicy,
+    chain,
+    consolidate,
+    delegate,
+)
+from tui_agent.agent.loop_config import SystemText
+from tui_agent.context import ContextGuard, ConversationHistory
+from tui_agent.context.guard import GuardOptions
+from tui_agent.protocol import Tool, user_message
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.providers import AnthropicProvider, ScriptedProvider
+
+THING = object()
+
+
+def config(**changes: Any) -> AgentLoopConfig:
+    return AgentLoopConfig(**{"provider": ScriptedProvider(["done"]), **changes})
+
+
+WRONG: dict[str, list[tuple[Any, str]]] = {
+    "provider": [
+        (None, "provider must be a model provider, such as AnthropicProvider(…) or ScriptedProvider(…), got None"),
+        ("a-model", "provider must be a model provider"),
+        (AnthropicProvider, "got the class AnthropicProvider, not an instance"),
+        (SimpleNamespace(model="m"), "got a SimpleNamespace, which has no stream"),
+    ],
+    "tools": [
+        ("x", "tools must be a list of tools and functions, got 'x'"),
+        (THING, "tools must be a list of tools and functions, got an object"),
+        ([THING], "tools[0]: an object is no tool"),
+        ([print], "tools[0]: tool print"),
+        ([lambda: 1], "tools[0]: a lambda has neither name nor description"),
+        ({"name": "f"}, "tools must be a list"),
+        ([Tool], "tools[0]: the class Tool, not an instance is no tool"),
+    ],
+    "system": [(42, "system must be text, or a function that returns it (plain or async), got 42"), (None, "got None")],
+    "context": [(None, "context must be text, got None")],
+    "layers": [(["x"], "layers[0] must be ContextLayer, got 'x'"), ("x", "layers must be a list of ContextLayer")],
+    "workspace": [(42, "workspace must be a path or None, got 42")],
+    "bus": [("bus", "bus must be an EventBus or None, got 'bus'")],
+    "policy": [("ask", "policy must be a permission policy, such as PermissionPolicy(…), or None, got 'ask'")],
+    "gate": [(42, "gate must be an ApprovalGate or None, got 42"), (print, "gate must be an ApprovalGate")],
+    "hooks": [([], "hooks must be a HookBus or None, got []")],
+    "options": [("parallel", "options must be ExecutionOptions, got 'parallel'"), (None, "options must be")],
+    "history": [
+        ("hello", "history must be a ConversationHistory or a list of messages, got 'hello'"),
+        (["hello"], "history[0] must be UserMessage or AssistantMessage or ToolResultMessage, got 'hello'"),
+    ],
+    "open_calls": [(["c"], "open_calls[0] must be OpenCall, got 'c'")],
+    "compactions": [([1], "compactions[0] must be PastCompaction, got 1")],
+    "waiting": [(["hello"], "waiting[0] must be UserMessage, got 'hello'")],
+    "input_filters": [([print], "input_filters[0] must be an input filter"), (print, "input_filters must be a list")],
+    "guardrails": [
+        ([THING], "guardrails[0] must be a guardrail, got an object"),
+        ([SimpleNamespace(name="n", kind="inputs", check=print)], "guardrails[0]: guardrail n has no kind 'inputs'"),
+        ([SimpleNamespace(name="n", kind="input")], "got a SimpleNamespace, which has no check"),
+    ],
+    "max_steps": [
+        ("3", "max_steps must be a whole number or None, got '3'"),
+        (2.5, "got 2.5"),
+        (True, "got True"),
+    ],
+    "guard": [("summary", "guard must be a ContextGuard or None, got 'summary'")],
+    "budget": [(100, "budget must be a Budget, got 100"), (None, "budget must be a Budget, got None")],
+    "repetition": [(3, "repetition must be RepetitionLimits or None, got 3")],
+    "max_tokens": [("10", "max_tokens must be a whole number of at least 1, got '10'"), (0, "got 0")],
+    "temperature": [("hot", "temperature must be a number of at least 0 or None, got 'hot'"), (-1, "got -1")],
+    "thinking_tokens": [(1.5, "thinking_tokens must be a whole number of at least 0, got 1.5")],
+    "cache": [("no", "cache must be True or False, got 'no'")],
+    "retry": [(5, "retry must be a RetryPolicy, got 5")],
+    "checkpoint": [({}, "checkpoint must be a checkpoint store or None, got {}")],
+    "cancellation": [(asyncio.Event, "cancellation must be a CancellationToken or None, got the class Event")],
+    "before_effects": [(True, "before_effects must be a function or None, got True")],
+    "before_requests": [("x", "before_requests must be a function or None, got 'x'")],
+    "session_id": [(None, "session_id must be text, got None")],
+    "agent_id": [(7, "agent_id must be text, got 7")],
+    "parent_call_id": [(7, "parent_call_id must be text or None, got 7")],
+    "depth": [("1", "depth must be a whole number of at least 0, got '1'"), (-1, "got -1")],
+    "usage": [({}, "usage must be a Usage, got {}")],
+    "cost": [("free", "cost must be a number of at least 0 or None, got 'free'"), (float("nan"), "got nan")],
+    "on_spend": [(1, "on_spend must be a function or None, got 1")],
+    "overrun_above": [(1, "overrun_above must be a function or None, got 1")],
+    "waits_above": [(1, "waits_above must be the Waits of another agent or None, got 1")],
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "words"), [(field, value, words) for field, wrong in WRONG.items() for value, words in wrong]
+)
+def test_every_field_of_a_configuration_refuses_the_wrong_kind(field: str, value: Any, words: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        config(**{field: value})
+    assert str(caught.value).startswith(f"AgentLoopConfig.{field}")
+    assert words in str(caught.value)
+    with pytest.raises(ConfigurationError, match=f"^AgentLoopConfig.{field}"):
+        replace(config(), **{field: value})
+
+
+def test_the_table_knows_every_field() -> None:
+    assert set(WRONG) == {field.name for field in fields(AgentLoopConfig)}
+
+
+def search(query: str) -> str:
+    """Search."""
+    return query
+
+
+async def words() -> str:
+    return "be brief"
+
+
+@pytest.mark.parametrize("system", ["be brief", lambda: "be brief", words])
+def test_the_right_kinds_are_taken(system: SystemText) -> None:
+    history = [user_message("hello")]
+    made = config(tools=iter([search]), system=system, workspace=".", max_steps=0, history=history, temperature=0)
+
+    assert [tool.name for tool in AgentLoop(made).child_config("a", None).tools if isinstance(tool, Tool)] == ["search"]
+    assert made.history == tuple(history)
+    assert config(history=ConversationHistory(history), workspace=Path(), max_steps=-1).max_steps == -1
+
+
+def test_a_list_that_was_handed_over_may_be_changed_by_its_owner() -> None:
+    tools: list[Any] = [search]
+    made = config(tools=tools)
+    tools.append(THING)
+
+    assert len(made.tools) == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "arguments", "words"),
+    [
+        (config, {"max_step": 3}, "AgentLoopConfig has no field 'max_step'; did you mean max_steps?"),
+        (config, {"sytem": ""}, "did you mean system?"),
+        (Budget, {"token": 3}, "Budget has no field 'token'; did you mean tokens?"),
+        (Budget, {"zzz": 3}, "Budget has no field 'zzz'; it has tokens, cost_usd, seconds"),
+        (Budget, {"tokens": "x"}, "Budget.tokens must be more than 0 or None, got 'x'"),
+        (Budget, {"tokens": True}, "Budget.tokens must be"),
+        (Budget, {"cost_usd": float("inf")}, "Budget.cost_usd must be more than 0 or None, got inf"),
+        (Budget, {"seconds": [1]}, "Budget.seconds must be more than 0 or None, got [1]"),
+        (RetryPolicy, {"max_attempts": "x"}, "RetryPolicy.max_attempts must be a whole number of at least 1, got 'x'"),
+        (RetryPolicy, {"max_attempts": 0}, "RetryPolicy.max_attempts must be"),
+        (RetryPolicy, {"first_wait": -1}, "RetryPolicy.first_wait must be 0 seconds or more, got -1"),
+        (RetryPolicy, {"longest_wait": "30"}, "RetryPolicy.longest_wait must be 0 seconds or more, got '30'"),
+        (RetryPolicy, {"longest_retry_after": None}, "RetryPolicy.longest_retry_after must be"),
+        (RetryPolicy, {"attempts": 3}, "did you mean max_attempts?"),
+        (
+            RepetitionLimits,
+            {"nudge_at": "x"},
+            "RepetitionLimits.nudge_at must be a whole number of at least 0, got",
+        ),
+        (RepetitionLimits, {"stop_at": 7.5}, "RepetitionLimits.stop_at must be a whole number"),
+        (RepetitionLimits, {"stopat": 7}, "did you mean stop_at?"),
+        (GuardrailDecision, {"passed": "no"}, "GuardrailDecision.passed must be True or False, got 'no'"),
+        (GuardrailDecision, {"passed": True, "tripwire": 1}, "GuardrailDecision.tripwire must be True or False, got 1"),
+        (GuardrailDecision, {"passed": False, "reason": None}, "GuardrailDecision.reason must be text, got None"),
+        (
+            GuardrailDecision,
+            {"passed": True, "severity": "hi"},
+            "no GuardrailDecision.severity 'hi'; did you mean high",
+        ),
+        (GuardrailDecision, {"pass": True}, "GuardrailDecision has no field 'pass'; did you mean passed?"),
+        (InputVerdict, {"action": "block"}, "no InputVerdict.action 'block'; did you mean"),
+        (InputVerdict, {"text": 3}, "InputVerdict.text must be text, got 3"),
+        (GuardOptions, {"trigger": "0.8"}, "GuardOptions.trigger must be a number of at least 0, got '0.8'"),
+        (GuardOptions, {"keep_steps": 2.5}, "GuardOptions.keep_steps must be a whole number"),
+        (GuardOptions, {"strategy": "sumary"}, "no GuardOptions.strategy 'sumary'; did you mean summary?"),
+        (GuardOptions, {"on_unknown": "raise"}, "no GuardOptions.on_unknown 'raise'"),
+        (GuardOptions, {"plan_tool": None}, "GuardOptions.plan_tool must be the name of a tool, got None"),
+        (ContextGuard, {"options": "summary"}, "ContextGuard.options must be GuardOptions or None, got 'summary'"),
+        (AgentTool, {"parent": "main"}, "AgentTool.parent must be an AgentLoop, got 'main'"),
+        (AgentLoop, {"config": ScriptedProvider([])}, "must be an AgentLoopConfig(provider=…), got a ScriptedProvider"),
+    ],
+)
+def test_everything_else_refuses_the_wrong_kind_and_a_misspelt_name(
+    make: Any, arguments: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        make(**arguments)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"parent": "main"}, "the parent of a sub-agent must be an AgentLoop, got 'main'"),
+        ({"task": 3}, "delegate(task) must be text, got 3"),
+        ({"context": "forked"}, "no context of a sub-agent 'forked'; did you mean fork?"),
+        ({"tools": "search"}, "delegate(tools=…) must be a list of names of tools or None, got 'search'"),
+        ({"tools": [search]}, "delegate(tools=…)[0] must be the name of a tool, got a function"),
+        ({"max_steps": "3"}, "AgentLoopConfig.max_steps must be a whole number or None, got '3'"),
+        ({"cancellation": "now"}, "the cancellation of a sub-agent must be a CancellationToken or None, got 'now'"),
+    ],
+)
+async def test_delegate_refuses_the_wrong_kind(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        await delegate(**{"parent": AgentLoop(config()), "task": "look", **arguments})
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"parent": None}, "the parent of a sub-agent must be an AgentLoop, got None"),
+        ({"tasks": "abc"}, "consolidate(tasks) must be a list of tasks, got 'abc'"),
+        ({"tasks": ["a", 3]}, "consolidate(tasks)[1] must be text, got 3"),
+        ({"request": None}, "consolidate(request=…) must be text, got None"),
+        ({"rounds": "2"}, "consolidate(rounds=…) must be a whole number, got '2'"),
+        ({"judge": True}, "consolidate(judge=…) must be a function or None, got True"),
+    ],
+)
+async def test_consolidate_refuses_the_wrong_kind(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        await consolidate(**{"parent": AgentLoop(config()), "tasks": ["a"], **arguments})
+    assert words in str(caught.value)
+
+
+async def test_chain_refuses_the_wrong_kind() -> None:
+    loop: Any = AgentLoop(config())
+    links: Any = [loop, "upper"]
+    text: Any = 3
+
+    with pytest.raises(ConfigurationError, match=r"chain\(links\)\[1\] must be an AgentLoop or a function"):
+        await chain(links, "x")
+    with pytest.raises(ConfigurationError, match=r"chain\(links\) must be a list of AgentLoops and functions, got"):
+        await chain(loop, "x")
+    with pytest.raises(ConfigurationError, match=r"chain\(text\) must be text, got 3"):
+        await chain([loop], text)
+
+
+async def test_what_an_agent_is_told_later_is_checked_too() -> None:
+    loop: Any = AgentLoop(config())
+
+    with pytest.raises(ConfigurationError, match="ExecutionOptions, got 'parallel'"):
+        loop.set_options("parallel")
+    with pytest.raises(ConfigurationError, match=r"no permission mode 'planned'; did you mean plan\?"):
+        loop.set_mode("planned")
+    with pytest.raises(ConfigurationError, match="an ApprovalDecision"):
+        loop.resolve_approval("ask_1", "approve")
+    with pytest.raises(ConfigurationError, match="an ApprovalDecision"):
+        await loop.resume_with_approval("c", True)
+    with pytest.raises(ConfigurationError, match="a CancellationToken or None, got 'now'"):
+        await loop.run("x", cancellation="now")
+    with pytest.raises(ConfigurationError, match=r"an AgentLoopSnapshot, got \{\}"):
+        AgentLoop.restore({}, config())  # type: ignore[arg-type] — that is the case
+    with pytest.raises(ConfigurationError, match="an AgentLoopConfig, got None"):
+        AgentLoop.restore(loop.dump(), None)  # type: ignore[arg-type] — that is the case
+
+
+async def test_functions_are_lent_to_one_run_and_added_for_good() -> None:
+    loop = AgentLoop(config(provider=ScriptedProvider(["one", "two"])))
+
+    await loop.run("x", tools=[search])
+    assert loop.dump().tool_names == ()
+    loop.add_tool(search)
+    assert loop.dump().tool_names == ("search",)
+    with pytest.raises(ConfigurationError, match="there is a tool named search already"):
+        await loop.run("x", tools=[search])
