@@ -73,6 +73,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
         ([SimpleNamespace(name="n", kind="inputs", check=print)], "guardrails[0]: guardrail n has no kind 'inputs'"),
         ([SimpleNamespace(name="n", kind="input")], "got a SimpleNamespace, which has no check"),
     ],
+    "output": [(dict, "output must be an OutputFormat or None, got the class dict, not an instance")],
     "max_steps": [
         ("3", "max_steps must be a whole number or None, got '3'"),
         (2.5, "got 2.5"),
