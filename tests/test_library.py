@@ -110,8 +110,22 @@ def test_options_that_exclude_each_other_are_refused(tmp_path: Path) -> None:
         Agent(ScriptedProvider(), approve=lambda request: True, gate=gate)
     with pytest.raises(ConfigurationError, match="a snapshot or a history"):
         Agent(ScriptedProvider(), snapshot=snapshot, history=[UserMessage(content=())])
-    with pytest.raises(ConfigurationError, match="mode must be one of ask, allow"):
+    with pytest.raises(ConfigurationError, match=r"approve must be a function, got 'always'; .* mode=\"allow\""):
+        Agent(ScriptedProvider(), approve="always")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigurationError, match=r"snapshot of AgentLoop.restore must be an AgentLoopSnapshot"):
+        Agent(ScriptedProvider(), snapshot="{}")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ConfigurationError, match=r"workspace must be a directory, and .*nowhere is none"):
+        Agent(ScriptedProvider(), workspace=tmp_path / "nowhere")
+    with pytest.raises(ConfigurationError, match=r"PermissionPolicy.mode .*ask"):
         Agent(ScriptedProvider(), mode="yolo")  # pyright: ignore[reportArgumentType]
+
+
+def test_it_says_what_it_is() -> None:
+    agent = Agent(ScriptedProvider(["hi"]), tools=[pay, look])
+    report = agent.run_sync("x")
+
+    assert repr(agent) == "Agent('scripted-model', tools=[pay, look], messages=2)"
+    assert repr(report).startswith("RunReport(")
 
 
 def test_a_model_name_asks_the_endpoint_of_the_environment(
@@ -180,8 +194,9 @@ def test_a_mode_may_be_a_name(mode: PermissionMode) -> None:
     assert result_of(agent) == "paid 1"
 
 
-def test_a_rule_answers() -> None:
-    agent = Agent(ScriptedProvider(PAY), tools=[pay], rules=[Rule.parse("allow", "pay")])
+@pytest.mark.parametrize("rule", ["allow pay", Rule.parse("allow", "pay")])
+def test_a_rule_answers(rule: Rule | str) -> None:
+    agent = Agent(ScriptedProvider(PAY), tools=[pay], rules=[rule])
 
     agent.run_sync("pay")
 

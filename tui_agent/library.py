@@ -17,8 +17,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, Unpack, cast
 
-from typing_extensions import TypeVar
-
 from tui_agent.agent import (
     DEFAULT_SYSTEM,
     AgentLoop,
@@ -37,11 +35,13 @@ from tui_agent.agent import (
 )
 from tui_agent.agent.loop import restored_config
 from tui_agent.agent.loop_config import BeforeRequests, SystemText
+from tui_agent.agent.output_format import OutputT
 from tui_agent.agent.run_input import Trigger
 from tui_agent.context import ContextGuard, ContextLayer, ConversationHistory
 from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, HookBus, ToolLike
 from tui_agent.execution.foreign_code import contained
-from tui_agent.permissions import PermissionPolicy, Rule, is_read_only_command
+from tui_agent.permissions import PermissionPolicy, is_read_only_command
+from tui_agent.permissions.rule import RuleLike
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
@@ -57,8 +57,6 @@ from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.tool_thread import run_in_thread
 from tui_agent.providers import AnthropicProvider
 from tui_agent.tools import Workspace, default_tools
-
-OutputT = TypeVar("OutputT", default=str)
 
 ModeName: TypeAlias = PermissionMode | Literal["ask", "allow", "deny", "plan", "accept_edits"]
 """A permission mode or its name."""
@@ -112,7 +110,7 @@ class Agent(AgentLoop, Generic[OutputT]):
         system: SystemText | None = None,
         workspace: str | os.PathLike[str] | None = None,
         mode: ModeName | None = None,
-        rules: Sequence[Rule] = (),
+        rules: Sequence[RuleLike] = (),
         policy: PermissionChecker | None = None,
         approve: Approve | None = None,
         hooks: HookBus | None = None,
@@ -137,7 +135,7 @@ class Agent(AgentLoop, Generic[OutputT]):
             workspace: the directory it works in, which the model is told; None: none, and paths are judged against
                 the current directory.
             mode: what happens to calls that no rule decides; None: ask.
-            rules: permission rules, first match first.
+            rules: permission rules such as `"allow bash(git status:*)"`, first match first.
             policy: judges calls in place of `mode` and `rules`.
             approve: answers questions about calls, one at a time; a plain function runs in a thread and may wait for
                 its user. None: nobody answers, and what would be asked is denied.
@@ -161,13 +159,18 @@ class Agent(AgentLoop, Generic[OutputT]):
         owns_provider = isinstance(model, str)
         if policy is not None and (mode is not None or rules):
             raise ConfigurationError("give a policy, or a mode and rules; a policy brings its own")
-        if approve is not None and "gate" in more:
-            raise ConfigurationError("give approve or a gate; a gate has an approver of its own")
         if approve is not None:
+            if "gate" in more:
+                raise ConfigurationError("give approve or a gate; a gate has an approver of its own")
+            if not callable(approve):
+                words = 'to allow every call without a question, write mode="allow"'
+                raise ConfigurationError(f"approve must be a function, got {approve!r}; {words}")
             more["gate"] = ApprovalGate(approver=_Approver(approve))
         if snapshot is not None and history:
             raise ConfigurationError("give a snapshot or a history; a snapshot brings its conversation along")
         root = Path(workspace) if workspace is not None else None
+        if root is not None and not root.is_dir():
+            raise ConfigurationError(f"workspace must be a directory, and {root} is none")
         if system is None:
             system = DEFAULT_SYSTEM if root is not None else ""
         config = AgentLoopConfig(
@@ -203,6 +206,10 @@ class Agent(AgentLoop, Generic[OutputT]):
         self._owns_provider = owns_provider
         # A configuration does not carry the parameter of its agent's type.
         self._format = cast(OutputFormat[OutputT] | None, config.output)
+
+    def __repr__(self) -> str:
+        model, tools = self.provider.model.name, ", ".join(self._agent.tools.names)
+        return f"{type(self).__name__}({model!r}, tools=[{tools}], messages={self.history.length})"
 
     # --- running ------------------------------------------------------------------------------------------------------
 
@@ -327,19 +334,14 @@ def provider_of(name: str) -> AnthropicProvider:
     return AnthropicProvider(name, base_url=os.environ.get("ANTHROPIC_BASE_URL") or None)
 
 
-def policy_of_mode(workspace: Path | None, mode: ModeName | None, rules: Sequence[Rule]) -> PermissionPolicy:
+def policy_of_mode(workspace: Path | None, mode: ModeName | None, rules: Sequence[RuleLike]) -> PermissionPolicy:
     """Return the policy for a directory; None: the current one.
 
     Raises:
         ConfigurationError: the mode or a rule is none.
     """
-    try:
-        known = PermissionMode(mode or PermissionMode.ASK)
-    except ValueError as error:
-        names = ", ".join(one.value for one in PermissionMode)
-        raise ConfigurationError(f"mode must be one of {names}, got {mode!r}") from error
     root = workspace if workspace is not None else Path.cwd()
-    return PermissionPolicy(root, mode=known, rules=rules, readable_paths=(_spool_dir(),))
+    return PermissionPolicy(root, mode=mode or PermissionMode.ASK, rules=rules, readable_paths=(_spool_dir(),))
 
 
 def _spool_dir() -> Path:

@@ -187,8 +187,6 @@ class AgentLoop(AgentControls, ConversationControls):
         Raises:
             ConfigurationError: an argument is of the wrong kind.
         """
-        expect_kind("the snapshot of AgentLoop.restore", snapshot, AgentLoopSnapshot, "an AgentLoopSnapshot")
-        expect_kind("the configuration of AgentLoop.restore", config, AgentLoopConfig, "an AgentLoopConfig")
         loop = cls.from_config(restored_config(snapshot, config))
         loop._take_over(snapshot)
         return loop
@@ -315,7 +313,13 @@ class AgentLoop(AgentControls, ConversationControls):
 
 
 def restored_config(snapshot: AgentLoopSnapshot, config: AgentLoopConfig) -> AgentLoopConfig:
-    """Return a configuration with the conversation of a snapshot; what the snapshot knows replaces the config's."""
+    """Return a configuration with the conversation of a snapshot; what the snapshot knows replaces the config's.
+
+    Raises:
+        ConfigurationError: an argument is of the wrong kind.
+    """
+    expect_kind("the snapshot of AgentLoop.restore", snapshot, AgentLoopSnapshot, "an AgentLoopSnapshot")
+    expect_kind("the configuration of AgentLoop.restore", config, AgentLoopConfig, "an AgentLoopConfig")
     return replace(
         config,
         system=snapshot.system if isinstance(config.system, str) else config.system,
