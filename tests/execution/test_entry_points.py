@@ -13,7 +13,7 @@ from tui_agent.execution import (
     execute_tool_calls,
     skip_tool_call,
 )
-from tui_agent.protocol.bus import EventBus, EventScope
+from tui_agent.protocol.bus import EventScope
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.errors import ConfigurationError
@@ -175,6 +175,6 @@ def test_a_scheduler_that_was_not_entered_says_so_before_anything_is_told() -> N
     ],
 )
 async def test_an_argument_of_the_wrong_kind_is_refused(arguments: dict[str, Any], words: str) -> None:
-    right: dict[str, Any] = {"tools": [], "calls": [], "bus": EventBus()}
+    right: dict[str, Any] = {"tools": [], "calls": [], "bus": JudgedBus()}
     with pytest.raises(ConfigurationError, match=words):
         await execute_tool_calls(**{**right, **arguments})

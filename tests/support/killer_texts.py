@@ -32,7 +32,7 @@ LANGUAGES = (
 
 def killer_texts(length: int) -> dict[str, str]:
     """Return the texts that are Markdown, by name."""
-    texts = {repr(sign): sign * (length // len(sign)) for sign in (*SIGNS, *LINES)}
+    texts = {f"{sign[:20]!r} {len(sign)}": sign * (length // len(sign)) for sign in (*SIGNS, *LINES)}
     side = int(length**0.5)
     texts["deep quotes"] = "\n".join(">" * depth + " x" for depth in range(side))
     texts["deep lists"] = "\n".join("  " * depth + "- x" for depth in range(side))

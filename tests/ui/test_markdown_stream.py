@@ -225,7 +225,7 @@ class Reader:
 
 @pytest.mark.parametrize("name", killer_texts(1))
 def test_no_text_makes_a_flush_dear(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = killer_texts(60_000)[name]
+    text = killer_texts(20_000)[name]
     reader, stream = Reader(monkeypatch), MarkdownStream()
 
     stream.feed(text)
