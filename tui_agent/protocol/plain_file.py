@@ -28,10 +28,13 @@ def plain_content(path: str, limit: int = MAX_BYTES) -> bytes:
     except ValueError as error:
         raise OSError(f"{path!r} is not a path: {error}") from error
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(f"{path} is no regular file")
+        # `read` allocates what it is asked for at once. A file may grow meanwhile, and those of /proc have size 0.
+        most = min(limit, status.st_size + MAX_BYTES)
         with open(descriptor, "rb", closefd=False) as file:
-            content = file.read(limit + 1)
+            content = file.read(most + 1)
     finally:
         os.close(descriptor)
     if len(content) > limit:
