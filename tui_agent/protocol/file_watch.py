@@ -16,7 +16,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from .background import contained
+from .background import run_service
 
 LOOK_SECONDS = 1.0
 """Seconds between two looks."""
@@ -81,7 +81,7 @@ async def watch_files(
     """
     hint = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(contained("reports of changed files", _wake_on_reports(files, hint), slower))
+        tasks.create_task(run_service("reports of changed files", _wake_on_reports(files, hint), slower))
         known: frozenset[Mark] | None = None
         while True:
             found = await asyncio.to_thread(files.look)

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from pydantic import Field
 
-from tui_agent.protocol.background import contained
+from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import CommandSubject, Preview, Subject, Timeout, ToolContext, ToolResult
@@ -113,7 +113,7 @@ class BashTool(TypedTool[BashArguments]):
     async def run(self, args: BashArguments, context: ToolContext) -> ToolResult:
         spec = self._spec(args)
         watch = None if self.call_is_read_only(args) else self._workspace.tree
-        before = None if watch is None else await contained("listing files", asyncio.to_thread(watch.look))
+        before = None if watch is None else await run_service("listing files", asyncio.to_thread(watch.look))
         output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT, self._workspace.spool_budget))
         live = LiveOutput(output, context.output)
         try:
@@ -128,7 +128,7 @@ class BashTool(TypedTool[BashArguments]):
             self._workspace.warn_of_full_spool()
             changed: int | None = None
             if watch is not None and before is not None:
-                changed = await contained("finding changed files", _tell_changes(watch, before, context))
+                changed = await run_service("finding changed files", _tell_changes(watch, before, context))
         result = _result(args, outcome, captured, context, is_sandboxed=self._sandbox is not None)
         if watch is not None and result.details is not None:
             result.details["files_changed"] = changed

@@ -15,7 +15,7 @@ from typing import Self, TypeAlias
 
 import h11
 
-from tui_agent.protocol.background import contained
+from tui_agent.protocol.background import run_service
 from tui_agent.protocol.messages import JsonObject
 
 MAX_BODY = 64 * 1024 * 1024
@@ -157,7 +157,7 @@ class LoopbackServer:
                 except OSError as error:
                     await self._turn_away(listener, error)
                 else:
-                    group.create_task(contained("a connection to the offline model", self._serve(client)))
+                    group.create_task(run_service("a connection to the offline model", self._serve(client)))
 
     async def _turn_away(self, listener: socket.socket, error: OSError) -> None:
         """Refuse the next connection where too many files are open: its client would wait for ever."""
