@@ -52,7 +52,7 @@ class LiveSettings:
         await watch_files(WatchedFiles(self._files), self.read_again, self._tell_slower)
 
     def give_up(self, reason: str) -> None:
-        """Report that changes of the files are not seen any more."""
+        """Warn that changes of the files are no longer noticed."""
         text = f"Settings are no longer watched ({reason}). They stay as they are; restart to apply changes."
         self._engine.bus.publish(Warned(code="settings_unwatched", text=text))
 

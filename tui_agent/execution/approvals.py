@@ -62,9 +62,9 @@ class ApprovalGate:
 
     @property
     def preparing(self) -> asyncio.Lock:
-        """Held while a question is made ready, so that questions come in the order in which their calls came by.
+        """Held while a question is prepared, so that questions come in the order of their calls.
 
-        A lock for the running event loop: the same agent may run in one loop after another.
+        The lock is new for each event loop: an agent may run in one loop after another.
         """
         loop = asyncio.get_running_loop()
         if self._preparing[0] is not loop:

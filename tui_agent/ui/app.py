@@ -112,7 +112,7 @@ class TuiAgentApp(PlainApp[None]):
         super().__init__()
         self._shelf = ThemeShelf((shipped_themes(), *themes_dirs))
         self._wanted_theme: str | None = theme
-        """Until it is known whether there is one of this name."""
+        """Name of the first theme, until it was found or reported as unknown."""
         self._theme_problems: tuple[ThemeProblem, ...] = ()
         self._faults = DrawingFaults(self._tell_fault, log_file)
         options = ChatOptions(

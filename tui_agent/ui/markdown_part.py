@@ -13,7 +13,7 @@ MOST_UNIT_ROWS_KEPT = 2_000
 """Rows of one text kept in memory."""
 
 _LAST_WORDS = 8_000
-"""Characters of reasoning in which its last line is looked for."""
+"""Characters at the end of reasoning that are searched for its last line."""
 
 _Rows = list[Line] | None
 
@@ -24,14 +24,14 @@ class MarkdownPart(Part):
     def __init__(
         self, text: str = "", *, gap: bool = False, margin: str = "", live: bool = False, style: str | None = None
     ) -> None:
-        """Begin with a text that is read once it is looked at.
+        """Prepare a text, which is parsed once it is in sight.
 
         Args:
             text: the Markdown.
-            gap: whether an empty row stands above it.
-            margin: what stands before each row.
-            live: whether more of it comes.
-            style: the style of a text that is not Markdown; None: it is.
+            gap: True for an empty row above it.
+            margin: text before each row.
+            live: True if more of it will come.
+            style: style of a text that is not Markdown; None: it is Markdown.
         """
         super().__init__(gap=gap)
         self.pinned = live
@@ -69,7 +69,7 @@ class MarkdownPart(Part):
         self._fresh.append(text)
 
     def flush(self) -> None:
-        """Reads the next slice of what was fed."""
+        """Read the next slice of what was fed."""
         stream = self._fed_stream()
         if self.pinned:
             stream.flush()
@@ -78,7 +78,7 @@ class MarkdownPart(Part):
         self._take(stream)
 
     def finish(self) -> None:
-        """Takes the text as complete; as long as it `waits`, another `flush` reads more of it."""
+        """Take the text as complete; while it `waits`, another `flush` reads more of it."""
         self.pinned = False
         if self._stream is not None:
             self.flush()

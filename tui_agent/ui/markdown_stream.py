@@ -4,9 +4,9 @@ A block is finished once a later one began on a complete line, an item of a list
 once the next piece did. So a flush costs what is open, whatever came before, and the outcome does not depend on how
 the text was cut on its way.
 
-No text holds the event loop: `reading_cost` says beforehand how long the reader needs for a line, counted in characters
-and not by the clock, so that the same text always looks the same. A flush reads at most `SLICE_COST`, a block ends at
-`BLOCK_COST`, a line beyond `LINE_COST` is shown as it came, and so is everything behind the first `TEXT_COST`.
+No text blocks the event loop: `reading_cost` estimates how long the parser needs for a line, from its characters and
+not by the clock, so that the same text always looks the same. A flush reads at most `SLICE_COST`, a block ends at
+`BLOCK_COST`, a line beyond `LINE_COST` is shown unparsed, and so is everything after the first `TEXT_COST`.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ LONGEST_LINE = 16_000
 LONGEST_BLOCK = 32_000
 """Characters after which an open block is taken to end with its line; code has its pieces instead."""
 SLICE_COST = 12_000
-"""Cost of new lines read by one flush; the rest waits for the next one and is shown as it came until then."""
+"""Cost of new lines read by one flush; the rest is shown unparsed until the next one."""
 BLOCK_COST = 20_000
 """Cost after which an open block is taken to end with its line."""
 LINE_COST = 8_000
@@ -41,7 +41,7 @@ _LETTERS_FREE = 8
 
 
 def reading_cost(line: str) -> int:
-    """Return about how many microseconds the Markdown reader takes for a line, whatever is around it.
+    """Return about how many microseconds the Markdown parser takes for a line in any context.
 
     The weights are the most that texts made of one sign cost in `tests/benchmarks/screen_floods.py`.
     """
@@ -61,19 +61,19 @@ class MarkdownStream:
     def __init__(
         self, longest_block: int = LONGEST_BLOCK, *, block_cost: int = BLOCK_COST, text_cost: int = TEXT_COST
     ) -> None:
-        """Begin an empty text.
+        """Prepare an empty text.
 
         Args:
             longest_block: characters after which an open block ends with its line.
-            block_cost: cost after which it does.
-            text_cost: cost of what is read as Markdown; 0: nothing is.
+            block_cost: cost after which an open block ends with its line.
+            text_cost: cost up to which the text is parsed; 0: none of it is.
         """
         self.finished: list[Unit] = []
         """Units that will not change any more."""
         self.open: list[Unit] = []
         """Units of the end, as of the last flush."""
         self.unread: list[Unit] = []
-        """Pieces of the text that no flush has read yet, as they came."""
+        """Unparsed pieces of the text that no flush has read yet."""
         self.cost = 0
         """Cost of all lines read so far."""
         self._longest_block = longest_block
@@ -118,7 +118,7 @@ class MarkdownStream:
             self._end()
 
     def finish(self) -> None:
-        """Takes the text as complete; as long as it `waits`, this is to be called again."""
+        """Take the text as complete; call this again while it `waits`."""
         if self._at < len(self._raw) and not self._raw.endswith("\n"):
             self.feed("\n")
         self.flush()
