@@ -18,8 +18,8 @@ from tui_agent.protocol.messages import (
 from tui_agent.protocol.value_checks import expect_items, expect_kind
 
 UserInput: TypeAlias = str | UserMessage | Sequence[str | UserBlock | Message] | None
-"""Text, a message, a list of texts and blocks of one message, or a list of whole messages; None: go on with what is
-there."""
+"""Text, a message, a list of texts and blocks of one message, or a list of whole messages; None: continue with
+what is there."""
 
 Trigger = Literal["prompt", "continue", "resume", "follow_up", "subagent", "schedule", "command"]
 """Why a run was started."""

@@ -38,7 +38,7 @@ class LeftRunning:
     lost: Sequence[LostProcess]
     bus: EventBus
     offer: str
-    """How the user can end them, such as `/jobs kill`."""
+    """Command with which the user ends them, such as `/jobs kill`."""
 
     async def warn(self) -> None:
         """Publish one warning that names the commands that still run, if any."""

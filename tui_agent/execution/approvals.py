@@ -42,7 +42,7 @@ class ApprovalGate:
     ) -> None:
         """
         Raises:
-            ConfigurationError: an argument is of the wrong kind, such as a timeout that is no number of seconds (P39).
+            ConfigurationError: an argument is of the wrong kind; a timeout must be a number of seconds (P39).
         """
         expect_flag("ApprovalGate.interactive", interactive)
         expect_function("ApprovalGate.approver", approver, "a function (plain or async) or None", optional=True)

@@ -31,7 +31,7 @@ class Crash:
 
     @property
     def text(self) -> str:
-        """What it said, or the kind of error where it said nothing (S2-20)."""
+        """The text of the error, or its type if it has no text (S2-20)."""
         return words_of(self.error)
 
     @property

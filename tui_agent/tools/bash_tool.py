@@ -16,6 +16,7 @@ from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import CommandSubject, Preview, Subject, Timeout, ToolContext, ToolResult
+from tui_agent.protocol.value_checks import wrong_kind
 
 from .captured_output import Captured, CapturedOutput
 from .child_environment import child_environment, read_only_environment
@@ -188,7 +189,7 @@ def _check_of_commands(check: Callable[..., bool], workspace: Path) -> Callable[
     try:
         signature = inspect.signature(check)
     except (TypeError, ValueError) as error:
-        raise ConfigurationError(f"is_read_only_command must be a function, got {check!r}: {error}") from error
+        raise wrong_kind("is_read_only_command", "a function", check) from error
     if _can_take(signature, ""):
         return check
     if _can_take(signature, "", workspace):

@@ -91,7 +91,7 @@ def _opened(name: str) -> BinaryIO:
     """Open a regular file without following a link on the way: files may have been swapped since they were listed.
 
     Raises:
-        OSError: it cannot be opened, or is no regular file.
+        OSError: it cannot be opened, or is not a regular file.
     """
     held = os.open("/" if name.startswith("/") else ".", _DIRECTORY)
     try:

@@ -99,7 +99,7 @@ class MarkdownStream:
         self._at = 0
 
     def flush(self) -> None:
-        """Brings `finished`, `open` and `unread` up to date, by at most `SLICE_COST` of new lines."""
+        """Bring `finished`, `open` and `unread` up to date, by at most `SLICE_COST` of new lines."""
         self._take_lines()
         last = None
         if len(self._lines) != self._settled:
@@ -132,7 +132,7 @@ class MarkdownStream:
         return self.cost >= self._text_cost
 
     def _take_lines(self) -> None:
-        """Takes complete lines up to the cost of a slice, or until the open block must end; at least one."""
+        """Take complete lines up to the cost of a slice, or until the open block must end; at least one."""
         raw, new = self._raw, SLICE_COST
         if not self._fence:
             new = min(new, self._block_cost - sum(map(_cost_of, self._lines, self._costs)))
@@ -151,14 +151,14 @@ class MarkdownStream:
                 self.cost += _cost_of(clean, cost)
 
     def _half_line(self) -> list[str]:
-        """The last line as far as it came, where everything before it was read."""
+        """Return the incomplete last line if everything before it was read."""
         raw = self._raw
         if self._spent or len(raw) - self._at > LONGEST_LINE or raw.find("\n", self._at) >= 0:
             return []
         return _cleaned(raw[self._at :]) if self._at < len(raw) else []
 
     def _plain_pieces(self) -> list[Unit]:
-        """What was not read, in pieces that end where lines do."""
+        """Return the unread text, in pieces that end with a line."""
         raw, place = self._raw, self._at
         pieces: list[Unit] = []
         while place < len(raw):
@@ -170,7 +170,7 @@ class MarkdownStream:
         return pieces
 
     def _end(self) -> None:
-        """Takes the open lines as finished."""
+        """Take the open lines as finished."""
         self.finished.extend(self.open)
         self.open = []
         self._begin_after(len(self._lines))
@@ -188,7 +188,7 @@ class MarkdownStream:
         return [Unit(first.block, 0, joined=True), *(Unit(it.block, it.start - 1, it.joined) for it in others)]
 
     def _finish_some(self) -> tuple[bool, Unit | None]:
-        """Moves what is finished out of the open lines; gives whether the rest has to be read again, else the rest."""
+        """Move finished units out of the open lines; return True if the rest must be read again, else the last unit."""
         units = self._read(self._lines, self._costs)
         if not units:
             self._lines, self._costs = [], []
@@ -218,7 +218,7 @@ class MarkdownStream:
         return None
 
     def _finish_code(self, unit: Unit) -> bool:
-        """Finishes the pieces of open code that are complete; False where none is."""
+        """Finish the complete pieces of open code; return False if there is none."""
         block = unit.block
         if not isinstance(block, CodeBlock) or not block.fenced:
             return False
@@ -256,7 +256,7 @@ class MarkdownStream:
 
 
 def _cost_of(line: str, cost: int) -> int:
-    """The cost of reading a line, where it is read."""
+    """Return the cost of a line; one that is too expensive is not parsed and costs little."""
     return cost if cost <= LINE_COST else _LINE_COST_LEAST + len(line) // _LETTERS_FREE
 
 

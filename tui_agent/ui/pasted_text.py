@@ -1,4 +1,4 @@
-"""Cuts pastes out of what a terminal sends, before its keys are read."""
+"""Pastes, cut out of the input of a terminal before its keys are read."""
 
 import re
 import time

@@ -93,7 +93,7 @@ class TranscriptFold:
         self._rewind = TranscriptRewind(transcript)
 
     def flush(self) -> bool:
-        """Brings what was told of open answers into their parts; True where the next flush has more of it to read."""
+        """Bring new text of open answers into their parts; return True if the next flush has more of it to read."""
         waits = False
         for part in self._answers.growing():
             part.flush()

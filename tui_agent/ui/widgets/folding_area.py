@@ -117,18 +117,18 @@ class FoldingArea(TextArea):
             self._insert(self._folder.text_of(span.label), (row, span.start), (row, span.end))
 
     def action_delete_left(self) -> None:
-        """Deletes to the left; a folded paste and an escape go as a whole."""
+        """Delete to the left; a folded paste and an escape go as a whole."""
         if not self._delete_whole(behind_cursor=False):
             super().action_delete_left()
 
     def action_delete_right(self) -> None:
-        """Deletes to the right; a folded paste and an escape go as a whole."""
+        """Delete to the right; a folded paste and an escape go as a whole."""
         if not self._delete_whole(behind_cursor=True):
             super().action_delete_right()
 
     @on(TextArea.SelectionChanged)
     def _keep_out_of_wholes(self) -> None:
-        """The cursor never stands inside a label or an escape: half of one would mean nothing."""
+        """Move the cursor out of labels and escapes: half of one would mean nothing."""
         row, column = self.cursor_location
         for start, end in self._wholes(row) if self.selection.is_empty else ():
             if start < column < end:
@@ -162,7 +162,7 @@ class FoldingArea(TextArea):
         return None
 
     def _delete_whole(self, *, behind_cursor: bool) -> bool:
-        """Deletes the label or escape that begins (or ends) at the cursor; False where there is none."""
+        """Delete the label or escape that begins (or ends) at the cursor; return False if there is none."""
         row, column = self.cursor_location
         for start, end in self._wholes(row) if self.selection.is_empty else ():
             if column == (start if behind_cursor else end):
