@@ -114,7 +114,7 @@ def test_options_that_exclude_each_other_are_refused(tmp_path: Path) -> None:
         Agent(ScriptedProvider(), approve="always")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ConfigurationError, match=r"snapshot of AgentLoop.restore must be an AgentLoopSnapshot"):
         Agent(ScriptedProvider(), snapshot="{}")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ConfigurationError, match=r"workspace must be a directory, and .*nowhere is none"):
+    with pytest.raises(ConfigurationError, match=r"workspace must be a directory, got .*nowhere"):
         Agent(ScriptedProvider(), workspace=tmp_path / "nowhere")
     with pytest.raises(ConfigurationError, match=r"PermissionPolicy.mode .*ask"):
         Agent(ScriptedProvider(), mode="yolo")  # pyright: ignore[reportArgumentType]

@@ -404,7 +404,7 @@ _NAMES = (
         "ProviderError SessionError ToolError TuiAgentError",
     ),
 )
-"""The room of each name, by what one looks for."""
+"""Modules and the names they define, grouped by subject."""
 
 _ROOM_OF = {name: room for room, names in _NAMES for name in names.split()}
 
@@ -428,7 +428,7 @@ def __dir__() -> list[str]:
 
 
 def _hint(name: str) -> str:
-    """Return the nearest name, as a question; empty where nothing is near."""
+    """Return the nearest name as a question; empty if no name is near."""
     if name.startswith("_"):
         return ""
     difflib = __import__("difflib")

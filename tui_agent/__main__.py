@@ -9,9 +9,9 @@ FAILED = 1
 
 
 def leave_if_short(error: BaseException) -> None:
-    """End the process with one sentence if the error comes of too few descriptors or threads, or too little memory."""
+    """End the process with one sentence if a shortage of descriptors, threads or memory caused the error."""
     if words := shortage_in(error):
-        # Without the interpreter's own end, which would meet the same shortage.
+        # Not by `sys.exit`: the interpreter's own shutdown could fail for the same shortage.
         os.write(2, f"tui-agent: {words}\n".encode())
         os._exit(FAILED)
 
@@ -37,7 +37,8 @@ def main() -> None:
 
 
 def run_program(arguments: list[str]) -> int:
-    """Load the command line and run it; returns the exit code."""
+    """Load the command line and run it; return the exit code."""
+    # Imported here so that `main` reports a shortage that the import meets.
     from tui_agent.cli.program import run_program as run
 
     return run(arguments)

@@ -1,6 +1,6 @@
-"""The engine for other programs: `Agent`, an `AgentLoop` that is put together from keywords and runs from plain code.
+"""The engine for other programs: `Agent`, an `AgentLoop` made of keywords that also runs without an event loop.
 
-It adds no behaviour of its own: everything an agent does is the loop's, and every option is one of `AgentLoopConfig`.
+It adds no behaviour of its own: an agent does what the loop does, and its options are those of `AgentLoopConfig`.
 """
 
 import asyncio
@@ -62,7 +62,7 @@ ModeName: TypeAlias = PermissionMode | Literal["ask", "allow", "deny", "plan", "
 """A permission mode or its name."""
 
 Approve: TypeAlias = Callable[[ApprovalRequest], ApprovalDecision | bool | Awaitable[ApprovalDecision | bool]]
-"""Answers one question about a call: True lets it run, False denies it, an `ApprovalDecision` says more."""
+"""Answers one question about a call: True allows it, False denies it, an `ApprovalDecision` says more."""
 
 
 class MoreOptions(TypedDict, total=False):
@@ -98,8 +98,8 @@ class Agent(AgentLoop, Generic[OutputT]):
     print(report.output)
     ```
 
-    Calls are judged by a permission policy, always: a call that only reads inside the workspace runs; every other one
-    is asked about, and denied where neither `approve` nor a rule nor the mode allows it.
+    A permission policy judges every call. A call that only reads inside the workspace runs; any other is denied unless
+    a rule, the mode or `approve` allows it.
     """
 
     def __init__(
@@ -132,13 +132,13 @@ class Agent(AgentLoop, Generic[OutputT]):
             tools: functions and tools that the model may call; `coding_tools` returns the built-in ones.
             system: who the agent is, as a text or a function that returns it; None: the built-in coding agent's where
                 there is a workspace, else no text.
-            workspace: the directory it works in, which the model is told; None: none, and paths are judged against
-                the current directory.
-            mode: what happens to calls that no rule decides; None: ask.
+            workspace: the directory it works in, named in the system prompt; None: no directory is named, and paths
+                are judged against the current one.
+            mode: the decision for calls that no rule decides; None: ask.
             rules: permission rules such as `"allow bash(git status:*)"`, first match first.
             policy: judges calls in place of `mode` and `rules`.
             approve: answers questions about calls, one at a time; a plain function runs in a thread and may wait for
-                its user. None: nobody answers, and what would be asked is denied.
+                its user. None: calls that need an answer are denied.
             hooks: asked before and after calls.
             guardrails: look at requests, answers, calls and results.
             output_type: the type that final answers must fit, such as a pydantic model: `report.output` is its value.
@@ -148,11 +148,11 @@ class Agent(AgentLoop, Generic[OutputT]):
             max_tokens: longest answer in tokens; None: the provider's own.
             temperature: None: the provider's own.
             history: the conversation so far.
-            snapshot: what `dump` returned earlier; the agent continues from there.
-            more: every other option of `AgentLoopConfig`, see there.
+            snapshot: an earlier result of `dump`; the agent continues from there.
+            more: other options of `AgentLoopConfig`, see there.
 
         Raises:
-            ConfigurationError: options exclude each other or cannot be used.
+            ConfigurationError: an option is of the wrong kind, or options exclude each other.
             TypeError: an option has an unknown name.
         """
         _refuse_unknown(more)
@@ -170,7 +170,7 @@ class Agent(AgentLoop, Generic[OutputT]):
             raise ConfigurationError("give a snapshot or a history; a snapshot brings its conversation along")
         root = Path(workspace) if workspace is not None else None
         if root is not None and not root.is_dir():
-            raise ConfigurationError(f"workspace must be a directory, and {root} is none")
+            raise ConfigurationError(f"workspace must be a directory, got {root}")
         if system is None:
             system = DEFAULT_SYSTEM if root is not None else ""
         config = AgentLoopConfig(
@@ -196,7 +196,7 @@ class Agent(AgentLoop, Generic[OutputT]):
 
     @classmethod
     def from_config(cls, config: AgentLoopConfig) -> Self:
-        """Return an agent of exactly this configuration, for everything that keywords do not say."""
+        """Return an agent with exactly this configuration, for options that no keyword has."""
         agent = cls.__new__(cls)
         agent._begin(config, owns_provider=False)
         return agent
@@ -204,7 +204,7 @@ class Agent(AgentLoop, Generic[OutputT]):
     def _begin(self, config: AgentLoopConfig, *, owns_provider: bool) -> None:
         super().__init__(config)
         self._owns_provider = owns_provider
-        # A configuration does not carry the parameter of its agent's type.
+        # A configuration does not carry the type parameter of its agent.
         self._format = cast(OutputFormat[OutputT] | None, config.output)
 
     def __repr__(self) -> str:
@@ -273,7 +273,7 @@ class Agent(AgentLoop, Generic[OutputT]):
     async def aclose(self) -> None:
         """Abort what runs, and close the provider of a model that was given by its name.
 
-        A provider that was given as an object may serve other agents: closing it is its owner's.
+        A provider that was given as an object may serve other agents; its owner closes it.
         """
         self.destroy()
         if self._owns_provider:
@@ -329,7 +329,7 @@ def provider_of(name: str) -> AnthropicProvider:
     """Return the provider for a model's name, with the key and the endpoint of the environment.
 
     Raises:
-        ConfigurationError: the name is empty, or the endpoint is no address.
+        ConfigurationError: the name is empty, or the endpoint is not a URL.
     """
     return AnthropicProvider(name, base_url=os.environ.get("ANTHROPIC_BASE_URL") or None)
 
@@ -338,21 +338,21 @@ def policy_of_mode(workspace: Path | None, mode: ModeName | None, rules: Sequenc
     """Return the policy for a directory; None: the current one.
 
     Raises:
-        ConfigurationError: the mode or a rule is none.
+        ConfigurationError: the mode is unknown, or a rule cannot be read.
     """
     root = workspace if workspace is not None else Path.cwd()
     return PermissionPolicy(root, mode=mode or PermissionMode.ASK, rules=rules, readable_paths=(_spool_dir(),))
 
 
 def _spool_dir() -> Path:
-    """The directory for output that is too long for the model; made when first needed."""
+    """Return the directory for output that is too long for the model; the first such output creates it."""
     return Path(tempfile.gettempdir()) / f"tui-agent-spool-{os.geteuid()}"
 
 
 def _refuse_unknown(more: MoreOptions) -> None:
     """
     Raises:
-        TypeError: an option has a name that no option has.
+        TypeError: an option has an unknown name.
     """
     known = sorted({*MoreOptions.__annotations__, *(one.name for one in fields(AgentLoopConfig))})
     for name in more:
@@ -366,7 +366,7 @@ def _refuse_unknown(more: MoreOptions) -> None:
 
 
 class _Approver:
-    """Asks a callback about calls, one question at a time; a plain function in a thread, so that others can run."""
+    """Asks a callback about calls, one question at a time; a plain function runs in a thread and blocks nothing."""
 
     def __init__(self, approve: Approve) -> None:
         self._approve = approve
@@ -388,7 +388,7 @@ class _Approver:
         return await answer if inspect.isawaitable(answer) else answer
 
 
-# --- plain code -------------------------------------------------------------------------------------------------------
+# --- code without an event loop ---------------------------------------------------------------------------------------
 
 
 class _LoopHost:
@@ -406,7 +406,7 @@ _THREAD = threading.local()
 
 
 def _host() -> _LoopHost:
-    """The host of this thread; a forked process gets one of its own."""
+    """Return the host of this thread; a forked process gets one of its own."""
     host: _LoopHost | None = getattr(_THREAD, "host", None)
     if host is None or host.process != os.getpid():
         host = _THREAD.host = _LoopHost()

@@ -31,7 +31,7 @@ HOME_VARIABLE = "TUI_AGENT_HOME"
 PROJECT_FILE = Path(".tui-agent") / "config.toml"
 
 MOST = 10**15
-"""Largest whole number that a setting takes."""
+"""Largest whole number that a setting accepts."""
 
 NEVER_FROM_PROJECT = (
     "base_url",
@@ -120,7 +120,7 @@ class Settings(_Section):
     tool_timeout: float = Field(default=30.0, gt=0, allow_inf_nan=False)
     """Seconds for tools that do not keep their own time."""
     output_disk_limit: int = Field(default=1024**3, ge=0)
-    """Most bytes that the outputs of a session's commands take on the disk, at most 256 MiB of them each."""
+    """Disk space in bytes for long outputs of one session's commands, at most 256 MiB for each."""
     sandbox: Literal["off", "bwrap"] = "off"
     """What shell commands run in: `bwrap` is bubblewrap, without which they are refused. Never taken from a project."""
     sandbox_network: bool = False

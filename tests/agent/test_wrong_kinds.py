@@ -29,6 +29,7 @@ from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.providers import AnthropicProvider, ScriptedProvider
 
 THING = object()
+NO_TOOL = "a tool must be a Tool, a function, or an object with name, description, parameters and execute"
 
 
 def config(**changes: Any) -> AgentLoopConfig:
@@ -45,11 +46,11 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "tools": [
         ("x", "tools must be a list of tools and functions, got 'x'"),
         (THING, "tools must be a list of tools and functions, got an object"),
-        ([THING], "tools[0]: an object is no tool"),
+        ([THING], f"tools[0]: {NO_TOOL}, got an object"),
         ([print], "tools[0]: tool print"),
         ([lambda: 1], "tools[0]: a lambda has neither name nor description"),
         ({"name": "f"}, "tools must be a list"),
-        ([Tool], "tools[0]: the class Tool, not an instance is no tool"),
+        ([Tool], f"tools[0]: {NO_TOOL}, got the class Tool, not an instance"),
     ],
     "system": [(42, "system must be text, or a function that returns it (plain or async), got 42"), (None, "got None")],
     "context": [(None, "context must be text, got None")],

@@ -146,7 +146,7 @@ def test_the_doctor_tells_whether_commands_can_outlive_the_program(
     assert processes() == ("ok", "commands end with everything they start, and with tui-agent")
 
     monkeypatch.setenv("PATH", str(tmp_path))
-    missing = "setpriv of util-linux is not installed: commands may outlive tui-agent where it is killed"
+    missing = "setpriv of util-linux is not installed: commands may outlive tui-agent if it is killed"
     assert processes() == ("note", missing)
 
 

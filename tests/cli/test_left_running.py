@@ -46,7 +46,7 @@ async def test_what_still_runs_is_named_with_the_way_to_end_it(start: Start) -> 
     left = LeftRunning([server], EventBus(), "/jobs kill")
 
     warned = await told_by(left, LeftRunning.warn)
-    shown = await told_by(left, LeftRunning.tell)
+    shown = await told_by(left, LeftRunning.report)
 
     text = (
         f"Still running since tui-agent was killed: npm start --port 1 (pid {server.process.pid}). /jobs kill ends it."
@@ -86,7 +86,7 @@ async def test_where_nothing_is_left_nothing_is_said() -> None:
     left = LeftRunning([], EventBus(), "/jobs kill")
 
     assert await told_by(left, LeftRunning.warn) == []
-    assert await told_by(left, LeftRunning.tell) == [Noticed(code="left_running", text=NOTHING)]
+    assert await told_by(left, LeftRunning.report) == [Noticed(code="left_running", text=NOTHING)]
 
 
 def test_a_command_is_shown_in_a_few_words(start: Start) -> None:

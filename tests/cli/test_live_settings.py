@@ -222,7 +222,7 @@ async def test_names_in_the_workspace_that_are_not_utf_8_end_nothing(tmp_path: P
                 await until(lambda: decision(engine, tmp_path, "make") == "deny")
                 return [envelope.event.code for envelope in heard.drain() if isinstance(envelope.event, Noticed)]
 
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert await with_live_settings(engine, options_for(tmp_path), work) == ["settings_read"]
 
 
@@ -247,7 +247,7 @@ async def test_a_name_that_is_not_utf_8_beside_the_settings_is_a_notice(tmp_path
                 await until(lambda: decision(engine, tmp_path, "make") == "deny")
                 return found[0].code
 
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert await with_live_settings(engine, options_for(tmp_path), work) == "settings_checked"
 
 
@@ -271,7 +271,7 @@ async def test_settings_that_can_no_longer_be_watched_are_a_warning(
                 await until(told)
                 return f"{warnings[0].code}: {warnings[0].text}"
 
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             words = await with_live_settings(engine, options_for(tmp_path), work)
 
     assert words.startswith("settings_unwatched: Settings are no longer watched (")

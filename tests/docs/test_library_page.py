@@ -14,7 +14,7 @@ PAGE = DOCS / "library.md"
 def test_there_is_a_program_for_each_use_of_the_engine() -> None:
     assert [block.title for block in blocks_of(PAGE) if block.language == "python"] == [
         "A script with one tool",
-        "An answer of a type",
+        "A typed answer",
         "Streaming to the terminal",
         "Approvals by callback",
         "Steering",

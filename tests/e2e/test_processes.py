@@ -201,7 +201,7 @@ def test_what_a_killed_program_left_is_named_when_its_session_is_resumed_and_can
             app.wait_for_words("Ended: sleep (pid")
             assert sleeping(desk) == []
             app.say("/jobs")
-            app.wait_for_words("Nothing that an earlier tui-agent started still runs.")
+            app.wait_for_words("No command of an earlier tui-agent is running.")
             app.quit()
 
         with desk.app_on(server, *ALLOWED, "--continue") as app:

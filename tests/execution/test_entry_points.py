@@ -161,7 +161,7 @@ def test_a_scheduler_that_was_not_entered_says_so_before_anything_is_told() -> N
     ("arguments", "words"),
     [
         ({"tools": "x"}, "tools must be a list of tools and functions, got 'x'"),
-        ({"tools": [3]}, "3 is no tool"),
+        ({"tools": [3]}, r"a tool must be a Tool, .* got 3"),
         ({"calls": "x"}, "calls must be a list of ToolCall, or the AssistantMessage with them, got 'x'"),
         ({"calls": [{"name": "act"}]}, r"calls\[0\] must be a ToolCall, got {'name': 'act'}"),
         ({"bus": None}, "bus must be an EventBus, or something else with `publish`, got None"),

@@ -127,7 +127,7 @@ async def test_what_is_handed_over_beside_something_else_is_not_lost() -> None:
 
     assert [message.text for message in poll.found] == ["keep this", "and this"]
     assert [getattr(event, "text", "") for event in warned] == [
-        "Steering must be texts or user messages, got {'role': 'user'}. It was dropped; the calls continue."
+        "Steering must be texts or user messages, got {'role': 'user'}. It was dropped; running tools continue."
     ]
 
 

@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from tui_agent.protocol.background import contained, reason_of
+from tui_agent.protocol.background import reason_of, run_service
 from tui_agent.protocol.errors import ConfigurationError
 
 
@@ -13,7 +13,7 @@ async def test_a_service_returns_what_its_work_returns() -> None:
     async def work() -> int:
         return 7
 
-    assert await contained("counting", work()) == 7
+    assert await run_service("counting", work()) == 7
 
 
 @pytest.mark.parametrize(
@@ -37,8 +37,8 @@ async def test_an_error_is_logged_and_reported_and_raised_to_no_one(
     async def work() -> None:
         raise error
 
-    assert await contained("watching", work(), reasons.append) is None
-    assert await contained("watching", work()) is None
+    assert await run_service("watching", work(), reasons.append) is None
+    assert await run_service("watching", work()) is None
 
     assert [told.startswith(reason) for told in reasons] == [True]
     assert [record.getMessage() for record in caplog.records] == ["watching failed"] * 2
@@ -50,7 +50,7 @@ async def test_an_error_raised_on_purpose_needs_no_log(caplog: pytest.LogCapture
         raise ConfigurationError("there is no such file")
 
     reasons: list[str] = []
-    await contained("opening", work(), reasons.append)
+    await run_service("opening", work(), reasons.append)
 
     assert reasons == ["there is no such file"] == [reason_of(ConfigurationError("there is no such file"))]
     assert caplog.records == []
@@ -60,4 +60,4 @@ async def test_cancelling_passes_through() -> None:
     never = asyncio.Event()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
-            await contained("waiting", never.wait())
+            await run_service("waiting", never.wait())

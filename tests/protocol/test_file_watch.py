@@ -39,7 +39,7 @@ class Watch:
         await self.until(lambda: self.content == content)
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while not holds():
                 await asyncio.sleep(0.01)
 

@@ -1,6 +1,7 @@
 """Whatever lies in a repository, a judgement never waits for it, and never takes it for harmless."""
 
 import os
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,20 @@ def test_a_file_is_read_as_a_whole_up_to_its_limit(tmp_path: Path) -> None:
     assert plain_content(str(tmp_path / "link"), 5) == b"12345"
     with pytest.raises(OSError, match="larger than 4 bytes"):
         plain_content(str(tmp_path / "a"), 4)
+
+
+def test_a_high_limit_costs_no_memory(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"12345")
+
+    tracemalloc.start()
+    try:
+        content = plain_content(str(tmp_path / "a"), 8 * 1024**3)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert content == b"12345"
+    assert peak < 16 * 1024**2
 
 
 @pytest.mark.parametrize("name", ["/dev/zero", "/tmp"])

@@ -113,18 +113,23 @@ def test_jsonl_holds_every_event() -> None:
     assert first.event == envelopes[0].event
 
 
-def test_no_format_holds_a_character_that_acts_on_a_terminal() -> None:
-    evil = "\x1b]52;c;aGk=\x07 \x9b31m \u202e\ufe01\u034f\u3164\u115f\U000e0100\ue000\u0378<b>"
+def session_full_of(text: str, cwd: Path = Path("/some/where")) -> StoredSession:
+    """A session with a text in every place that an export shows."""
     messages: tuple[Message, ...] = (
-        user_message(evil),
-        AssistantMessage(content=(TextBlock(text=evil), ToolCall(id="c1", name=evil, arguments={"a": evil}))),
-        ToolResultMessage(call_id="c1", tool_name=evil, content=(TextBlock(text=evil),)),
+        user_message(text),
+        AssistantMessage(content=(TextBlock(text=text), ToolCall(id="c1", name=text, arguments={"a": text}))),
+        ToolResultMessage(call_id="c1", tool_name=text, content=(TextBlock(text=text),)),
     )
     bus = EventBus()
-    with bus.subscribe(merge=False) as told:
+    with bus.subscribe(merge=False) as published:
         for message in messages:
             bus.publish(MessageEnded(message_id=message.id, message=message))
-        session = StoredSession("talk", None, Path("/a`b\x1b"), tuple(told.drain()))
+        return StoredSession("talk", None, cwd, tuple(published.drain()))
+
+
+def test_no_format_holds_a_character_that_acts_on_a_terminal() -> None:
+    evil = "\x1b]52;c;aGk=\x07 \x9b31m \u202e\ufe01\u034f\u3164\u115f\U000e0100\ue000\u0378<b>"
+    session = session_full_of(evil, Path("/a`b\x1b"))
 
     for form in ("md", "html", "jsonl"):
         assert not re.search(r"[^\n -~]", export_session(session, form))
@@ -133,11 +138,7 @@ def test_no_format_holds_a_character_that_acts_on_a_terminal() -> None:
 
 def test_an_emoji_and_a_persian_word_stay_whole_in_an_export() -> None:
     text = "\u2764\ufe0f \U0001f468\u200d\U0001f469\u200d\U0001f467 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
-    bus = EventBus()
-    with bus.subscribe(merge=False) as told:
-        message = user_message(text)
-        bus.publish(MessageEnded(message_id=message.id, message=message))
-        session = StoredSession("talk", None, Path("/some/where"), tuple(told.drain()))
+    session = session_full_of(text)
 
     assert text in export_session(session, "md")
     assert text in export_session(session, "html")
@@ -145,16 +146,7 @@ def test_an_emoji_and_a_persian_word_stay_whole_in_an_export() -> None:
 
 @given(st.text(st.sampled_from("`*[](<>\n\x1b\u200d\ufe0f\u034f\u3164👩a") | st.characters(), max_size=40))
 def test_no_format_holds_a_character_that_hides(text: str) -> None:
-    messages: tuple[Message, ...] = (
-        user_message(text),
-        AssistantMessage(content=(TextBlock(text=text), ToolCall(id="c1", name=text, arguments={"a": text}))),
-        ToolResultMessage(call_id="c1", tool_name=text, content=(TextBlock(text=text),)),
-    )
-    bus = EventBus()
-    with bus.subscribe(merge=False) as told:
-        for message in messages:
-            bus.publish(MessageEnded(message_id=message.id, message=message))
-        session = StoredSession("talk", None, Path("/some/where"), tuple(told.drain()))
+    session = session_full_of(text)
 
     for form in ("md", "html", "jsonl"):
         shown = without_joiners(export_session(session, form))

@@ -117,8 +117,8 @@ async def test_what_was_left_running_is_ended_by_no_replay() -> None:
     class LeftRunning:
         """Has something to end."""
 
-        async def tell(self) -> None:
-            raise AssertionError("nothing is to be told")
+        async def report(self) -> None:
+            raise AssertionError("nothing is to be reported")
 
         async def end(self, pid: int | None) -> None:
             raise AssertionError("nothing is to be ended")
@@ -129,7 +129,7 @@ async def test_what_was_left_running_is_ended_by_no_replay() -> None:
     left = ReplayBridge(Answers(tape.notes)).left_running
 
     assert left is not None
-    await left.tell()
+    await left.report()
     await left.end(None)
     assert ReplayBridge(Answers(())).left_running is None
 

@@ -792,8 +792,8 @@ class LeftRunning:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    async def tell(self) -> None:
-        self.asked.append("tell")
+    async def report(self) -> None:
+        self.asked.append("report")
 
     async def end(self, pid: int | None) -> None:
         self.asked.append(f"end {pid}")
@@ -815,7 +815,7 @@ async def test_what_an_earlier_program_left_running_is_shown_and_ended_by_comman
         await on.say("/jobs kill")
         await on.until(lambda: len(left.asked) == 3)
 
-        assert left.asked == ["tell", "end 12", "end None"]
+        assert left.asked == ["report", "end 12", "end None"]
         assert on.told() == []
 
 

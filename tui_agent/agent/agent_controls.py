@@ -106,7 +106,7 @@ class AgentControls(AgentView):
             by: who changes it, for the event.
 
         Raises:
-            ConfigurationError: there is no such mode, or this agent has no permission policy that could keep to it.
+            ConfigurationError: no mode has this name, or this agent has no permission policy.
         """
         mode = as_permission_mode("permission mode", mode)
         old = self._agent.policy.mode
@@ -119,7 +119,7 @@ class AgentControls(AgentView):
         """Runs calls in another way, from the next answer on; the calls at hand may end as they began.
 
         Raises:
-            ConfigurationError: they are no ExecutionOptions.
+            ConfigurationError: `options` is not an ExecutionOptions.
         """
         expect_kind("the options", options, ExecutionOptions, "ExecutionOptions")
         self._agent.config.options = options
@@ -133,7 +133,7 @@ class AgentControls(AgentView):
         True only for the first answer to a request that waits (P51).
 
         Raises:
-            ConfigurationError: the decision is no ApprovalDecision.
+            ConfigurationError: `decision` is not an ApprovalDecision.
         """
         expect_kind("the decision", decision, ApprovalDecision, "an ApprovalDecision(decision=…)")
         return self._agent.gate.resolve(request_id, decision, by)
@@ -142,7 +142,7 @@ class AgentControls(AgentView):
         """Give the agent another tool, or a function as one, from the next request on (S4-82).
 
         Raises:
-            ConfigurationError: it has one of that name, or what is given is no tool.
+            ConfigurationError: `tool` is not a tool, or the agent already has one of that name.
         """
         self._agent.tools.add(tool)
 

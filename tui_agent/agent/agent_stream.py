@@ -98,18 +98,18 @@ class AgentStream(Generic[ReportT]):
     """A run that is read event by event: `async for event in loop.stream("…")`.
 
     Leaving the loop, by `break`, `return` or an exception, aborts the run, as `aclose` and cancelling the reader do. No
-    request goes out after that; a next `run` waits until the aborted one has left everything whole. A stream that was
+    request goes out after that; the next `run` waits until the aborted one has left everything whole. A stream that was
     left is over: reading it again yields nothing.
 
-    To read in several loops, hold the stream open by `async with`, or hold one iterator: `events = aiter(stream)`. Then
-    the end of the block, or of the last reference to the iterator, aborts. Wrap an async generator of your own around
-    a stream in `contextlib.aclosing`: Python finalises a generator that is left some time later.
+    To read in several loops, hold the stream open with `async with`, or keep one iterator: `events = aiter(stream)`.
+    Then the end of the block aborts, or the end of the last reference to the iterator. Close an async generator of your
+    own that reads a stream with `contextlib.aclosing`: Python finalises a generator that was left only some time later.
     """
 
     def __init__(self, run: "StreamedRun[ReportT]") -> None:
         """
         Args:
-            run: the run that is read; this object and the iterators it makes are its only readers.
+            run: the run to read; only this object and its iterators read it.
         """
         self._run = run
         self._reader: weakref.ref[_Reader[ReportT]] | None = None
@@ -167,7 +167,7 @@ class _Reader(Generic[ReportT]):
 
 
 class StreamedRun(Generic[ReportT]):
-    """The run behind an `AgentStream`, in a task of its own: it ends as it should also if nobody reads on (P31)."""
+    """The run behind an `AgentStream`, in a task of its own: it ends properly even if its reader stops (P31)."""
 
     def __init__(
         self,
@@ -181,10 +181,10 @@ class StreamedRun(Generic[ReportT]):
         """
         Args:
             bus: where the run publishes its events.
-            run: runs the agent; awaited in a task, from the first event that is asked for.
+            run: runs the agent; a task awaits it once the first event is requested.
             agent_id: the agent whose events are read.
-            run_id: the id the run will have; events of the one before are not read.
-            at_work: holds this object while its task runs.
+            run_id: the id the run will have; events of earlier runs are not read.
+            at_work: contains this object while its task runs.
         """
         self._subscription = bus.subscribe(merge=False)
         self._batches = self._subscription.batches()
@@ -206,7 +206,7 @@ class StreamedRun(Generic[ReportT]):
         """Return the next event.
 
         Raises:
-            StopAsyncIteration: the run is over and everything was read, or it was left.
+            StopAsyncIteration: the run is over and everything was read, or its reader left it.
         """
         while True:
             for event in self._ready:
@@ -225,14 +225,14 @@ class StreamedRun(Generic[ReportT]):
         await self._leave()
 
     def abandon(self) -> None:
-        """Cancel the run without waiting for it. Called when its reader is dropped, which may be in any thread."""
+        """Cancel the run without waiting for it. Called when its reader is dropped, in any thread."""
         if self._is_done:
             return
         self._is_done = self._is_abandoned = True
         if self._loop is None or _running_loop() is self._loop:
             self._cut()
         else:
-            # A loop that is closed has cancelled its tasks.
+            # A closed loop has cancelled its tasks already.
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._cut)
 
@@ -243,14 +243,14 @@ class StreamedRun(Generic[ReportT]):
             await asyncio.wait((self._task,))
 
     def runs_in(self, task: "asyncio.Task[Any] | None") -> bool:
-        """Return True if `task` is the one that runs it."""
+        """Return True if `task` executes this run."""
         return self._task is task
 
     def _cut(self) -> None:
         self._is_done = True
         self._ready = iter(())
         self._subscription.close()
-        # Once: a second cancellation would break into the clean-up after the first.
+        # Once only: a second cancellation would interrupt the clean-up after the first.
         if self._task is not None and not self._is_cut:
             self._is_cut = True
             self._task.cancel()
@@ -296,7 +296,7 @@ class StreamedRun(Generic[ReportT]):
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:
-    """Return the loop that runs in this thread."""
+    """Return the event loop that is running in this thread, if any."""
     with contextlib.suppress(RuntimeError):
         return asyncio.get_running_loop()
     return None

@@ -46,7 +46,7 @@ class AgentTool(OwnTool):
             parent: for whom they work; it is given the tool by `add_tool`.
 
         Raises:
-            ConfigurationError: `parent` is no AgentLoop.
+            ConfigurationError: `parent` is not an AgentLoop.
         """
         expect_kind("AgentTool.parent", parent, AgentLoop, "an AgentLoop")
         self.spec = AGENT_SPEC

@@ -20,7 +20,7 @@ from .run import AgentRun
 from .snapshot import OpenCall
 
 _FINALISER_TURNS = 8
-"""Turns of the event loop in which async generators that were left, each inside the next, are finalised."""
+"""Turns of the event loop that finalise async generators which were left, each nested in the next."""
 
 
 class AgentView:
@@ -99,10 +99,10 @@ class AgentView:
         return (*waiting, *self._agent.gate.pending)
 
     async def _streams_left(self) -> None:
-        """Wait for runs whose readers have left them, so that what comes next finds everything whole.
+        """Wait for runs whose readers have left them, so that the next run finds everything whole.
 
-        A reader inside an async generator that was left is only dropped when the event loop finalises the generator, a
-        few turns later: a streamed run that is at work gets these turns.
+        If a reader is inside an async generator that was left, the event loop drops it only a few turns later, when it
+        finalises the generator. While a streamed run is at work, this method waits for these turns.
         """
         task = asyncio.current_task()
         for _ in range(_FINALISER_TURNS):

@@ -97,8 +97,8 @@ async def delegate(
         cancellation: aborts it.
 
     Raises:
-        ConfigurationError: it would stand deeper than `MAX_DEPTH`, the parent has no tool of a name, or an argument is
-            of the wrong kind.
+        ConfigurationError: the sub-agent would be deeper than `MAX_DEPTH`, the parent has no tool of a name, or an
+            argument is of the wrong kind.
         asyncio.CancelledError: the task was cancelled; the sub-agent has ended.
     """
     _check_delegation(parent, context, cancellation)
@@ -127,7 +127,7 @@ async def chain(links: Sequence[Link], text: str) -> ChainResult:
     that does not come to its end stops the chain; what a function raises goes on to the caller.
 
     Raises:
-        ConfigurationError: a link is neither an AgentLoop nor a function, or `text` is not text; nothing was begun.
+        ConfigurationError: a link is neither an AgentLoop nor a function, or `text` is not text; nothing was started.
     """
     links = expect_items("chain(links)", links, _expect_link, "a list of AgentLoops and functions")
     expect_kind("chain(text)", text, str, "text")
@@ -171,7 +171,7 @@ async def consolidate(
         cancellation: ends everything.
 
     Raises:
-        ConfigurationError: see `delegate`, there is no round, or an argument is of the wrong kind; nothing was begun.
+        ConfigurationError: see `delegate`, or `rounds` is less than 1; nothing was started.
     """
     _check_delegation(parent, context, cancellation)
     tasks = expect_items("consolidate(tasks)", tasks, _expect_task, "a list of tasks")
@@ -223,7 +223,7 @@ def _expect_task(name: str, value: object) -> None:
 
 def _expect_link(name: str, value: object) -> None:
     if not isinstance(value, AgentLoop):
-        expect_function(name, value, "an AgentLoop or a function of the text before")
+        expect_function(name, value, "an AgentLoop or a function of the previous text")
 
 
 def _found(tasks: Sequence[str], reports: Sequence[AgentRunReport]) -> list[str]:

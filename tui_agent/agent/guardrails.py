@@ -81,14 +81,14 @@ class Guardrail(Protocol):
 
 
 def expect_guardrail(name: str, guardrail: Guardrail) -> None:
-    """Refuse what is no guardrail, or of no kind, so that it would never be asked.
+    """Refuse an object that is not a guardrail, or that would never be asked because its kind is unknown.
 
     Args:
-        name: where it was given, for the error.
+        name: the field, for the error.
         guardrail: the object to check.
 
     Raises:
-        ConfigurationError: it lacks `name`, `kind` or `check`, or its kind is none of `GuardrailKind`.
+        ConfigurationError: it lacks `name`, `kind` or `check`, or its kind is not a `GuardrailKind`.
     """
     expect_members(name, guardrail, ("name", "kind", "check"), "a guardrail")
     kinds = get_args(GuardrailKind)

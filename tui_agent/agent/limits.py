@@ -54,7 +54,7 @@ class RepetitionLimits:
     """How often a run may make the same calls with the same results before something is done about it.
 
     Raises:
-        ConfigurationError: a field is unknown, or the numbers are not whole or make no sense together.
+        ConfigurationError: a field is unknown, or a number is not whole or contradicts another.
     """
 
     nudge_at: int = 3

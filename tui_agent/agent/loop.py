@@ -53,7 +53,7 @@ class AgentLoop(AgentControls, ConversationControls):
         """Puts the agent together and tells `agent.created` (S4-33).
 
         Raises:
-            ConfigurationError: two tools have one name, or `config` is no AgentLoopConfig.
+            ConfigurationError: two tools have the same name, or `config` is not an AgentLoopConfig.
         """
         expect_kind("the configuration of AgentLoop", config, AgentLoopConfig, "an AgentLoopConfig(provider=…)")
         agent = make_agent(config)
@@ -87,7 +87,7 @@ class AgentLoop(AgentControls, ConversationControls):
             user_input: what is said; None: go on with what waits, or where the last run ended, which may be with calls
                 that waited for a person.
             trigger: why it runs; told in `run.started`.
-            tools: tools of this run alone, functions among them, beside the agent's own (S4-41).
+            tools: tools or functions for this run alone, beside the agent's own (S4-41).
             cancellation: a token that aborts this run alone, beside the config's (C34).
             run_id: the run's id, where somebody must know it before; a fresh one where None.
 
@@ -143,8 +143,8 @@ class AgentLoop(AgentControls, ConversationControls):
     def stream(self, user_input: UserInput = None) -> AgentStream:
         """The same as `run`, read event by event: `async for event in loop.stream("…")` (S4-46).
 
-        It begins with the first event that is asked for; what `run` raises is raised there. Leaving the loop aborts the
-        run; `AgentStream` says more.
+        The run starts when the first event is requested; its exceptions are raised there. Leaving the loop aborts the
+        run; see `AgentStream`.
         """
         run_id = new_id("run")
         return AgentStream(
@@ -193,11 +193,11 @@ class AgentLoop(AgentControls, ConversationControls):
 
     @classmethod
     def from_config(cls, config: AgentLoopConfig) -> Self:
-        """Return an agent of this configuration."""
+        """Return an agent with this configuration."""
         return cls(config)
 
     def _take_over(self, snapshot: AgentLoopSnapshot) -> None:
-        """Takes from a snapshot what no configuration holds, and tells what became of the agent's tools."""
+        """Restore the parts of a snapshot that a configuration lacks, and report tools that were added or removed."""
         agent = self._agent
         agent.reports.extend(snapshot.reports)
         agent.metadata.update(snapshot.metadata)
@@ -219,7 +219,7 @@ class AgentLoop(AgentControls, ConversationControls):
 
         Raises:
             AlreadyRunningError: a run goes on.
-            ConfigurationError: the decision is no ApprovalDecision.
+            ConfigurationError: `decision` is not an ApprovalDecision.
         """
         await self._streams_left()
         if self._run is not None:
@@ -313,7 +313,7 @@ class AgentLoop(AgentControls, ConversationControls):
 
 
 def restored_config(snapshot: AgentLoopSnapshot, config: AgentLoopConfig) -> AgentLoopConfig:
-    """Return a configuration with the conversation of a snapshot; what the snapshot knows replaces the config's.
+    """Return a configuration with the conversation of a snapshot, whose values replace those of `config`.
 
     Raises:
         ConfigurationError: an argument is of the wrong kind.

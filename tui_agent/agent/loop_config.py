@@ -59,7 +59,7 @@ class CheckpointStore(Protocol):
 @refuse_unknown_fields
 @dataclass(slots=True)
 class AgentLoopConfig:
-    """What an `AgentLoop` is made of.
+    """Configuration of an `AgentLoop`.
 
     Raises:
         ConfigurationError: a field is unknown, or its value is of the wrong kind or out of range; the text names it.
@@ -68,7 +68,7 @@ class AgentLoopConfig:
     provider: ModelProvider
     """Who is asked; holds the credentials, which the loop never sees (S4-7)."""
     tools: Sequence[ToolLike] = ()
-    """Tools, functions among them: `function_tool` makes a tool of each."""
+    """Tools, or functions, of which `function_tool` makes tools."""
     system: SystemText = DEFAULT_SYSTEM
     """Who the agent is: the layer `agentloop.system`. An empty text means no such layer."""
     context: str = ""
@@ -99,7 +99,8 @@ class AgentLoopConfig:
     guardrails: Sequence[Guardrail] = ()
     """Look at what goes to the model, at what comes back, and at each call and its result, each kind in this order."""
     output: OutputFormat[object] | None = None
-    """The type that final answers must fit: one that does not is sent back once, then the run fails; None: any text."""
+    """The type that final answers must fit; None: any text. An answer that does not fit is sent back once, then the run
+    fails."""
     max_steps: int | None = None
     """Most steps of one run, checked after each (C35); None: no cap; 0 and less: `DEFAULT_MAX_STEPS`."""
     guard: ContextGuard | None = field(default_factory=ContextGuard)
@@ -160,7 +161,7 @@ class AgentLoopConfig:
             expect_kind("AgentLoopConfig.system", self.system, str, wanted)
 
     def _check_sequences(self) -> None:
-        """Checks each item, and keeps the items: a list that was handed over stays its owner's."""
+        """Check each item, and copy the lists, so that later changes to a caller's list have no effect."""
         tools = expect_items("AgentLoopConfig.tools", self.tools, None, "a list of tools and functions")
         self.tools = tuple(_as_tool(f"AgentLoopConfig.tools[{place}]", tool) for place, tool in enumerate(tools))
         if not isinstance(self.history, ConversationHistory):
@@ -210,7 +211,7 @@ _PARTS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "usage": (Usage, "a Usage"),
     "waits_above": ((Waits, NoneType), "the Waits of another agent or None"),
 }
-"""Fields that take objects of ours."""
+"""Fields that take one object: its class, and the words for an error."""
 
 _MESSAGES = (UserMessage, AssistantMessage, ToolResultMessage)
 
@@ -220,7 +221,7 @@ _LISTS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "compactions": (PastCompaction, "a list of PastCompaction"),
     "waiting": (UserMessage, "a list of UserMessage"),
 }
-"""Fields that take several of them."""
+"""Fields that take a list of such objects."""
 
 
 def _as_tool(name: str, thing: ToolLike) -> Tool:

@@ -21,7 +21,7 @@ from tui_agent.protocol.reports import AgentRunReport, OutputError
 OutputT = TypeVar("OutputT", covariant=True, default=str)
 
 MOST_ERRORS = 10
-"""Most validation errors that a repair names."""
+"""Most validation errors named in a repair message."""
 
 _INSTRUCTIONS = """\
 # Final answer
@@ -41,7 +41,7 @@ _NOT_JSON = "json_invalid"
 
 
 class OutputFormat(Generic[OutputT]):
-    """A type that final answers are read as: a pydantic model, a dataclass, or any other type pydantic knows."""
+    """The type of final answers: a pydantic model, a dataclass, or any other type that pydantic can read."""
 
     def __init__(self, output_type: type[OutputT]) -> None:
         """
@@ -68,7 +68,7 @@ class OutputFormat(Generic[OutputT]):
 
         Raises:
             ValidationError: no value in it fits.
-            Exception: whatever a validator of the type raises beside `ValueError` and `AssertionError`.
+            Exception: anything else that a validator of the type raises.
         """
         worst: ValidationError | None = None
         for candidate in _candidates(text):
@@ -107,7 +107,7 @@ class RunReport(AgentRunReport, Generic[OutputT]):
 
     @classmethod
     def of(cls, report: AgentRunReport, output_format: OutputFormat[OutputT] | None) -> "RunReport[OutputT]":
-        """Return a report that reads its final text in this format; None: as plain text."""
+        """Return a report that reads its final text in this format; None: plain text."""
         typed = cls.model_construct(**dict(report))
         typed._format = output_format
         return typed
@@ -131,7 +131,7 @@ class RunReport(AgentRunReport, Generic[OutputT]):
 
 
 def _candidates(text: str) -> Iterator[str]:
-    """The parts of an answer that may be its JSON value, the most likely first."""
+    """Yield the parts of an answer that may be its JSON value, the most likely first."""
     text = text.strip()
     yield text
     end = text.rfind(_FENCE)

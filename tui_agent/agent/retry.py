@@ -16,7 +16,7 @@ class RetryPolicy:
     """An exponential schedule: `first_wait`, twice that, … up to `longest_wait`, all in seconds.
 
     Raises:
-        ConfigurationError: a field is unknown, or its value is not a number of attempts or of seconds.
+        ConfigurationError: a field is unknown, or its value is not a valid number of attempts or seconds.
     """
 
     max_attempts: int = 10

@@ -18,8 +18,8 @@ from tui_agent.protocol.messages import (
 from tui_agent.protocol.value_checks import expect_items, expect_kind
 
 UserInput: TypeAlias = str | UserMessage | Sequence[str | UserBlock | Message] | None
-"""Text, a message, a list of texts and blocks of one message, or a list of whole messages; None: go on with what is
-there."""
+"""Text, a message, a list of texts and blocks of one message, or a list of whole messages; None: continue with
+what is there."""
 
 Trigger = Literal["prompt", "continue", "resume", "follow_up", "subagent", "schedule", "command"]
 """Why a run was started."""
@@ -32,7 +32,7 @@ def as_messages(user_input: UserInput) -> tuple[Message, ...]:
     """The messages an input stands for; none for None.
 
     Raises:
-        ConfigurationError: there is nothing in it to say, blocks and messages are mixed, or it is something else.
+        ConfigurationError: it is empty, mixes blocks and messages, or is something else.
     """
     if user_input is None:
         return ()
@@ -54,7 +54,7 @@ def as_user_message(said: str | UserMessage) -> UserMessage:
     """What a person said, as a message; halves of characters, which nobody could keep or send, are replaced.
 
     Raises:
-        ConfigurationError: there is nothing in it, or it is something else.
+        ConfigurationError: it is empty, or something else.
     """
     expect_kind("a message", said, (str, UserMessage), "text or a UserMessage")
     message = _whole(user_message(said) if isinstance(said, str) else said)

@@ -77,7 +77,7 @@ class Engine:
     bus: EventBus
     policy: PermissionPolicy
     left_running: LeftRunning | None
-    """Commands that still run because tui-agent was killed; None for a new session and where nothing is kept."""
+    """Commands that still run because tui-agent was killed; None for a session that is new or not saved."""
     rewinder: Rewinder | None
     """Goes back to earlier moments; None where nothing is kept."""
     gate: ApprovalGate
@@ -238,11 +238,11 @@ def strategy_of(name: str) -> Strategy:
 
 
 def _left_out_without_screen(loaded: LoadedSettings, locations: Locations) -> tuple[str, ...]:
-    """What the screen would say of settings that only it uses; blocks."""
+    """Return the warnings of the screen about settings that only it uses. Blocks."""
     origin = loaded.origins.get("ui.theme")
     if origin is None:
         return ()
-    # Costs a tenth of a second, and only a theme that was chosen needs it.
+    # The import takes a tenth of a second; without a theme in the settings it is not needed.
     from .theme_choice import unknown_theme
 
     words = unknown_theme(loaded.settings.ui.theme, locations)
@@ -326,7 +326,7 @@ def _grant_again(policy: PermissionPolicy, rules: Sequence[str], bus: EventBus) 
 
 
 def _left_running(options: LaunchOptions, session: StoredSession, bus: EventBus) -> LeftRunning | None:
-    """Return what an earlier life of the session left running; None for one that another program may have open."""
+    """Return the commands that earlier runs of the session left; None if another program may have the session open."""
     if not session.resumed or session.path is None:
         return None
     offer = f"`tui-agent sessions end-processes {session.id}`" if options.print_mode else "/jobs kill"

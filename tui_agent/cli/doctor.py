@@ -103,12 +103,12 @@ def _program(name: str, state: Literal["note", "bad"], otherwise: str) -> Findin
 
 
 def _processes(directory: Path) -> Finding:
-    """Report whether anything that a command starts can outlive its call, or a killed tui-agent."""
+    """Report if processes of a command can outlive its call, or a killed tui-agent."""
     problem = launcher_problem(directory)
     if sys.platform != "linux":
         return Finding("processes", "note", "not Linux: daemons that commands start may outlive them")
     if problem is not None:
-        return Finding("processes", "note", f"{problem}: commands may outlive tui-agent where it is killed")
+        return Finding("processes", "note", f"{problem}: commands may outlive tui-agent if it is killed")
     return Finding("processes", "ok", "commands end with everything they start, and with tui-agent")
 
 

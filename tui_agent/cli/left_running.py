@@ -1,4 +1,4 @@
-"""What a killed tui-agent left running: named when its session is resumed, and ended on request."""
+"""Commands that a killed tui-agent left running: named when their session is resumed, ended on request."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from tui_agent.tools.own_thread import finish_in_thread
 from tui_agent.tools.process import GRACE
 from tui_agent.tools.process_record import end_recorded, running_of
 
-NOTHING = "Nothing that an earlier tui-agent started still runs."
+NOTHING = "No command of an earlier tui-agent is running."
 _MOST_NAMED = 3
-"""Commands, and processes of each, that are named."""
+"""Most commands named, and most processes of each."""
 _LONGEST_COMMAND = 60
 
 
 @dataclass(frozen=True, slots=True)
 class LeftCommand:
-    """A command of which something still runs."""
+    """A command with processes that still run."""
 
     lost: LostProcess
     pids: tuple[int, ...]
@@ -38,15 +38,15 @@ class LeftRunning:
     lost: Sequence[LostProcess]
     bus: EventBus
     offer: str
-    """How the user can end them, such as `/jobs kill`."""
+    """Command with which the user ends them, such as `/jobs kill`."""
 
     async def warn(self) -> None:
-        """Publish one warning that names what still runs; nothing where nothing does."""
+        """Publish one warning that names the commands that still run, if any."""
         if left := await self._look():
             self.bus.publish(Warned(code="left_running", text=self._words(left)))
 
-    async def tell(self) -> None:
-        """Publish what still runs, or that nothing does."""
+    async def report(self) -> None:
+        """Publish which commands still run, or that none does."""
         left = await self._look()
         self.bus.publish(Noticed(code="left_running", text=self._words(left) if left else NOTHING))
 
@@ -70,7 +70,7 @@ class LeftRunning:
 
 
 def still_running(lost: Sequence[LostProcess]) -> list[LeftCommand]:
-    """Return the commands of which something still runs. Blocks."""
+    """Return the commands that still have processes. Blocks."""
     found = ((one, tuple(process.pid for process in running_of(one.process))) for one in lost)
     return [LeftCommand(one, pids) for one, pids in found if pids]
 

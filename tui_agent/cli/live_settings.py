@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TypeVar
 
-from tui_agent.protocol.background import contained
+from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.protocol.file_watch import WatchedFiles, watch_files
@@ -29,7 +29,7 @@ async def with_live_settings(
     """Does `work` while settings files are watched; `show_theme` is for where there is a screen."""
     async with asyncio.TaskGroup() as tasks:
         live = LiveSettings(engine, options, show_theme)
-        watching = tasks.create_task(contained("live settings", live.watch(), live.give_up))
+        watching = tasks.create_task(run_service("live settings", live.watch(), live.give_up))
         try:
             return await work()
         finally:
@@ -52,7 +52,7 @@ class LiveSettings:
         await watch_files(WatchedFiles(self._files), self.read_again, self._tell_slower)
 
     def give_up(self, reason: str) -> None:
-        """Report that changes of the files are not seen any more."""
+        """Warn that changes of the files are no longer noticed."""
         text = f"Settings are no longer watched ({reason}). They stay as they are; restart to apply changes."
         self._engine.bus.publish(Warned(code="settings_unwatched", text=text))
 

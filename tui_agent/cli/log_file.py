@@ -31,7 +31,7 @@ class PrivateFileHandler(RotatingFileHandler):
 
 
 class _VisibleFormatter(logging.Formatter):
-    """Writes records that a terminal can be shown: file names and answers of servers are in them."""
+    """Escapes characters that a terminal acts on: records contain file names and answers of servers."""
 
     def format(self, record: logging.LogRecord) -> str:
         return escaped(super().format(record))

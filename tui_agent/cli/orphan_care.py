@@ -1,4 +1,4 @@
-"""Adopts the orphans of commands while an engine is there: ends what outlived its call, reaps what ended."""
+"""Adoption of orphans while an engine exists: those that outlive their call are ended, and zombies are reaped."""
 
 import asyncio
 import os
@@ -15,15 +15,15 @@ from tui_agent.tools.process import GRACE
 from tui_agent.tools.process_tree import TreeMark, end_tree
 
 _PAUSE = 0.5
-"""Seconds between two looks at zombies."""
+"""Seconds between two checks for zombies."""
 _LOOKS = 3
-"""Looks after which a zombie is an orphan: of a child that this program started, a thread collects the exit status at
-once, and taking it away would lose the status."""
+"""Checks after which a zombie counts as an orphan. If this program started the child, a thread collects its exit status
+at once; reaping it here would lose that status."""
 
 
 @asynccontextmanager
 async def orphans_adopted() -> AsyncGenerator[None]:
-    """While this is open, orphans become children of this program; the last of them are ended when it closes."""
+    """While this is open, orphans become children of this program; those that are left are ended when it closes."""
     if not await asyncio.to_thread(become_subreaper):
         yield
         return
@@ -43,7 +43,7 @@ async def orphans_adopted() -> AsyncGenerator[None]:
 
 
 class _Reaper:
-    """Collects the exit statuses of adopted orphans, by their ids and never of just any child."""
+    """Reaps adopted orphans by their ids; `waitpid(-1)` would also take the exit status of other children."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -51,12 +51,12 @@ class _Reaper:
         self._looks: dict[int, int] = {}
 
     def look_soon(self) -> None:
-        """Look at zombies after a pause, in which those that have someone to wait for them go."""
+        """Check for zombies after a pause, which gives those who wait for a child the time to reap it."""
         if self._timer is None:
             self._timer = self._loop.call_later(_PAUSE, self._look)
 
     def close(self) -> None:
-        """Stop."""
+        """Stop checking."""
         self._loop.remove_signal_handler(signal.SIGCHLD)
         if self._timer is not None:
             self._timer.cancel()

@@ -1,4 +1,4 @@
-"""The terminal that a command writes to: whether it is one, and text that cannot act on it."""
+"""Output of commands to the terminal, escaped so that it cannot act on it; and the check that there is a terminal."""
 
 import json
 import sys
@@ -10,22 +10,22 @@ from tui_agent.protocol.visible_text import escaped, escaped_json
 
 
 def say(text: str, *, line_feed: bool = True) -> None:
-    """Write a text to standard output, with what would act on a terminal as escapes."""
+    """Write a text to standard output; characters that a terminal acts on become escapes."""
     click.echo(escaped(text), nl=line_feed)
 
 
 def say_error(text: str) -> None:
-    """Write a text to standard error, with what would act on a terminal as escapes."""
+    """Write a text to standard error; characters that a terminal acts on become escapes."""
     click.echo(escaped(text), err=True)
 
 
 def say_json(value: object) -> None:
-    """Write a value as one line of JSON that holds no character a terminal acts on."""
+    """Write a value as one line of JSON; characters that a terminal acts on become JSON escapes."""
     say_line_of_json(json.dumps(value, ensure_ascii=False))
 
 
 def say_line_of_json(line: str) -> None:
-    """Write a line of JSON without a character that a terminal acts on."""
+    """Write a line of JSON; characters that a terminal acts on become JSON escapes."""
     click.echo(escaped_json(line))
 
 

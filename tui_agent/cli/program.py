@@ -35,10 +35,10 @@ _COMMANDS = {
 """Where each command is that is loaded when it is named."""
 
 _LONGEST_MESSAGE = 2_000
-"""Characters of an error."""
+"""Most characters of an error message."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
-"""Why standard output takes nothing; the last: it was closed from the start."""
+"""Errors of writing to a standard output that is full, broken or, for EBADF, closed from the start."""
 
 
 class Program(click.Group):

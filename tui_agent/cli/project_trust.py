@@ -32,7 +32,7 @@ from tui_agent.settings import (
 )
 
 _LARGEST_STORE = 64 * 1024 * 1024
-"""Bytes of the file with all answers."""
+"""Largest size in bytes of the file with all answers."""
 
 TrustAnswer = Literal["no", "tightening", "all"]
 """Nothing is applied; everything but allow rules; those, too."""
@@ -58,7 +58,7 @@ class ProjectOffer:
     instructions: tuple[str, ...]
     """Files with words for the model."""
     links: tuple[str, ...] = ()
-    """Files that lead out of the repository and are not used, with where they lead."""
+    """A sentence for each file that is not used because it is a link out of the repository."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +251,7 @@ def _may_be_trusted(folder: Path) -> bool:
 
 
 def _settings_content(folder: Path) -> bytes | None:
-    """The folder's settings file; None: there is none, or it leads out of the repository."""
+    """Return the folder's settings file; None if it is missing or leads out of the repository."""
     path = folder / PROJECT_FILE
     try:
         content = plain_content(str(path))
@@ -259,12 +259,12 @@ def _settings_content(folder: Path) -> bytes | None:
         return None
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read: {error}") from error
-    # Looked at after reading: a link that was put there meanwhile is seen.
+    # Checked after reading, so that a link put there meanwhile is noticed.
     return content if target_outside(path, folder) is None else None
 
 
 def _foreign(folder: Path, own: Sequence[ContextLayer]) -> tuple[str, ...]:
-    """Return what the folder brings and what is not used, because it leads out of the repository, in words."""
+    """Return a sentence for each file of the folder that is not used because it leads out of the repository."""
     words = _foreign_instructions(folder, own)
     outside = target_outside(folder / PROJECT_FILE, folder)
     return words if outside is None else (refusal(PROJECT_FILE, outside), *words)

@@ -35,8 +35,8 @@ def built_in_tools(
         sandbox: what shell commands run in; None: they run as they are.
         contents: keeps what files held before they were changed; None: nobody does.
         private: directories of ours, in which no changes of commands are looked for.
-        output_limit: most bytes kept of long output; None: what is usual.
-        warn: shows the user that this limit was reached.
+        output_limit: most bytes saved of long outputs; None: the default.
+        warn: called with a warning for the user once this limit is reached.
     """
     kept = spool_dir or Path(tempfile.gettempdir()) / "tui-agent-spool"
     return default_tools(

@@ -1,6 +1,6 @@
-"""Too few descriptors, threads or bytes of memory: one sentence in place of a traceback.
+"""Shortages of descriptors, threads or memory, reported in one sentence instead of a traceback.
 
-Loaded before anything else, and so imports next to nothing: what it reports may be met by the next import.
+Loaded before anything else, and imports almost nothing: the very next import may fail for want of memory.
 """
 
 import errno
@@ -13,7 +13,7 @@ _MEMORY = "close other programs, or raise the limit (`ulimit -v`)"
 
 
 def shortage_in(error: BaseException) -> str | None:
-    """Return the sentence for an error that comes of a shortage, however deep in others it is; None for any other."""
+    """Return the sentence for an error that a shortage caused, however deeply nested; None for any other."""
     return next((words for one in _chain(error, set()) if (words := _words(one)) is not None), None)
 
 
@@ -53,7 +53,7 @@ def _words(error: BaseException) -> str | None:
 
 
 def _is_unmapped(error: BaseException, text: str) -> bool:
-    """True if a library could not be loaded for want of memory, or failed to say that it had too little."""
+    """True if a library could not be loaded for want of memory, or failed without an exception."""
     if isinstance(error, SystemError):
         return "without exception set" in text
     return isinstance(error, ImportError) and ("failed to map" in text or "annot allocate memory" in text)

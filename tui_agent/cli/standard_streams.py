@@ -1,4 +1,4 @@
-"""Standard streams that are closed when the program starts, as after `>&-`."""
+"""Standard streams: substitutes for closed ones, as after `>&-`, and uncaught errors kept off the terminal."""
 
 import logging
 import os
@@ -8,17 +8,17 @@ from contextlib import suppress
 
 
 def hold_standard_streams() -> None:
-    """Open something in the place of each standard stream that is closed.
+    """Open a substitute for each standard stream that is closed.
 
-    Otherwise the next file that is opened, such as a session's journal, would take the number, and what is written to
-    standard output would go there. A closed input is empty, a closed error output takes everything, and writing to a
-    closed output fails as it does on a full disk.
+    Otherwise the next file that is opened, such as a session's journal, would get its number, and text for standard
+    output would end up in that file. The substitute for input is empty, the one for errors takes everything, and
+    writing to the one for output fails as on a full disk.
     """
     for number, flags in ((0, os.O_RDONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
         try:
             os.fstat(number)
         except OSError:
-            # The lowest free number is this one: those below are open.
+            # `open` takes the lowest free number, which is this one: those below are open.
             os.set_inheritable(os.open(os.devnull, flags), True)
             _put(number)
 
@@ -41,5 +41,5 @@ def keep_faults_off_terminal() -> None:
 def _note(words: str, error: BaseException | None) -> None:
     root = logging.getLogger()
     with suppress(MemoryError):
-        if root.handlers:  # Else the record would go to the terminal after all.
+        if root.handlers:  # Without handlers the record would go to the terminal.
             root.error(words, exc_info=error)

@@ -18,7 +18,7 @@ def refuse_unknown_theme(name: str, locations: Locations) -> None:
 
 
 def unknown_theme(name: str, locations: Locations) -> str | None:
-    """Return what to say of a name that no theme has, with the nearest one; None for the name of a theme. Blocks."""
+    """Return the error for a theme that is unknown, with the nearest name, or broken; None for a usable one. Blocks."""
     shelf = ThemeShelf((shipped_themes(), locations.user_themes_dir))
     if shelf.find(name) is not None:
         return None

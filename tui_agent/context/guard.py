@@ -52,7 +52,7 @@ class GuardOptions:
     """When and how far.
 
     Raises:
-        ConfigurationError: a field is unknown or of the wrong kind, or the numbers make no sense together.
+        ConfigurationError: a field is unknown or of the wrong kind, or the numbers contradict each other.
     """
 
     trigger: float = 0.8
@@ -114,7 +114,7 @@ class ContextGuard:
     def __init__(self, options: GuardOptions | None = None) -> None:
         """
         Raises:
-            ConfigurationError: `options` are no GuardOptions.
+            ConfigurationError: `options` is not a GuardOptions.
         """
         expect_kind("ContextGuard.options", options, (GuardOptions, type(None)), "GuardOptions or None")
         self.options = options or GuardOptions()

@@ -55,8 +55,10 @@ def load_project_instructions(working_dir: Path, own: Sequence[ContextLayer] = (
 
 
 def foreign_instructions(working_dir: Path, own: Sequence[ContextLayer] = ()) -> tuple[tuple[Path, Path], ...]:
-    """Return the instruction files that are not read because they lead out of the repository, each with where it
-    leads; none that are among the user's `own`. Blocks; never raises."""
+    """Return the instruction files that are not read because they lead out of the repository, each with its target.
+
+    Files among the user's `own` are left out. Blocks; never raises.
+    """
     read = _resolved_paths(own)
     found: list[tuple[Path, Path]] = []
     for directory in _down_to(working_dir):

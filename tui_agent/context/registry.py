@@ -132,10 +132,10 @@ class ContextRegistry:
             parent._children.add(self)
 
     def listen(self, listener: Callable[[LayerChange], object]) -> Callable[[], None]:
-        """Call `listener` with each change here and in ancestors; return a function that ends that.
+        """Call `listener` with each change here and in ancestors; return a function that removes it.
 
-        A listener that raises keeps no other from being called, and the change is made. Its first failure is reported:
-        as a `warning` event if the registry or one below it belongs to an agent, else in the log.
+        If a listener raises, the others are still called, and the change stays. Its first failure is reported: as a
+        `warning` event if the registry or one below it belongs to an agent, else in the log.
         """
         registered = Listener(listener)
         self._listeners.append(registered)
@@ -147,7 +147,7 @@ class ContextRegistry:
         return stop
 
     def report_failures(self, report: FailureReport) -> None:
-        """Hand failures of listeners to `report` from now on; it replaces the one before."""
+        """Call `report` with failures of listeners from now on, instead of the function set before."""
         self._report = report
 
     def snapshot(self) -> RegistrySnapshot:
@@ -180,7 +180,7 @@ class ContextRegistry:
             child._tell(change)
 
     def _nearest_report(self) -> FailureReport | None:
-        """Return this registry's report, else one of a registry below: an agent's layers may lie over shared ones."""
+        """Return this registry's report, else that of a registry below: an agent's layers may lie over shared ones."""
         if self._report is not None:
             return self._report
         return next(filter(None, (child._nearest_report() for child in self._children)), None)

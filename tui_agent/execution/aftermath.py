@@ -83,7 +83,7 @@ async def make_fit(engine: Engine, state: CallState, outcome: Outcome) -> Outcom
 
 
 def notes_of(state: CallState) -> tuple[str, ...]:
-    """Return what the model must be told beside the result, now that it is known whether the call ran."""
+    """Return the notes for the model beside the result, once it is known whether the call ran."""
     if not state.edited_names:
         return state.notes
     if not state.started:

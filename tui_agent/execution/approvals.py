@@ -42,7 +42,7 @@ class ApprovalGate:
     ) -> None:
         """
         Raises:
-            ConfigurationError: an argument is of the wrong kind, such as a timeout that is no number of seconds (P39).
+            ConfigurationError: an argument is of the wrong kind; a timeout must be a number of seconds (P39).
         """
         expect_flag("ApprovalGate.interactive", interactive)
         expect_function("ApprovalGate.approver", approver, "a function (plain or async) or None", optional=True)
@@ -62,9 +62,9 @@ class ApprovalGate:
 
     @property
     def preparing(self) -> asyncio.Lock:
-        """Held while a question is made ready, so that questions come in the order in which their calls came by.
+        """Held while a question is prepared, so that questions come in the order of their calls.
 
-        A lock for the running event loop: the same agent may run in one loop after another.
+        The lock is new for each event loop: an agent may run in one loop after another.
         """
         loop = asyncio.get_running_loop()
         if self._preparing[0] is not loop:

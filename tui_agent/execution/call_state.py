@@ -98,7 +98,7 @@ class CallState:
     """When a person was asked, and answered."""
     preview: Preview | None = None
     notes: tuple[str, ...] = ()
-    """What the model must be told beside the result: a person's words."""
+    """Notes for the model beside the result: the user's words."""
     edited: JsonObject | None = None
     """Arguments in effect after the user changed them."""
     edited_names: frozenset[str] = frozenset()
@@ -113,7 +113,7 @@ class CallState:
     phase: Phase = "waiting"
     start_told: bool = False
     mark: str = ""
-    """Mark of the processes it starts."""
+    """Mark of the processes that the call starts."""
     holds_permit: bool = False
     stopping: Outcome | None = None
     """Why the call was taken back; how it ends unless it ended by itself before."""

@@ -42,13 +42,13 @@ async def execute_tool_calls(
     """Runs all calls of one message and waits for all of them (S0-1, S2-1).
 
     Args:
-        tools: the tools there are, functions among them (see `as_tool`); None: none, so that every call is answered
-            as not found (S2-16).
+        tools: tools and functions (see `as_tool`); None: no tools, so that every call is answered as not found
+            (S2-16).
         calls: the calls, or the message that holds them (S2-3).
         bus: hears every event.
         cancellation: token of the run; set, it stops every call, and the calls are answered as cancelled.
-        get_steering: hands over waiting messages, as texts or as `UserMessage`s, one or a list; plain or async. It is
-            asked at the boundaries of the steering mode and nowhere else.
+        get_steering: a function, plain or async, that returns waiting messages: one or several, each a text or a
+            `UserMessage`. Called only at the boundaries of the steering mode.
         options: how calls run.
         hooks: asked about every call.
         policy: judges every call; None: there is no permission system here, and every call counts as allowed.

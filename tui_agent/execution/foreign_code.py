@@ -1,6 +1,6 @@
 """Calls into code that is not ours: tools, hooks, guardrails, predicates. What they do wrong becomes a value here.
 
-The only place of the engine that catches `Exception`, beside `protocol/callbacks.py`, which calls listeners. A callee
+The engine catches `Exception` only here and in `protocol/callbacks.py`, which calls listeners. A callee
 that raises `CancelledError` by itself hurts nobody (C25, P41), nor does one that wants to end the process (`sys.exit`)
 or raises what is no `Exception` at all; a real cancellation always passes through. What foreign code is given is its
 own: it may write into it, and nobody will notice (P48).

@@ -53,7 +53,7 @@ _EVENTS: tuple[str, ...] = get_args(HookEvent)
 
 @dataclass(frozen=True, slots=True)
 class EndedCall:
-    """Given to an `after_tool_observer` that was added with `with_input`, in place of the event alone."""
+    """Argument of an `after_tool_observer` that was added with `with_input`, instead of the event alone."""
 
     ended: ToolEnded
     arguments: JsonObject
@@ -83,7 +83,7 @@ class HookBus:
     def __init__(self, *, timeout: float | None = 30.0) -> None:
         """
         Raises:
-            ConfigurationError: the timeout is no number of seconds (P39).
+            ConfigurationError: the timeout is not a number of seconds (P39).
         """
         self.timeout = _usable(timeout)
         """Seconds a hook may take where it was added without a time of its own (P44)."""

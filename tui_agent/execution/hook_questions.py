@@ -119,7 +119,7 @@ async def observe_update(hooks: HookBus, call: ToolCall, text: str, tell: Publis
 
 
 async def observe_end(hooks: HookBus, ended: ToolEnded, arguments: JsonObject, tell: Publisher) -> None:
-    """Lets the observers know that a call with these arguments is over (S0-40)."""
+    """Notify the observers of the end of a call with these arguments (S0-40)."""
     for hook in hooks.hooks("after_tool_observer"):
         seen = ended.model_copy(update={"details": copy_of(ended.details), "metrics": dict(ended.metrics)})
         question = EndedCall(seen, copy_of(arguments)) if hook.with_input else seen

@@ -194,7 +194,7 @@ def lost() -> Outcome:
 
 
 def left_running(outcome: Outcome) -> Outcome:
-    """The outcome of a call that was given up and whose thread nothing can stop."""
+    """Return the outcome of an abandoned call whose thread, which nothing can stop, may still be working."""
     text = f"{outcome.result.text} Its function runs in a thread that cannot be stopped and may still be working."
     return replace(outcome, result=ToolResult.of_text(text, is_error=True))
 

@@ -203,7 +203,7 @@ def _outcome(engine: Engine, state: CallState, execution: ToolExecution) -> Outc
             return answered(result) if stopping is None else with_partial(stopping, result)
         case None:
             assert stopping is not None
-            # One that was set aside, or never began, has no end of its own.
+            # A call that was set aside or never began has no end, and no thread that works on.
             lives_on = execution.tool.runs_in_thread and execution.ended_at is not None
             return left_running(stopping) if lives_on else stopping
 

@@ -16,10 +16,10 @@ from .outcomes import SkipReason
 from .plain_json import whole_text
 
 SteeringAnswer: TypeAlias = str | UserMessage | Iterable[str | UserMessage] | None
-"""One message or several, each a text or a `UserMessage`; None, an empty list and a blank text: none."""
+"""One message or several, each a text or a `UserMessage`; None, an empty list and blank text mean no message."""
 
 SteeringGetter = Callable[[], SteeringAnswer | Awaitable[SteeringAnswer]]
-"""Plain or async; hands over the messages that wait, and forgets them."""
+"""Plain or async; returns the waiting messages and forgets them."""
 
 
 class SteeringPoll:
@@ -42,8 +42,11 @@ class SteeringPoll:
         self._turn = asyncio.Lock()
 
     async def poll(self) -> bool:
-        """Whether messages were found, now or before. A getter that raises, or answers with something else, is warned
-        about and counts as empty (P21); what it handed over beside that counts."""
+        """Return True if messages were found, now or before.
+
+        If the getter raises, it counts as empty (P21); anything in its answer that is not a message is dropped. A
+        warning reports both.
+        """
         if self._getter is None or self.found:
             return bool(self.found)
         async with self._turn:
@@ -62,20 +65,20 @@ class SteeringPoll:
         except TimeoutError:
             return
         if isinstance(answer, Crash):
-            text = f"Waiting messages could not be fetched ({answer.text}). They wait on; the calls go on."
+            text = f"Could not read queued messages ({answer.text}). They stay queued; running tools continue."
             self._tell.publish(Warned(code="steering_failed", text=text))
             return
         self.found, wrong = _messages_of(answer)
         if wrong:
-            text = f"Steering must be texts or user messages, got {wrong}. It was dropped; the calls continue."
+            text = f"Steering must be texts or user messages, got {wrong}. It was dropped; running tools continue."
             self._tell.publish(Warned(code="steering_failed", text=text))
 
 
 def _messages_of(answer: object) -> tuple[tuple[UserMessage, ...], str]:
-    """Return the messages, and the first thing in the answer that is none."""
+    """Return the messages, and the first item of the answer that is not one, in words."""
     found: list[UserMessage] = []
     wrong = ""
-    # Text, and a message as a dict of another library, can be iterated over, and are one thing.
+    # Text, and the dict that is a message in other libraries, are iterable but count as one item.
     is_one = isinstance(answer, str | bytes | Mapping | UserMessage) or not isinstance(answer, Iterable)
     one = (cast(object, answer),)
     given = one if is_one else attempted(partial(tuple[object, ...], cast(Iterable[object], answer)))
@@ -85,7 +88,7 @@ def _messages_of(answer: object) -> tuple[tuple[UserMessage, ...], str]:
         if isinstance(item, UserMessage):
             found.append(item)
         elif isinstance(item, str):
-            # A blank message cannot be sent, and says nothing.
+            # A blank message cannot be sent.
             found += [user_message(whole_text(item), "steer")] if item.strip() else []
         elif item is not None:
             wrong = wrong or shown_value(item)

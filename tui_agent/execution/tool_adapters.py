@@ -1,5 +1,4 @@
-"""Makes a `Tool` of what is none: typed functions, and functions and objects of the four-argument and the two-argument
-kind (C55)."""
+"""Adapters that make a `Tool` of typed functions, and of functions and objects with two or four arguments (C55)."""
 
 import inspect
 from collections.abc import Awaitable, Callable
@@ -15,7 +14,7 @@ from tui_agent.protocol.function_tool import function_tool
 from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.tool import ExecutionMode, Timeout, Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.tool_result import RESULT_FIELDS, as_tool_result
-from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_seconds, shown_value
+from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_seconds, wrong_kind
 
 from .foreign_code import careful
 
@@ -91,21 +90,21 @@ class AdaptedTool(Tool):
 
 
 def as_tool(thing: ToolLike) -> Tool:
-    """Return the thing itself where it is a `Tool`, else a tool around it.
+    """Return the thing itself if it is a `Tool`, else a tool around it.
 
-    A function, plain or async, becomes one by `function_tool`: its types are the schema, its docstring the description.
-    Of an object with `name`, `description` and `parameters`, `execute` may be missing (S2-19), and `execution_mode`,
-    `timeout`, `aborts_siblings`, `is_read_only` (or `read_only`) and `is_concurrency_safe` (or `concurrency_safe`)
-    count.
+    `function_tool` makes a tool of a function, plain or async: its types are the schema, its docstring the description.
+    An object needs `name`, `description` and `parameters`; `execute` may be missing (S2-19). Of its other attributes
+    `execution_mode`, `timeout`, `aborts_siblings`, `is_read_only` (or `read_only`) and `is_concurrency_safe` (or
+    `concurrency_safe`) are used.
 
     Raises:
-        ConfigurationError: it is neither, or a function that no model can call, or it says of itself what cannot be.
+        ConfigurationError: it is neither, no model could call the function, or an attribute has a wrong value.
     """
     if isinstance(thing, Tool):
         return thing
     if isinstance(thing, type) or not (isinstance(thing, ForeignTool) or callable(thing)):
-        words = "a tool is a Tool, a function, or an object with name, description, parameters and execute"
-        raise ConfigurationError(f"{shown_value(thing)} is no tool: {words}")
+        wanted = "a Tool, a function, or an object with name, description, parameters and execute"
+        raise wrong_kind("a tool", wanted, thing)
     if not isinstance(thing, ForeignTool):
         return function_tool(thing)
     traits = ForeignTraits(

@@ -68,7 +68,7 @@ class ToolExecution:
         self.is_stopped = True
         self.token.cancel(reason)
         if self._leash is not None and self._kill is not None:
-            # Its own tools see the token at the same moment, and are given up after two graces.
+            # Tools that it runs itself see the token at the same moment, and are abandoned after two graces.
             patience = 2 * self.grace + LAST_WORDS if self.tool.ends_calls_of_its_own else self.grace
             self._leash.reschedule(now() + patience)
             self._kill.reschedule(now() + patience + self.grace)

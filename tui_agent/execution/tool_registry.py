@@ -16,18 +16,18 @@ class ToolRegistry:
     def __init__(self, tools: Iterable[ToolLike] | None = None) -> None:
         """
         Raises:
-            ConfigurationError: one is no tool, or two have one name.
+            ConfigurationError: an item is not a tool, or two have the same name.
         """
         self._tools: dict[str, Tool] = {}
         for tool in () if tools is None else expect_items("tools", tools, None, "a list of tools and functions"):
             self.add(tool)
 
     def add(self, tool: ToolLike) -> Tool:
-        """Add a tool, or what `as_tool` makes one of, at any time (S4-82); return it as a `Tool`.
+        """Add a tool, or anything that `as_tool` takes, at any time (S4-82); return it as a `Tool`.
 
         Raises:
-            ConfigurationError: it is no tool, or its name is taken; two tools of one name make every request fail
-                (P16).
+            ConfigurationError: it is not a tool, or its name is taken; with two tools of one name every request would
+                fail (P16).
         """
         added = as_tool(tool)
         if added.name in self._tools:

@@ -46,7 +46,7 @@ class PermissionPolicy:
             rules: one list of rules, first match first; each a `Rule`, or its text such as
                 `"allow bash(git status:*)"`.
             layers: more lists; each gives its own verdict and the strictest wins (C17).
-            mode: what happens to calls that no rule decides; a `PermissionMode`, or its text such as `"plan"`.
+            mode: the decision for calls that no rule decides; a `PermissionMode`, or its text such as `"plan"`.
             resolution: which rule of a list decides.
             private_paths: our own settings and sessions: never written, and read only with an answer.
             readable_paths: places outside the workspace that may be read like it, such as kept tool output.
@@ -87,7 +87,7 @@ class PermissionPolicy:
         """Changes the mode for every decision from now on.
 
         Raises:
-            ConfigurationError: there is no such mode.
+            ConfigurationError: no mode has this name.
         """
         self._mode = as_permission_mode("permission mode", mode)
 
@@ -231,8 +231,9 @@ def _rules(name: str, rules: object) -> tuple[Rule, ...]:
 
 
 def _rule(name: str, item: RuleLike) -> Rule:
-    """Return one rule. An error says which it is; a decision that cites the rule does not."""
+    """Return one rule; an error names its place in the list."""
     if not isinstance(item, Rule):
+        # Only for the error: a rule that kept its place as origin would cite it in every decision.
         Rule.of(item, name)
     return Rule.of(item)
 

@@ -60,14 +60,14 @@ class Rule:
 
     @classmethod
     def of(cls, rule: "RuleLike", origin: str = "") -> "Rule":
-        """Return a rule that was given as such, as one text or as a pair.
+        """Return a rule that was given as a `Rule`, a text or a pair.
 
         Args:
             rule: a `Rule`, `"allow bash(git status:*)"` or `("allow", "bash(git status:*)")`.
             origin: where it was written.
 
         Raises:
-            ConfigurationError: it has another form; the text says which one is right.
+            ConfigurationError: it has another form; the text names the right one.
         """
         if isinstance(rule, Rule):
             return rule

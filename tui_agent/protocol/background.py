@@ -1,4 +1,4 @@
-"""Services that work beside a run: watching files, following changes. An error ends the service, never the program."""
+"""Services beside a run, such as watching files. An error ends the service, never the run or the program."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -12,10 +12,10 @@ _LONGEST_REASON = 300
 _LOG = logging.getLogger(__name__)
 
 
-async def contained(service: str, work: Awaitable[T], failed: Callable[[str], object] | None = None) -> T | None:
-    """Run a service and return its result; where it fails, report the reason and return None.
+async def run_service(service: str, work: Awaitable[T], failed: Callable[[str], object] | None = None) -> T | None:
+    """Run a service, or a step that a run can do without, and return its result; report a failure and return None.
 
-    An error that the program does not raise on purpose is logged, too.
+    Only `TuiAgentError` is raised on purpose; any other error is also logged with its traceback.
 
     Args:
         service: its name in the log.

@@ -1,7 +1,7 @@
 """The one way facts travel: from whoever tells them to whoever listens, in one total order.
 
 `publish` never waits and never raises because of a subscriber: each has its own queue, so nothing one of them does
-reaches another (engine §5.5, P89). A callback given to `on` is called by `publish` itself, and as isolated. Events a
+reaches another (engine §5.5, P89). `publish` itself calls the callbacks of `on`, isolated in the same way. Events a
 person only glances at (text as it streams, output, progress) are merged with their neighbours when a subscriber comes
 to fetch; lifecycle events never are, and never get lost.
 """
@@ -60,7 +60,7 @@ class EventBus:
         self._subscriptions: list[Subscription] = []
         self._listeners: list[_EventListener] = []
         self._uncalled: deque[Envelope] = deque()
-        """Events that listeners have not heard yet."""
+        """Events that listeners have not received yet."""
         self._is_calling = False
 
     @property
@@ -91,10 +91,10 @@ class EventBus:
     def on(self, kinds: Any, callback: Callable[[Any], object] | None = None) -> Any:
         """Call `callback` with each event of these kinds: `bus.on(ToolEnded, print)`, or `@bus.on(ToolEnded)`.
 
-        It is called by `publish`, after the callbacks that were added before it, on the event loop: what it does must
-        be quick. An event that it publishes itself is heard once all have heard this one. If it raises, everyone else
-        hears the event all the same, and its first failure is published as a `warning` with the code `listener_failed`.
-        It gets a copy of the event. For the origin, the number and the time of an event, for merged deltas, or to await
+        `publish` calls it on the event loop, after the callbacks that were added before it, so it must be quick. An
+        event that it publishes itself is delivered after this one has reached every callback. If it raises, the others
+        still get the event, and its first failure is published as a `warning` with the code `listener_failed`. It gets
+        a copy of the event. For the origin, the number and the time of an event, for merged deltas, or to await
         something, use `subscribe`.
 
         Args:
@@ -103,7 +103,7 @@ class EventBus:
             callback: a plain function of the event; its answer is dropped.
 
         Returns:
-            A function that ends the calls; as a decorator, the callback.
+            A function that removes the callback; as a decorator, the callback.
 
         Raises:
             ConfigurationError: a kind is not an event, or the callback is not a plain function: an async one would need
@@ -164,9 +164,9 @@ class EventBus:
         return stop
 
     def _call_listeners(self) -> None:
-        """Have every listener hear what was published, event by event.
+        """Deliver published events to every listener, one after another.
 
-        A callback may publish: such an event waits in the queue, so that each listener hears all in their order.
+        A callback may publish: such an event waits in the queue, so that each listener gets all events in their order.
         """
         if self._is_calling:
             return
@@ -175,7 +175,7 @@ class EventBus:
             while self._uncalled:
                 envelope = self._uncalled.popleft()
                 for listener in tuple(self._listeners):
-                    crash = listener.hear(envelope)
+                    crash = listener.deliver(envelope)
                     if crash is not None:
                         self.publish(listener_warning(listener.name, crash), envelope.origin)
         finally:
@@ -196,10 +196,10 @@ class _EventListener:
     def name(self) -> str:
         return self.listener.name
 
-    def hear(self, envelope: Envelope) -> Crash | None:
+    def deliver(self, envelope: Envelope) -> Crash | None:
         if not self.is_on or envelope.seq <= self.since or not isinstance(envelope.event, self.kinds):
             return None
-        # Arguments and details in an event can be written into, and the journal reads it later.
+        # A callback could write into arguments and details of the event, which the journal reads later.
         return self.listener.notify(envelope.event.model_copy(deep=True))
 
 
@@ -315,7 +315,7 @@ def _event_kinds(kinds: Any) -> tuple[type, ...]:
     if isinstance(kinds, type) and kinds in known.values():
         return (kinds,)
     shown = kinds.__name__ if isinstance(kinds, type) else shown_value(cast(object, kinds))
-    raise ConfigurationError(f"EventBus.on takes events of tui_agent.protocol.events, and {shown} is none")
+    raise ConfigurationError(f"EventBus.on takes events of tui_agent.protocol.events, not {shown}")
 
 
 def merge_neighbours(envelopes: Iterable[Envelope]) -> list[Envelope]:

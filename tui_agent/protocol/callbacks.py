@@ -1,4 +1,4 @@
-"""Calls into listeners of other programs: what one of them raises reaches neither the caller nor the next listener.
+"""Calls into listeners of other programs; their exceptions reach neither the caller nor the next listener.
 
 A failure becomes a value that the caller reports, once for each listener (P89).
 """
@@ -31,7 +31,7 @@ class Crash:
 
     @property
     def text(self) -> str:
-        """What it said, or the kind of error where it said nothing (S2-20)."""
+        """The text of the error, or its type if it has no text (S2-20)."""
         return words_of(self.error)
 
     @property
@@ -48,10 +48,10 @@ FailureReport = Callable[[str, Crash], None]
 
 
 def notify(callback: Callable[..., object], *facts: Any) -> Crash | None:
-    """Call `callback` and return its failure, if any. Its answer is dropped.
+    """Call `callback` and return its failure, if any. Its result is dropped.
 
-    An `async` function is a failure, too: nothing would await it. Only an `Exception` is caught: `KeyboardInterrupt`,
-    `SystemExit` and `CancelledError` are for the program as a whole and pass through.
+    An `async` function is a failure, too: nothing would await it. `KeyboardInterrupt`, `SystemExit` and
+    `CancelledError` concern the whole program and pass through.
     """
     try:
         answer = callback(*facts)
@@ -75,9 +75,9 @@ class Listener(Generic[T]):
         self._has_failed = False
 
     def notify(self, fact: T) -> Crash | None:
-        """Call the callback and return its failure if that is its first, so that each listener is reported once.
+        """Call the callback and return its failure if it is the first, so that each listener is reported once.
 
-        A listener that failed is called again next time.
+        A listener that failed is still called the next time.
         """
         crash = notify(self._callback, fact)
         if crash is None or self._has_failed:
@@ -92,7 +92,7 @@ class Listener(Generic[T]):
 
 
 def log_failure(name: str, crash: Crash) -> None:
-    """Log a listener's failure with its traceback, for a place without a bus. Without log handlers it is on stderr."""
+    """Log a listener's failure with its traceback if no bus can report it. Without log handlers it goes to stderr."""
     _LOG.warning("%s\n%s", failure_text(name, crash), crash.trace)
 
 

@@ -23,8 +23,8 @@ ASKED_AGAIN = "asked_again"
 comes again."""
 
 _ADDING = threading.RLock()
-"""Held while a callback is added and while callbacks are taken: a thread must not add one that is never called. A lock
-for all tokens, because most never have a callback; re-entrant, because a signal handler may cancel."""
+"""Held while a callback is added and while callbacks are taken, so that no thread adds one that is never called. One
+lock for all tokens, because most never have a callback; re-entrant, because a signal handler may cancel."""
 
 
 class CancellationToken:
@@ -79,7 +79,7 @@ class CancellationToken:
     def on_cancel(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Call `callback` on the event loop once this token is cancelled; at once, here, if it already is.
 
-        A callback that raises is logged and keeps no other from being called, nor a run from being aborted.
+        If a callback raises, the error is logged, the other callbacks are called, and the run is aborted all the same.
 
         Returns:
             A function that forgets the callback again.

@@ -383,7 +383,7 @@ class ToolData(Word):
 
 
 class ProcessStarted(StartedProcess):
-    """A call started a program; the call's end is the program's, unless tui-agent is killed before."""
+    """A call started a program. The program ends with the call, unless tui-agent is killed first."""
 
     type: Literal["process.started"] = "process.started"
     call_id: str

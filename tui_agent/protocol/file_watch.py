@@ -1,9 +1,9 @@
-"""Changes of a few files, in time: settings and themes that are edited while the program runs.
+"""Notice changes of a few files: settings and themes that the user edits while the program runs.
 
-A look at the files themselves decides. It takes place once a second, and at once where the system reports a change in a
-directory of theirs. These reports are a convenience: they do not cover directories that do not exist yet or that hold
-anything else, such as the workspace with its many names; they may be exhausted; and the library that passes them on
-fails on a name that is not UTF-8. Then the looks remain.
+The files themselves decide: they are checked once a second, and at once when the system reports a change in their
+directory. Such reports only save time. They do not cover directories that do not exist yet, or that contain anything
+else, such as the workspace; the system may have no more of them; and the library that reads them fails on a name that
+is not UTF-8. The checks continue without them.
 """
 
 import asyncio
@@ -16,31 +16,31 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from .background import contained
+from .background import run_service
 
 LOOK_SECONDS = 1.0
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 QUIET_MS = 200
 """Milliseconds without a change before a report is passed on; editors write in several steps."""
 
 _UNSETTLED_NS = 2_000_000_000
-"""A file changed this shortly before a look may change again without a difference in its times."""
+"""A file that changed this shortly before a check may change again without a difference in its times."""
 
 Mark: TypeAlias = tuple[str, int, int, int, int, int, int]
-"""A file as it was: path, device, inode, size, both times in nanoseconds, and the second of the look while the file is
-so new that its times may not tell the next change."""
+"""State of a file: path, device, inode, size, both times in nanoseconds, and the second of the check while the file is
+so new that its times may not show the next change."""
 
 
 class WatchedFiles:
-    """The files of interest: some by name, and all of one ending in some directories. Its methods block."""
+    """The files to watch: some by name, and all with one ending in some directories. Its methods block."""
 
     def __init__(self, files: Iterable[Path] = (), directories: Iterable[Path] = (), ending: str = ".toml") -> None:
         """Prepare; nothing is read.
 
         Args:
-            files: single files; also such as do not exist yet.
-            directories: all files in these that have the ending, but not those below.
+            files: single files; they need not exist yet.
+            directories: all files directly in these that have the ending.
             ending: the end of their names.
         """
         self._files = tuple(files)
@@ -48,7 +48,7 @@ class WatchedFiles:
         self._ending = ending
 
     def look(self) -> frozenset[Mark]:
-        """Return a value that changes with the files. Links are followed; what cannot be looked at counts as absent."""
+        """Return a value that changes with the files. Links are followed; files that cannot be read count as absent."""
         return frozenset(mark for path in self._paths() if (mark := _mark(path)) is not None)
 
     def holders(self) -> frozenset[tuple[str, int, int]]:
@@ -74,14 +74,14 @@ async def watch_files(
     Args:
         files: what to watch.
         changed: awaited after a change; an error in it ends the watch.
-        slower: takes the reason why the system's reports are no longer used, in a few words.
+        slower: called with the reason, in a few words, when the system's reports are no longer used.
 
     Raises:
         Exception: anything that `changed` raises.
     """
     hint = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(contained("reports of changed files", _wake_on_reports(files, hint), slower))
+        tasks.create_task(run_service("reports of changed files", _wake_on_reports(files, hint), slower))
         known: frozenset[Mark] | None = None
         while True:
             found = await asyncio.to_thread(files.look)
@@ -97,8 +97,8 @@ async def watch_files(
 
 
 async def _wake_on_reports(files: WatchedFiles, hint: asyncio.Event) -> None:
-    """Set `hint` whenever the system reports a change in a directory of the files; follow the directories."""
-    # Takes 60 ms to import, and only a change needs it.
+    """Set `hint` whenever the system reports a change in a directory of the files, also after directories changed."""
+    # The import takes 60 ms; in a thread it delays nothing.
     watchfiles: Any = await asyncio.to_thread(importlib.import_module, "watchfiles")
     settings = {"step": QUIET_MS, "rust_timeout": int(LOOK_SECONDS * 1000), "yield_on_timeout": True}
     while True:
@@ -113,7 +113,7 @@ async def _wake_on_reports(files: WatchedFiles, hint: asyncio.Event) -> None:
                         if holders != await asyncio.to_thread(files.holders):
                             break
             except FileNotFoundError:
-                pass  # A directory went between the look and the watch.
+                pass  # A directory was removed between the check and the watch.
         await asyncio.sleep(LOOK_SECONDS)
 
 

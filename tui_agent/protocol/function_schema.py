@@ -1,4 +1,4 @@
-"""Reads a function's parameters: the JSON schema for the model, and the model that validates its arguments."""
+"""Parameters of a function: the JSON schema for the model, and the pydantic model that validates its arguments."""
 
 import inspect
 import types
@@ -20,14 +20,14 @@ from .tool import ToolContext
 
 _CONTEXT = "context"
 _VALUES = frozenset(("default", "const", "enum", "examples"))
-"""Keys of a schema that hold values of the user's own: a `title` in them is no title of the schema."""
+"""Keys of a schema that contain the user's own values: a `title` in them is data."""
 _NO_SCHEMA = (PydanticUserError, NameError, TypeError, ValueError, RecursionError)
 """Errors of pydantic for a type that has no schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionParameters:
-    """What a tool needs to know of its function."""
+    """Description and parameters of the function of a tool."""
 
     description: str
     """The docstring without its descriptions of parameters; empty where there is none."""
@@ -47,7 +47,7 @@ def function_name(function: Callable[..., object]) -> str:
 
 
 def is_async_function(function: Callable[..., object]) -> bool:
-    """True if calling it returns a coroutine, as far as its definition tells."""
+    """Return True if the function is defined as async, or is an object with an async `__call__`."""
     inner = _inner(function)
     return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004 — the method itself is asked
 
@@ -94,13 +94,13 @@ def schema_of(model: type[BaseModel]) -> JsonObject:
 
 
 class _QuietSchema(GenerateJsonSchema):
-    """Leaves out a default that JSON cannot express, and does not warn about it: the function has it all the same."""
+    """Leaves out a default that JSON cannot express, without a warning: the function still uses it."""
 
     ignored_warning_kinds: typing.ClassVar[set[Any]] = {"skipped-choice", "non-serializable-default"}  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 def _parameters(tool_name: str, function: Callable[..., object]) -> list[inspect.Parameter]:
-    """Return what a model may give, each parameter by name; a `partial` has given its own already."""
+    """Return the parameters that a model may give by name, without those that a `partial` fixes."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError) as error:
@@ -118,7 +118,7 @@ def _parameters(tool_name: str, function: Callable[..., object]) -> list[inspect
 
 
 def _given(function: Callable[..., object]) -> set[str]:
-    """Return the keywords that a `partial` fixes: they may be secrets, and are not the model's to choose."""
+    """Return the keywords that a `partial` fixes: they may be secrets, and the model must not choose them."""
     names: set[str] = set()
     while isinstance(function, partial):
         names |= set(function.keywords)
@@ -149,7 +149,7 @@ def _namespace(function: Callable[..., object]) -> dict[str, Any]:
 def _resolved(tool_name: str, parameter: inspect.Parameter, namespace: dict[str, Any]) -> Any:
     """Return a parameter's annotation, with names in quotes looked up.
 
-    One at a time: a return type, or the type of the context, may stand under `TYPE_CHECKING`.
+    One at a time: the return type, or the type of the context, may be imported under `TYPE_CHECKING` only.
     """
     annotation = parameter.annotation
     if annotation is inspect.Parameter.empty:
@@ -180,7 +180,7 @@ def _wants_context(tool_name: str, parameter: inspect.Parameter, hint: Any) -> b
 
 
 def _field(parameter: inspect.Parameter, hint: Any, words: str | None, *, renamed: bool) -> tuple[Any, Any]:
-    """Return a pydantic field; a description beside the type counts before the docstring's."""
+    """Return a pydantic field; a description in the annotation has priority over the docstring's."""
     if parameter.default is None and hint is not Any:
         hint = Optional[hint]  # noqa: UP045 — the type is known at run time only
     own = [extra for extra in get_args(hint)[1:] if isinstance(extra, FieldInfo)] if _is_annotated(hint) else []

@@ -1,4 +1,4 @@
-"""Makes a tool of a function: the schema comes from its signature, the words from its docstring (§7)."""
+"""Tools made of functions: the schema comes from the signature, the description from the docstring (§7)."""
 
 import inspect
 import re
@@ -24,7 +24,7 @@ CallAccesses: TypeAlias = Callable[[JsonObject], Accesses | None]
 """A plain function of the call's arguments; None: the paths are not known."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
-"""Names that model endpoints take; with another one every request would fail."""
+"""Names that model endpoints accept; with any other every request would fail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class FunctionTraits:
 
 
 class FunctionTool(Tool):
-    """A tool made of a function by `function_tool`; called like the function, it is the function."""
+    """A tool made of a function by `function_tool`; calling the tool object calls the function."""
 
     def __init__(
         self, function: Callable[..., object], spec: ToolSpec, parameters: FunctionParameters, traits: FunctionTraits
@@ -85,7 +85,7 @@ class FunctionTool(Tool):
         if not self.runs_in_thread:
             answer: Any = self.function(**named, **self._context(context))
             return as_tool_result(await answer)
-        # The thread may outlive the call: what it measures then must not change a report that was made.
+        # The thread may outlive the call: metrics it adds then must not change the report.
         own = replace(context, metrics=dict(context.metrics), can_use=on_loop(context.can_use, "deny"))
         try:
             value = await run_in_thread(partial(self.function, **named, **self._context(own)))
@@ -139,8 +139,8 @@ def function_tool(
 
     The function is async, or plain: a plain one runs in a thread of its own, so that it blocks nothing. Python cannot
     stop a thread. If such a call is cancelled or runs out of time, its context's `cancellation` is set, the call ends
-    after the grace, and the model reads that the function may still be working; what it reports or returns from then on
-    is dropped.
+    after the grace, and the model reads that the function may still be working; its later reports and its result are
+    dropped.
 
     The schema comes from the signature: types, defaults, `Optional`, `Literal`, enums, `Annotated[…, Field(…)]`,
     pydantic models, dataclasses and typed dictionaries. The description is the docstring; descriptions of parameters
@@ -151,13 +151,13 @@ def function_tool(
     Args:
         function: the function, a bound method, a `functools.partial`, or an object with `__call__`.
         name: the tool's name: letters, digits, `_` and `-`; None: the function's.
-        description: the words for the model; None: the docstring.
-        read_only: True if no call changes anything: such calls run beside each other, and without a question.
-            A function of the arguments answers for each call; one that raises counts as False.
+        description: the description for the model; None: the docstring.
+        read_only: True if no call changes anything: such calls run at the same time and need no approval. A function of
+            the arguments decides for each call; if it raises, that counts as False.
         concurrency_safe: True if calls may run beside others; None: the same as `read_only`.
         timeout: seconds a call may execute; None: no limit; `"default"`: the engine's `tool_timeout`.
-        accesses: the paths a call touches, such as `lambda args: Accesses.of(writes=[args["path"]])`: calls that meet
-            at none run at the same time. Relative paths start at the process's working directory.
+        accesses: the paths a call touches, such as `lambda args: Accesses.of(writes=[args["path"]])`: calls that share
+            no path run at the same time. Relative paths start at the process's working directory.
 
     Raises:
         ConfigurationError: the function has no name, no description, or a parameter that a model cannot give: without

@@ -27,14 +27,14 @@ class PermissionMode(StrEnum):
 
 
 def as_permission_mode(name: str, mode: object) -> PermissionMode:
-    """Return a mode that was given as such or as its text.
+    """Return a mode that was given as a `PermissionMode` or as its text.
 
     Args:
-        name: where it was given, for the error.
+        name: the field, for the error.
         mode: a `PermissionMode`, or `"ask"`, `"allow"`, `"deny"`, `"plan"` or `"accept_edits"`.
 
     Raises:
-        ConfigurationError: it is no mode; the text names the nearest.
+        ConfigurationError: no mode has this name; the text names the nearest.
     """
     expect_choice(name, mode, [one.value for one in PermissionMode])
     return PermissionMode(mode)
@@ -123,7 +123,7 @@ class ApprovalDecision(Word):
 
 
 POLICY_MEMBERS = ("mode", "set_mode", "floor", "check", "grant_rule", "grant_choices", "grant")
-"""What a `PermissionChecker` has."""
+"""Attributes and methods of a `PermissionChecker`."""
 
 
 class PermissionChecker(Protocol):

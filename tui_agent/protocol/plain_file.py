@@ -11,7 +11,7 @@ MAX_BYTES = 1024 * 1024
 """Largest file in bytes that is read unless a caller says otherwise."""
 
 MOST_KEY_PARTS = 50
-"""Longest dotted key; the time that reading one takes grows with the square of its parts."""
+"""Most parts of a dotted key; the time to read one grows with the square of their number."""
 
 _KEY_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?<![\w-]){_KEY_PART}(?:[ \t]*+\.[ \t]*+{_KEY_PART}){{{MOST_KEY_PARTS}}}")
@@ -28,10 +28,13 @@ def plain_content(path: str, limit: int = MAX_BYTES) -> bytes:
     except ValueError as error:
         raise OSError(f"{path!r} is not a path: {error}") from error
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise OSError(f"{path} is no regular file")
+        # `read` allocates what it is asked for at once. A file may grow meanwhile, and those of /proc have size 0.
+        most = min(limit, status.st_size + MAX_BYTES)
         with open(descriptor, "rb", closefd=False) as file:
-            content = file.read(limit + 1)
+            content = file.read(most + 1)
     finally:
         os.close(descriptor)
     if len(content) > limit:
@@ -43,7 +46,7 @@ def toml_in(content: bytes) -> JsonObject:
     """Return the values of a TOML file.
 
     Raises:
-        ValueError: it holds none; the text says what is wrong and in which line.
+        ValueError: it is not valid TOML; the text says why and in which line.
     """
     try:
         text = content.decode("utf-8-sig")
@@ -60,7 +63,7 @@ def toml_in(content: bytes) -> JsonObject:
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"not valid TOML: {error}") from error
     except ValueError as error:
-        # A decimal number so long that Python refuses it.
+        # Python refuses to read a decimal number of more than some thousand digits.
         line = next((at for at, part in enumerate(text.split("\n"), 1) if _LONG_NUMBER.search(part)), 1)
         raise ValueError(f"not valid TOML: a number is too long (at line {line})") from error
     if nests_deeper(values):
@@ -72,6 +75,6 @@ _LONG_NUMBER = re.compile(r"[\d_]{4000}")
 
 
 def _deepest_line(text: str) -> int:
-    """Return the line with the most brackets; brackets inside of strings count, too, as this is for a message."""
+    """Return the line with the most brackets, for a message; those inside strings count, too."""
     counts = [line.count("[") + line.count("{") for line in text.split("\n")]
     return counts.index(max(counts)) + 1

@@ -1,4 +1,4 @@
-"""What a run leaves behind: one report a run, a step, a call (S4-10, S4-11, S4-12), and the error a report stands for.
+"""Reports of runs, steps and calls (S4-10, S4-11, S4-12), and the errors for runs that ended early.
 
 The errors are here and not in `errors`, because they carry the report and the report raises them.
 """
@@ -97,7 +97,7 @@ class AgentRunReport(Word):
     total_approval_wait_ms: float = 0.0
 
     def raise_for_reason(self) -> Self:
-        """Return this report if the run came to its end; raise the error that stands for its reason otherwise.
+        """Return this report if the run came to its end, else raise the error for the reason it ended.
 
         | reason | error |
         |---|---|
@@ -126,7 +126,7 @@ class RunError(TuiAgentError):
         """
         Args:
             report: the report of the run.
-            text: the error's words; those of the report if empty.
+            text: the message; if empty, it is made of the report.
         """
         why = report.error or (report.final_text if report.reason in _EXPLAINED else "")
         super().__init__(text or (f"{_WORDS[report.reason]}: {why}" if why else _WORDS[report.reason]))
@@ -147,7 +147,7 @@ class GuardrailTrippedError(RunError):
 
 
 class RunLimitError(RunError):
-    """The run reached its step cap or its budget, or repeated itself; running on continues it."""
+    """The run reached its step cap or its budget, or repeated itself; another run continues it."""
 
 
 class InputRefusedError(RunError):
@@ -184,4 +184,4 @@ _ERRORS: dict[RunReason, type[RunError]] = {
     "stopped": RunInterruptedError,
     "aborted": RunInterruptedError,
 }
-"""The error for each reason that is not an end of the run's own."""
+"""Errors by reason; a run with any other reason came to its end."""

@@ -1,7 +1,6 @@
 """Files that belong to a repository, in contrast to links that lead out of it.
 
-A link that a clone brings with it may name any file of the user's, such as a private key: what it leads to is not what
-the repository says.
+A link in a clone may lead to any file of the user, such as a private key. Its target is not part of the repository.
 """
 
 import os
@@ -15,11 +14,10 @@ def repository_root(folder: Path) -> Path:
 
 
 def target_outside(path: Path, folder: Path) -> Path | None:
-    """Return where `path` leads if that is no file of the repository around `folder`, else None. Blocks.
+    """Return the target of `path` if that is outside the repository around `folder`, else None. Blocks.
 
-    Every link on the way is followed, directories included, and paths are compared by components. A repository that is
-    the user's home or `/` does not make everything below a file of it: then `folder` is what counts. Git's own
-    directory holds no file of the repository either.
+    Every link on the way is followed, directories included, and paths are compared by components. If the repository is
+    the user's home or `/`, `folder` counts as its root. Git's own directory is outside, too.
     """
     here, target = Path(os.path.realpath(folder)), Path(os.path.realpath(path))
     root = repository_root(here)
@@ -31,5 +29,5 @@ def target_outside(path: Path, folder: Path) -> Path | None:
 
 
 def refusal(path: Path, target: Path) -> str:
-    """Return the words for a file that is not used because it leads out of the repository."""
+    """Return the sentence for a file that is not used because it leads out of the repository."""
     return f"{path} is a link to {target}, outside of this repository: not used"

@@ -44,8 +44,7 @@ class Preview(Word):
     path: str | None = None
     """The resolved file a diff is about."""
     note: str = ""
-    """What the text does not say, in the tool's own words: how it would run, such as in a sandbox, or what else would
-    change. Each line is a note of its own."""
+    """Notes beside the text, one a line: how the call would run, such as in a sandbox, or what else it would change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +63,7 @@ class Accesses:
         writes: Iterable[Path | str] | Path | str = (),
         searches: Iterable[Path | str] | Path | str = (),
     ) -> "Accesses":
-        """Make accesses of paths as they were given, one or several: they are resolved, links included.
+        """Return the accesses of one or several paths, which are resolved, links included.
 
         Relative paths start at the process's working directory.
         """
@@ -140,16 +139,16 @@ ToolUpdate = ContentUpdate | ProgressUpdate | OutputUpdate | DataUpdate
 
 
 class StartedProcess(Word):
-    """The first process of a program that a call started, told so that it is found again after a crash."""
+    """The first process of a program that a call started, recorded so that a later tui-agent finds it after a crash."""
 
     pid: int
-    """Also the id of its process group and of its session; 0 where only the mark is known."""
+    """Also the id of its process group and its session; 0 if only the mark is known."""
     started: int
-    """Time of its start in clock ticks since the system started: another process with this number has another."""
+    """Start time in clock ticks since the system started; it differs if the id was reused."""
     boot: str = ""
-    """Id of this run of the system; empty where it has none."""
+    """Id of the system's boot; empty if it has none."""
     mark: str
-    """Mark that every process carries that it starts."""
+    """Mark of every process that the program starts."""
 
 
 def _nobody_judges(name: str, arguments: JsonObject) -> Verdict:
@@ -158,7 +157,7 @@ def _nobody_judges(name: str, arguments: JsonObject) -> Verdict:
 
 
 def _drop(update: object) -> None:
-    """Swallows updates of a call that nobody watches."""
+    """Discards reports of a call without an engine."""
 
 
 @dataclass(slots=True)
@@ -185,9 +184,9 @@ class ToolContext:
     can_use: Callable[[str, JsonObject], Verdict] = _nobody_judges
     """How another call, by tool name and arguments, would be judged now; starts nothing, asks nobody (S3-15)."""
     mark: str = ""
-    """Mark for every process that this call starts, on record before the call began; empty: the tool makes its own."""
+    """Mark for every process that this call starts, recorded before the call began; empty: the tool makes its own."""
     report_process: Callable[[StartedProcess], None] = _drop
-    """Records a program that this call started and that the call's end ends; for the event loop's thread."""
+    """Records a program that this call started and that ends with it. Call it on the event loop."""
 
     @property
     def tool_call_id(self) -> str:
@@ -268,12 +267,12 @@ class Tool(ABC):
         """
 
     runs_in_thread: bool = False
-    """True if a call runs in a thread, which Python cannot stop: the model reads that such a call may still be working
-    once it was given up."""
+    """True if calls run in a thread, which Python cannot stop: the result of an abandoned call then says that it may
+    still be working."""
 
     ends_calls_of_its_own: bool = False
-    """True if a call runs tools itself, as a sub-agent does: once stopped, it gets the time that these take to end
-    before it is cancelled, so that it closes them properly."""
+    """True if a call runs tools itself, as a sub-agent does: when stopped, it gets the time that those tools need to
+    end before it is cancelled."""
 
     def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
         """The arguments with aliases and the like put right, before they are validated; changes nothing it is given."""

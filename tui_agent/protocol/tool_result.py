@@ -50,9 +50,9 @@ def as_tool_result(value: object) -> ToolResult:
     """Normalises what a tool returned (C56): a result or its fields as a dict, text, blocks, or anything else as JSON;
     `{"data": …}` stands for what is in it.
 
-    Bytes are UTF-8 text, with U+FFFD where they are not; for an image return an `ImageBlock`. A pydantic model or a
-    dataclass counts as the dict of its fields, and an object that JSON cannot hold as its `str`. An exception is an
-    error, and so is an object that holds no value yet, such as a generator.
+    Bytes are read as UTF-8, with U+FFFD for invalid ones; for an image return an `ImageBlock`. A pydantic model or a
+    dataclass counts as the dict of its fields, and an object that JSON cannot express as its `str`. An exception is an
+    error, and so is an object that has no value yet, such as a generator.
     """
     if isinstance(value, ToolResult):
         return value if _is_sound(value.content, value.details) else _result_of(dict(value))
@@ -113,7 +113,7 @@ def _is_unfinished(value: object) -> bool:
 
 
 def _error_text(error: BaseException) -> str:
-    """Return the words of an exception that was returned instead of raised."""
+    """Return the text of an exception that was returned instead of raised."""
     if isinstance(error, ToolError):
         return str(error)
     return f"{type(error).__name__}: {error}".removesuffix(": ")
@@ -150,7 +150,7 @@ def _made_json_value(value: object) -> object:
 
 
 def _fields_of(model: BaseModel) -> dict[str, object]:
-    """Return what a model says of itself, or its bare fields where its serializers fail."""
+    """Return the dump of a model, or its bare fields if a serializer of it fails."""
     with suppress(ValueError, TypeError, RecursionError):
         return model.model_dump(warnings=False)
     return dict(model)

@@ -37,7 +37,7 @@ async def run_in_thread(work: Callable[[], T]) -> T:
             value = work()
         except BaseException as caught:
             error = caught
-        # The loop may be closed by now: no caller is left.
+        # If the loop is closed, no caller is left.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(deliver, value, error)
 
@@ -54,7 +54,7 @@ def on_loop(function: Callable[..., T], otherwise: T) -> Callable[..., T]:
 
     Args:
         function: is called on the loop.
-        otherwise: the result where `function` raises or the loop is closed.
+        otherwise: the result if `function` raises or the loop is closed.
     """
     loop = asyncio.get_running_loop()
 

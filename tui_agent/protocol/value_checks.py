@@ -1,4 +1,4 @@
-"""What a configured value may be; anything else is refused where it is given, never taken for a default (P39)."""
+"""Checks of configured values: a wrong one is refused where it is given, never replaced by a default (P39)."""
 
 import difflib
 import functools
@@ -14,13 +14,13 @@ from .errors import ConfigurationError
 T = TypeVar("T")
 
 _SHOWN = 60
-"""Characters of a wrong value that an error shows; it may be long, or not meant to be read."""
+"""Most characters of a wrong value that an error shows; it may be long, or not meant to be read."""
 
 
 def expect_choice(name: str, value: object, allowed: Sequence[object]) -> None:
     """
     Raises:
-        ConfigurationError: the value is none of those there are; a misspelt one would silently be none of them.
+        ConfigurationError: the value is not allowed; a misspelt one would silently match none.
     """
     if value in allowed:
         return
@@ -40,7 +40,7 @@ def expect_flag(name: str, value: object) -> None:
 def expect_whole(name: str, value: object, least: int) -> None:
     """
     Raises:
-        ConfigurationError: the value is no whole number, or too small.
+        ConfigurationError: the value is not a whole number, or too small.
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise ConfigurationError(f"{name} must be a whole number of at least {least}, got {shown_value(value)}")
@@ -49,7 +49,7 @@ def expect_whole(name: str, value: object, least: int) -> None:
 def expect_seconds(name: str, value: object, *, or_zero: bool = False) -> None:
     """
     Raises:
-        ConfigurationError: the value is no finite number of seconds above 0, or no 0 where that is allowed.
+        ConfigurationError: the value is not a finite number of seconds above 0, nor 0 where that is allowed.
     """
     if is_duration(value) or (or_zero and value == 0 and not isinstance(value, bool)):
         return
@@ -58,7 +58,7 @@ def expect_seconds(name: str, value: object, *, or_zero: bool = False) -> None:
 
 
 def is_duration(value: object) -> TypeGuard[float]:
-    """Whether a value is a usable number of seconds: finite and more than 0."""
+    """Return True if a value is a usable number of seconds: finite and more than 0."""
     if isinstance(value, int):
         return not isinstance(value, bool) and 0 < value <= sys.float_info.max
     return isinstance(value, float) and math.isfinite(value) and value > 0
@@ -73,8 +73,8 @@ def expect_number(
         name: the field, such as `Budget.tokens`.
         value: the value to check.
         least: the smallest number allowed.
-        more_than: whether `least` itself is refused.
-        optional: whether None is allowed.
+        more_than: True to refuse `least` itself.
+        optional: True to allow None.
 
     Raises:
         ConfigurationError: the value is not such a number; True and False are not numbers here.
@@ -91,7 +91,7 @@ def expect_number(
 
 
 def expect_kind(name: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:
-    """Refuse a value of another kind; a class in the place of its instance counts as another kind.
+    """Refuse a value of another kind; a class instead of its instance counts as another kind.
 
     Args:
         name: the field, such as `AgentLoopConfig.bus`.
@@ -100,7 +100,7 @@ def expect_kind(name: str, value: object, kind: type | tuple[type, ...], wanted:
         wanted: the kinds in words, such as `an EventBus or None`.
 
     Raises:
-        ConfigurationError: the value is of none of these kinds.
+        ConfigurationError: the value is of another kind.
     """
     if not isinstance(value, kind):
         raise wrong_kind(name, wanted, value)
@@ -136,9 +136,9 @@ def expect_items(name: str, values: object, check: Callable[[str, Any], object] 
 
     Args:
         name: the field.
-        values: a list or another iterable. A text counts as a mistake: its letters are never meant.
-        check: raises for an item of the wrong kind; is called with the item's name and the item. None: any will do.
-        wanted: the whole in words, such as `a list of guardrails`.
+        values: a list or another iterable. Text is refused: its letters are never meant.
+        check: called with the name and the value of each item; raises if it is of the wrong kind. None: no check.
+        wanted: the kind of `values` in words, such as `a list of guardrails`.
 
     Raises:
         ConfigurationError: `values` is not iterable, or an item is wrong.
@@ -158,7 +158,7 @@ def wrong_kind(name: str, wanted: str, value: object) -> ConfigurationError:
 
 
 def shown_value(value: object) -> str:
-    """Return a wrong value as an error shows it: short, without addresses, whatever its own `repr` does."""
+    """Return a wrong value as an error shows it: short, without addresses, even if its own `repr` fails."""
     if isinstance(value, type):
         return f"the class {value.__name__}, not an instance"
     if value is None or isinstance(value, str | bytes | int | float | list | tuple | dict | set | frozenset):
@@ -170,7 +170,7 @@ def shown_value(value: object) -> str:
 
 
 def refuse_unknown_fields(made: type[T]) -> type[T]:
-    """Have a dataclass refuse an unknown keyword with the nearest field, as a `ConfigurationError`."""
+    """Make a dataclass refuse an unknown keyword with a `ConfigurationError` that names the nearest field."""
     known = tuple(field.name for field in fields(cast(Any, made)))
     build: Callable[..., None] = made.__init__
 

@@ -1,7 +1,7 @@
 """The table of characters that are shown as an escape wherever text leaves the program (safety promise 17).
 
 Every way out uses it: the screen (`ui/text.py`), the files of `sessions export` (`session/inert_text.py`), the lines of
-the headless mode and of every command. A character stands in the table when a terminal may act on it, or when a reader
+the headless mode and of every command. A character is in the table if a terminal may act on it, or when a reader
 cannot see it: controls, format and private characters, unassigned ones, halves of surrogate pairs, line and paragraph
 separators, blanks other than the space, fillers, and selectors of a variant.
 
@@ -20,7 +20,7 @@ import unicodedata
 from functools import lru_cache
 
 TYPOGRAPHY = {"\u00a0": " ", "\u202f": " ", "\u3000": "  ", "\u2800": " "}
-"""Blanks that ordinary text holds, and spaces as wide: no-break, narrow no-break, ideographic, and an empty Braille
+"""Blanks of ordinary text, and spaces of the same width: no-break, narrow no-break, ideographic, and an empty Braille
 cell."""
 
 _CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -44,13 +44,13 @@ _JOINING = (
 _JOINED = re.compile(
     f"({_ONE_EMOJI}(?:\u200d{_ONE_EMOJI})*|[#*0-9]\ufe0f\u20e3|(?<={_JOINING})[\u200c\u200d](?={_JOINING}))"
 )
-"""A sequence in which joiners and selectors do what they are there for."""
+"""A sequence that needs its joiners and selectors."""
 _JOINER_SIGNS = "\u200c\u200d\ufe0e\ufe0f"
 _JOINERS = re.compile(f"[{_JOINER_SIGNS}]")
 
 
 HALVES_NOTE = "# Bytes that are not text are escapes such as \\udc80"
-"""Stands in front of a difference in which halves of surrogate pairs are escapes: see `without_halves`."""
+"""First line of a diff in which halves of surrogate pairs are escapes, see `without_halves`."""
 _HALF = re.compile("[\ud800-\udfff]")
 _BEFORE_HALF = re.compile("\\\\+(?=ud[89a-f][0-9a-f]{2}|[\ud800-\udfff])")
 _HALF_ESCAPE = re.compile(r"(\\+)(ud[89a-f][0-9a-f]{2})")
@@ -75,7 +75,7 @@ def escape_of(character: str) -> str:
 
 
 def escapes_in(text: str) -> dict[int, str]:
-    """Return what `str.translate` needs to escape a text; line feeds and tabs stay."""
+    """Return the table for `str.translate` that escapes a text; line feeds and tabs stay."""
     return {ord(one): escape_of(one) for one in set(text) if one not in _KEPT and is_unseen(one)}
 
 
@@ -92,7 +92,7 @@ def escaped(text: str) -> str:
         return text
     if _JOINERS.search(text) is None:
         return text.translate(table)
-    # A sequence with an unassigned part is none: no reader draws it.
+    # A sequence with an unassigned part is not kept: no terminal draws it as one.
     broken = table.keys() - set(map(ord, _JOINER_SIGNS))
     pieces = enumerate(_JOINED.split(text))
     return "".join(
@@ -101,7 +101,7 @@ def escaped(text: str) -> str:
 
 
 def escaped_json(line: str) -> str:
-    """Return a line of JSON with the same meaning in which JSON escapes stand for the characters of the table."""
+    """Return the same JSON with JSON escapes for the characters of the table."""
     return _SUSPECT.sub(lambda match: _json_escape(match[0]) if is_unseen(match[0]) else match[0], line)
 
 
@@ -132,7 +132,7 @@ def without_halves(text: str) -> str:
 
 
 def with_halves(text: str) -> str:
-    """Return the text of which `without_halves` made another one."""
+    """Undo `without_halves`."""
 
     def read(match: re.Match[str]) -> str:
         backslashes, letters = match[1], match[2]

@@ -141,7 +141,7 @@ class AnthropicProvider:
             return here.client
 
     def _here(self) -> "_LoopClient":
-        """The client of the running loop; what belonged to a loop that was closed since is dropped."""
+        """Return the client of the running loop, and drop those of loops that were closed."""
         loop = asyncio.get_running_loop()
         if loop not in self._hosts:
             self._hosts = {other: host for other, host in self._hosts.items() if not other.is_closed()}
@@ -199,7 +199,7 @@ class AnthropicProvider:
 
 @dataclass(slots=True)
 class _LoopClient:
-    """The client of one event loop: connections and locks cannot change their loop, and `asyncio.run` makes a new one
+    """The client of one event loop: connections and locks are bound to their loop, and `asyncio.run` makes a new loop
     each time."""
 
     client: "SdkClient | None" = None

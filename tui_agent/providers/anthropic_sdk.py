@@ -75,7 +75,7 @@ class SdkClient:
                 content=body,
                 stream=True,
                 stream_cls=AsyncStream[object],
-                # The SDK would follow, up to 20 times an attempt, and send the conversation to any address it is given.
+                # The SDK would follow up to 20 redirects an attempt, and send the conversation to any address.
                 options={"follow_redirects": False},
             )
         except APIStatusError as error:
@@ -121,7 +121,7 @@ class SdkAnswer:
         self._response = response
         self._errors = errors
         self.broken: ProviderError | None = None
-        """Why the bytes ended before the answer's HTTP body did; None if they did not."""
+        """The failure that cut the answer's HTTP body; None if it is whole."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -141,7 +141,7 @@ class SdkAnswer:
         return self._errors.write(kind, words, status=self._response.status_code, request_id=self.request_id)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """The bytes as they come; `broken` says afterwards if they broke off."""
+        """Yield the bytes as they come; afterwards `broken` has the failure if they were cut."""
         try:
             async with aclosing(self._response.aiter_bytes()) as chunks:
                 async for chunk in chunks:

@@ -113,12 +113,12 @@ class ErrorWriter:
         )
 
     def of_redirect(self, status: int, asked: str, location: str, headers: Mapping[str, str]) -> ProviderError:
-        """For an answer that sends the request elsewhere, which is not followed: the key would go along.
+        """For a redirect, which is not followed: the key would go along.
 
         Args:
             status: from 300 to 399.
             asked: the address that was asked.
-            location: what the server names, in whatever form.
+            location: the `Location` header, in whatever form.
             headers: of the answer.
         """
         target = _address_of(asked, location)
@@ -202,8 +202,8 @@ class _Told:
 def _address_of(asked: str, location: str) -> str:
     """Return the base URL of the address a redirect names; empty if it names none.
 
-    Left out are a user name, a password and the query, which may hold secrets. Text that a terminal or a reader could
-    take for something else is escaped.
+    User name, password and query are left out, because they may be secrets. Characters that a terminal acts on, or
+    that look like others, are percent-encoded.
     """
     try:
         url = urlsplit(urljoin(asked, location))

@@ -91,12 +91,11 @@ class ResponseReader:
         return handler(event) if handler else []
 
     def finish(self) -> list[StreamEvent]:
-        """Return the end of an answer whose stream ended without `message_stop`: nothing if it was cut.
+        """Return the last events of an answer whose stream ended without `message_stop`; none if the answer was cut.
 
-        A reason for stopping is the model's own word that it is done, and comes after everything else: the answer is
-        complete, and another request would be paid for again. That holds however the connection ended, because bytes
-        arrive in order. An open call or an open thought is the exception: its end is missing, so something was lost.
-        Text needs no end. At the output limit blocks stay open, and the reader has already reported them as cut.
+        The reason for stopping comes after everything else. With it the answer is complete however the connection
+        ended, and another request would cost twice. An open call or an open thought is the exception: its end was
+        lost. Text needs no end. At the output limit blocks stay open, and the reader has already reported them as cut.
         """
         is_torn = any(block.kind != "text" for block in self._open.values())
         return [] if self._stop_reason is None or is_torn else self._message_stopped({})

@@ -37,7 +37,7 @@ class WireAnswer:
             yield from self._reader.read(event)
 
     def finish(self) -> list[StreamEvent]:
-        """Return what the end of the bytes tells: the end of an answer that only lacks its last event."""
+        """Return the events at the end of the bytes: those of an answer that only lacks its last one."""
         return self._reader.finish()
 
     def _parsed(self, chunk: bytes) -> Iterator[JsonObject]:

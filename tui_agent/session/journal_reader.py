@@ -17,7 +17,7 @@ from tui_agent.protocol.events import SessionLoaded
 from tui_agent.protocol.plain_file import plain_content
 
 MOST_BYTES = 8 * 1024**3
-"""Larger files are refused: all of a session is kept in memory."""
+"""Largest journal in bytes: a whole session is kept in memory."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

@@ -10,17 +10,17 @@ from tui_agent.protocol.tool import StartedProcess
 
 @dataclass(frozen=True, slots=True)
 class LostProcess:
-    """A program whose call had no end of its own."""
+    """A program whose call did not end before tui-agent was killed."""
 
     process: StartedProcess
     command: str
-    """Its call in one line, in the tool's own words."""
+    """The call in one line, as its tool summarises it."""
 
 
 def lost_processes(envelopes: Iterable[Envelope]) -> tuple[LostProcess, ...]:
     """Find the programs that a journal shows as started and not as ended, oldest first.
 
-    A resume closes their calls as interrupted, which ends no program: later resumes find them again.
+    Resuming the session marks their calls as interrupted, which ends no program: later resumes find them again.
     """
     lost: dict[str, LostProcess] = {}
     commands: dict[str, str] = {}
@@ -37,7 +37,7 @@ def lost_processes(envelopes: Iterable[Envelope]) -> tuple[LostProcess, ...]:
             case ToolEnded(call_id=call_id, status=status) if status != "interrupted":
                 lost.pop(call_id, None)
             case SessionForked():
-                lost.clear()  # They belong to the session that was copied, which may be open.
+                lost.clear()  # They belong to the original session, which may be open.
             case _:
                 pass
     return tuple(lost.values())

@@ -29,7 +29,7 @@ OUTPUT_KEPT = 131_072
 The whole is in the call's result or file."""
 
 NOT_NOW = (OSError, MemoryError, RuntimeError)
-"""What keeps events from being written for now: the disk, too little memory, no further thread."""
+"""Errors of the disk, of memory or of starting a thread, after which writing is tried again later."""
 
 DURABLE = frozenset(
     {
@@ -83,7 +83,7 @@ class Spool:
         """Writes everything that waits; returns how many events. On an error all of it waits again, in order.
 
         Raises:
-            OSError, MemoryError, RuntimeError: nothing of it is kept yet.
+            OSError, MemoryError, RuntimeError: nothing is written yet; the events still wait.
         """
         with self._writing_lock:
             with self._waiting_lock:

@@ -350,7 +350,7 @@ def _of_session(envelope: Envelope, session_id: str) -> Envelope:
 
 
 def _resolved(cwd: str) -> str:
-    """The real path of a directory that a journal names; a damaged one may name what is no path."""
+    """Return the real path of a directory that a journal names; empty if a damaged journal names none."""
     return "" if "\0" in cwd else os.path.realpath(cwd)
 
 

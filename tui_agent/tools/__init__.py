@@ -38,8 +38,8 @@ def default_tools(
 
     Args:
         workspace: shared by all of them, so that write and edit know what read has seen.
-        is_read_only_command: says whether a shell command only reads: `permissions.is_read_only_command`, or another
-            function of the command, or of the command and the workspace's root; it never raises.
+        is_read_only_command: returns True if a shell command only reads: `permissions.is_read_only_command`, or
+            another function of the command, or of the command and the workspace's root; it never raises.
         sandbox: what shell commands run in; None: they run as they are.
 
     Raises:

@@ -12,10 +12,11 @@ from typing import TypeAlias
 
 from pydantic import Field
 
-from tui_agent.protocol.background import contained
+from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import ConfigurationError, ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import CommandSubject, Preview, Subject, Timeout, ToolContext, ToolResult
+from tui_agent.protocol.value_checks import wrong_kind
 
 from .captured_output import Captured, CapturedOutput
 from .child_environment import child_environment, read_only_environment
@@ -113,7 +114,7 @@ class BashTool(TypedTool[BashArguments]):
     async def run(self, args: BashArguments, context: ToolContext) -> ToolResult:
         spec = self._spec(args)
         watch = None if self.call_is_read_only(args) else self._workspace.tree
-        before = None if watch is None else await contained("listing files", asyncio.to_thread(watch.look))
+        before = None if watch is None else await run_service("listing files", asyncio.to_thread(watch.look))
         output = CapturedOutput(SpoolFile(self._workspace.new_spool_file, SPOOL_LIMIT, self._workspace.spool_budget))
         live = LiveOutput(output, context.output)
         try:
@@ -128,7 +129,7 @@ class BashTool(TypedTool[BashArguments]):
             self._workspace.warn_of_full_spool()
             changed: int | None = None
             if watch is not None and before is not None:
-                changed = await contained("finding changed files", _tell_changes(watch, before, context))
+                changed = await run_service("finding changed files", _tell_changes(watch, before, context))
         result = _result(args, outcome, captured, context, is_sandboxed=self._sandbox is not None)
         if watch is not None and result.details is not None:
             result.details["files_changed"] = changed
@@ -188,7 +189,7 @@ def _check_of_commands(check: Callable[..., bool], workspace: Path) -> Callable[
     try:
         signature = inspect.signature(check)
     except (TypeError, ValueError) as error:
-        raise ConfigurationError(f"is_read_only_command must be a function, got {check!r}: {error}") from error
+        raise wrong_kind("is_read_only_command", "a function", check) from error
     if _can_take(signature, ""):
         return check
     if _can_take(signature, "", workspace):

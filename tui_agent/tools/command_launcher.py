@@ -1,8 +1,8 @@
-"""Starts a command so that the kernel kills its shell with this program, and marks whatever the command starts.
+"""Start commands so that the kernel kills their shell with this program, and mark everything they start.
 
-Both have to be in force before the command's first instruction. Python can set neither between fork and exec without
-running Python code in the child of a threaded process. So `setpriv` of util-linux asks for the signal, bash sets the
-limit, and each then becomes the next program. Together they take about 2 ms.
+Both must be in force before the command's first instruction. Python can set neither between fork and exec without
+running Python code in the child of a threaded process. So `setpriv` of util-linux requests the signal, bash sets the
+limit, and each then becomes the next program by `exec`. Together they take about 2 ms.
 """
 
 import os
@@ -15,12 +15,12 @@ from .process_tree import TreeMark
 from .programs import find_program
 
 _MARKED = 'ulimit -S -x "$0" 2>/dev/null; exec -- "$@"'
-"""Sets the mark where the system takes it; the command runs in any case."""
+"""Sets the mark if the system accepts it; the command runs in any case."""
 _PROBE_SECONDS = 10
 
 
 def launched(argv: tuple[str, ...], mark: TreeMark, workspace: Path) -> tuple[str, ...]:
-    """Return the command line that starts `argv` with both, as far as they are to be had. Blocks."""
+    """Return the command line that starts `argv` with both, as far as the system has the programs. Blocks."""
     bash = find_program("bash", workspace)
     if sys.platform != "linux" or bash is None:
         return argv
@@ -30,7 +30,7 @@ def launched(argv: tuple[str, ...], mark: TreeMark, workspace: Path) -> tuple[st
 
 
 def launcher_problem(workspace: Path) -> str | None:
-    """Return why a command's shell outlives this program where that is killed; None if it does not. Blocks."""
+    """Return why the shell of a command would outlive this program if it is killed; None if it would not. Blocks."""
     setpriv = find_program("setpriv", workspace)
     if setpriv is None:
         return "setpriv of util-linux is not installed"
@@ -43,7 +43,7 @@ def _dying_with_us(setpriv: Path) -> tuple[str, ...]:
 
 @cache
 def _works(setpriv: Path) -> bool:
-    """Return True if setpriv does its work here: other programs have this name, too, and know fewer options."""
+    """Return True if setpriv works here: other programs of this name have fewer options."""
     argv = (*_dying_with_us(setpriv), str(setpriv), "--version")
     try:
         subprocess.run(argv, capture_output=True, check=True, timeout=_PROBE_SECONDS, env={"PATH": os.defpath})

@@ -84,7 +84,7 @@ async def _listed_by(ripgrep: Ripgrep, scope: SearchScope, cancellation: Cancell
 
 
 def _has_other_rules(scope: SearchScope, listing: FileListing) -> bool:
-    """Return True if a rule file that was listed lies in no repository, so that ripgrep did not heed it."""
+    """Return True if a listed rule file is in no repository, so that ripgrep did not apply it."""
     if scope.rules is None or scope.in_repository:
         return False
     directories = (os.path.dirname(name) for name in listing.names if os.path.basename(name) == RULES_NAME)
@@ -110,14 +110,14 @@ def walk_files(scope: SearchScope, stopped: Callable[[], bool], seconds: float, 
         links: also list symbolic links.
 
     Raises:
-        ToolError: something else stands where the search begins than was shown.
-        OperationCancelledError: `stopped` said so.
+        ToolError: the directory of the search was replaced since the call was judged.
+        OperationCancelledError: `stopped` returned True.
         OSError: the directory the search begins in cannot be listed.
     """
     walk = _Walk(scope, time.monotonic() + seconds, links)
     with held_directory(scope.place.path, place=scope.place) as start:
         with entries_in(start):
-            pass  # Only below the start a directory that cannot be listed is passed over.
+            pass  # A start that cannot be listed is an error; below it such a directory is passed over.
         while walk.waiting and not walk.is_late():
             if stopped():
                 raise OperationCancelledError("the search was cancelled")
@@ -127,8 +127,8 @@ def walk_files(scope: SearchScope, stopped: Callable[[], bool], seconds: float, 
 
 @dataclass(slots=True)
 class _Walk:
-    """A tree that is being listed. Each directory is opened from the start downwards, so that no link that is put in
-    the place of one meanwhile leads out of the tree."""
+    """A tree that is being listed. Each directory is opened from the start downwards, so that a link that replaces one
+    meanwhile does not lead out of the tree."""
 
     scope: SearchScope
     deadline: float

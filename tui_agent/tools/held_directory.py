@@ -112,12 +112,12 @@ def held_below(held: int, below: str) -> Generator[int, None, None]:
 
 @contextmanager
 def entries_in(held: int) -> Generator[Iterator["os.DirEntry[str]"], None, None]:
-    """List a directory that is held; use the entries inside the `with`, as some file systems look their kinds up.
+    """List a held directory. Use the entries inside the `with`: on some file systems their kinds are looked up late.
 
     Raises:
         OSError: it cannot be listed.
     """
-    # A descriptor that only holds a directory cannot list it.
+    # A descriptor opened with `O_PATH` cannot list its directory.
     listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=held)
     try:
         with os.scandir(listed) as entries:
@@ -182,10 +182,10 @@ def opened_file(
 
 @contextmanager
 def opened_in(held: int, name: str, shown: str) -> Generator[tuple[int, os.stat_result], None, None]:
-    """Open a regular file in a directory that is held, as `opened_file` does.
+    """Open a regular file in a held directory, as `opened_file` does.
 
     Raises:
-        ToolError: it is no regular file.
+        ToolError: it is not a regular file.
         OSError: it cannot be opened.
     """
     refuse_special(os.stat(name or ".", dir_fd=held, follow_symlinks=False), shown)

@@ -17,7 +17,7 @@ GIT_NAME = ".git"
 """Git's own directory, or the file that points to it; never searched."""
 
 RULES_NAME = ".gitignore"
-"""A file of rules."""
+"""Name of a rule file."""
 
 _RULES_LIMIT = 1024 * 1024
 _MOST_RULES = 2_000
@@ -98,7 +98,7 @@ class SearchScope:
     place: Place
     """The directory the search begins in."""
     rules: IgnoreRules | None
-    """Rules from above that directory; None: it is itself left out, so whoever names it wants to see all of it."""
+    """Rules from above that directory; None: it is ignored itself, so that a search in it covers everything."""
     in_repository: bool
 
     @classmethod
@@ -106,7 +106,7 @@ class SearchScope:
         """Return the scope of a search in a directory; reads the rule files above it. Blocks.
 
         Raises:
-            ToolError: something else stands there than was shown.
+            ToolError: the directory was replaced since the call was judged.
             OSError: a directory on the way is missing, or became a symbolic link.
         """
         root = place.path
@@ -129,7 +129,7 @@ def _holds_repository(directory: Path, place: Place) -> bool:
 
 
 def _has_repository(held: int) -> bool:
-    """Return True if a repository begins in a directory that is held."""
+    """Return True if a repository begins in a held directory."""
     try:
         os.stat(GIT_NAME, dir_fd=held, follow_symlinks=False)
     except OSError:
@@ -146,7 +146,7 @@ def _from_to(top: Path, root: Path) -> Iterator[Path]:
 
 
 def _rule_file(held: int, directory: str) -> RuleFile | None:
-    """Return the rule file of a directory, if it has one that can be read; like git, pass over one that is a link."""
+    """Return the rule file of a directory, if it has a readable one; like git, ignore one that is a link."""
     try:
         with opened_in(held, RULES_NAME, RULES_NAME) as (descriptor, status):
             if status.st_size > _RULES_LIMIT:

@@ -1,9 +1,9 @@
-"""Orphans: what a command started, and whose own parents have ended.
+"""Orphans: processes that a command started and whose parents have ended.
 
-As the subreaper this program becomes the parent of every orphan below it, and no process can prevent that. The soft
-limit `RLIMIT_LOCKS` says where an orphan comes from: commands carry the mark of their call, this program and all its
-other helpers one of their own. An orphan with neither mark lost it on the way, as under `su`. It belongs to one of the
-calls that ended, so it is unclaimed once no other call runs.
+As the subreaper, this program becomes the parent of every orphan below it, and no process can prevent that. The soft
+limit `RLIMIT_LOCKS` shows where an orphan comes from: commands have the mark of their call, this program and all its
+other helpers one of their own. An orphan with neither mark has lost it, as under `su`. It belongs to a call that ended,
+so it is unclaimed once no other call runs.
 """
 
 import ctypes
@@ -34,9 +34,9 @@ _running: set[int] = set()
 
 
 def become_subreaper() -> bool:
-    """Make this program the parent of the orphans below it, and mark it and what it runs by now; False if it cannot.
+    """Make this program the parent of the orphans below it, and mark it and its children; return False if it cannot.
 
-    A process has one such state, so only a whole program may do that, never a library on its own.
+    The state belongs to the whole process, so a program decides about it, never a library.
     """
     global _own_limit, _limit_before
     if sys.platform != "linux" or _own_limit is not None:
@@ -44,7 +44,7 @@ def become_subreaper() -> bool:
     before, own = locks_limit(os.getpid()), secrets.randbits(_OWN_BITS)
     set_locks_limit(os.getpid(), own)
     if before is None or locks_limit(os.getpid()) != own:
-        return False  # Without its mark a helper would pass for an orphan.
+        return False  # Without the mark of this program, a helper would be taken for an orphan.
     if ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         set_locks_limit(os.getpid(), before)
         return False
@@ -71,7 +71,7 @@ def is_subreaper() -> bool:
 
 @contextmanager
 def call_running(limit: int) -> Generator[None]:
-    """Note that a call with this limit may own orphans; it has to begin before the call's first process."""
+    """Register a call that may own orphans, by its limit. Enter this before the call's first process starts."""
     _running.add(limit)
     try:
         yield
@@ -84,7 +84,7 @@ def unclaimed_orphans(own_call: int) -> frozenset[int]:
     if _own_limit is None or _running - {own_call}:
         return frozenset()
     found = [pid for pid in own_children() if locks_limit(pid) not in (None, _own_limit)]
-    # A call that began meanwhile was noted before it had a process.
+    # A call that began meanwhile was registered before it had a process.
     return frozenset() if _running - {own_call} else frozenset(found)
 
 
@@ -92,7 +92,7 @@ def own_children() -> Iterable[int]:
     """Return the ids of this program's children, zombies included."""
     try:
         lists = [file.read_text("ascii") for file in _TASKS.glob("*/children")]
-    except OSError:  # A thread that ended just now.
+    except OSError:  # A thread ended just now.
         lists = []
     if not lists:
         return [child.pid for child in psutil.Process().children()]
@@ -100,7 +100,7 @@ def own_children() -> Iterable[int]:
 
 
 def locks_limit(pid: int) -> int | None:
-    """Return the soft limit of a process, also of a zombie; None where it cannot be read."""
+    """Return the soft limit of a process, also of a zombie; None if it cannot be read."""
     if sys.platform == "linux":
         with suppress(OSError):
             return resource.prlimit(pid, _LOCKS)[0]

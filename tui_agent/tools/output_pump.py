@@ -13,8 +13,8 @@ _PIECE = 256 * 1024
 _PIPE_SIZE = 256 * 1024
 
 NOTICE_INTERVAL = 0.02
-"""Least seconds between two notices of new data. A flood comes in thousands of pieces a second, and each notice would
-wake the event loop."""
+"""Least seconds between two notices of new data. A flood arrives in thousands of pieces a second, and each notice
+wakes the event loop."""
 
 
 class Sink(Protocol):
@@ -97,7 +97,7 @@ class OutputPump:
                     self._notice()
 
     def _notice(self) -> None:
-        """Tells the loop of new data, unless it is going to look anyway."""
+        """Wake the loop for new data, unless it is going to look anyway."""
         self._unseen = True
         if not self._notice_pending:
             self._notice_pending = True
@@ -109,7 +109,7 @@ class OutputPump:
         self._loop.call_later(NOTICE_INTERVAL, self._look_again)
 
     def _look_again(self) -> None:
-        """Looks once more if data came meanwhile; the flags are set in this order because the thread reads them."""
+        """Look again if data came meanwhile. The order of the flags matters: the thread reads them."""
         self._notice_pending = False
         if self._unseen:
             self._notice_pending = True

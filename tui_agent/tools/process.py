@@ -52,7 +52,7 @@ class ProcessSpec:
     is_wrapped: bool = False
     """The program only waits for the one that matters, and takes it along when it is told to end: it is not told."""
     is_command: bool = False
-    """It may start anything: it is killed when this program dies, and a mark that lasts names whatever it starts."""
+    """True for a command that may start anything: it is killed when this program dies, and all it starts is marked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +84,8 @@ async def run_process(
         stderr: takes its error output; None: it goes to `stdout`, interleaved as it comes.
         cancellation: ends the program when set.
         on_data: called on the event loop after output came, seldom enough to be cheap.
-        on_start: called on the event loop once the program runs; finds it again after a crash of this program.
-        mark: marks everything it starts; a new one if None.
+        on_start: called on the event loop once the program runs, with a record to find it after a crash of this one.
+        mark: mark of everything it starts; None: a new one.
 
     Raises:
         OSError: it could not be started.
@@ -101,7 +101,7 @@ async def run_process(
             outcome = await _run(spec, mark, pump, cancellation, on_start)
     finally:
         if unclaimed_orphans(mark.limit):
-            # While several calls ended at once, each took an orphan for another's.
+            # Calls that ended at the same time may each have left an orphan to the other.
             late = await finish_in_thread(partial(end_tree, None, mark, grace=GRACE))
     return replace(outcome, ended=(*outcome.ended, *late)) if late else outcome
 

@@ -1,4 +1,4 @@
-"""Records of started commands, by which a later program finds what still runs after this one was killed."""
+"""Records of started commands, by which a later tui-agent finds those that still run after this one was killed."""
 
 import sys
 from collections.abc import Sequence
@@ -22,14 +22,14 @@ def record_of(pid: int, mark: TreeMark) -> StartedProcess | None:
 
 
 def running_of(record: StartedProcess) -> tuple[psutil.Process, ...]:
-    """Return what still runs of a recorded command, its first process first. Blocks."""
+    """Return the processes of a recorded command that still run, the first one first. Blocks."""
     if not _may_run(record):
         return ()
     return tuple(tree_members(_leader(record), TreeMark(record.mark)))
 
 
 def end_recorded(records: Sequence[StartedProcess], *, grace: float) -> tuple[str, ...]:
-    """End what still runs of recorded commands, TERM first; return name and id of each process. Blocks."""
+    """End the processes of recorded commands that still run, TERM first; return name and id of each. Blocks."""
     ended: list[str] = []
     for record in records:
         ended += [f"{_name(process)} (pid {process.pid})" for process in running_of(record)]
@@ -39,7 +39,7 @@ def end_recorded(records: Sequence[StartedProcess], *, grace: float) -> tuple[st
 
 
 def _may_run(record: StartedProcess) -> bool:
-    """Return False for a command of an earlier run of the system; a mark alone does not say which run it was."""
+    """Return False for a command from before the last boot; a mark alone does not show that."""
     return record.boot in ("", _boot_id())
 
 
@@ -66,7 +66,7 @@ def _start_time(pid: int) -> int | None:
 
 @cache
 def _boot_id() -> str:
-    """Return the id of this run of the system; empty where it has none."""
+    """Return the id of the system's boot; empty if it has none."""
     with suppress(OSError):
         return _BOOT_ID.read_text("ascii").strip()
     return ""

@@ -1,8 +1,8 @@
 """Ends a process with everything it started, also what moved away: new session, double fork, nohup, ignored TERM (P36).
 
 A process belongs to a tree if it is in the leader's session, descends from the leader, or carries the leader's mark: in
-its environment, or as the soft limit `RLIMIT_LOCKS`, which a daemon keeps that emptied its environment, overwrote its
-arguments, and left session and parents behind. `orphans` finds what lost the limit as well.
+its environment, or as the soft limit `RLIMIT_LOCKS`. A daemon that emptied its environment, overwrote its arguments and
+left session and parents behind still has that limit. `orphans` finds processes that lost the limit as well.
 """
 
 import os
@@ -21,7 +21,7 @@ from .orphans import locks_limit, unclaimed_orphans
 
 _MARK_NAME = "PROCESS_TREE"
 _LIMIT_DIGITS = 15
-"""Hexadecimal digits of a token that make its limit: 60 bits, below what every system takes as a limit."""
+"""Hexadecimal digits of a token that make its limit: 60 bits, which every system accepts as a limit."""
 _LOOK_AGAIN = 0.01
 _KILL_TIME = 0.5
 _LOOKS_AT_FIRST = 10

@@ -64,11 +64,11 @@ class Ripgrep:
     def list_command(self, *, ignore: bool) -> tuple[str, ...]:
         """Return the command that lists the files below the current directory, each name ended by NUL.
 
-        `.gitignore` files count only in repositories, and those above the current directory never: versions of
-        ripgrep differ in how they apply the others.
+        `.gitignore` files count only in repositories, and never those above the current directory: versions of ripgrep
+        differ in how they apply the others.
 
         Args:
-            ignore: heed `.gitignore` files at all.
+            ignore: apply `.gitignore` files.
         """
         only_gitignore = ("--no-ignore-dot", "--no-ignore-global", "--no-ignore-exclude", "--no-ignore-parent")
         rules = only_gitignore if ignore else ("--no-ignore",)

@@ -18,7 +18,7 @@ _LONGEST_LINE = 1024 * 1024
 _WHOLE_LIMIT = 64 * 1024 * 1024
 _DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""Opening a pipe waits for nothing."""
+"""Flags with which opening a pipe does not wait."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 Write = Callable[[bytes], object]
@@ -91,7 +91,7 @@ def _opened(name: str) -> BinaryIO:
     """Open a regular file without following a link on the way: files may have been swapped since they were listed.
 
     Raises:
-        OSError: it cannot be opened, or is no regular file.
+        OSError: it cannot be opened, or is not a regular file.
     """
     held = os.open("/" if name.startswith("/") else ".", _DIRECTORY)
     try:

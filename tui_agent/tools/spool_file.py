@@ -1,6 +1,6 @@
 """A file of ours that holds an output too long for the model; bounded, and a full disk never fails the command.
 
-All files of a session share one budget, so that commands that flood the screen do not fill the disk.
+All files of a session share one budget, so that commands with endless output do not fill the disk.
 """
 
 import os
@@ -16,14 +16,14 @@ SESSION_SPOOL_LIMIT = 1024 * 1024 * 1024
 """Most bytes kept of all outputs of a session."""
 
 SPOOL_PREFIX = "output-"
-"""Begins the names of these files."""
+"""Prefix of the names of these files."""
 
 
 class SpoolBudget:
     """Bytes that the outputs of a session may still take on the disk. Shared by the threads that write them."""
 
     def __init__(self, directory: Path, limit: int = SESSION_SPOOL_LIMIT) -> None:
-        """Begin with nothing counted; what earlier lives of the session kept is counted with the first bytes.
+        """Prepare the budget; the first bytes count the files that the session left in earlier runs.
 
         Args:
             directory: where the files are.
@@ -37,7 +37,7 @@ class SpoolBudget:
         self._reached = self._told = False
 
     def take(self, wanted: int) -> int:
-        """Return how many of so many bytes may be written; they count as used."""
+        """Return how many of `wanted` bytes may be written, and count them as used."""
         with self._lock:
             if self._used is None:
                 self._used = self._on_disk()
@@ -47,18 +47,18 @@ class SpoolBudget:
             return granted
 
     def give_back(self, unused: int) -> None:
-        """Take back bytes that were granted and not written."""
+        """Return granted bytes that were not written."""
         with self._lock:
             self._used = (self._used or 0) - unused
 
     def newly_reached(self) -> bool:
-        """Return True once, after the first bytes that were not granted."""
+        """Return True once, after bytes were first refused."""
         with self._lock:
             told, self._told = self._told, self._reached
             return self._reached and not told
 
     def _on_disk(self) -> int:
-        """Bytes of the files that are there already."""
+        """Return the size of the files that exist already."""
         used = 0
         with suppress(OSError), os.scandir(self._directory) as entries:
             for entry in entries:
@@ -81,7 +81,7 @@ class SpoolFile:
         Args:
             new_file: makes the empty file, 0600; gives a descriptor for writing and its path.
             limit: most bytes written to it.
-            budget: what it shares with other files; None: it shares nothing.
+            budget: bytes that it shares with other files; None: only `limit` counts.
         """
         self._new_file = new_file
         self._limit = limit
@@ -129,7 +129,7 @@ class SpoolFile:
             self._descriptor = None
 
     def _granted(self, data: bytes) -> memoryview:
-        """As much of some bytes as may be kept; says why where that is not all."""
+        """Return the part of some bytes that may be written; `problem` says why if that is not all."""
         room = min(len(data), self._limit - self.size)
         granted = room if self._budget is None else self._budget.take(room)
         if granted < room and self._budget is not None:

@@ -39,11 +39,11 @@ class Diff:
 
 
 def diff_of(old: str, new: str, old_name: str, new_name: str) -> Diff:
-    """The difference of two texts; two others never give the same one.
+    """Return the difference of two texts; different pairs of texts never give the same one.
 
-    Where all lines of a text end alike, a line in front of the two names says how if that is not LF on both sides; the
-    lines themselves show no CR at their end. Where they do not end alike, the CR stays in the lines and counts. Halves
-    of surrogate pairs, which stand for bytes that are no text, are escapes, and another such line says so.
+    If all lines of a text end alike, the lines show no CR, and a note above the two names says how they end unless both
+    texts use LF. If they do not end alike, the CR stays in the lines and counts. Halves of surrogate pairs, which stand
+    for invalid bytes, are escapes, and another note says so.
 
     Args:
         old: the text before.
@@ -83,7 +83,7 @@ _Ends = Literal["none", "LF", "CR LF", "mixed"]
 
 
 def _ends_of(text: str) -> _Ends:
-    """How the lines of a text end."""
+    """Return how the lines of a text end."""
     every, with_cr = text.count("\n"), text.count("\r\n")
     if not every:
         return "none"
@@ -91,7 +91,7 @@ def _ends_of(text: str) -> _Ends:
 
 
 def _notes(before: _Ends, after: _Ends) -> Iterator[str]:
-    """What has to be said of line ends, for a program that applies the difference a comment."""
+    """Yield notes on line ends; to a program that applies the difference they are comments."""
     if before != after and "none" not in (before, after):
         yield f"# Line ends change from {before} to {after}"
     elif "CR LF" in (before, after):

@@ -37,13 +37,13 @@ class Workspace:
             spool_dir: directory of ours for output that is too long for the model; made, 0700, when first needed.
             contents: keeps what files held before and after they were changed; None: nobody does.
             private: directories of ours, in which no changes of commands are looked for.
-            spool_limit: most bytes in all files with long output.
-            warn: shows the user that this limit was reached; None: only the results say so.
+            spool_limit: most bytes in all files of long output.
+            warn: called with a warning for the user once this limit is reached; None: only the results say so.
         """
         self.root = root.resolve()
         self.spool_dir = Path(os.path.realpath(spool_dir))
         self.spool_budget = SpoolBudget(self.spool_dir, spool_limit)
-        """What the files with long output share."""
+        """Budget that the files of long output share."""
         self._warn = warn
         self.versions = FileVersions()
         """What read, write and edit last saw of each file."""
@@ -87,7 +87,7 @@ class Workspace:
         return path.is_relative_to(self.spool_dir)
 
     def warn_of_full_spool(self) -> None:
-        """Warn once that the files with long output have reached their limit. Called on the event loop."""
+        """Warn once that the files of long output have reached their limit. Called on the event loop."""
         if self.spool_budget.newly_reached() and self._warn is not None:
             self._warn(
                 f"The outputs kept for this session have reached {self.spool_budget.limit:,} bytes. Commands keep "

@@ -21,7 +21,7 @@ class AgentApp(TuiAgentApp):
     subclass may add keys and screens of its own. The user answers the agent's questions in the app's dialogs.
     """
 
-    # Textual looks for a relative path beside the subclass. One that brings styles of its own puts them behind these.
+    # Absolute, because Textual looks for a relative path beside the subclass. A subclass lists its styles after these.
     CSS_PATH: ClassVar[list[str | PurePath] | str | PurePath | None] = [_STYLES]
 
     def __init__(
@@ -44,7 +44,7 @@ class AgentApp(TuiAgentApp):
             prompt: sent at once.
             label: shown beside the model's name.
             ideas: prompts to offer before the first message.
-            surroundings: colours and motion; None: what the environment asks for.
+            surroundings: colours and motion; None: those that the environment asks for.
         """
         agent.gate.interactive = True
         workspace = agent.config.workspace

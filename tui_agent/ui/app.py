@@ -15,7 +15,7 @@ from textual.events import Event, Key, Paste, Resize
 from textual.filter import NoColor
 from textual.screen import Screen
 
-from tui_agent.protocol.background import contained
+from tui_agent.protocol.background import run_service
 from tui_agent.protocol.file_watch import watch_files
 
 from .bridge import AgentBridge
@@ -112,7 +112,7 @@ class TuiAgentApp(PlainApp[None]):
         super().__init__()
         self._shelf = ThemeShelf((shipped_themes(), *themes_dirs))
         self._wanted_theme: str | None = theme
-        """Until it is known whether there is one of this name."""
+        """Name of the first theme, until it was found or reported as unknown."""
         self._theme_problems: tuple[ThemeProblem, ...] = ()
         self._faults = DrawingFaults(self._tell_fault, log_file)
         options = ChatOptions(
@@ -185,7 +185,7 @@ class TuiAgentApp(PlainApp[None]):
             self.run_worker(self._watch(self._open_player(path)), group="player", exclusive=True)
 
     async def _watch(self, opening: Awaitable[Screen[None]]) -> None:
-        player = await contained("opening a recording", opening, self._tell_no_recording)
+        player = await run_service("opening a recording", opening, self._tell_no_recording)
         if player is not None:
             self._player = player
             self.push_screen(player, self._watched)
@@ -222,7 +222,7 @@ class TuiAgentApp(PlainApp[None]):
 
     async def _watch_themes(self) -> None:
         """Read all themes now and after each change of a file; a broken file keeps the last good one."""
-        await contained("live themes", self._follow_themes(), self._themes_unwatched)
+        await run_service("live themes", self._follow_themes(), self._themes_unwatched)
 
     async def _follow_themes(self) -> None:
         await watch_files(self._shelf.watched, self._read_themes, self._themes_checked)

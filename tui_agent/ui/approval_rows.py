@@ -68,7 +68,7 @@ class ApprovalRows:
             yield self._trace_rows(width)
 
     def _name_rows(self, width: int) -> list[Line]:
-        """Names that the title of a dialog cuts."""
+        """Return the rows with names that are cut in the title of the dialog."""
         names = (("tool", self._request.tool), ("agent", self._request.agent))
         cut = [(label, name) for label, name in names if one_line(visible(name), TITLE_NAME) != visible(name)]
         return [row for label, name in cut for row in labelled_rows(label, [name], width)]

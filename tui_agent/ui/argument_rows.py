@@ -19,11 +19,11 @@ _VERDICTS: dict[Verdict, tuple[str, str]] = {"allow": ("✔", "success"), "ask":
 _EMPTY = "(empty)"
 _VALUE_BEGINS = tuple("-0123456789tfn[{NI")
 _LONGEST_READ = 20_000
-"""Characters of a text that is compared with what JSON makes of it."""
+"""Longest text in characters that is checked for looking like JSON."""
 
 
 def argument_texts(args: JsonObject) -> Iterator[tuple[str, str]]:
-    """Yield name and text of each argument; of a text that reads like another JSON value, the name says so."""
+    """Yield name and text of each argument; the name marks a text that looks like another JSON value."""
     for name, value in args.items():
         if not isinstance(value, str):
             yield name, json.dumps(value, ensure_ascii=False, indent=2, default=str)
@@ -41,7 +41,7 @@ def argument_rows(name: str, value: str, width: int) -> list[Line]:
         return [*names[1:], Line((label, (_EMPTY, "muted")))]
     text = visible(value)
     row = Line((label, (text, "exact")))
-    # The cells of a long text are not counted: that takes long, and it fits no row.
+    # Counting the cells of a long text takes long, and it never fits a row.
     fits = len(text) <= 8 * width and "\n" not in text and width_of_runs(row.runs) <= width
     if len(names) == 1 and text != _EMPTY and fits:
         return [row, *script_rows(value, width)]
@@ -51,7 +51,7 @@ def argument_rows(name: str, value: str, width: int) -> list[Line]:
 def exact_rows(text: str, width: int) -> list[Line]:
     """A text on its own ground in which everything can be seen: broken anywhere, no blank swallowed.
 
-    A row that continues the one above begins with a sign, so that it is no line of the text.
+    A row that continues the one above begins with a sign, so that it does not look like a line of the text.
     """
     return _ground_rows(visible(text), width)
 
@@ -77,7 +77,7 @@ def labelled_rows(label: str, values: Sequence[str], width: int) -> list[Line]:
     """Exact values under each other beside a label."""
 
     def rows(room: int) -> list[Line]:
-        # A line feed in a value would make two of it.
+        # A line feed would make one value look like two.
         texts = [visible(value).replace("\n", "\\x0a") for value in values]
         return [row for text in texts for row in _marked([(text, "exact")], room)]
 
@@ -110,7 +110,7 @@ def verdict_rows(part: DecisionPart, width: int) -> list[Line]:
 
 
 def _marked(runs: Sequence[Run], width: int) -> list[Line]:
-    """Runs broken anywhere; a row that continues the one above begins with a sign."""
+    """Break runs anywhere; a row that continues the one above begins with a sign."""
     rows = folded(runs, width)
     if all(row.joint is None for row in rows):
         return rows
@@ -118,7 +118,7 @@ def _marked(runs: Sequence[Run], width: int) -> list[Line]:
 
 
 def _passes_for_a_value(text: str) -> bool:
-    """Whether a text looks just like a number, a word of JSON, a list or an object would."""
+    """Return True if a text looks exactly like a JSON number, word, list or object."""
     if text[:1] not in _VALUE_BEGINS or len(text) > _LONGEST_READ:
         return False
     try:

@@ -147,10 +147,10 @@ class Agent(Protocol):
 
 
 class LeftRunning(Protocol):
-    """Commands that still run because tui-agent was killed. What comes of a request is an event."""
+    """Commands that still run because tui-agent was killed. Its answers are events."""
 
-    async def tell(self) -> None:
-        """Publish what still runs."""
+    async def report(self) -> None:
+        """Publish which commands still run."""
         ...
 
     async def end(self, pid: int | None) -> None:

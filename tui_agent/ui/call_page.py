@@ -86,7 +86,7 @@ def _input_rows(view: CallView, width: int) -> list[Line]:
 
 
 def _arguments(args: JsonObject, width: int) -> list[Line]:
-    """Each argument, as far as there is room on the page."""
+    """Return the rows of the arguments, cut to the room on the page."""
     rows: list[Line] = []
     room = MOST_INPUT_CHARACTERS
     for name, text in argument_texts(args):

@@ -19,7 +19,7 @@ MOST_FILES_WITH_DIFF = 12
 """Files whose difference is shown once the part is opened; of the others there are their counts."""
 
 MOST_DIFF_CHARACTERS = 20_000
-"""Characters of a difference that are read for them."""
+"""Characters of a diff that are read for its first rows."""
 
 _LONGEST_TEXT = 200_000
 _NAMES_IN_A_ROW = 20

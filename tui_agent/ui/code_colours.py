@@ -21,7 +21,7 @@ PIECE_MOST = 80
 PIECE_SIZE = 4_000
 """Characters at which a piece ends anywhere."""
 LONGEST_LINE = 400
-"""Characters; a piece with a longer line is not coloured: some readers take the square of its length."""
+"""Characters; a piece with a longer line is not coloured: some lexers need time quadratic in its length."""
 MOST_TOKENS = 2_000
 """Tokens of a piece that are coloured; the rest of it is plain."""
 
@@ -105,11 +105,11 @@ def _colour_piece(language: str, lines: tuple[str, ...]) -> tuple[tuple[Run, ...
 
 
 _ONLY_WORDS = re.compile(r"(?:[\w.$<>\[\]?]++\s++){80}")
-"""As many words without any sign between them are no code, and take some readers the square of their number."""
+"""So many words without any sign between them are not code, and some lexers need time quadratic in their number."""
 
 
 def _with_rest(coloured: Sequence[Sequence[Run]], lines: Sequence[str]) -> Iterator[tuple[Run, ...]]:
-    """The lines that are coloured to their end, and the others as they are."""
+    """Yield the lines that are coloured to their end, and the others without colours."""
     for number, line in enumerate(lines):
         runs = tuple(coloured[number]) if number < len(coloured) - 1 else ()
         yield runs if "".join(text for text, _ in runs) == line else ((line, ""),)

@@ -75,7 +75,7 @@ def _line_rows(line: DiffLine, digits: int, width: int, number: int | None = Non
     margin = width_of_runs((head, sign))
     rows: list[Line] = []
     for index, row in enumerate(folded(runs, width - margin)):
-        # A sign of its own: without one, the rest of a line would look like a line that stays.
+        # Without a sign, the rest of a wrapped line would look like an unchanged line.
         prefix = (head, sign) if index == 0 else ((f"{WRAP_SIGN} ".rjust(margin), kind),)
         rows.append(Line((*(run for run in prefix if run[0]), *row.runs), row.joint, margin, kind))
     return rows

@@ -48,7 +48,7 @@ def read_diff(text: str, clean: Callable[[str], str] = sanitise) -> list[DiffLin
     """
 
     def whole(line: str) -> str:
-        # What ends a line elsewhere is inside of one here.
+        # These characters end a line elsewhere, but not in a diff.
         return clean(line.translate(_INNER_ENDS))
 
     raw = text.split("\n")

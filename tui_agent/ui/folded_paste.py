@@ -15,29 +15,29 @@ FOLDED_LINES = 8
 FOLDED_CHARACTERS = 1_500
 """So is one of so many characters."""
 ESCAPE_SIGN = "\ue05c"
-"""Begins an escape in the composer, in place of the backslash that is drawn: a typed `\\x1b` is no escape. Where a
-text holds this character itself, as a private one it is an escape, too."""
+"""Stands for the backslash of an escape in the composer, so that a typed `\\x1b` is not taken for one. In a pasted
+text this private character becomes an escape itself."""
 
 _ESCAPE = re.compile(rf"{ESCAPE_SIGN}(x[0-9a-f]{{2}}|u[0-9a-f]{{4}}|U[0-9a-f]{{8}})")
 
 
 def with_signs(text: str) -> str:
-    """Return a text for the composer, with an escape in the place of each character that cannot be seen."""
+    """Return a text for the composer, with escapes for the characters that cannot be seen."""
     return with_escapes(text, _signed)
 
 
 def without_signs(text: str) -> str:
-    """Return the text that the composer shows with escapes."""
+    """Undo `with_signs`."""
     return _ESCAPE.sub(lambda match: chr(int(match[1][1:], 16)), text) if ESCAPE_SIGN in text else text
 
 
 def drawn_escapes(line: str) -> str:
-    """Return a line of the composer as it is drawn, character for character."""
+    """Return a line of the composer as it is drawn, of the same length."""
     return line.replace(ESCAPE_SIGN, "\\")
 
 
 def escape_spans(line: str) -> Iterator[tuple[int, int]]:
-    """Yield where the escapes of a line of the composer begin and end."""
+    """Yield start and end of each escape in a line of the composer."""
     if ESCAPE_SIGN in line:
         yield from (match.span() for match in _ESCAPE.finditer(line))
 

@@ -82,7 +82,7 @@ class ThematicBreak:
 
 @dataclass(frozen=True, slots=True)
 class PlainText:
-    """Text that was not read as Markdown, as it came: made safe where it is laid out."""
+    """Raw text that is not parsed as Markdown; layout makes it safe."""
 
     text: str
 
@@ -107,7 +107,7 @@ def parse_markdown(source: str, number: int | None = None, hidden: Collection[in
     Args:
         source: Sanitised Markdown.
         number: The number of the first item where the text begins with an ordered list that goes on from before.
-        hidden: Lines, from 0, that are text as they stand: the reader never sees what is in them.
+        hidden: Numbers, from 0, of lines that are plain text: the parser never sees their content.
     """
     lines = source.split("\n")
     if not hidden:
@@ -134,7 +134,7 @@ def _sign_of(place: int, line: str) -> str:
 
 
 def _put_back(tokens: "Sequence[Token]", lines: Sequence[str]) -> None:
-    """Puts hidden lines in the place of their signs."""
+    """Replace the signs by their hidden lines."""
     for token in tokens:
         if "\x01" in token.content:
             token.content = _HIDDEN.sub(lambda match: lines[int(match[1])].lstrip(), token.content)

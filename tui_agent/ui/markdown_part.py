@@ -13,7 +13,7 @@ MOST_UNIT_ROWS_KEPT = 2_000
 """Rows of one text kept in memory."""
 
 _LAST_WORDS = 8_000
-"""Characters of reasoning in which its last line is looked for."""
+"""Characters at the end of reasoning that are searched for its last line."""
 
 _Rows = list[Line] | None
 
@@ -24,14 +24,14 @@ class MarkdownPart(Part):
     def __init__(
         self, text: str = "", *, gap: bool = False, margin: str = "", live: bool = False, style: str | None = None
     ) -> None:
-        """Begin with a text that is read once it is looked at.
+        """Prepare a text, which is parsed once it is in sight.
 
         Args:
             text: the Markdown.
-            gap: whether an empty row stands above it.
-            margin: what stands before each row.
-            live: whether more of it comes.
-            style: the style of a text that is not Markdown; None: it is.
+            gap: True for an empty row above it.
+            margin: text before each row.
+            live: True if more of it will come.
+            style: style of a text that is not Markdown; None: it is Markdown.
         """
         super().__init__(gap=gap)
         self.pinned = live
@@ -69,7 +69,7 @@ class MarkdownPart(Part):
         self._fresh.append(text)
 
     def flush(self) -> None:
-        """Reads the next slice of what was fed."""
+        """Read the next slice of what was fed."""
         stream = self._fed_stream()
         if self.pinned:
             stream.flush()
@@ -78,20 +78,20 @@ class MarkdownPart(Part):
         self._take(stream)
 
     def finish(self) -> None:
-        """Takes the text as complete; as long as it `waits`, another `flush` reads more of it."""
+        """Take the text as complete; while it `waits`, another `flush` reads more of it."""
         self.pinned = False
         if self._stream is not None:
             self.flush()
 
     def read_on(self, width: int, first: int) -> int:
-        """Reads the next slice; gives by how many rows what was at `first` moved."""
+        """Read the next slice; return by how many rows the content at `first` moved."""
         before = self.height(width)
         read = self._index.start(self._settled) if self._stream is not None else 0
         self.flush()
         return self.height(width) - before if first > read else 0
 
     def waits_at(self, width: int, last: int) -> bool:
-        """True if a row up to `last` was not read yet, and can be."""
+        """Return True if a row up to `last` was not read yet, and can be."""
         if not self.waits or self._stream is None:
             return False
         unread = len(self._units) - len(self._stream.unread)
@@ -106,7 +106,7 @@ class MarkdownPart(Part):
         return [self.line(width, row) for row in range(self.gap, self._index.total)]
 
     def height(self, width: int) -> int:
-        """Its rows with the gap."""
+        """Return the number of its rows with the gap."""
         if self._stream is None and self._known[0] != width:
             return self.gap + self.estimate(width)
         if self._width != width and self._stream is not None:
@@ -134,7 +134,7 @@ class MarkdownPart(Part):
         return shift
 
     def line(self, width: int, row: int) -> Line:
-        """One of its rows."""
+        """Return one of its rows."""
         if self._width != width or self._stream is None:
             self.settle(width, row, row)
         place = self._index.find(row)
@@ -163,11 +163,11 @@ class MarkdownPart(Part):
         return line.prefixed((self._margin, "")) if self._margin else line
 
     def blank(self) -> Line:
-        """The empty row above a unit."""
+        """Return the empty row above a unit."""
         return Line()
 
     def _fed_stream(self) -> MarkdownStream:
-        """The reader, with all there is of the text."""
+        """Return the stream, fed with all of the text so far."""
         text = self.text
         if self._stream is None:
             self._stream, self._fed = (MarkdownStream() if self._style is None else MarkdownStream(text_cost=0)), 0
@@ -245,11 +245,11 @@ class _Thoughts(MarkdownPart):
     """The text of some reasoning, beside its bar."""
 
     def styled(self, line: Line) -> Line:
-        """A row in the colours of reasoning."""
+        """Return a row in the colours of reasoning."""
         return line.styled("thinking").prefixed((self._margin, "quote-bar"))
 
     def blank(self) -> Line:
-        """An empty row beside the bar."""
+        """Return an empty row beside the bar."""
         return self.styled(Line())
 
 
@@ -307,12 +307,12 @@ class ThinkingPart(Part):
         self.changed()
 
     def forget(self) -> None:
-        """Lets its rows go."""
+        """Drop its rows."""
         super().forget()
         self._body.forget()
 
     def layout(self, width: int) -> list[Line]:
-        """The row that says that there is reasoning."""
+        """Return the row above the reasoning."""
         sign = "▾" if self.opened else "▸"
         told = self._last_line() if self.pinned else self.text[: 8 * width + 512]
         words = one_line(told.strip(), width) or "…"
@@ -320,28 +320,28 @@ class ThinkingPart(Part):
         return [Line(head if self.opened else clipped((*head, (words, "muted")), width))]
 
     def height(self, width: int) -> int:
-        """Its rows with the gap."""
+        """Return the number of its rows with the gap."""
         return self._top + (self._body.height(width) if self.opened else 0)
 
     def settle(self, width: int, first: int, last: int) -> int:
-        """Lays out its rows between two; gives by how many rows what was at `first` moved."""
+        """Lay out its rows between two; return by how many rows the content at `first` moved."""
         super().settle(width, first, last)
         if not self.opened or last < self._top:
             return 0
         return self._body.settle(width, max(0, first - self._top), last - self._top)
 
     def line(self, width: int, row: int) -> Line:
-        """One of its rows."""
+        """Return one of its rows."""
         if self.opened and row >= self._top:
             return self._body.line(width, row - self._top)
         return super().line(width, row)
 
     def read_on(self, width: int, first: int) -> int:
-        """Reads the next slice; gives by how many rows what was at `first` moved."""
+        """Read the next slice; return by how many rows the content at `first` moved."""
         return self._body.read_on(width, max(0, first - self._top))
 
     def waits_at(self, width: int, last: int) -> bool:
-        """True if a row up to `last` was not read yet, and can be."""
+        """Return True if a row up to `last` was not read yet, and can be."""
         return self.opened and self._body.waits_at(width, last - self._top)
 
     @property

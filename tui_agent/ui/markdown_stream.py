@@ -4,9 +4,9 @@ A block is finished once a later one began on a complete line, an item of a list
 once the next piece did. So a flush costs what is open, whatever came before, and the outcome does not depend on how
 the text was cut on its way.
 
-No text holds the event loop: `reading_cost` says beforehand how long the reader needs for a line, counted in characters
-and not by the clock, so that the same text always looks the same. A flush reads at most `SLICE_COST`, a block ends at
-`BLOCK_COST`, a line beyond `LINE_COST` is shown as it came, and so is everything behind the first `TEXT_COST`.
+No text blocks the event loop: `reading_cost` estimates how long the parser needs for a line, from its characters and
+not by the clock, so that the same text always looks the same. A flush reads at most `SLICE_COST`, a block ends at
+`BLOCK_COST`, a line beyond `LINE_COST` is shown unparsed, and so is everything after the first `TEXT_COST`.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ LONGEST_LINE = 16_000
 LONGEST_BLOCK = 32_000
 """Characters after which an open block is taken to end with its line; code has its pieces instead."""
 SLICE_COST = 12_000
-"""Cost of new lines read by one flush; the rest waits for the next one and is shown as it came until then."""
+"""Cost of new lines read by one flush; the rest is shown unparsed until the next one."""
 BLOCK_COST = 20_000
 """Cost after which an open block is taken to end with its line."""
 LINE_COST = 8_000
@@ -41,7 +41,7 @@ _LETTERS_FREE = 8
 
 
 def reading_cost(line: str) -> int:
-    """Return about how many microseconds the Markdown reader takes for a line, whatever is around it.
+    """Return about how many microseconds the Markdown parser takes for a line in any context.
 
     The weights are the most that texts made of one sign cost in `tests/benchmarks/screen_floods.py`.
     """
@@ -61,19 +61,19 @@ class MarkdownStream:
     def __init__(
         self, longest_block: int = LONGEST_BLOCK, *, block_cost: int = BLOCK_COST, text_cost: int = TEXT_COST
     ) -> None:
-        """Begin an empty text.
+        """Prepare an empty text.
 
         Args:
             longest_block: characters after which an open block ends with its line.
-            block_cost: cost after which it does.
-            text_cost: cost of what is read as Markdown; 0: nothing is.
+            block_cost: cost after which an open block ends with its line.
+            text_cost: cost up to which the text is parsed; 0: none of it is.
         """
         self.finished: list[Unit] = []
         """Units that will not change any more."""
         self.open: list[Unit] = []
         """Units of the end, as of the last flush."""
         self.unread: list[Unit] = []
-        """Pieces of the text that no flush has read yet, as they came."""
+        """Unparsed pieces of the text that no flush has read yet."""
         self.cost = 0
         """Cost of all lines read so far."""
         self._longest_block = longest_block
@@ -99,7 +99,7 @@ class MarkdownStream:
         self._at = 0
 
     def flush(self) -> None:
-        """Brings `finished`, `open` and `unread` up to date, by at most `SLICE_COST` of new lines."""
+        """Bring `finished`, `open` and `unread` up to date, by at most `SLICE_COST` of new lines."""
         self._take_lines()
         last = None
         if len(self._lines) != self._settled:
@@ -118,7 +118,7 @@ class MarkdownStream:
             self._end()
 
     def finish(self) -> None:
-        """Takes the text as complete; as long as it `waits`, this is to be called again."""
+        """Take the text as complete; call this again while it `waits`."""
         if self._at < len(self._raw) and not self._raw.endswith("\n"):
             self.feed("\n")
         self.flush()
@@ -132,7 +132,7 @@ class MarkdownStream:
         return self.cost >= self._text_cost
 
     def _take_lines(self) -> None:
-        """Takes complete lines up to the cost of a slice, or until the open block must end; at least one."""
+        """Take complete lines up to the cost of a slice, or until the open block must end; at least one."""
         raw, new = self._raw, SLICE_COST
         if not self._fence:
             new = min(new, self._block_cost - sum(map(_cost_of, self._lines, self._costs)))
@@ -151,14 +151,14 @@ class MarkdownStream:
                 self.cost += _cost_of(clean, cost)
 
     def _half_line(self) -> list[str]:
-        """The last line as far as it came, where everything before it was read."""
+        """Return the incomplete last line if everything before it was read."""
         raw = self._raw
         if self._spent or len(raw) - self._at > LONGEST_LINE or raw.find("\n", self._at) >= 0:
             return []
         return _cleaned(raw[self._at :]) if self._at < len(raw) else []
 
     def _plain_pieces(self) -> list[Unit]:
-        """What was not read, in pieces that end where lines do."""
+        """Return the unread text, in pieces that end with a line."""
         raw, place = self._raw, self._at
         pieces: list[Unit] = []
         while place < len(raw):
@@ -170,7 +170,7 @@ class MarkdownStream:
         return pieces
 
     def _end(self) -> None:
-        """Takes the open lines as finished."""
+        """Take the open lines as finished."""
         self.finished.extend(self.open)
         self.open = []
         self._begin_after(len(self._lines))
@@ -188,7 +188,7 @@ class MarkdownStream:
         return [Unit(first.block, 0, joined=True), *(Unit(it.block, it.start - 1, it.joined) for it in others)]
 
     def _finish_some(self) -> tuple[bool, Unit | None]:
-        """Moves what is finished out of the open lines; gives whether the rest has to be read again, else the rest."""
+        """Move finished units out of the open lines; return True if the rest must be read again, else the last unit."""
         units = self._read(self._lines, self._costs)
         if not units:
             self._lines, self._costs = [], []
@@ -218,7 +218,7 @@ class MarkdownStream:
         return None
 
     def _finish_code(self, unit: Unit) -> bool:
-        """Finishes the pieces of open code that are complete; False where none is."""
+        """Finish the complete pieces of open code; return False if there is none."""
         block = unit.block
         if not isinstance(block, CodeBlock) or not block.fenced:
             return False
@@ -256,7 +256,7 @@ class MarkdownStream:
 
 
 def _cost_of(line: str, cost: int) -> int:
-    """The cost of reading a line, where it is read."""
+    """Return the cost of a line; one that is too expensive is not parsed and costs little."""
     return cost if cost <= LINE_COST else _LINE_COST_LEAST + len(line) // _LETTERS_FREE
 
 

@@ -1,4 +1,4 @@
-"""Cuts pastes out of what a terminal sends, before its keys are read."""
+"""Pastes, cut out of the input of a terminal before its keys are read."""
 
 import re
 import time
@@ -17,34 +17,34 @@ _ONE_KEY = re.compile(r"\x1b?[^\x1b]|\x1b|\x1b\[(?!20[01]~)[\x20-\x3f]*[\x40-\x7
 
 @dataclass(frozen=True, slots=True)
 class PastedText:
-    """What stood between the brackets of a paste, every character of it."""
+    """The text between the brackets of a paste, every character of it."""
 
     text: str
 
 
 class PasteSplitter:
-    """Parts the characters of a terminal into pastes and the rest, in order.
+    """Splits the input of a terminal into pastes and the rest, in order.
 
-    All that stands between the brackets is text, also an escape sequence or another begin bracket. Only the end bracket
-    ends it. Terminals take that one out of what they paste; where one does not, the last end bracket of the same read
-    counts, because no key sends it.
+    Everything between the brackets is text, also an escape sequence or another begin bracket; only the end bracket ends
+    it. Terminals remove that bracket from pasted text. If one does not, the last end bracket of the same read counts,
+    because no key sends it.
 
-    A paste whose end does not come is handed over after `PATIENCE` seconds of silence. What follows is still text, but
-    the first read that is exactly one key is that key, so that the keyboard is not lost.
+    A paste without its end is handed over after `PATIENCE` seconds of silence. Later input is still text, but the first
+    read that is exactly one key is that key, so that the keyboard keeps working.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._pasted: list[str] | None = None
-        """The paste that is coming; None: no paste."""
+        """Parts of the current paste; None: no paste."""
         self._bracket = ""
-        """The beginning of a bracket that came last: of an end bracket in a paste, else of a begin bracket."""
+        """Start of a bracket at the end of the input so far: of an end bracket in a paste, else of a begin bracket."""
         self._overdue = False
         """True if a part of the paste was handed over although its end did not come."""
         self._last_read = 0.0
 
     def feed(self, data: str) -> Iterator[str | PastedText]:
-        """Yield what one read brought: characters for the parser of keys, and pastes.
+        """Yield the parts of one read: characters for the key parser, and pastes.
 
         The characters include both brackets, with nothing between them, so that the parser follows. They are never
         held back: only the parser knows when a lone escape is a key.
@@ -71,14 +71,14 @@ class PasteSplitter:
                 yield PastedText(text)
 
     def tick(self) -> Iterator[PastedText]:
-        """Yield the text of a paste whose end is overdue; to be called regularly."""
+        """Yield the text of a paste whose end is overdue. Call this regularly."""
         if self._pasted is not None and self._clock() - self._last_read >= PATIENCE:
             text, self._pasted, self._overdue = "".join(self._pasted), [], True
             if text:
                 yield PastedText(text)
 
     def finish(self) -> Iterator[PastedText]:
-        """Yield what came of a paste without its end when nothing more is read; reading may begin again later."""
+        """Yield the text of a paste without its end when reading stops; it may start again later."""
         if self._pasted is not None:
             text = "".join((*self._pasted, self._bracket))
             self._pasted, self._bracket, self._overdue = [], "", True

@@ -165,7 +165,7 @@ class ReplayBridge(AgentBridge):
 class ReplayedLeftRunning:
     """Does nothing, because the events are recorded; implements `LeftRunning`."""
 
-    async def tell(self) -> None:
+    async def report(self) -> None:
         """Nothing."""
 
     async def end(self, pid: int | None) -> None:

@@ -42,7 +42,7 @@ class Line:
         return replace(self, runs=(*prefix, *self.runs), indent=self.indent + sum(len(text) for text, _ in prefix))
 
     def styled(self, style: str) -> "Line":
-        """The same row with a style beneath those of its runs."""
+        """Return the same row with a style beneath those of its runs."""
         return replace(self, runs=tuple((text, f"{style} {inner}".strip()) for text, inner in self.runs))
 
 
@@ -119,7 +119,7 @@ def _rows(runs: Sequence[Run], width: int, breaks: "_Breaks") -> list[Line]:
 
 
 def _cut(runs: Sequence[Run], places: Sequence[int]) -> Iterator[Sequence[Run]]:
-    """Runs cut at ascending characters, in one pass whatever their number."""
+    """Yield runs cut at ascending places, in one pass over all of them."""
     piece: list[Run] = []
     end = 0
     cuts = iter(places)

@@ -9,7 +9,7 @@ from pathlib import Path
 from tui_agent.protocol.plain_file import plain_content
 
 _LARGEST_POINTER = 65_536
-"""Bytes of a file in which git names a branch or a directory."""
+"""Largest size in bytes of a file in which git names a branch or a directory."""
 
 Clock = Callable[[], float]
 """Seconds on a clock that never goes back; tests bring their own."""

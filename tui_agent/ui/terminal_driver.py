@@ -36,7 +36,7 @@ class TerminalDriver(LinuxDriver):
 
     @cached_property
     def _pastes(self) -> PasteSplitter:
-        """Outlives the threads that read: a paste may stop in the middle when the program is put to sleep."""
+        """Splits the input. It outlives the reading threads: the program may be suspended in the middle of a paste."""
         return PasteSplitter()
 
     def run_input_thread(self) -> None:
@@ -65,7 +65,7 @@ class TerminalDriver(LinuxDriver):
                         pass
 
     def _take(self, data: str, parser: XTermParser) -> None:
-        """Pass on what one read brought."""
+        """Process the input of one read."""
         for part in self._pastes.feed(data):
             if isinstance(part, PastedText):
                 self.process_message(Paste(part.text))

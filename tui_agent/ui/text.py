@@ -45,7 +45,7 @@ def sanitise(text: str) -> str:
 
 
 def with_controls(text: str) -> str:
-    """Text for `sanitise` in which control characters are escapes: nothing of what a person sent is dropped."""
+    """Return text for `sanitise` with control characters as escapes, so that nothing the user sent is dropped."""
     return _CONTROL.sub(lambda match: match[0] if match[0] == "\r" else escape_of(match[0]), text)
 
 
@@ -83,10 +83,10 @@ def visible(text: str) -> str:
 
 
 def with_escapes(text: str, escape: Callable[[str], str] = escape_of) -> str:
-    """Text to be edited, in which an escape stands for each character that cannot be seen.
+    """Return text for an editor, with an escape for each character that cannot be seen.
 
-    Unlike in text for reading nothing is dropped: joiners and control sequences are escapes, and so are the combining
-    marks of which too many stand on one character. Line feeds, tabs and the blanks of typography stay.
+    Unlike in text for reading, nothing is dropped: joiners and control sequences are escapes, and so are combining
+    marks beyond the allowed number on one character. Line feeds, tabs and the blanks of typography stay.
     """
     if _NOT_PLAIN.search(text) is None:
         return text
@@ -110,7 +110,7 @@ def one_line(text: str, width: int) -> str:
 
 
 def ends_of(text: str, most: int) -> str:
-    """A text of at most `most` characters as it is; of a longer one both ends, and between them how much is missing."""
+    """Return a text of at most `most` characters unchanged; of a longer one both ends, and the number left out."""
     if len(text) <= most:
         return text
     half = most // 2
@@ -143,7 +143,7 @@ def cut_at(text: str, width: int) -> int:
 
 @lru_cache(maxsize=8192)
 def cells_of(character: str) -> int:
-    """The cells that one character takes."""
+    """Return the number of cells of one character."""
     return cell_len(character)
 
 
@@ -173,7 +173,7 @@ _LINE_END = re.compile(r"[\x0b\x0c\x85]")
 _LOOK_ALIKES = frozenset("\u037e\u00b4\u02cb\u02d0\u01c0\u2010\u2011\u2024\u2044\u2215\u2223\u2212\u2236\u223c\ua789")
 """Signs that pass for `;`, `'`, `` ` ``, `:`, `|`, `-`, `.`, `/`, `~`."""
 _MUCH = 4_096
-"""Characters of a text for which it pays to look only at those that hide."""
+"""Length of a text from which it pays to build a pattern of its own."""
 _BLANKS = rf"\ ++(?=\n|\Z)|\ {{{LONG_BLANK},}}+"
 _MOSTLY_SHOWN = rf"(?P<backslashes>\\+)|(?P<tab>\t)|(?P<blanks>{_BLANKS})"
 _SHOWN = re.compile(rf"{_MOSTLY_SHOWN}|(?P<odd>[^\n\x20-\x7e])")
@@ -204,7 +204,7 @@ def _shown_as(character: str) -> str:
 
 
 def _marks_of(text: Iterable[str]) -> str | None:
-    """A pattern for the characters of a text that share the cell of the one before; None without any."""
+    """Return a pattern for the characters of a text that share the cell of the one before; None without any."""
     marks = [one for one in set(text) if not one.isascii() and _is_mark(one) and not is_unseen(one)]
     return f"[{''.join(marks)}]" if marks else None
 
@@ -237,13 +237,13 @@ def _script(letter: str) -> str:
 
 
 def _shown_in(text: str, hidden: frozenset[str]) -> re.Pattern[str]:
-    """What has to be looked at in one text."""
+    """Return the pattern for the characters of one text that may become escapes."""
     odd = {one for one in set(text) if not one.isascii() and (one in hidden or is_unseen(one) or _is_mark(one))}
     return re.compile(rf"{_MOSTLY_SHOWN}|(?P<odd>[\x00-\x08\x0b-\x1f\x7f{''.join(odd)}])")
 
 
 def _loose_marks(text: str, hidden: frozenset[str]) -> frozenset[int]:
-    """Where marks stand that nobody could count: on nothing that is seen, or too many on one character."""
+    """Return the places of marks that cannot be counted: on nothing visible, or too many on one character."""
     if (marks := _marks_of(text)) is None:
         return frozenset()
     places: set[int] = set()

@@ -20,7 +20,7 @@ DEFAULT_THEME = "dark"
 """What is shown where nothing else was asked for."""
 
 THEME_NAME = r"[a-z0-9][a-z0-9-]*"
-"""Pattern of the names of themes; a name that is a path finds none."""
+"""Pattern of theme names; a path does not match it."""
 
 _STYLE_WORDS = frozenset(
     ("none", "not", "bold", "b", "dim", "d", "italic", "i", "underline", "u", "reverse", "r", "strike", "s", "auto")

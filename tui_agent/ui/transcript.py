@@ -66,11 +66,11 @@ class Part(ABC):
         return False
 
     def waits_at(self, width: int, last: int) -> bool:
-        """True if a row up to `last` is shown as it came because there was no time yet to read it."""
+        """Return True if a row up to `last` is shown unparsed because its slice was not read yet."""
         return False
 
     def read_on(self, width: int, first: int) -> int:
-        """Reads the next slice of such a text; gives by how many rows what was at `first` moved."""
+        """Read the next slice of such a text; return by how many rows the content at `first` moved."""
         return 0
 
     def height(self, width: int) -> int:
@@ -172,11 +172,11 @@ class Transcript:
         return shift
 
     def waits_at(self, first: int, last: int) -> bool:
-        """True if a row between two is shown as it came because there was no time yet to read it."""
+        """Return True if a row between two is shown unparsed because its slice was not read yet."""
         return any(part.waits_at(self.width, last - row) for part, row in self._between(first, last))
 
     def read_on(self, first: int, last: int) -> int:
-        """Reads a slice of the text between two rows; gives by how many rows what was at `first` moved."""
+        """Read a slice of the text between two rows; return by how many rows the content at `first` moved."""
         for part, row in self._between(first, last):
             if part.waits_at(self.width, last - row):
                 shift = part.read_on(self.width, first - row)
@@ -185,7 +185,7 @@ class Transcript:
         return 0
 
     def _between(self, first: int, last: int) -> Iterator[tuple[Part, int]]:
-        """The parts that have rows between two, and where each begins."""
+        """Yield the parts with rows between two, each with its first row."""
         place = self._heights.find(first)
         while place < len(self.parts) and (row := self._heights.start(place)) <= last:
             yield self.parts[place], row

@@ -93,7 +93,7 @@ class TranscriptFold:
         self._rewind = TranscriptRewind(transcript)
 
     def flush(self) -> bool:
-        """Brings what was told of open answers into their parts; True where the next flush has more of it to read."""
+        """Bring new text of open answers into their parts; return True if the next flush has more of it to read."""
         waits = False
         for part in self._answers.growing():
             part.flush()
@@ -334,7 +334,7 @@ class TranscriptFold:
 
 
 def _said_part(text: str) -> Part:
-    """The words of the user, every character visible as in the composer; a long text is laid out where it is shown."""
+    """Return the user's words with every character visible, as in the composer; a long text is laid out where shown."""
     if len(text) <= MOST_CHARACTERS:
         return TextPart(text, shows_controls=True)
     return MarkdownPart(with_controls(text).rstrip("\n"), margin=BODY, style="")

@@ -19,15 +19,15 @@ CARET: Run = ("▍", "caret")
 MOST_OUTPUT_ROWS = 24
 """Rows shown of what a command gave; the call's page has all of it."""
 MOST_OUTPUT_KEPT = 256 * 1024
-"""Characters kept of what a running command gave; they are the newest."""
+"""Newest characters of a running command's output that are kept."""
 MOST_CHARACTERS = 10_000
-"""Characters shown of a note; of a longer one both ends."""
+"""Most characters shown of a note; of a longer one both ends."""
 MOST_COMMAND_CHARACTERS = 2_000
-"""The same of a command."""
+"""Most characters shown of a command; of a longer one both ends."""
 MOST_TODO_CHARACTERS = 500
-"""Characters shown of one item."""
+"""Most characters shown of one item of the plan."""
 MOST_TODO_ITEMS = 100
-"""Items shown; the others are counted."""
+"""Most items shown; the others are counted."""
 
 _SIGNS = {"notice": "·", "success": "✔", "warning": "!", "error": "✖", "retry": "↻", "denied": "⊘", "steer": "↳"}
 _STYLES = {"retry": "warning", "denied": "warning"}

@@ -13,11 +13,11 @@ from .transcript import Part, Transcript
 MOST_MATCHES = 10_000
 """Matches counted in one part."""
 SLICE = 2_000_000
-"""Characters looked at by one slice; the last part of it is looked at wholly."""
+"""Characters searched in one slice; its last part is searched to the end."""
 LONGEST_LAID_OUT = 100_000
-"""Characters of a part that is laid out wholly to find the row of a match; in a longer one it is looked for nearby."""
+"""Longest part in characters that is laid out as a whole to find a match; in a longer one only the rows nearby are."""
 _NEARBY = 200
-"""Rows above and below the place where the match ought to be."""
+"""Rows above and below the expected row of a match."""
 
 
 class TranscriptSearch:
@@ -33,11 +33,11 @@ class TranscriptSearch:
         self._uncounted = dict.fromkeys(transcript.parts)
         self._counted: dict[Part, tuple[int, int]] = {}
         self.count = 0
-        """Matches counted so far of those there were when the search began."""
+        """Matches counted so far, of those at the start of the search."""
         self.count_on()
 
     def count_on(self) -> bool:
-        """Counts in another slice of the text; False where everything was counted already."""
+        """Count in the next slice of the text; return False if everything was counted already."""
         if not self._uncounted:
             return False
         looked_at = 0
@@ -98,7 +98,7 @@ class TranscriptSearch:
         return count
 
     def _row_nearby(self, part: Part, width: int) -> int:
-        """The row of the match in a long part: the nearest one with a match to where it ought to be."""
+        """Return the row of the match in a long part: the row with a match that is nearest to the expected one."""
         text = part.text
         match = next(islice(self._pattern.finditer(text), self._ordinal, None), None)
         before, whole = _rows_about(text[: match.start() if match else 0], width), _rows_about(text, width)
@@ -118,5 +118,5 @@ class TranscriptSearch:
 
 
 def _rows_about(text: str, width: int) -> float:
-    """About how many rows a text takes."""
+    """Return about how many rows a text takes."""
     return text.count("\n") + len(text) / max(1, width)

@@ -15,7 +15,7 @@ from typing import Self, TypeAlias
 
 import h11
 
-from tui_agent.protocol.background import contained
+from tui_agent.protocol.background import run_service
 from tui_agent.protocol.messages import JsonObject
 
 MAX_BODY = 64 * 1024 * 1024
@@ -24,7 +24,7 @@ MAX_BODY = 64 * 1024 * 1024
 _READ_SIZE = 64 * 1024
 
 _QUIET_SECONDS = 0.1
-"""Seconds for a client that is turned away, and until the next connection is accepted."""
+"""Seconds to answer a refused client, and seconds until the next accept."""
 
 _REFUSAL = (
     b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b"
@@ -157,10 +157,10 @@ class LoopbackServer:
                 except OSError as error:
                     await self._turn_away(listener, error)
                 else:
-                    group.create_task(contained("a connection to the offline model", self._serve(client)))
+                    group.create_task(run_service("a connection to the offline model", self._serve(client)))
 
     async def _turn_away(self, listener: socket.socket, error: OSError) -> None:
-        """Refuse the next connection where too many files are open: its client would wait for ever."""
+        """Refuse the next connection if too many files are open: its client would wait for ever."""
         if self._spare is not None:
             self._spare.close()
         loop, body = asyncio.get_running_loop(), json.dumps(_error_of(f"no connection: {error.strerror}")).encode()

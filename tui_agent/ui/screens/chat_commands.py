@@ -52,7 +52,7 @@ class CommandHost(Protocol):
         ...
 
     def start(self, name: str, work: Coroutine[object, object, None]) -> None:
-        """Runs something beside the screen."""
+        """Start work beside the screen."""
         ...
 
     def number_of(self, call_id: str) -> int | None:
@@ -152,13 +152,15 @@ class ChatCommands:
     def _jobs(self, argument: str) -> bool:
         wanted = _KILL.fullmatch(argument)
         if argument and wanted is None:
-            self._host.say("/jobs shows what an earlier tui-agent left running; /jobs kill [PID] ends it.", wrong=True)
+            self._host.say(
+                "/jobs lists commands that a killed tui-agent left running; /jobs kill [PID] ends them.", wrong=True
+            )
             return False
         left, coming = self._bridge.left_running, self._bridge.coming
         if left is None:
-            self._host.say(NOT_THERE if coming else "Nothing is left running.", wrong=coming)
+            self._host.say(NOT_THERE if coming else "No command of an earlier tui-agent is running.", wrong=coming)
         elif wanted is None:
-            self._host.start("jobs", left.tell())
+            self._host.start("jobs", left.report())
         else:
             self._host.start("jobs", left.end(int(wanted[1]) if wanted[1] else None))
         return left is not None or not coming

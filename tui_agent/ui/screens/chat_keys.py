@@ -147,7 +147,7 @@ class ChatKeys(ChatBrakes):
         self.app.push_screen(TextPage(title, text_at))
 
     def start(self, name: str, work: Coroutine[object, object, None]) -> None:
-        """Runs something beside the screen."""
+        """Start work beside the screen."""
         self.run_worker(work, name=name, group=name, exit_on_error=False)
 
     def number_of(self, call_id: str) -> int | None:

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.events import Paste
 from textual.screen import ModalScreen
 
-from tui_agent.protocol.background import contained
+from tui_agent.protocol.background import run_service
 from tui_agent.rewind.rewind_plan import Outcome, RewindPlan, RewindPoint, Scope
 from tui_agent.ui.amounts import count_text
 from tui_agent.ui.commands import bindings_for
@@ -160,7 +160,7 @@ class RewindScreen(Paging, ModalScreen[Outcome | None]):
     async def _guarded(self, work: Coroutine[object, object, None]) -> None:
         """Says what went wrong, and lets the person go on."""
         try:
-            await contained("going back", work, self._tell_failure)
+            await run_service("rewinding", work, self._tell_failure)
         finally:
             self.at_work = False
             self._show(anew=True)

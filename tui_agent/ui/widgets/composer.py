@@ -87,7 +87,7 @@ class Composer(FoldingArea):
         """The key that was pressed last, so that one which nobody used is not typed again."""
         self._history = PromptHistory()
         self._draft_left = ""
-        """The text as it was shown when the person began to look back."""
+        """The text as shown before the user began to browse the history."""
         self._suggested: tuple[Command, ...] = ()
         self._suggested_for = ""
         self._chosen = 0

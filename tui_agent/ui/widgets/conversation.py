@@ -94,7 +94,7 @@ class Conversation(TranscriptView):
                 self._timer.resume()
 
     def read_soon(self) -> None:
-        """Has more of a long text read with the next flush."""
+        """Schedule a flush that reads more of a long text."""
         self._flush_soon()
 
     def clear(self) -> None:
@@ -116,7 +116,7 @@ class Conversation(TranscriptView):
         self.show_scrollbar()
 
     def _bring(self) -> None:
-        """Reads what came, a slice of it at a time, and draws it; comes again where there is more."""
+        """Read a slice of what came and draw it; schedule another flush if there is more."""
         more = self._fold.flush() or self.read_on()
         more = self._count_on() or more
         self.show_changes()
@@ -186,7 +186,7 @@ class Conversation(TranscriptView):
         self.post_message(self.SearchClosed())
 
     def _count_on(self) -> bool:
-        """Counts more matches of a search in a long conversation; False where all are counted."""
+        """Count more matches of a search in a long conversation; return False if all are counted."""
         if self._search is None or not self._search.count_on():
             return False
         if self._seeks:

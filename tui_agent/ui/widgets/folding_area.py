@@ -1,6 +1,6 @@
 """A text area in which a long paste is one short label that moves, goes and unfolds as a whole.
 
-A character that cannot be seen is an escape, which moves and goes as a whole, too.
+A character that cannot be seen is an escape, over which the cursor moves and which is deleted as a whole, too.
 """
 
 from dataclasses import replace
@@ -42,7 +42,7 @@ class FoldingArea(TextArea):
 
     @property
     def draft(self) -> str:
-        """The text with its pastes whole, and with the characters that stand as escapes in it."""
+        """The text with its pastes whole, and with the characters that it shows as escapes."""
         return self._folder.unfold(without_signs(self.text))
 
     @property
@@ -55,7 +55,7 @@ class FoldingArea(TextArea):
         self._show_as_is(with_signs(self._folder.fold(text)))
 
     def _show_as_is(self, text: str) -> None:
-        """Show a text that has its labels and escapes."""
+        """Show a text that already has its labels and escapes."""
         self.load_text(text)
         self.move_cursor(self.document.end)
         self.scroll_cursor_visible()
@@ -70,7 +70,7 @@ class FoldingArea(TextArea):
         self._show_as_is(f"{folded}\n{self.text}" if self.text.strip() else folded)
 
     def edit(self, edit: Edit) -> EditResult:
-        """Change the text: what goes in gets its escapes, and an escape goes out as a whole."""
+        """Change the text: inserted text gets its escapes, and an escape is removed as a whole."""
         edit.text = with_signs(edit.text)
         start, end = edit.top, edit.bottom
         edit.from_location, edit.to_location = self._outside(start, after=start == end), self._outside(end, after=True)
@@ -117,18 +117,18 @@ class FoldingArea(TextArea):
             self._insert(self._folder.text_of(span.label), (row, span.start), (row, span.end))
 
     def action_delete_left(self) -> None:
-        """Deletes to the left; a folded paste and an escape go as a whole."""
+        """Delete to the left; a folded paste and an escape go as a whole."""
         if not self._delete_whole(behind_cursor=False):
             super().action_delete_left()
 
     def action_delete_right(self) -> None:
-        """Deletes to the right; a folded paste and an escape go as a whole."""
+        """Delete to the right; a folded paste and an escape go as a whole."""
         if not self._delete_whole(behind_cursor=True):
             super().action_delete_right()
 
     @on(TextArea.SelectionChanged)
     def _keep_out_of_wholes(self) -> None:
-        """The cursor never stands inside a label or an escape: half of one would mean nothing."""
+        """Move the cursor out of labels and escapes: half of one would mean nothing."""
         row, column = self.cursor_location
         for start, end in self._wholes(row) if self.selection.is_empty else ():
             if start < column < end:
@@ -139,14 +139,14 @@ class FoldingArea(TextArea):
         self.scroll_cursor_visible()
 
     def _wholes(self, row: int) -> list[tuple[int, int]]:
-        """Where the labels and escapes of a row begin and end."""
+        """Return start and end of each label and escape in a row."""
         line = self.document.get_line(row)
         return [*((span.start, span.end) for span in self._folder.spans(line)), *escape_spans(line)]
 
     def _outside(self, place: Location, *, after: bool) -> Location:
-        """The place, or the edge of the escape in which it is."""
+        """Return the place, or the edge of the escape around it."""
         row, column = place
-        # Cutting the last line asks for the start of the one below it, which is not there.
+        # Cutting the last line asks for the start of the line below it, which does not exist.
         line = self.document.get_line(row) if row < self.document.line_count else ""
         for start, end in escape_spans(line):
             if start < column < end:
@@ -162,7 +162,7 @@ class FoldingArea(TextArea):
         return None
 
     def _delete_whole(self, *, behind_cursor: bool) -> bool:
-        """Deletes the label or escape that begins (or ends) at the cursor; False where there is none."""
+        """Delete the label or escape that begins (or ends) at the cursor; return False if there is none."""
         row, column = self.cursor_location
         for start, end in self._wholes(row) if self.selection.is_empty else ():
             if column == (start if behind_cursor else end):

@@ -1,4 +1,4 @@
-"""Text fields into which anything may be pasted: every character of it can be seen, and what is seen is the text."""
+"""Text fields for any paste: every character of it is visible, and the text is what is shown."""
 
 from textual.events import Paste
 from textual.widgets import Input, TextArea
@@ -25,10 +25,10 @@ class InputEditor(TextArea):
 
 
 class LineInput(Input):
-    """One line that takes a paste of several lines, and no character that a person would not see."""
+    """An input of one line that accepts pastes of several lines and shows hidden characters."""
 
     def on_paste(self, event: Paste) -> None:
-        """Take a paste with everything hidden in it made visible; line ends are blanks."""
+        """Insert a paste with hidden characters made visible and line ends as blanks."""
         event.prevent_default()
         event.stop()
         self.replace(" ".join(_seen(event.text).split("\n")).replace("\t", " "), *sorted(self.selection))

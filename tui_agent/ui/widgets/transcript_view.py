@@ -100,7 +100,7 @@ class TranscriptView(LineView):
             self._refresh_news()
 
     def read_on(self) -> bool:
-        """Reads a slice of a text in sight that was too long to be read at once; False where there is none."""
+        """Read a slice of a text in sight that was too long to be read at once; return False if there is none."""
         if not self._waits:
             return False
         top = self._top
@@ -110,7 +110,7 @@ class TranscriptView(LineView):
         return True
 
     def read_soon(self) -> None:
-        """Has `read_on` called at the next occasion: what is in sight was not read wholly."""
+        """Schedule `read_on`: a text in sight is not read to its end."""
 
     def show_scrollbar(self) -> None:
         """Brings the scrollbar up to date. While text streams in it need not be: it hardly moves, and costs much."""
