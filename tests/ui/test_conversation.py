@@ -1,5 +1,6 @@
 """The conversation on a screen: follows the end, is left in peace elsewhere, opens, finds, selects, and rests."""
 
+import asyncio
 import unicodedata
 from itertools import pairwise
 
@@ -9,6 +10,7 @@ from textual.pilot import Pilot
 from textual.selection import Selection
 
 from tests.ui.row_kit import ANSWER, HostApp, Teller, answer, delta, ended, queued, started, story, user
+from tests.ui.stage import PATIENCE
 from tui_agent.protocol.events import AgentEvent, SessionSwitched
 from tui_agent.ui import transcript_search
 from tui_agent.ui.themes import read_theme, shipped_themes
@@ -115,12 +117,9 @@ async def test_an_endless_text_that_is_there_already_is_read_where_the_reader_is
         assert "point 0" in [row.strip() for row in seen(conversation)]
 
         conversation.scroll_end(animate=False)
-        for _ in range(1_000):
-            await pilot.pause(0.01)
-            if seen(conversation)[-1].strip() == "point 4999":
-                break
-
-        assert seen(conversation)[-1].strip() == "point 4999"
+        async with asyncio.timeout(PATIENCE):
+            while seen(conversation)[-1].strip() != "point 4999":
+                await pilot.pause(0.01)
 
 
 async def test_a_search_of_a_long_conversation_goes_on_until_it_finds_something(
