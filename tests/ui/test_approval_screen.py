@@ -366,6 +366,18 @@ async def test_a_reason_may_be_pasted_and_given_up() -> None:
         assert asked.answers == [ApprovalDecision(decision="deny")]
 
 
+async def test_the_end_of_a_long_paste_into_the_reason_is_in_sight() -> None:
+    async with asking() as asked:
+        await asked.press("f")
+        asked.pilot.app.post_message(Paste("begin " + "word " * 40 + "\x1b end"))
+        await asked.pilot.pause()
+        field = asked.screen.query_one(Input)
+
+        assert "\\x1b end " in asked.text()
+        assert "begin" not in asked.text()
+        assert field.cursor_screen_offset.x <= field.content_region.right
+
+
 async def test_only_what_is_offered_can_be_chosen() -> None:
     request = REQUEST.model_copy(update={"options": ("deny",), "session_rule": None})
     async with asking(request) as asked:
