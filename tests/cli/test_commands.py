@@ -44,6 +44,21 @@ def test_config_check_refuses_a_rule_it_cannot_read(capsys: pytest.CaptureFixtur
     assert "bash(" in error
 
 
+def test_config_check_says_why_a_folder_is_not_asked_about(
+    capsys: pytest.CaptureFixture[str], user_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "project"
+    (project / ".tui-agent").mkdir(parents=True)
+    (project / ".tui-agent" / "config.toml").write_text("[permissions]\nallow = []\n", "utf-8")
+    monkeypatch.chdir(project)
+
+    told = out_of(capsys, "config", "check")
+
+    assert "not applied, because this folder is not trusted" in told
+    assert "this folder cannot be trusted before its settings are right" in told
+    assert "config.toml:2: unknown key `permissions.allow`" in told
+
+
 def test_config_check_and_path(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
     assert "settings are fine" in out_of(capsys, "config", "check")
     assert str(user_file) in out_of(capsys, "config", "path")

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule
+from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule, shell_reader
+from tui_agent.permissions.shell_rough import rough_commands
+from tui_agent.permissions.shell_syntax import SimpleCommand
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.permissions import GrantScope
 
@@ -233,6 +235,25 @@ def test_private_and_readable_places(desk: Desk, tmp_path: Path) -> None:
 
     assert policy.check(read, {"path": str(tmp_path / "x")}).source == "floor"
     assert policy.check(read, {"path": str(tmp_path / "kept" / "x")}).decision == "allow"
+
+
+def test_a_question_about_a_long_command_reads_it_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    cuts: list[str] = []
+
+    def counted(text: str) -> tuple[SimpleCommand, ...]:
+        cuts.append(text)
+        return rough_commands(text)
+
+    monkeypatch.setattr(shell_reader, "rough_commands", counted)
+    command = "echo " + "a long command " * 10_000
+    policy = desk.policy()
+    arguments = {"command": command}
+
+    assert policy.check(desk.tools["bash"], arguments).decision == "ask"
+    policy.grant_choices(desk.tools["bash"], arguments)
+    policy.grant_rule(desk.tools["bash"], arguments)
+
+    assert cuts == [command]
 
 
 def test_how_commands_run_stands_in_their_trace(desk: Desk) -> None:

@@ -9,6 +9,7 @@ from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart
 from tui_agent.protocol.tool import Preview
 from tui_agent.tools.unified_diff import diff_of
 from tui_agent.ui.approval_rows import ApprovalRows
+from tui_agent.ui.diff_lines import MOST_LINES
 from tui_agent.ui.styled_lines import copied_text, width_of_runs
 from tui_agent.ui.text import sanitise
 
@@ -72,6 +73,17 @@ def test_input_that_the_change_shows_line_by_line_is_not_shown_twice() -> None:
     assert counted({"content": "one\ntwo \n"}) == "change  +2 −0"
     assert counted({"old": "two", "new": "one"}) == "change  +2 −0  all of old, new"
     assert "old  tw   touches  /x" in shown(request({"old": "tw"}, preview))
+
+
+def test_contents_that_differ_beyond_what_is_read_of_a_change_are_shown_whole() -> None:
+    def look(content: str) -> list[str]:
+        preview = Preview(kind="diff", text=diff_of("", content, "a/x", "b/x").text, path="/x")
+        return shown(request({"content": content}, preview))
+
+    half = "a\nb\n" * (MOST_LINES // 2)
+
+    assert look(half + "a\nb\n") != look(half + "b\na\n")
+    assert f"change  +{MOST_LINES // 2} −0  all of content" in look("a\nb\n" * (MOST_LINES // 4))
 
 
 def test_a_target_that_is_the_input_is_named_once() -> None:

@@ -1,5 +1,6 @@
 """The dialog: each key, what keeps it from being answered by accident, and what it must show first."""
 
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -12,6 +13,7 @@ from tests.ui.row_kit import DIFF, HostApp, Teller, user
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, GrantScope
 from tui_agent.protocol.tool import Preview
 from tui_agent.ui.answer_guard import QUIET_SECONDS
+from tui_agent.ui.approval_rows import ApprovalRows
 from tui_agent.ui.screens.approval import ApprovalScreen
 from tui_agent.ui.screens.approval_frame import ListWanted
 from tui_agent.ui.widgets.rows_view import RowsView
@@ -366,6 +368,18 @@ async def test_a_reason_may_be_pasted_and_given_up() -> None:
         assert asked.answers == [ApprovalDecision(decision="deny")]
 
 
+async def test_the_end_of_a_long_paste_into_the_reason_is_in_sight() -> None:
+    async with asking() as asked:
+        await asked.press("f")
+        asked.pilot.app.post_message(Paste("begin " + "word " * 40 + "\x1b end"))
+        await asked.pilot.pause()
+        field = asked.screen.query_one(Input)
+
+        assert "\\x1b end " in asked.text()
+        assert "begin" not in asked.text()
+        assert field.cursor_screen_offset.x <= field.content_region.right
+
+
 async def test_only_what_is_offered_can_be_chosen() -> None:
     request = REQUEST.model_copy(update={"options": ("deny",), "session_rule": None})
     async with asking(request) as asked:
@@ -482,6 +496,90 @@ async def test_yes_counts_only_once_everything_was_seen() -> None:
         await asked.press("y")
 
         assert asked.answers == [ApprovalDecision(decision="approve")]
+
+
+HUGE = REQUEST.model_copy(
+    update={
+        "args": {"command": "echo " + "a b " * 2_600},
+        "preview": Preview(kind="command", text="echo " + "a b " * 2_600),
+        "parts": (),
+    }
+)
+
+
+class Gate:
+    """Holds the rows of questions back until it is opened."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._open = threading.Event()
+        self.threads: list[threading.Thread] = []
+        lay_out = ApprovalRows.lay_out
+
+        def held(rows: ApprovalRows, width: int) -> None:
+            self.threads.append(threading.current_thread())
+            assert self._open.wait(60)
+            lay_out(rows, width)
+
+        monkeypatch.setattr(ApprovalRows, "lay_out", held)
+
+    def open(self) -> None:
+        self._open.set()
+
+
+async def test_a_long_input_is_laid_out_beside_the_keys_and_no_yes_counts_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gate = Gate(monkeypatch)
+    try:
+        async with asking(HUGE) as asked:
+            assert "The input is long" in asked.text()
+            for key in ("y", "s", "p", "e", "w", "pagedown", "end"):
+                await asked.press(key)
+                asked.clock.now += QUIET_SECONDS
+            assert asked.answers == []
+            assert asked.screen.step == "asking"
+
+            gate.open()
+            while "echo a b" not in asked.text():
+                await asked.pilot.pause()
+            await asked.press("y")
+            assert asked.answers == []
+            assert "more rows" in asked.text()
+
+            while not asked.screen.body.read_to_end:
+                await asked.press("pagedown")
+            await asked.press("y")
+            assert asked.answers == [ApprovalDecision(decision="approve")]
+            assert threading.main_thread() not in gate.threads
+    finally:
+        gate.open()
+
+
+async def test_no_can_be_said_to_a_long_input_before_it_is_laid_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = Gate(monkeypatch)
+    try:
+        async with asking(HUGE) as asked:
+            await asked.press("n")
+            assert asked.answers == [ApprovalDecision(decision="deny")]
+            gate.open()
+    finally:
+        gate.open()
+
+
+async def test_a_long_input_laid_out_for_another_width_is_read_anew() -> None:
+    async with asking(HUGE, size=(120, 40)) as asked:
+        while "echo a b" not in asked.text():
+            await asked.pilot.pause()
+        while not asked.screen.body.read_to_end:
+            await asked.press("pagedown")
+
+        await asked.pilot.resize_terminal(80, 24)
+        await asked.pilot.pause()
+        while asked.screen.body.total < 2:
+            await asked.pilot.pause()
+        await asked.press("y")
+
+        assert asked.answers == []
 
 
 async def test_jumping_to_the_end_is_not_reading() -> None:

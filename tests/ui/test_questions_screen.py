@@ -64,6 +64,22 @@ async def test_questions_stand_by_the_rule_that_would_answer_them_with_their_inp
     assert "sub-agent explorer" in text
 
 
+async def test_a_long_input_is_denied_here_and_allowed_in_a_dialog_of_its_own_only() -> None:
+    async with page(THREE[0], request(4, command="echo " + "a b " * 5_000)) as shown:
+        assert "answer it in a dialog of its own" in shown.text()
+        assert "a b a b" not in shown.text()
+
+        await shown.press("down", "space", "y")
+        assert shown.answers == []
+
+        await shown.press("a", "y")
+        assert shown.answers == [("approve", ("q1",))]
+
+    async with page(THREE[0], request(4, command="echo " + "a b " * 5_000)) as shown:
+        await shown.press("down", "space", "n")
+        assert shown.answers == [("deny", ("q4",))]
+
+
 async def test_what_is_selected_is_allowed() -> None:
     async with page(*THREE) as shown:
         await shown.press("y")

@@ -1,5 +1,6 @@
 """Finding something in the conversation: with the key, letter by letter, through the matches, and back."""
 
+from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -129,3 +130,19 @@ async def test_letters_that_are_keys_where_the_keyboard_is_are_not_typed() -> No
         await pilot.press("j", "f", "y")
         await drawn(pilot)
         assert app.chat.entry.composer.text == "xy"
+
+
+async def test_a_long_paste_shows_its_end_and_stays_apart_from_the_count() -> None:
+    async with still_app(long_story()).run_test(size=(80, 24)) as pilot:
+        app = await begun(pilot)
+        await pilot.press("ctrl+f")
+        app.post_message(Paste("begin " + "word " * 40 + "end"))
+        await drawn(pilot)
+
+        assert "word end  not found" in line_of(app)
+        assert "begin" not in line_of(app)
+
+        await pilot.press("home")
+        await drawn(pilot)
+        assert line_of(app).startswith(" / begin word")
+        assert " not found" in line_of(app)

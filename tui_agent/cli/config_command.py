@@ -8,10 +8,11 @@ from pathlib import Path
 import click
 from pydantic_core import to_jsonable_python
 
+from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, key_names, load_settings, value_of
 
 from .own_terminal import say, say_json
-from .project_trust import state_of, trust_for
+from .project_trust import offer_of, state_of, trust_for
 from .rules_and_tools import parse_rules
 
 
@@ -63,6 +64,11 @@ def check() -> None:
     say(f"settings are fine ({files})")
     for words in loaded.ignored:
         say(words)
+    try:
+        offer_of(Path.cwd(), Locations.of_user(os.environ))
+    except ConfigurationError as error:
+        # The question about a folder is not asked while its settings cannot be read.
+        say(f"this folder cannot be trusted before its settings are right: {error}")
 
 
 def _load() -> LoadedSettings:

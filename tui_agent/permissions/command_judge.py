@@ -4,6 +4,7 @@ No check ends the others: a command that a rule allows is still looked at for wh
 hides. Whatever could not be read with certainty is left to a person in every mode and under every rule.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -42,6 +43,8 @@ MAX_PARTS = 2_000
 MAX_SHOWN = 4_000
 """Longest text of a part that is shown, in letters."""
 
+_NOT_IN_COMMANDS = re.compile("[\x00\ud800-\udfff]")
+
 
 class CommandJudge:
     """Judges commands for one workspace."""
@@ -66,7 +69,7 @@ class CommandJudge:
             mode: the mode in force.
             trace: gets a line for every rule and check.
         """
-        if "\x00" in command or any("\ud800" <= letter <= "\udfff" for letter in command):
+        if _NOT_IN_COMMANDS.search(command) is not None:
             return invalid("the command holds characters that no command can have", trace)
         trace += [self._note] if self._note else []
         case = _Case(self._paths, tool, mode, trace, is_trusted=self._is_trusted)

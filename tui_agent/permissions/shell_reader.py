@@ -7,6 +7,7 @@ bash (`time {`, `coproc`, conditions inside pipelines, several here-documents on
 import re
 from collections.abc import Iterator
 from collections.abc import Sequence as Series
+from functools import lru_cache
 from typing import TypeAlias
 
 from tree_sitter import Node
@@ -46,8 +47,12 @@ _OWN_NAMES = names("cd pushd popd command builtin exec eval source . env test [ 
 """Functions of these names would change what the rest of this room takes for granted."""
 
 
+@lru_cache(maxsize=4)
 def read_script(text: str) -> Statement:
-    """Reads a command; never raises. What cannot be read becomes an unreadable `Oddity`, beside rough commands."""
+    """Read a command; never raises. What cannot be read becomes an unreadable `Oddity`, beside rough commands.
+
+    One question looks at a command about ten times: for the verdict and for each rule that could be stored.
+    """
     try:
         source = text.encode("utf-8")
     except UnicodeEncodeError:

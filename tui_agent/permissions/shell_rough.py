@@ -51,7 +51,7 @@ def _cut(text: str) -> Iterator[SimpleCommand]:
                 words.append(raw)
         elif match.lastgroup == "redirect":
             pending = match.group().lstrip("0123456789")
-        else:
+        elif words or redirects or pending:
             yield from _commands(words, redirects)
             words, redirects, pending = [], [], ""
     yield from _commands(words, redirects)

@@ -4,18 +4,19 @@ Nothing here knows any tool: what the tool itself prepared as a preview comes fi
 not show word for word.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
+from functools import cached_property
 from itertools import takewhile
 from typing import TypeAlias
 
-from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.messages import JsonObject, is_array, is_object
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
 
 from .amounts import count_text
 from .argument_rows import argument_rows, argument_texts, exact_rows, labelled_rows, script_rows, verdict_rows
 from .diff_layout import layout_diff
-from .diff_lines import DiffLine, diff_counts, read_diff
+from .diff_lines import DiffLine, diff_counts, is_cut, read_diff
 from .styled_lines import Line, Run, prefixed_lines, width_of_runs, wrapped
 from .text import one_line, visible
 
@@ -23,6 +24,10 @@ _Argument: TypeAlias = tuple[str, str | None]
 _TOUCHES = "touches"
 TITLE_NAME = 40
 """Cells of a tool's or an agent's name in a title."""
+LONG = 10_000
+"""Characters of a question above which a thread lays it out."""
+LEAST_OF_A_VALUE = 8
+"""Characters as which every argument, or value in one, counts at least."""
 
 
 class ApprovalRows:
@@ -31,10 +36,26 @@ class ApprovalRows:
     def __init__(self, request: ApprovalRequest) -> None:
         self._request = request
         self._preview = request.preview
+        self.is_long = _is_long(request)
+        """True if laying it out takes so long that a thread does it."""
+        self._made: tuple[int, list[list[Line]]] = (0, [])
+
+    @cached_property
+    def _diff(self) -> list[DiffLine]:
         shows_diff = self._preview is not None and self._preview.kind == "diff"
-        self._diff = read_diff(self._preview.text, visible) if self._preview is not None and shows_diff else []
-        self._input = list(_other_input(request.args, self._preview, self._diff))
-        self._made: tuple[tuple[int, bool], list[list[Line]]] = ((0, False), [])
+        return read_diff(self._preview.text, visible) if self._preview is not None and shows_diff else []
+
+    @cached_property
+    def _input(self) -> list[_Argument]:
+        return list(_other_input(self._request.args, self._preview, self._diff))
+
+    def is_laid_out(self, width: int) -> bool:
+        """Return True if the rows for a width are there."""
+        return self._made[0] == width
+
+    def lay_out(self, width: int) -> None:
+        """Make the rows for a width; may be called in a thread."""
+        self._made = (width, list(filter(None, self._make(width))))
 
     def rows(self, width: int, *, with_trace: bool = False, spaced: bool = True) -> list[Line]:
         """Everything, for a width.
@@ -44,10 +65,10 @@ class ApprovalRows:
             with_trace: Also every rule that was looked at.
             spaced: An empty row between the parts.
         """
-        if self._made[0] != (width, with_trace):
-            self._made = ((width, with_trace), list(filter(None, self._make(width, with_trace))))
+        if not self.is_laid_out(width):
+            self.lay_out(width)
         rows: list[Line] = []
-        for block in self._made[1]:
+        for block in (*self._made[1], *([self._trace_rows(width)] if with_trace else [])):
             rows.extend([Line(), *block] if rows and spaced else block)
         return rows
 
@@ -55,7 +76,7 @@ class ApprovalRows:
         """The row at which the trace begins."""
         return len(self.rows(width, with_trace=True, spaced=spaced)) - len(self._trace_rows(width))
 
-    def _make(self, width: int, with_trace: bool) -> Iterable[list[Line]]:
+    def _make(self, width: int) -> Iterable[list[Line]]:
         yield self._name_rows(width)
         yield self._preview_rows(width)
         arguments = [
@@ -64,8 +85,6 @@ class ApprovalRows:
         yield _joined(arguments, self._target_rows(width), width)
         yield self._diff_rows(width)
         yield self._part_rows(width)
-        if with_trace:
-            yield self._trace_rows(width)
 
     def _name_rows(self, width: int) -> list[Line]:
         """Return the rows with names that are cut in the title of the dialog."""
@@ -129,13 +148,34 @@ def _joined(arguments: list[Line], targets: list[Line], width: int) -> list[Line
     return [*arguments, *targets]
 
 
+def _is_long(request: ApprovalRequest) -> bool:
+    """Return True if a question has more characters or values than are laid out at once."""
+    room = LONG - (len(request.preview.text) if request.preview is not None else 0)
+    waiting: list[object] = [request.args, *(part.text for part in request.parts), *request.targets, *request.trace]
+    while waiting and room >= 0:
+        value = waiting.pop()
+        if isinstance(value, str):
+            room -= len(value)
+        elif is_object(value):
+            waiting += (*value, *value.values())
+        elif is_array(value):
+            waiting += value
+        room -= LEAST_OF_A_VALUE
+    return room < 0
+
+
 def _other_input(args: JsonObject, preview: Preview | None, diff: Sequence[DiffLine]) -> Iterable[_Argument]:
     """The arguments the preview does not show word for word; None for one whose every line the change shows."""
+    # Of a change that is shown in part the rest is seen in the arguments only.
+    is_whole = preview is not None and preview.kind == "diff" and not is_cut(preview.text)
     shown = {line.text for line in diff}
     changed = {line.text for line in diff if line.kind in ("added", "removed")}
     for name, text in argument_texts(args):
         if preview is not None and preview.kind != "diff" and text == preview.text:
             continue
-        lines = [visible(line) for line in text.split("\n")]
-        covered = all(line in shown for line in lines if line) if len(lines) > 1 else lines[0] in changed
-        yield name, None if diff and covered else text
+        yield name, None if diff and is_whole and _is_covered(text, shown, changed) else text
+
+
+def _is_covered(text: str, shown: Set[str], changed: Set[str]) -> bool:
+    lines = [visible(line) for line in text.split("\n")]
+    return all(line in shown for line in lines if line) if len(lines) > 1 else lines[0] in changed

@@ -60,6 +60,11 @@ def read_diff(text: str, clean: Callable[[str], str] = sanitise) -> list[DiffLin
     return lines
 
 
+def is_cut(text: str) -> bool:
+    """Return True if `read_diff` would leave lines of a diff out."""
+    return text.removesuffix("\n").count("\n") >= MOST_LINES
+
+
 def diff_counts(lines: Sequence[DiffLine]) -> tuple[int, int]:
     """How many lines came and went."""
     return sum(line.kind == "added" for line in lines), sum(line.kind == "removed" for line in lines)

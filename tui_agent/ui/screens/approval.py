@@ -6,6 +6,7 @@ everything was read.
 
 import time
 from collections.abc import Callable
+from functools import cached_property
 
 from textual import on
 from textual.events import Key, Paste
@@ -52,7 +53,10 @@ class ApprovalScreen(ApprovalFrame):
     ) -> None:
         super().__init__(request, GrantOffer(request, facts or NoGrantFacts()), clock)
         self._position, self.total = position, total
-        self._edit = InputEdit(request)
+
+    @cached_property
+    def _edit(self) -> InputEdit:
+        return InputEdit(self.request)
 
     def on_key(self, event: Key) -> None:
         """A key that means nothing here belongs to something else that is being typed."""

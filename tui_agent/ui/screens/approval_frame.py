@@ -3,6 +3,7 @@
 Empty rows are the first to go where the window is small: what has to be read fits on one page as long as it can.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal
 
@@ -77,6 +78,8 @@ class ApprovalFrame(Paging, ModalScreen[ApprovalDecision | ListWanted | None]):
         self.offer = offer
         """The rule that would be stored."""
         self._rows = ApprovalRows(request)
+        self._awaited: int | None = None
+        """The width for which a thread lays out the input; meanwhile a row says so, and no yes counts."""
         self._reminded = False
         self._compact = False
         self._fits = False
@@ -145,10 +148,11 @@ class ApprovalFrame(Paging, ModalScreen[ApprovalDecision | ListWanted | None]):
 
     def was_read(self) -> bool:
         """Whether everything was in sight; else says so."""
-        if not self.paged.read_to_end:
+        was_read = self._awaited is None and self.paged.read_to_end
+        if not was_read:
             self._reminded = True
             self.lay_out()
-        return self.paged.read_to_end
+        return was_read
 
     def go_to(self, step: AnswerStep) -> None:
         """Shows another step."""
@@ -205,6 +209,8 @@ class ApprovalFrame(Paging, ModalScreen[ApprovalDecision | ListWanted | None]):
             main = len(self.offer.rows(room))
         elif self.step == "editing":
             main = max(LEAST_EDITOR, self.editor.wrapped_document.height)
+        elif self._rows.is_long:
+            main = self.size.height
         else:
             main = len(self._rows.rows(room, with_trace=self.traced, spaced=not compact))
         frame = 2 if self.size.height >= ROOMY else 0
@@ -214,11 +220,30 @@ class ApprovalFrame(Paging, ModalScreen[ApprovalDecision | ListWanted | None]):
         return frame + head + gaps + max(1, main) + state + int(self.reason.display) + len(self._key_rows(inner))
 
     def _body_rows(self, width: int) -> Sequence[Line]:
+        if self._rows.is_long and not self._rows.is_laid_out(width):
+            self._lay_out_in_a_thread(width)
+            return wrapped([("The input is long: its rows are being prepared …", "muted")], width)
         return self._rows.rows(width, with_trace=self.traced, spaced=not self._compact)
+
+    def _lay_out_in_a_thread(self, width: int) -> None:
+        """Make the rows for a width without holding up keys, and show them, unread, once they are there."""
+        if self._awaited == width:
+            return
+        self._awaited = width
+
+        async def lay_out() -> None:
+            await asyncio.to_thread(self._rows.lay_out, width)
+            self._awaited = None
+            self.body.show(self._body_rows, anew=True)
+            self.look_again()
+
+        self.run_worker(lay_out, group="rows", exclusive=True)
 
     def trace_start(self) -> int:
         """The row at which the trace begins."""
-        return self._rows.trace_start(self.body.row_width, spaced=not self._compact)
+        if self._awaited is not None:
+            return 0
+        return self._rows.trace_start(max(NARROWEST, self.body.row_width), spaced=not self._compact)
 
     def show_body(self) -> None:
         """Shows the input and, if wanted, the trace."""

@@ -100,9 +100,9 @@ class QuestionsScreen(Paging, ModalScreen[Answer | None]):
     # --- keys ---------------------------------------------------------------------------------------------------------
 
     def action_approve(self) -> None:
-        """Allows the selected calls, once everything was read."""
-        if self._guard.accepts() and self._selected and self._body.read_to_end:
-            self.dismiss(("approve", self._chosen))
+        """Allow the selected calls, once everything was read; not those whose input is too long for this page."""
+        if self._guard.accepts() and self._approvable and self._body.read_to_end:
+            self.dismiss(("approve", self._approvable))
 
     def action_deny(self) -> None:
         """Denies the selected calls."""
@@ -143,6 +143,10 @@ class QuestionsScreen(Paging, ModalScreen[Answer | None]):
     def _chosen(self) -> tuple[str, ...]:
         return tuple(request.request_id for request in self.requests if request.request_id in self._selected)
 
+    @property
+    def _approvable(self) -> tuple[str, ...]:
+        return tuple(key for key in self._chosen if not self._rows[key].is_long)
+
     def _move(self, by: int) -> None:
         self._cursor = min(max(0, self._cursor + by), len(self.requests) - 1)
         self._show()
@@ -167,10 +171,15 @@ class QuestionsScreen(Paging, ModalScreen[Answer | None]):
                 at_cursor = len(starts) == self._cursor
                 starts.append(len(rows))
                 rows.append(self._title_row(request, width, at_cursor=at_cursor))
-                whole = self._rows[request.request_id].rows(width - _MARGIN, spaced=False)
-                rows.extend(row.prefixed((" " * _MARGIN, "")) for row in whole)
+                rows.extend(row.prefixed((" " * _MARGIN, "")) for row in self._input_rows(request, width - _MARGIN))
         self._starts = starts
         return rows
+
+    def _input_rows(self, request: ApprovalRequest, width: int) -> Sequence[Line]:
+        rows = self._rows[request.request_id]
+        if rows.is_long:
+            return wrapped([("Its input is long. To allow it, answer it in a dialog of its own.", "warning")], width)
+        return rows.rows(width, spaced=False)
 
     def _title_row(self, request: ApprovalRequest, width: int, *, at_cursor: bool) -> Line:
         box = "[x]" if request.request_id in self._selected else "[ ]"
@@ -193,7 +202,8 @@ class QuestionsScreen(Paging, ModalScreen[Answer | None]):
             entry = command(f"questions.{name}")
             answers = name in ("approve", "deny")
             read = name != "approve" or self._body.read_to_end
-            counts = (self._guard.armed and bool(self._selected) and read) if answers else True
+            chosen = self._approvable if name == "approve" else self._chosen
+            counts = (self._guard.armed and bool(chosen) and read) if answers else True
             runs += [(entry.key_text, "key" if counts else "muted"), (f" {entry.text}   ", "" if counts else "muted")]
         return [Line(clipped(runs, width))]
 

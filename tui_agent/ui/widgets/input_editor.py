@@ -1,6 +1,7 @@
 """Text fields for any paste: every character of it is visible, and the text is what is shown."""
 
 from textual.events import Paste
+from textual.geometry import Region
 from textual.widgets import Input, TextArea
 
 from tui_agent.protocol.visible_text import TYPOGRAPHY
@@ -32,6 +33,16 @@ class LineInput(Input):
         event.prevent_default()
         event.stop()
         self.replace(" ".join(_seen(event.text).split("\n")).replace("\t", " "), *sorted(self.selection))
+        self._show_cursor()
+
+    def on_resize(self) -> None:
+        """Keep the cursor in sight in a narrower field."""
+        self._show_cursor()
+
+    def _show_cursor(self) -> None:
+        # The field itself shows the first text put into it from its beginning.
+        cursor = self.cursor_screen_offset.x - self.content_region.x + self.scroll_offset.x
+        self.scroll_to_region(Region(cursor, 0, 1, 1), force=True, animate=False)
 
 
 def _seen(text: str) -> str:

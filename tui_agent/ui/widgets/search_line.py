@@ -25,6 +25,7 @@ class SearchCount(Widget):
     SearchCount {
         width: auto;
         height: 1;
+        padding-left: 1;
         color: $text-muted;
     }
     """
