@@ -211,9 +211,8 @@ def _event_sections() -> Iterator[str]:
 def _event_entry(cls: type[Any]) -> str:
     types, words = _field_types(cls), _field_words(cls)
     bullets = [_bullet(name, kind, words.get(name, "")) for name, kind in types.items() if name != "type"]
-    return "\n".join(
-        [f"#### `{cls.model_fields['type'].default}`", "", _filled(_one_paragraph(cls.__doc__ or "")), "", *bullets]
-    )
+    about = f"`{cls.__name__}`: {_one_paragraph(cls.__doc__ or '')}"
+    return "\n".join([f"#### `{cls.model_fields['type'].default}`", "", _filled(about), "", *bullets])
 
 
 def _union_section() -> Iterator[str]:

@@ -1,11 +1,15 @@
 """`Agent`: an agent loop made of keywords, which also runs from code without an event loop."""
 
 import asyncio
+import gc
+import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from textwrap import dedent
@@ -25,6 +29,7 @@ from tui_agent import (
     ApprovalDecision,
     ApprovalGate,
     ApprovalRequest,
+    CancellationToken,
     ConfigurationError,
     Done,
     OutputError,
@@ -40,6 +45,7 @@ from tui_agent import (
     delegate,
     events,
     function_tool,
+    library,
     reply,
 )
 from tui_agent.library import MoreOptions
@@ -118,6 +124,21 @@ def test_options_that_exclude_each_other_are_refused(tmp_path: Path) -> None:
         Agent(ScriptedProvider(), workspace=tmp_path / "nowhere")
     with pytest.raises(ConfigurationError, match=r"PermissionPolicy.mode .*ask"):
         Agent(ScriptedProvider(), mode="yolo")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("wrong", [3, b"/tmp", "", None])
+def test_a_workspace_of_another_kind_is_refused(wrong: Any) -> None:
+    with pytest.raises(ConfigurationError, match="the workspace of coding_tools must be a directory"):
+        coding_tools(wrong)
+    if wrong is not None:
+        with pytest.raises(ConfigurationError, match="workspace must be a directory"):
+            Agent(ScriptedProvider([]), workspace=wrong)
+
+
+def test_an_empty_mode_is_refused() -> None:
+    empty: Any = ""
+    with pytest.raises(ConfigurationError, match=r"no PermissionPolicy\.mode ''"):
+        Agent(ScriptedProvider([]), mode=empty)
 
 
 def test_it_says_what_it_is() -> None:
@@ -446,8 +467,182 @@ def test_ctrl_c_does_not_wait_for_a_key_that_never_comes(server: ServerProcess) 
     assert (process.returncode, out, errors) == (0, "interrupted\n", "")
 
 
-def run_program(program: str, server: ServerProcess) -> subprocess.CompletedProcess[str]:
-    arguments = [sys.executable, "-W", "error", "-c", dedent(program)]
+def test_a_tool_that_raises_keyboard_interrupt_leaves_nothing_to_the_next_run() -> None:
+    def give_up() -> str:
+        """Give up."""
+        raise KeyboardInterrupt
+
+    agent = Agent(ScriptedProvider([reply(call("give_up")), "Here I am."]), tools=[give_up], mode="allow")
+
+    with pytest.raises(KeyboardInterrupt):
+        agent.run_sync("Try.")
+
+    assert not agent.running
+    assert [message.role for message in agent.history.messages()] == ["user", "assistant", "tool_result"]
+    assert agent.run_sync("Still there?").output == "Here I am."
+
+
+def test_a_run_is_steered_from_another_thread(capfd: pytest.CaptureFixture[str]) -> None:
+    begun = threading.Event()
+
+    @function_tool(read_only=True)
+    async def wait() -> str:
+        """Wait for ever."""
+        begun.set()
+        await asyncio.Event().wait()
+        return ""
+
+    agent = Agent(ScriptedProvider([reply(call("wait")), reply(call("wait"))]), tools=[wait])
+    steered: list[str] = []
+
+    def steer() -> None:
+        begun.wait()
+        steered.append(agent.steer("First.").text)
+        steered.append(agent.follow_up("Then.").text)
+        with pytest.raises(ConfigurationError, match="empty"):
+            agent.steer("")
+        begun.clear()
+        agent.abort("enough")
+
+    with in_thread(steer):
+        first = agent.run_sync("Wait.")
+    with in_thread(lambda: (begun.wait(), agent.stop(), agent.abort("again"))):
+        second = agent.run_sync()
+
+    assert (first.reason, first.error, second.reason, steered) == ("aborted", "enough", "aborted", ["First.", "Then."])
+    assert agent.steer("Later.").text == "Later."
+    assert capfd.readouterr().err == ""
+
+
+def test_a_token_of_one_run_is_cancelled_from_another_thread(capfd: pytest.CaptureFixture[str]) -> None:
+    token, begun = CancellationToken(), threading.Event()
+
+    @function_tool(read_only=True)
+    async def wait() -> str:
+        """Wait for ever."""
+        begun.set()
+        await asyncio.Event().wait()
+        return ""
+
+    agent = Agent(ScriptedProvider([reply(call("wait")), "Here I am."]), tools=[wait])
+
+    with in_thread(lambda: (begun.wait(), token.cancel("closed"))):
+        report = agent.run_sync("Wait.", cancellation=token)
+
+    assert (report.reason, report.error) == ("aborted", "closed")
+    assert agent.run_sync("Still there?").output == "Here I am."
+    assert capfd.readouterr().err == ""
+
+
+def test_steering_a_run_that_ends_meanwhile_waits_for_no_loop() -> None:
+    """The loop of `run_sync` stops with the run, and with it what was about to be done there."""
+    agent = Agent(ScriptedProvider([]))
+    loop = asyncio.new_event_loop()
+    agent._loop = loop  # pyright: ignore[reportPrivateUsage] - as if the run had ended just now.
+
+    queued = agent.steer("Too late?")
+    loop.close()
+    agent.abort()
+
+    assert agent.waiting_messages == (queued,)
+
+
+def test_a_thread_that_ends_aborts_no_run_of_another() -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    @function_tool(read_only=True, timeout=None)
+    def wait() -> str:
+        """Wait for the other thread."""
+        begun.set()
+        ended.wait()
+        return "waited"
+
+    agent = Agent(ScriptedProvider([reply(call("wait")), "I waited."]), tools=[wait])
+    refusals: list[AlreadyRunningError] = []
+
+    def join_in() -> None:
+        try:
+            agent.run_sync("Me, too.")
+        except AlreadyRunningError as error:
+            refusals.append(error)
+
+    def other() -> None:
+        begun.wait()
+        thread = threading.Thread(target=join_in)
+        thread.start()
+        thread.join()
+        ended.set()
+
+    with in_thread(other):
+        report = agent.run_sync("Wait.")
+
+    assert (report.reason, len(refusals)) == ("done", 1)
+
+
+def test_a_loop_that_is_collected_during_another_run_is_closed() -> None:
+    """The garbage collector may find the host of a thread that ended in the middle of a run."""
+    hosts: list[object] = []
+
+    def run_and_end() -> asyncio.AbstractEventLoop:
+        Agent(ScriptedProvider(["one"])).run_sync("1")
+        hosts.append(library._host())  # pyright: ignore[reportPrivateUsage]
+        return library._host().runner.get_loop()  # pyright: ignore[reportPrivateUsage]
+
+    with ThreadPoolExecutor(1) as pool:
+        loop = pool.submit(run_and_end).result()
+
+    @function_tool(read_only=True)
+    async def forget() -> str:
+        """Forget the host."""
+        hosts.clear()
+        gc.collect()
+        return "forgotten"
+
+    report = Agent(ScriptedProvider([reply(call("forget")), "done"]), tools=[forget]).run_sync("Forget.")
+    for other in threading.enumerate():
+        if other.name == library._CLOSING:  # pyright: ignore[reportPrivateUsage]
+            other.join()
+
+    assert (report.reason, loop.is_closed()) == ("done", True)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_leaves_the_loop_of_its_parent_alone(server: ServerProcess) -> None:
+    """A call in a thread wakes the loop up, which a loop shared with a child that closed it would not notice."""
+    program = """
+        import os
+        from tui_agent import Agent, ScriptedProvider, call
+
+        def look() -> str:
+            "Look."
+            return "seen"
+
+        agent = Agent(ScriptedProvider([call("look"), "I saw it."] * 3), tools=[look], mode="allow")
+        print(agent.run_sync("1").output, flush=True)
+        child = os.fork()
+        if not child:
+            print("child", agent.run_sync("2").output, flush=True)
+            os._exit(0)
+        os.waitpid(child, 0)
+        print("parent", agent.run_sync("2").output)
+    """
+
+    done = run_program(program, server, "-X", "dev")
+
+    assert (done.stderr, done.stdout.splitlines()) == ("", ["I saw it.", "child I saw it.", "parent I saw it."])
+
+
+@contextmanager
+def in_thread(work: Callable[[], object]) -> Iterator[None]:
+    """Do something in another thread meanwhile, and wait for it."""
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(work)
+        yield
+        done.result()
+
+
+def run_program(program: str, server: ServerProcess, *options: str) -> subprocess.CompletedProcess[str]:
+    arguments = [sys.executable, "-W", "error", *options, "-c", dedent(program)]
     return subprocess.run(arguments, capture_output=True, text=True, check=False, env=server.environment)
 
 

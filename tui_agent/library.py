@@ -8,14 +8,16 @@ import contextlib
 import difflib
 import inspect
 import os
+import selectors
 import tempfile
 import threading
 import weakref
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, Unpack, cast
+from typing import Any, Generic, Literal, Self, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
 from tui_agent.agent import (
     DEFAULT_SYSTEM,
@@ -43,6 +45,7 @@ from tui_agent.execution.foreign_code import contained
 from tui_agent.permissions import PermissionPolicy, is_read_only_command
 from tui_agent.permissions.rule import RuleLike
 from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.callbacks import notify
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import Message, Usage, UserMessage
@@ -55,8 +58,17 @@ from tui_agent.protocol.permissions import (
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.tool import Tool
 from tui_agent.protocol.tool_thread import run_in_thread
+from tui_agent.protocol.value_checks import expect_kind
 from tui_agent.providers import AnthropicProvider
 from tui_agent.tools import Workspace, default_tools
+
+_T = TypeVar("_T")
+
+_LOOK_AGAIN = 0.05
+"""Seconds between two looks at a loop that may have stopped before it did what another thread asked for."""
+
+_ENDINGS = 3
+"""How often a run that was interrupted is waited for: the call and the run each raise once, and the user may, too."""
 
 ModeName: TypeAlias = PermissionMode | Literal["ask", "allow", "deny", "plan", "accept_edits"]
 """A permission mode or its name."""
@@ -168,9 +180,7 @@ class Agent(AgentLoop, Generic[OutputT]):
             more["gate"] = ApprovalGate(approver=_Approver(approve))
         if snapshot is not None and history:
             raise ConfigurationError("give a snapshot or a history; a snapshot brings its conversation along")
-        root = Path(workspace) if workspace is not None else None
-        if root is not None and not root.is_dir():
-            raise ConfigurationError(f"workspace must be a directory, got {root}")
+        root = _expect_directory("workspace", workspace) if workspace is not None else None
         if system is None:
             system = DEFAULT_SYSTEM if root is not None else ""
         config = AgentLoopConfig(
@@ -203,6 +213,7 @@ class Agent(AgentLoop, Generic[OutputT]):
 
     def _begin(self, config: AgentLoopConfig, *, owns_provider: bool) -> None:
         super().__init__(config)
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._owns_provider = owns_provider
         # A configuration does not carry the type parameter of its agent.
         self._format = cast(OutputFormat[OutputT] | None, config.output)
@@ -223,7 +234,8 @@ class Agent(AgentLoop, Generic[OutputT]):
         run_id: str | None = None,
     ) -> RunReport[OutputT]:
         """Handle one input to its end, as `AgentLoop.run` does; the report has the typed `output`."""
-        report = await super().run(user_input, trigger=trigger, tools=tools, cancellation=cancellation, run_id=run_id)
+        with self._running_here(), self._own_token(cancellation) as token:
+            report = await super().run(user_input, trigger=trigger, tools=tools, cancellation=token, run_id=run_id)
         return RunReport[OutputT].of(report, self._format)
 
     def stream(self, user_input: UserInput = None) -> AgentStream[RunReport[OutputT]]:
@@ -254,9 +266,8 @@ class Agent(AgentLoop, Generic[OutputT]):
             KeyboardInterrupt: the user pressed Ctrl+C.
         """
         _refuse_running_loop("run_sync", "run")
-        host = _host()
-        host.agents.add(self)
-        return host.runner.run(self.run(user_input, tools=tools, cancellation=cancellation))
+        _host().agents.add(self)
+        return _run_to_its_end(_host().runner, self.run(user_input, tools=tools, cancellation=cancellation))
 
     async def resume_with_approval(self, call_id: str, decision: ApprovalDecision) -> RunReport[OutputT] | None:
         """Answer a call that waited when the snapshot was taken, and continue, as `AgentLoop` does."""
@@ -267,6 +278,63 @@ class Agent(AgentLoop, Generic[OutputT]):
     def reports(self) -> tuple[RunReport[OutputT], ...]:
         """One report a run, oldest first (S4-43)."""
         return tuple(RunReport[OutputT].of(report, self._format) for report in super().reports)
+
+    # --- steering from any thread -------------------------------------------------------------------------------------
+
+    def steer(self, message: str | UserMessage) -> UserMessage:
+        """Queue a message for the next boundary of the run, as `AgentLoop` does; from any thread."""
+        return self._on_its_loop(lambda: super(Agent, self).steer(message))
+
+    def follow_up(self, message: str | UserMessage) -> UserMessage:
+        """Queue a message for a turn of its own, as `AgentLoop` does; from any thread."""
+        return self._on_its_loop(lambda: super(Agent, self).follow_up(message))
+
+    def stop(self) -> None:
+        """End the run after this step; nothing happens without a run. From any thread."""
+        self._on_its_loop(super().stop)
+
+    def abort(self, reason: str = "aborted") -> None:
+        """End the run now, as `AgentLoop` does; from any thread."""
+        self._on_its_loop(lambda: super(Agent, self).abort(reason))
+
+    @contextlib.contextmanager
+    def _running_here(self) -> Generator[None]:
+        """Note the event loop of a run, for calls from other threads."""
+        if self.running:
+            yield  # The run that is about to be refused is not the one to steer.
+            return
+        self._loop = asyncio.get_running_loop()
+        try:
+            yield
+        finally:
+            self._loop = None
+
+    @contextlib.contextmanager
+    def _own_token(self, callers: CancellationToken | None) -> Generator[CancellationToken | None]:
+        """Lend a token of this event loop, which the caller's cancels from any thread."""
+        if not isinstance(callers, CancellationToken):
+            yield callers
+            return
+        own = CancellationToken()
+        forget = callers.on_cancel(lambda: self._on_its_loop(lambda: own.cancel(callers.reason)))
+        try:
+            yield own
+        finally:
+            forget()
+
+    def _on_its_loop(self, work: Callable[[], _T]) -> _T:
+        """Do something to the run on its event loop, and wait for that where it is another thread's."""
+        loop = self._loop
+        if loop is None or loop is _running_loop():
+            return work()
+        done = Future[_T]()
+        with contextlib.suppress(RuntimeError):  # The loop may be closed by now.
+            loop.call_soon_threadsafe(_settle, done, work)
+        while not done.done():
+            wait([done], _LOOK_AGAIN)
+            if not loop.is_running() and done.cancel():
+                return work()  # The run ended first: no loop is left to do it on.
+        return done.result()
 
     # --- closing ------------------------------------------------------------------------------------------------------
 
@@ -292,6 +360,10 @@ class Agent(AgentLoop, Generic[OutputT]):
 
     async def _close_here(self) -> None:
         await self.aclose()
+        await self._disconnect()
+
+    async def _disconnect(self) -> None:
+        """Close the connections of this event loop; other threads may use the agent still."""
         if isinstance(self.provider, AnthropicProvider):
             await self.provider.disconnect()
 
@@ -317,8 +389,11 @@ def coding_tools(workspace: str | os.PathLike[str] = ".") -> list[Tool]:
 
     Args:
         workspace: the directory; give the agent the same one.
+
+    Raises:
+        ConfigurationError: it is not a directory.
     """
-    root, spool = Path(workspace).resolve(), _spool_dir()
+    root, spool = _expect_directory("the workspace of coding_tools", workspace).resolve(), _spool_dir()
     return default_tools(
         Workspace(root, spool_dir=spool),
         is_read_only_command=lambda command: is_read_only_command(command, root, (spool,)),
@@ -341,7 +416,21 @@ def policy_of_mode(workspace: Path | None, mode: ModeName | None, rules: Sequenc
         ConfigurationError: the mode is unknown, or a rule cannot be read.
     """
     root = workspace if workspace is not None else Path.cwd()
-    return PermissionPolicy(root, mode=mode or PermissionMode.ASK, rules=rules, readable_paths=(_spool_dir(),))
+    return PermissionPolicy(
+        root, mode=PermissionMode.ASK if mode is None else mode, rules=rules, readable_paths=(_spool_dir(),)
+    )
+
+
+def _expect_directory(name: str, path: str | os.PathLike[str]) -> Path:
+    """Return the path of an existing directory.
+
+    Raises:
+        ConfigurationError: the path is of the wrong kind, empty, or not a directory.
+    """
+    expect_kind(name, path, (str, os.PathLike), "a directory")
+    if not str(path) or not Path(path).is_dir():
+        raise ConfigurationError(f"{name} must be a directory, got {str(path)!r}")
+    return Path(path)
 
 
 def _spool_dir() -> Path:
@@ -397,12 +486,19 @@ class _LoopHost:
 
     def __init__(self) -> None:
         self.process = os.getpid()
-        self.runner = asyncio.Runner()
+        self.runner = asyncio.Runner(loop_factory=_new_loop)
         self.agents: weakref.WeakSet[Agent[Any]] = weakref.WeakSet()
-        weakref.finalize(self, _close_host, self.runner, self.agents)
+        weakref.finalize(self, _close_host, self.process, self.runner, self.agents)
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    """Return a loop that a forked process can close. With epoll it would close its parent's as well: they share one."""
+    return asyncio.SelectorEventLoop(selectors.PollSelector())
 
 
 _THREAD = threading.local()
+
+_CLOSING = "tui-agent closes a loop"
 
 
 def _host() -> _LoopHost:
@@ -413,11 +509,61 @@ def _host() -> _LoopHost:
     return host
 
 
-def _close_host(runner: asyncio.Runner, agents: "weakref.WeakSet[Agent[Any]]") -> None:
+def _run_to_its_end(runner: asyncio.Runner, work: Coroutine[Any, Any, _T]) -> _T:
+    """Return the result of `work`. What ends the program, such as a tool that raises `SystemExit`, is raised once the
+    work has ended as well: a later run would find its rest on the loop."""
+    task: asyncio.Task[_T] | None = None
+
+    async def begin() -> _T:
+        nonlocal task
+        task = asyncio.current_task()
+        return await work
+
+    try:
+        return runner.run(begin())
+    except (KeyboardInterrupt, SystemExit):
+        for _ in range(_ENDINGS):
+            if task is not None and not task.done():
+                with contextlib.suppress(KeyboardInterrupt, SystemExit):
+                    runner.run(_ended(task))
+        if task is not None and task.done() and not task.cancelled():
+            task.exception()
+        raise
+
+
+async def _ended(task: asyncio.Task[Any]) -> None:
+    await asyncio.wait([task])
+
+
+def _settle(done: "Future[_T]", work: Callable[[], _T]) -> None:
+    if not done.set_running_or_notify_cancel():
+        return
+    results: list[_T] = []
+    crash = notify(lambda: results.append(work()))
+    if crash is not None:
+        done.set_exception(crash.error)  # The caller's thread raises it.
+    else:
+        done.set_result(results[0])
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    """Return the event loop that is running in this thread."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _close_host(process: int, runner: asyncio.Runner, agents: "weakref.WeakSet[Agent[Any]]") -> None:
     """Close the connections and the loop, when the thread or the program ends."""
-    if not runner.get_loop().is_running():
+    if process != os.getpid():
+        runner.get_loop().close()  # The connections are the parent's.
+    elif _running_loop() is not None:
+        # The garbage collector calls this in any thread, also in the middle of another run.
+        threading.Thread(target=_close_host, args=(process, runner, agents), name=_CLOSING).start()
+    elif not runner.get_loop().is_running():
         for agent in list(agents):
-            runner.run(contained(agent._close_here()))  # pyright: ignore[reportPrivateUsage] - one of this file.
+            runner.run(contained(agent._disconnect()))  # pyright: ignore[reportPrivateUsage] - one of this file.
         runner.close()
 
 
@@ -426,6 +572,5 @@ def _refuse_running_loop(name: str, instead: str) -> None:
     Raises:
         ConfigurationError: an event loop is running in this thread.
     """
-    with contextlib.suppress(RuntimeError):
-        asyncio.get_running_loop()
+    if _running_loop() is not None:
         raise ConfigurationError(f"{name} cannot wait inside a running event loop; write `await agent.{instead}(…)`")

@@ -1,10 +1,12 @@
 """When the model cannot be asked, breaks off, says nothing or refuses (promise 15, P11–P13, P17)."""
 
 import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
 import pytest
 
-from tui_agent.agent import AgentLoopSnapshot, RetryPolicy
+from tui_agent.agent import AgentLoopConfig, AgentLoopSnapshot, RetryPolicy
 from tui_agent.agent.loop import AgentLoop
 from tui_agent.execution import ExecutionOptions
 from tui_agent.protocol.events import (
@@ -20,7 +22,17 @@ from tui_agent.protocol.events import (
     Warned,
 )
 from tui_agent.protocol.messages import StopReason, Usage
-from tui_agent.protocol.provider import StreamStarted, TextDelta
+from tui_agent.protocol.provider import (
+    ModelInfo,
+    ModelRequest,
+    StreamEnded,
+    StreamEvent,
+    StreamStarted,
+    TextDelta,
+    ToolCallDelta,
+    ToolCallEnded,
+    UsageReported,
+)
 from tui_agent.providers import Call, Reply, ScriptedProvider, Think, Wait, call, fail, reply
 
 from .harness import BenchMaker, ScriptedTool
@@ -327,3 +339,69 @@ async def test_half_a_character_in_a_calls_arguments_leaves_the_run_writable(ben
     assert (report.reason, [one.status for step in report.steps for one in step.tool_calls]) == ("done", ["invalid"])
     assert "surrogate" in b.loop.dump().model_dump_json()
     assert report.model_dump_json()
+
+
+BROKEN_STREAMS: list[tuple[Any, str]] = [
+    ("hello", "'hello' is not a StreamEvent, such as TextDelta"),
+    (None, "None is not a StreamEvent"),
+    (TextDelta, "the class TextDelta, not an instance is not a StreamEvent"),
+    (StreamStarted(3), "StreamStarted.model must be text, got 3"),  # type: ignore[arg-type] — these are the cases
+    (TextDelta(3), "TextDelta.text must be text, got 3"),  # type: ignore[arg-type]
+    (ToolCallEnded("call_1"), "ToolCallEnded.call must be a ToolCall, got 'call_1'"),  # type: ignore[arg-type]
+    (ToolCallDelta("call_1", {"a": 1}), "ToolCallDelta.fragment must be text, got {'a': 1}"),  # type: ignore[arg-type]
+    (UsageReported({"in": 1}), "UsageReported.usage must be a Usage, got {'in': 1}"),  # type: ignore[arg-type]
+    (StreamEnded("stop"), "StreamEnded.stop_reason must be one of end_turn, "),  # type: ignore[arg-type]
+]
+
+
+class ForeignProvider:
+    """Another program's provider."""
+
+    model = ModelInfo("foreign")
+
+    def __init__(self, stream: Callable[[ModelRequest], Any]) -> None:
+        self.requests: list[ModelRequest] = []
+        self._stream = stream
+
+    async def prepare(self) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
+        self.requests.append(request)
+        return self._stream(request)
+
+
+@pytest.mark.parametrize(("event", "words"), BROKEN_STREAMS)
+async def test_a_provider_that_streams_something_else_ends_the_run_with_the_reason(event: Any, words: str) -> None:
+    async def stream(_: ModelRequest) -> AsyncIterator[StreamEvent]:
+        yield TextDelta("Hel")
+        yield event
+        yield StreamEnded("end_turn")
+
+    provider = ForeignProvider(stream)
+    loop = AgentLoop(AgentLoopConfig(provider=provider))
+
+    report = await loop.run("Hi")
+
+    assert report.error is not None
+    assert f"The provider's stream cannot be read: {words}" in report.error
+    assert (report.reason, report.error_kind, len(provider.requests)) == ("error", "bad_response", 1)
+    assert [message.text for message in loop.history.messages()] == ["Hi", "Hel"]
+
+
+async def no_stream(_: ModelRequest) -> str:
+    return "hello"
+
+
+def plain_stream(_: ModelRequest) -> Iterator[StreamEvent]:
+    yield TextDelta("Hello")
+
+
+@pytest.mark.parametrize(("stream", "kind"), [(no_stream, "a coroutine"), (plain_stream, "a generator")])
+async def test_a_stream_that_is_none_ends_the_run_with_what_to_write(stream: Any, kind: str) -> None:
+    report = await AgentLoop(AgentLoopConfig(provider=ForeignProvider(stream))).run("Hi")
+
+    assert report.error is not None
+    assert "stream() must be an `async def` that yields, or a plain function that" in report.error
+    assert f"it returned {kind}." in report.error

@@ -276,3 +276,14 @@ async def test_functions_are_lent_to_one_run_and_added_for_good() -> None:
     assert loop.dump().tool_names == ("search",)
     with pytest.raises(ConfigurationError, match="there is a tool named search already"):
         await loop.run("x", tools=[search])
+
+
+async def test_a_run_and_its_agent_refuse_what_is_no_list_of_tools_and_no_provider() -> None:
+    loop: Any = AgentLoop(config())
+
+    with pytest.raises(ConfigurationError, match=r"run\(tools=…\) must be a list of tools .*, got a function"):
+        await loop.run("x", tools=search)
+    with pytest.raises(ConfigurationError, match=r"AgentLoop.provider must be a model provider.*, got 'a-model'"):
+        loop.provider = "a-model"
+
+    assert (await loop.run("x")).reason == "done"

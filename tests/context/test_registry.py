@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from tui_agent.context import (
     SYSTEM_LAYER,
     ContextLayer,
     ContextRegistry,
+    ConversationHistory,
     LayerChange,
     RegistrySnapshot,
     system_parts,
@@ -276,3 +278,16 @@ def test_a_reserved_layer_without_text_is_no_layer() -> None:
 
     assert registry.layers() == ()
     assert system_parts(registry) == ()
+
+
+def test_what_is_no_layer_or_no_message_is_refused() -> None:
+    wrong: Any = "who you are"
+
+    with pytest.raises(ConfigurationError, match=r"ContextRegistry.layers must be a list of ContextLayer, got 'who"):
+        ContextRegistry(wrong)
+    with pytest.raises(ConfigurationError, match="a layer of a ContextRegistry must be a ContextLayer, got 'who"):
+        ContextRegistry().set(wrong)
+    with pytest.raises(ConfigurationError, match=r"ConversationHistory.messages must be a list of messages, got 'who"):
+        ConversationHistory(wrong)
+    with pytest.raises(ConfigurationError, match=r"ConversationHistory.messages\[0\] must be a message, such as"):
+        ConversationHistory([wrong])

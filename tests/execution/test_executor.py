@@ -13,8 +13,9 @@ from tui_agent.execution.call_state import CallState
 from tui_agent.execution.executor import ADMISSION, cut_off, take_slot
 from tui_agent.execution.loop_clock import now
 from tui_agent.execution.outcomes import Outcome
+from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
-from tui_agent.protocol.events import ApprovalRequested, ToolEnded
+from tui_agent.protocol.events import ApprovalRequested, HookEnded, ToolEnded
 from tui_agent.protocol.hooks import DenyCall, ModifyArguments, OverrideResult
 from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.permissions import ApprovalDecision
@@ -412,3 +413,16 @@ async def test_a_tool_that_wants_to_end_more_than_itself_fails_alone(error: Base
     ran = await run([ScriptedTool("leave", leave), ScriptedTool()], [call("leave", "a"), call("act", "b")])
 
     assert ran.statuses == ["error", "ok"]
+
+
+async def test_an_observer_changes_nothing_whatever_it_returns() -> None:
+    hooks, bus = HookBus(), EventBus()
+    answer: Any = DenyCall(3)  # type: ignore[arg-type] — a reason of the wrong kind stays out of the event, too
+    hooks.add("after_tool_observer", lambda _: answer)
+    ended: list[HookEnded] = []
+    bus.on(HookEnded, ended.append)
+
+    ran = await execute_tool_calls([ScriptedTool()], [call()], bus=bus, hooks=hooks)
+
+    assert [result.is_error for result in ran.tool_results] == [False]
+    assert [(one.action, one.reason) for one in ended] == [("allow", "")]

@@ -247,3 +247,15 @@ async def test_one_that_is_not_waited_for_any_more_while_it_starts_is_killed_wit
 def test_only_some_questions_can_be_put_to_a_command(event: Any, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="before_tool"):
         hook("true", tmp_path).add_to(HookBus(), event)
+
+
+def test_a_command_of_another_kind_is_refused(tmp_path: Path) -> None:
+    wrong: Any = 3
+
+    for make, words in (
+        (lambda: ProcessHook(wrong, tmp_path, {}), "ProcessHook.command must be a shell command, got 3"),
+        (lambda: ProcessHook("true", wrong, {}), "ProcessHook.working_dir must be a directory, got 3"),
+        (lambda: ProcessHook("true", tmp_path, wrong), "ProcessHook.environment must be a mapping"),
+    ):
+        with pytest.raises(ConfigurationError, match=words):
+            make()

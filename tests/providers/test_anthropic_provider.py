@@ -5,6 +5,7 @@ import subprocess
 import sys
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -294,3 +295,25 @@ async def test_a_provider_that_was_disconnected_connects_again() -> None:
         second, _ = await heard(provider.stream(HELLO))
 
     assert (text_of(first), text_of(second)) == ("hi", "hi")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"model": 3}, "AnthropicProvider.model must be the name of a model, got 3"),
+        ({"api_key": b"a-secret"}, r"AnthropicProvider.api_key must be text or None, not of <class 'bytes'>$"),
+        ({"auth_token": 3}, "AnthropicProvider.auth_token must be text or None"),
+        ({"base_url": 3}, "AnthropicProvider.base_url must be an address or None, got 3"),
+        ({"max_tokens": "1k"}, "AnthropicProvider.max_tokens must be a whole number of at least 1, got '1k'"),
+        ({"max_tokens": 0}, "AnthropicProvider.max_tokens must be a whole number of at least 1, got 0"),
+        ({"thinking": "adaptiv"}, r"no AnthropicProvider.thinking 'adaptiv'; did you mean adaptive\?"),
+        ({"cache": "no"}, "AnthropicProvider.cache must be True or False, got 'no'"),
+        ({"headers": ["a"]}, "AnthropicProvider.headers must be a mapping of names to texts, or None"),
+        ({"headers": {"a": 1}}, r"AnthropicProvider.headers\['a'\] must be text, got 1"),
+        ({"connect_timeout": "5"}, "AnthropicProvider.connect_timeout must be 0 seconds or more, got '5'"),
+        ({"silence_timeout": None}, "AnthropicProvider.silence_timeout must be 0 seconds or more, got None"),
+    ],
+)
+def test_a_wrong_kind_is_refused_at_once(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        AnthropicProvider(**{"model": "a-model", **options})

@@ -2,13 +2,15 @@
 
 import asyncio
 from contextlib import aclosing
+from typing import Any
 
 import pytest
 
 from tests.support.streams import heard, text_of
-from tui_agent.protocol.errors import ProviderError
+from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.messages import ThinkingBlock, ToolCall, Usage, user_message
 from tui_agent.protocol.provider import (
+    ModelInfo,
     ModelProvider,
     ModelRequest,
     StreamEnded,
@@ -122,3 +124,39 @@ async def test_preparing_and_closing_are_noted() -> None:
     await provider.aclose()
 
     assert (provider.prepared, provider.closed) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        ("hello", "steps must be a list of answers, such as .*, got 'hello'"),
+        (reply("hello"), "steps must be a list of answers, such as .*, got a Reply"),
+        (["hello", 3], r"steps\[1\] must be text, reply\(…\), call\(…\) or fail\(…\), got 3"),
+        ([ThinkingBlock], r"steps\[0\] must be text, .*, got the class ThinkingBlock, not an instance"),
+    ],
+)
+def test_a_script_of_the_wrong_kind_is_refused(steps: Any, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        ScriptedProvider(steps)
+
+
+async def test_the_parts_of_a_script_refuse_wrong_kinds() -> None:
+    wrong: Any = 3
+    provider = ScriptedProvider([lambda _: wrong])
+
+    for make, words in (
+        (lambda: ScriptedProvider([], model=wrong), "ScriptedProvider.model must be a ModelInfo or None, got 3"),
+        (lambda: provider.add(wrong), r"the steps\[0\] must be text"),
+        (lambda: reply(wrong), r"the parts of a reply\[0\] must be text or a block"),
+        (lambda: reply("x", stop_reason=wrong), "no stop_reason 3"),
+        (lambda: reply("x", usage=wrong), "the usage of a reply must be a Usage or None, got 3"),
+        (lambda: call(wrong), "the name of a call must be text, got 3"),
+        (lambda: fail(wrong), "ProviderError has no kind 3; there are authentication, "),
+        (lambda: ModelInfo(wrong), "ModelInfo.name must be text, got 3"),
+        (lambda: ModelInfo("m", context_window=0), "ModelInfo.context_window must be a whole number of at least 1"),
+        (lambda: ModelInfo("m", input_price=-1), "ModelInfo.input_price must be a number of at least 0 or None"),
+    ):
+        with pytest.raises(ConfigurationError, match=words):
+            make()
+    with pytest.raises(ConfigurationError, match="what a function of the script returns must be text"):
+        await ask(provider)

@@ -15,7 +15,7 @@ from tui_agent.protocol.reports import AgentRunReport
 from .agent_state import AgentState
 from .agent_stream import StreamedRun
 from .command_run import CommandRun
-from .loop_config import AgentLoopConfig
+from .loop_config import AgentLoopConfig, expect_provider
 from .run import AgentRun
 from .snapshot import OpenCall
 
@@ -64,6 +64,7 @@ class AgentView:
 
     @provider.setter
     def provider(self, provider: ModelProvider) -> None:
+        expect_provider("AgentLoop.provider", provider)
         self._agent.provider = provider
 
     @property

@@ -5,14 +5,15 @@ each of its calls, or nothing of it is left; there is no third way.
 """
 
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 
 from tui_agent.execution import ToolExecutionResult, ToolScheduler
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError, ProviderError
 from tui_agent.protocol.events import MessageDelta, MessageDiscarded, MessageStarted
 from tui_agent.protocol.messages import AssistantMessage, StopReason
-from tui_agent.protocol.provider import ModelRequest
+from tui_agent.protocol.provider import ModelRequest, StreamEvent
+from tui_agent.protocol.value_checks import shown_value
 
 from .agent_state import AgentState
 from .interrupt import unless_cancelled
@@ -146,7 +147,7 @@ class Attempt:
 
     async def _drain(self, request: ModelRequest) -> None:
         await self._agent.keep_what_is_told()
-        tell, stream = self._agent.teller.publish, self._agent.provider.stream(request)
+        tell, stream = self._agent.teller.publish, _expect_stream(self._agent.provider.stream(request))
         try:
             async for event in stream:
                 folded = accumulate(self.state, event)
@@ -178,3 +179,19 @@ class Attempt:
         if self.begun:
             self._agent.teller.publish(MessageDiscarded(message_id=self.state.message_id, reason=reason))
         self._on_message_over(self)
+
+
+def _expect_stream(stream: AsyncIterator[StreamEvent]) -> AsyncIterator[StreamEvent]:
+    """
+    Raises:
+        ProviderError: a provider's `stream` returned something that cannot be read event by event.
+    """
+    if isinstance(stream, AsyncIterator):  # pyright: ignore[reportUnnecessaryIsInstance] — providers may be untyped
+        return stream
+    if isinstance(stream, Coroutine):
+        stream.close()
+    raise ProviderError(
+        "The provider's stream cannot be read: stream() must be an `async def` that yields, or a plain function that "
+        f"returns an async iterator; it returned {shown_value(stream)}.",
+        kind="bad_response",
+    )

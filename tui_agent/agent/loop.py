@@ -32,7 +32,7 @@ from tui_agent.protocol.messages import (
 )
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
-from tui_agent.protocol.value_checks import expect_kind
+from tui_agent.protocol.value_checks import expect_items, expect_kind
 
 from .agent_controls import AgentControls
 from .agent_state import AgentState, make_agent
@@ -284,7 +284,7 @@ class AgentLoop(AgentControls, ConversationControls):
         """Has more tools for as long as the context is open."""
         registry = self._agent.tools
         with ExitStack() as taken_back:
-            for tool in tools:
+            for tool in expect_items("run(tools=…)", tools, None, "a list of tools and functions"):
                 taken_back.callback(registry.remove, registry.add(tool).name)
             yield
 

@@ -147,8 +147,7 @@ class AgentLoopConfig:
         self._check_functions()
 
     def _check_parts(self) -> None:
-        provider = "a model provider, such as AnthropicProvider(…) or ScriptedProvider(…)"
-        expect_members("AgentLoopConfig.provider", self.provider, ("model", "stream"), provider)
+        expect_provider("AgentLoopConfig.provider", self.provider)
         if self.policy is not None:
             policy = "a permission policy, such as PermissionPolicy(…), or None"
             expect_members("AgentLoopConfig.policy", self.policy, POLICY_MEMBERS, policy)
@@ -222,6 +221,15 @@ _LISTS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "waiting": (UserMessage, "a list of UserMessage"),
 }
 """Fields that take a list of such objects."""
+
+
+def expect_provider(name: str, provider: object) -> None:
+    """
+    Raises:
+        ConfigurationError: it is not a model provider.
+    """
+    wanted = "a model provider, such as AnthropicProvider(…) or ScriptedProvider(…)"
+    expect_members(name, provider, ("model", "stream"), wanted)
 
 
 def _as_tool(name: str, thing: ToolLike) -> Tool:

@@ -5,8 +5,10 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import get_args
 
 from tui_agent.execution.plain_json import NO_JSON, is_plain, whole_text
+from tui_agent.protocol.errors import ProviderError
 from tui_agent.protocol.events import MessageDelta
 from tui_agent.protocol.messages import (
     TRUNCATED,
@@ -32,6 +34,7 @@ from tui_agent.protocol.provider import (
     ToolCallStarted,
     UsageReported,
 )
+from tui_agent.protocol.value_checks import shown_value
 
 
 @dataclass(slots=True)
@@ -124,7 +127,11 @@ def accumulate(state: StepState, event: StreamEvent) -> MessageDelta | ToolCall 
 
     Returns:
         What there is to show, or a call whose block is complete, or neither. A call comes exactly once (P10).
+
+    Raises:
+        ProviderError: it is not an event of the stream, or a field is of the wrong kind; asking again would not help.
     """
+    _refuse_wrong_kinds(event)
     match event:
         case TextDelta(text=text):
             return _add_text(state, text, event.block)
@@ -148,6 +155,45 @@ def accumulate(state: StepState, event: StreamEvent) -> MessageDelta | ToolCall 
             state.stop_reason = event.stop_reason
             state.detail = whole_text(event.detail)
     return None
+
+
+_KINDS: dict[type, tuple[tuple[str, type], ...]] = {
+    StreamStarted: (("model", str), ("usage", Usage)),
+    TextDelta: (("text", str),),
+    ThinkingDelta: (("text", str),),
+    ThinkingEnded: (("thinking", ThinkingBlock),),
+    ToolCallStarted: (("call_id", str), ("name", str)),
+    ToolCallDelta: (("call_id", str), ("fragment", str)),
+    ToolCallEnded: (("call", ToolCall),),
+    UsageReported: (("usage", Usage),),
+    StreamEnded: (("stop_reason", str), ("detail", str)),
+}
+"""The fields of each event of a stream, which any program may have made."""
+
+_STOP_REASONS: tuple[str, ...] = get_args(StopReason)
+
+
+def _refuse_wrong_kinds(event: StreamEvent) -> None:
+    """
+    Raises:
+        ProviderError: see `accumulate`.
+    """
+    # Looked up by its class: this runs for each piece of text.
+    fields = _KINDS.get(type(event))
+    if fields is None:
+        raise _broken_stream(f"{shown_value(event)} is not a StreamEvent, such as TextDelta(…)")
+    for name, kind in fields:
+        value: object = getattr(event, name)
+        if not isinstance(value, kind):
+            words = "text" if kind is str else f"a {kind.__name__}"
+            raise _broken_stream(f"{type(event).__name__}.{name} must be {words}, got {shown_value(value)}")
+    if isinstance(event, StreamEnded) and event.stop_reason not in _STOP_REASONS:
+        reasons = ", ".join(_STOP_REASONS)
+        raise _broken_stream(f"StreamEnded.stop_reason must be one of {reasons}, got {shown_value(event.stop_reason)}")
+
+
+def _broken_stream(why: str) -> ProviderError:
+    return ProviderError(f"The provider's stream cannot be read: {why}.", kind="bad_response")
 
 
 def finalize_unended_tool_calls(state: StepState) -> tuple[ToolCall, ...]:

@@ -6,13 +6,27 @@ Appending is constant time, and so is reading: a step looks at the conversation 
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 
-from tui_agent.protocol.messages import AssistantMessage, JsonObject, Message, ToolCall, Usage, new_id
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    JsonObject,
+    Message,
+    ToolCall,
+    ToolResultMessage,
+    Usage,
+    UserMessage,
+    new_id,
+)
+from tui_agent.protocol.value_checks import expect_items, expect_kind
 
 from .entries import HistoryEntry, HistorySnapshot, MessageView
 from .layers import LEGACY_LAYER, write_layer
 from .registry import ContextRegistry
 from .repair import PairingCheck, Repaired, repair_messages
 from .tokens import estimate_message, estimate_text
+
+
+def _expect_message(name: str, message: object) -> None:
+    expect_kind(name, message, (UserMessage, AssistantMessage, ToolResultMessage), "a message, such as user_message(…)")
 
 
 class ConversationHistory:
@@ -32,7 +46,7 @@ class ConversationHistory:
         self._version = 0
         self._call_ids: set[str] = set()
         self._start_over([])
-        for message in messages:
+        for message in expect_items("ConversationHistory.messages", messages, _expect_message, "a list of messages"):
             self.append(message)
 
     def __len__(self) -> int:

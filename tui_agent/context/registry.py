@@ -14,6 +14,7 @@ from pydantic import Field
 from tui_agent.protocol.callbacks import FailureReport, Listener, log_failure
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, UserBlock, Word, joined_text
+from tui_agent.protocol.value_checks import expect_items, expect_kind
 
 SEPARATOR = "\n\n"
 
@@ -65,7 +66,7 @@ class ContextRegistry:
         self._report: FailureReport | None = None
         self._children: weakref.WeakSet[ContextRegistry] = weakref.WeakSet()
         self._parent: ContextRegistry | None = None
-        for layer in layers:
+        for layer in expect_items("ContextRegistry.layers", layers, None, "a list of ContextLayer"):
             self.set(layer)
 
     @property
@@ -74,7 +75,12 @@ class ContextRegistry:
         return self._parent
 
     def set(self, layer: ContextLayer) -> bool:
-        """Writes a layer under its name; one that is already so is left alone. Returns whether anything changed."""
+        """Write a layer under its name; one that is already so is left alone. Return True if anything changed.
+
+        Raises:
+            ConfigurationError: it is not a ContextLayer.
+        """
+        expect_kind("a layer of a ContextRegistry", layer, ContextLayer, "a ContextLayer")
         if self._layers.get(layer.name) == layer:
             return False
         self._layers[layer.name] = layer

@@ -161,6 +161,8 @@ def _checked_answer(event: HookEvent, answer: object) -> object:
             return FailureAnswer(None if fallback is None else _own_result(fallback), goes_on is not False)
         case (("after_tool" | "on_tool_error"), _):
             return _no_answer(event, answer)
+        case "after_tool_observer", _:
+            return None  # An observer changes nothing, whatever it returns.
         case _:
             return answer
 

@@ -39,6 +39,7 @@ from tui_agent.protocol.hooks import (
 from tui_agent.protocol.messages import JsonObject, is_object, joined_text
 from tui_agent.protocol.tool import ToolResult
 from tui_agent.protocol.tool_result import as_tool_result
+from tui_agent.protocol.value_checks import expect_kind
 
 from .hook_bus import EndedCall, HookBus
 from .plain_json import plain
@@ -58,7 +59,11 @@ class UnusableAnswerError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProcessHook:
-    """A command that is asked."""
+    """A command that is asked.
+
+    Raises:
+        ConfigurationError: a field is of the wrong kind.
+    """
 
     command: str
     """Run by `bash --noprofile --norc -c`, in a process group of its own; what it leaves running there is killed."""
@@ -70,6 +75,11 @@ class ProcessHook:
     strict: bool = False
     """Whether a call does not go on if the command fails. Asked `after_tool`, it also `hides`: what calls report while
     they run is not told."""
+
+    def __post_init__(self) -> None:
+        expect_kind("ProcessHook.command", self.command, str, "a shell command")
+        expect_kind("ProcessHook.working_dir", self.working_dir, (str, Path), "a directory")
+        expect_kind("ProcessHook.environment", self.environment, Mapping, "a mapping of names to texts")
 
     def add_to(self, hooks: HookBus, event: ProcessHookEvent) -> Callable[[], None]:
         """Puts it behind the hooks there are.

@@ -23,7 +23,7 @@ TuiAgentError
 At the tool border errors are values (`ToolResult(is_error=True)`); everywhere else they are these.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 ProviderErrorKind = Literal[
     "authentication",
@@ -42,6 +42,8 @@ ProviderErrorKind = Literal[
     "unavailable",
 ]
 """What went wrong on the way to the model; `ProviderError.retryable` says whether again may help."""
+
+_KINDS: tuple[str, ...] = get_args(ProviderErrorKind)
 
 RETRYABLE_KINDS: frozenset[str] = frozenset({"rate_limit", "overloaded", "server", "network", "timeout", "stream_cut"})
 """Kinds after which the same request may succeed later; the others were refused as such."""
@@ -91,6 +93,19 @@ class ProviderError(TuiAgentError):
         retry_after: float | None = None,
         request_id: str | None = None,
     ) -> None:
+        """
+        Args:
+            message: what happened, what was kept and what to do, for the user.
+            kind: what went wrong; the loop asks again after those of `RETRYABLE_KINDS`.
+            status: HTTP status.
+            retry_after: seconds until the server wants to be asked again.
+            request_id: the server's own id of the request.
+
+        Raises:
+            ConfigurationError: there is no such kind.
+        """
+        if kind not in _KINDS:
+            raise ConfigurationError(f"ProviderError has no kind {kind!r}; there are {', '.join(_KINDS)}")
         super().__init__(message)
         self.kind: ProviderErrorKind = kind
         self.status = status

@@ -6,6 +6,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from .messages import Message, StopReason, ThinkingBlock, ToolCall, Usage
 from .tool import ToolSpec
+from .value_checks import expect_choice, expect_kind, expect_number, expect_whole, refuse_unknown_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,9 +123,14 @@ StreamEvent: TypeAlias = (
 )
 
 
+@refuse_unknown_fields
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """What is known of a model."""
+    """Facts about a model.
+
+    Raises:
+        ConfigurationError: a field is unknown, or its value is of the wrong kind or out of range.
+    """
 
     name: str
     context_window: int = 200_000
@@ -134,6 +140,14 @@ class ModelInfo:
     """Dollars for a million tokens read; None: not known."""
     output_price: float | None = None
     kind: Literal["language_model", "offline_demo"] = "language_model"
+
+    def __post_init__(self) -> None:
+        expect_kind("ModelInfo.name", self.name, str, "text")
+        expect_whole("ModelInfo.context_window", self.context_window, 1)
+        expect_whole("ModelInfo.max_output_tokens", self.max_output_tokens, 1)
+        expect_number("ModelInfo.input_price", self.input_price, optional=True)
+        expect_number("ModelInfo.output_price", self.output_price, optional=True)
+        expect_choice("ModelInfo.kind", self.kind, ("language_model", "offline_demo"))
 
     def cost_of(self, usage: Usage) -> float | None:
         """Dollars for `usage`; None where the price is not known. Cache reads cost a tenth, cache writes 1.25 times."""

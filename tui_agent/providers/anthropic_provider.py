@@ -9,12 +9,21 @@ import os
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from types import NoneType
+from typing import TYPE_CHECKING, get_args
 from urllib.parse import urlsplit
 
 from tui_agent.protocol.background import reason_of
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.provider import ModelInfo, ModelRequest, StreamEnded, StreamEvent
+from tui_agent.protocol.value_checks import (
+    expect_choice,
+    expect_flag,
+    expect_kind,
+    expect_seconds,
+    expect_whole,
+    wrong_kind,
+)
 
 from .model_table import default_max_tokens, model_info, thinking_form
 from .provider_failures import ErrorWriter
@@ -67,8 +76,21 @@ class AnthropicProvider:
             silence_timeout: seconds without a single byte after which an answer is given up.
 
         Raises:
-            ConfigurationError: no model, two credentials or one that cannot be sent, or a password in the address.
+            ConfigurationError: no model, two credentials or one that cannot be sent, a password in the address,
+                or an argument of the wrong kind.
         """
+        expect_kind("AnthropicProvider.model", model, str, "the name of a model")
+        for name, value in (("api_key", api_key), ("auth_token", auth_token)):
+            if value is not None and not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] — callers may be untyped
+                # The value itself stays out of the text: it is a secret.
+                raise ConfigurationError(f"AnthropicProvider.{name} must be text or None, not of {type(value)}")
+        expect_kind("AnthropicProvider.base_url", base_url, (str, NoneType), "an address or None")
+        if max_tokens is not None:
+            expect_whole("AnthropicProvider.max_tokens", max_tokens, 1)
+        expect_choice("AnthropicProvider.thinking", thinking, get_args(ThinkingMode))
+        expect_flag("AnthropicProvider.cache", cache)
+        expect_seconds("AnthropicProvider.connect_timeout", connect_timeout, or_zero=True)
+        expect_seconds("AnthropicProvider.silence_timeout", silence_timeout, or_zero=True)
         if not model.strip():
             raise ConfigurationError("the model's name is empty")
         if api_key and auth_token:
@@ -77,7 +99,7 @@ class AnthropicProvider:
         self._api_key = _sendable(api_key)
         self._auth_token = _sendable(auth_token)
         self._base_url = _plain_address(base_url)
-        self._headers = dict(headers or {})
+        self._headers = _sendable_headers(headers)
         self._connect_timeout = connect_timeout
         self._silence_timeout = silence_timeout
         limit = max_tokens or default_max_tokens(self.model)
@@ -228,6 +250,20 @@ def _plain_address(address: str | None) -> str | None:
     if known_user is not None:
         raise ConfigurationError("the base URL holds a user name or password; give a key or an auth token instead")
     return address
+
+
+def _sendable_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
+    """Return a copy of the headers.
+
+    Raises:
+        ConfigurationError: they are not a mapping of text to text.
+    """
+    expect_kind("AnthropicProvider.headers", headers, (Mapping, NoneType), "a mapping of names to texts, or None")
+    for name, value in (headers or {}).items():
+        for text in (name, value):
+            if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] — callers may be untyped
+                raise wrong_kind(f"AnthropicProvider.headers[{name!r}]", "text", text)
+    return dict(headers or {})
 
 
 def _sendable(secret: str | None) -> str | None:

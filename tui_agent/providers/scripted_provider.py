@@ -14,7 +14,8 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from types import NoneType
+from typing import TypeAlias, get_args
 
 from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
 from tui_agent.protocol.messages import JsonObject, StopReason, ThinkingBlock, ToolCall, Usage, parse_tool_call
@@ -32,6 +33,7 @@ from tui_agent.protocol.provider import (
     ToolCallStarted,
     UsageReported,
 )
+from tui_agent.protocol.value_checks import expect_choice, expect_items, expect_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +102,28 @@ Step: TypeAlias = Reply | Part | str | Callable[[ModelRequest], "Reply | Part | 
 
 
 def reply(*parts: Part | str, stop_reason: StopReason | None = None, usage: Usage | None = None) -> Reply:
-    """An answer of several blocks; plain text is a text block."""
+    """Return an answer of several blocks; plain text is a text block.
+
+    Raises:
+        ConfigurationError: a part, the reason or the usage is of the wrong kind.
+    """
+    expect_items("the parts of a reply", parts, _expect_part, "blocks")
+    if stop_reason is not None:
+        expect_choice("stop_reason", stop_reason, get_args(StopReason))
+    expect_kind("the usage of a reply", usage, (Usage, NoneType), "a Usage or None")
     blocks = tuple(Say(part) if isinstance(part, str) else part for part in parts)
     return Reply(blocks, stop_reason, usage) if usage is not None else Reply(blocks, stop_reason)
 
 
 def call(name: str, /, **arguments: object) -> Call:
-    """A tool call with these arguments; use `Call` for an id of your own or broken argument text."""
+    """Return a tool call with these arguments.
+
+    For an id of your own or broken argument text, make a `tui_agent.providers.Call`.
+
+    Raises:
+        ConfigurationError: the name is not text.
+    """
+    expect_kind("the name of a call", name, str, "text")
     return Call(name, arguments)
 
 
@@ -117,7 +134,11 @@ def fail(
     status: int | None = None,
     retry_after: float | None = None,
 ) -> Fail:
-    """An error at this place of the stream."""
+    """Return an error for this place of the stream.
+
+    Raises:
+        ConfigurationError: the kind is not one of `ProviderError`'s.
+    """
     return Fail(ProviderError(message, kind=kind, status=status, retry_after=retry_after))
 
 
@@ -125,6 +146,16 @@ class ScriptedProvider:
     """Plays its steps, one a request. Implements `protocol.provider.ModelProvider`."""
 
     def __init__(self, steps: Iterable[Step] = (), *, model: ModelInfo | None = None) -> None:
+        """Take the script.
+
+        Args:
+            steps: the answers, one a request.
+            model: the model it stands for; None: `scripted-model`.
+
+        Raises:
+            ConfigurationError: `steps` is not a list of answers, or `model` is not a ModelInfo.
+        """
+        expect_kind("ScriptedProvider.model", model, (ModelInfo, NoneType), "a ModelInfo or None")
         self.model: ModelInfo = model or ModelInfo("scripted-model")
         self.requests: list[ModelRequest] = []
         """Everything that was asked, in order."""
@@ -132,7 +163,7 @@ class ScriptedProvider:
         """Answers whose reader left before the end."""
         self.prepared = 0
         self.closed = False
-        self._steps = list(steps)
+        self._steps: list[Step] = list(expect_items("ScriptedProvider.steps", steps, _expect_step, _STEPS))
         self._calls = 0
 
     @property
@@ -141,8 +172,12 @@ class ScriptedProvider:
         return len(self._steps)
 
     def add(self, *steps: Step) -> None:
-        """Appends to the script."""
-        self._steps += steps
+        """Append to the script.
+
+        Raises:
+            ConfigurationError: a step is not an answer.
+        """
+        self._steps += expect_items("the steps", steps, _expect_step, _STEPS)
 
     async def prepare(self) -> None:
         """Only counts."""
@@ -184,7 +219,10 @@ class ScriptedProvider:
         if not self._steps:
             raise ProviderError("the script has no answer left", kind="unavailable")
         step = self._steps.pop(0)
-        answer = step(request) if callable(step) else step
+        if not callable(step):
+            return step if isinstance(step, Reply) else reply(step)
+        answer = step(request)
+        _expect_answer("what a function of the script returns", answer)
         return answer if isinstance(answer, Reply) else reply(answer)
 
     def _events(self, block: int, part: Say | Think | Call) -> Iterator[StreamEvent]:
@@ -208,6 +246,23 @@ class ScriptedProvider:
         yield ToolCallDelta(call_id, raw, block)
         made = ToolCall(id=call_id, name=part.name, cut=True) if part.cut else parse_tool_call(call_id, part.name, raw)
         yield ToolCallEnded(made, block)
+
+
+_STEPS = 'a list of answers, such as [reply("…", call("…")), "…"]'
+
+
+def _expect_part(name: str, part: object) -> None:
+    expect_kind(name, part, (str, Say, Think, Call, Wait, Fail), "text or a block, such as call(…)")
+
+
+def _expect_answer(name: str, answer: object) -> None:
+    expect_kind(name, answer, (str, Reply, Say, Think, Call, Wait, Fail), "text, reply(…), call(…) or fail(…)")
+
+
+def _expect_step(name: str, step: object) -> None:
+    # A class is callable, and never meant.
+    if isinstance(step, type) or not callable(step):
+        _expect_answer(name, step)
 
 
 def _stop_reason(answer: Reply) -> StopReason:
