@@ -211,6 +211,31 @@ async def test_files_are_watched_wherever_they_appear(tmp_path: Path) -> None:
             assert await with_live_settings(engine, options_for(tmp_path), work) == "settings_read settings_read"
 
 
+async def test_a_change_between_the_start_and_the_watch_is_applied(tmp_path: Path) -> None:
+    async with assembled(options_for(tmp_path), watched=True) as engine:
+        write(engine.locations.user_file, DENY_MAKE)
+
+        async def work() -> list[str]:
+            with engine.bus.subscribe() as heard:
+                await until(lambda: decision(engine, tmp_path, "make") == "deny")
+                return [envelope.event.code for envelope in heard.drain() if isinstance(envelope.event, Noticed)]
+
+        async with asyncio.timeout(20):
+            assert await with_live_settings(engine, options_for(tmp_path), work) == ["settings_read"]
+
+
+async def test_the_first_look_says_nothing_of_settings_as_they_were_at_the_start(tmp_path: Path) -> None:
+    write(Locations.of_user(os.environ).user_file, DENY_MAKE)
+    async with engine_in(tmp_path) as (engine, live):
+        engine.loop.set_mode(PermissionMode.PLAN, by="user")
+        with engine.bus.subscribe() as heard:
+            await live.read_again()
+            assert heard.drain() == []
+
+        assert engine.policy.mode is PermissionMode.PLAN
+        assert decision(engine, tmp_path, "make") == "deny"
+
+
 async def test_names_in_the_workspace_that_are_not_utf_8_end_nothing(tmp_path: Path) -> None:
     async with assembled(options_for(tmp_path), watched=True) as engine:
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.desk import PROGRAM, App, Desk
-from tui_agent.cli.shortage import shortage_in
+from tui_agent.cli.shortage import NEEDED_MIB, shortage_in
 
 MEGABYTE = 1 << 20
 LEAST = 5
@@ -115,6 +115,29 @@ def test_with_little_memory_it_ends_with_a_sentence(tmp_path: Path, arguments: t
         return  # The interpreter itself could not start, or a library of it ended the process.
     assert b"Traceback" not in done.stderr
     assert done.returncode in (0, 1)
+
+
+@pytest.mark.parametrize("arguments", [("--demo", "-p", "hello"), ("--demo",)], ids=" ".join)
+@pytest.mark.parametrize("limit", [150, 256, 400, 511])
+def test_a_run_is_refused_where_the_memory_limit_is_below_its_needs(
+    tmp_path: Path, arguments: tuple[str, ...], limit: int
+) -> None:
+    done = limited(tmp_path, resource.RLIMIT_AS, limit * MEGABYTE, *arguments)
+
+    assert done.stderr.decode() == (
+        f"tui-agent: not enough memory: the limit is {limit} MiB of addresses, and a run needs {NEEDED_MIB}:"
+        f" raise it, for example with `ulimit -v {NEEDED_MIB * 1024}`\n"
+    )
+    assert done.stdout == b""
+    assert done.returncode == 1
+
+
+def test_doctor_says_that_the_memory_limit_is_too_low(tmp_path: Path) -> None:
+    assert (
+        b"memory     not enough memory: the limit is 256 MiB"
+        in limited(tmp_path, resource.RLIMIT_AS, 256 * MEGABYTE, "doctor").stdout
+    )
+    assert b"memory" not in limited(tmp_path, resource.RLIMIT_NOFILE, 256, "doctor").stdout
 
 
 @pytest.mark.parametrize("limit", [LEAST, 11])

@@ -84,6 +84,21 @@ def test_another_process_with_an_old_number_is_left_alone(other: dict[str, objec
         innocent.wait()
 
 
+@pytest.mark.parametrize("mark", ["", "0", "a" * 31, "a" * 33, "z" * 32, "A" * 32, "\N{ARABIC-INDIC DIGIT ONE}" * 32])
+def test_a_damaged_mark_names_no_process(mark: str) -> None:
+    innocent = subprocess.Popen(["sleep", "600"], env={"DIGITS": "0123456789abcdef" * 4}, start_new_session=True)
+    try:
+        whole = record_of(innocent.pid, TreeMark.new())
+        assert whole is not None
+        for damaged in (whole.model_copy(update={"mark": mark}), StartedProcess(pid=0, started=0, mark=mark)):
+            assert running_of(damaged) == ()
+            assert end_recorded([damaged], grace=0.1) == ()
+        assert innocent.poll() is None
+    finally:
+        innocent.kill()
+        innocent.wait()
+
+
 def test_a_program_that_ended_at_once_has_no_record() -> None:
     child = subprocess.Popen(["true"])
     child.wait()

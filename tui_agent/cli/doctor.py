@@ -20,6 +20,7 @@ from tui_agent.tools.command_launcher import launcher_problem
 from .credentials import Credentials
 from .own_terminal import say
 from .project_trust import state_of, trust_for
+from .shortage import memory_problem
 
 _SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
 
@@ -61,6 +62,8 @@ def examine(directory: Path) -> Iterator[Finding]:
         yield from (Finding("settings", "note", words) for words in (*loaded.unknown_variables, *loaded.ignored))
     left_out = state_of(directory, locations).left_out
     yield from (Finding("trust", "note", words) for words in left_out)
+    if words := memory_problem():
+        yield Finding("memory", "bad", words)
     yield _terminal()
     yield from _model(loaded)
     yield _program("bash", "bad", "commands cannot run without it")

@@ -14,6 +14,10 @@ from tui_agent.settings import Locations
 
 from .choices import OneOf, StrategyName
 from .launch_options import PICK, LaunchOptions
+from .own_terminal import say_error
+from .shortage import memory_problem
+
+_FAILED = 1
 
 
 def _option(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -65,6 +69,9 @@ def launch(**values: Any) -> int:
     if values["replay"] is not None:
         _refuse_beside_replay(values)
     options = _options_of(values)
+    if words := memory_problem():
+        say_error(f"tui-agent: {words}")
+        return _FAILED
     if values["theme"]:
         from .theme_choice import refuse_unknown_theme
 

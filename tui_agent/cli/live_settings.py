@@ -45,7 +45,8 @@ class LiveSettings:
         self._options = options
         self._loaded = engine.loaded
         self._files = (engine.locations.user_file, options.cwd / PROJECT_FILE)
-        self._contents = self._read()
+        # Unknown, not what the files hold now: a file may have changed since the settings were loaded.
+        self._contents: tuple[bytes | None, ...] | None = None
 
     async def watch(self) -> None:
         """Apply the settings after each change of the files, until cancelled."""

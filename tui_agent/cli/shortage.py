@@ -10,11 +10,27 @@ from typing import TypeGuard
 
 _DESCRIPTORS = "raise it, for example with `ulimit -n 256`"
 _MEMORY = "close other programs, or raise the limit (`ulimit -v`)"
+NEEDED_MIB = 512
+"""Least limit on addresses, in MiB, under which a run starts."""
 
 
 def shortage_in(error: BaseException) -> str | None:
     """Return the sentence for an error that a shortage caused, however deeply nested; None for any other."""
     return next((words for one in _chain(error, set()) if (words := _words(one)) is not None), None)
+
+
+def memory_problem() -> str | None:
+    """Return the sentence for a limit on addresses that is too low for a run; None where it is not.
+
+    Below it, some library aborts the process, or a thread cannot report its result and the run waits for ever.
+    """
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY or limit >= NEEDED_MIB << 20:
+        return None
+    return (
+        f"not enough memory: the limit is {limit >> 20} MiB of addresses, and a run needs {NEEDED_MIB}:"
+        f" raise it, for example with `ulimit -v {NEEDED_MIB << 10}`"
+    )
 
 
 def _chain(error: BaseException, seen: set[int]) -> Iterator[BaseException]:

@@ -1,5 +1,6 @@
 """Records of started commands, by which a later tui-agent finds those that still run after this one was killed."""
 
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,6 +14,7 @@ from tui_agent.protocol.tool import StartedProcess
 from .process_tree import TreeMark, end_tree, tree_members
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_WHOLE_MARK = re.compile("[0-9a-f]{32}")
 
 
 def record_of(pid: int, mark: TreeMark) -> StartedProcess | None:
@@ -39,8 +41,11 @@ def end_recorded(records: Sequence[StartedProcess], *, grace: float) -> tuple[st
 
 
 def _may_run(record: StartedProcess) -> bool:
-    """Return False for a command from before the last boot; a mark alone does not show that."""
-    return record.boot in ("", _boot_id())
+    """Return False for a command from before the last boot, which a mark alone does not show, or for a damaged mark.
+
+    Part of a mark may occur in the environment of any process.
+    """
+    return record.boot in ("", _boot_id()) and _WHOLE_MARK.fullmatch(record.mark) is not None
 
 
 def _name(process: psutil.Process) -> str:
