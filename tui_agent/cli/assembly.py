@@ -239,14 +239,13 @@ def strategy_of(name: str) -> Strategy:
 
 def _left_out_without_screen(loaded: LoadedSettings, locations: Locations) -> tuple[str, ...]:
     """What the screen would say of settings that only it uses; blocks."""
-    origin = loaded.origins.get("ui.theme")
-    if origin is None:
+    if "ui.theme" not in loaded.origins:
         return ()
     # Costs a tenth of a second, and only a theme that was chosen needs it.
-    from .theme_choice import unknown_theme
+    from .theme_choice import wrong_theme_setting
 
-    words = unknown_theme(loaded.settings.ui.theme, locations)
-    return () if words is None else (f"{origin}: `ui.theme`: {words}",)
+    words = wrong_theme_setting(loaded, locations)
+    return () if words is None else (words,)
 
 
 async def _provider(

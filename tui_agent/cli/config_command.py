@@ -63,6 +63,10 @@ def check() -> None:
     say(f"settings are fine ({files})")
     for words in loaded.ignored:
         say(words)
+    from .theme_choice import wrong_theme_setting  # Costs a tenth of a second, which the other commands do not need.
+
+    if words := wrong_theme_setting(loaded, Locations.of_user(os.environ)):
+        say(words)
 
 
 def _load() -> LoadedSettings:
