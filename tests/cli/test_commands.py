@@ -59,6 +59,13 @@ def test_config_check_says_why_a_folder_is_not_asked_about(
     assert "config.toml:2: unknown key `permissions.allow`" in told
 
 
+def test_config_check_names_a_theme_that_does_not_exist(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
+    user_file.write_text('[ui]\ntheme = "drak"\n', "utf-8")
+
+    words = f"{user_file}:2: `ui.theme`: there is no theme 'drak'; did you mean dark?\n"
+    assert out_of(capsys, "config", "check").endswith(words)
+
+
 def test_config_check_and_path(capsys: pytest.CaptureFixture[str], user_file: Path) -> None:
     assert "settings are fine" in out_of(capsys, "config", "check")
     assert str(user_file) in out_of(capsys, "config", "path")

@@ -239,14 +239,13 @@ def strategy_of(name: str) -> Strategy:
 
 def _left_out_without_screen(loaded: LoadedSettings, locations: Locations) -> tuple[str, ...]:
     """Return the warnings of the screen about settings that only it uses. Blocks."""
-    origin = loaded.origins.get("ui.theme")
-    if origin is None:
+    if "ui.theme" not in loaded.origins:
         return ()
     # The import takes a tenth of a second; without a theme in the settings it is not needed.
-    from .theme_choice import unknown_theme
+    from .theme_choice import wrong_theme_setting
 
-    words = unknown_theme(loaded.settings.ui.theme, locations)
-    return () if words is None else (f"{origin}: `ui.theme`: {words}",)
+    words = wrong_theme_setting(loaded, locations)
+    return () if words is None else (words,)
 
 
 async def _provider(

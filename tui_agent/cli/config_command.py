@@ -69,6 +69,12 @@ def check() -> None:
     except ConfigurationError as error:
         # The question about a folder is not asked while its settings cannot be read.
         say(f"this folder cannot be trusted before its settings are right: {error}")
+    from .theme_choice import (
+        wrong_theme_setting,
+    )  # The import takes a tenth of a second; other commands do not need it.
+
+    if words := wrong_theme_setting(loaded, Locations.of_user(os.environ)):
+        say(words)
 
 
 def _load() -> LoadedSettings:

@@ -3,7 +3,7 @@
 import difflib
 
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.settings import Locations
+from tui_agent.settings import LoadedSettings, Locations
 from tui_agent.ui.themes import ThemeShelf, shipped_themes
 
 
@@ -15,6 +15,13 @@ def refuse_unknown_theme(name: str, locations: Locations) -> None:
     """
     if words := unknown_theme(name, locations):
         raise ConfigurationError(f"--theme: {words}")
+
+
+def wrong_theme_setting(loaded: LoadedSettings, locations: Locations) -> str | None:
+    """Return what to say of a `ui.theme` in the settings that no theme has; None where that is fine. Blocks."""
+    origin = loaded.origins.get("ui.theme")
+    words = unknown_theme(loaded.settings.ui.theme, locations) if origin else None
+    return None if words is None else f"{origin}: `ui.theme`: {words}"
 
 
 def unknown_theme(name: str, locations: Locations) -> str | None:
