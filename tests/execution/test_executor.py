@@ -13,7 +13,6 @@ from tui_agent.execution.call_state import CallState
 from tui_agent.execution.executor import ADMISSION, cut_off, take_slot
 from tui_agent.execution.loop_clock import now
 from tui_agent.execution.outcomes import Outcome
-from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.events import ApprovalRequested, HookEnded, ToolEnded
 from tui_agent.protocol.hooks import DenyCall, ModifyArguments, OverrideResult
@@ -416,7 +415,7 @@ async def test_a_tool_that_wants_to_end_more_than_itself_fails_alone(error: Base
 
 
 async def test_an_observer_changes_nothing_whatever_it_returns() -> None:
-    hooks, bus = HookBus(), EventBus()
+    hooks, bus = HookBus(), JudgedBus()
     answer: Any = DenyCall(3)  # type: ignore[arg-type] — a reason of the wrong kind stays out of the event, too
     hooks.add("after_tool_observer", lambda _: answer)
     ended: list[HookEnded] = []
