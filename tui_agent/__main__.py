@@ -3,9 +3,7 @@
 import os
 import sys
 
-from tui_agent.cli.shortage import shortage_in
-
-FAILED = 1
+from tui_agent.cli.shortage import FAILED, shortage_in
 
 
 def leave_if_short(error: BaseException) -> None:

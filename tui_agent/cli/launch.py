@@ -15,9 +15,7 @@ from tui_agent.settings import Locations
 from .choices import OneOf, StrategyName
 from .launch_options import PICK, LaunchOptions
 from .own_terminal import say_error
-from .shortage import memory_problem
-
-_FAILED = 1
+from .shortage import FAILED, memory_problem
 
 
 def _option(*names: str, **settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -71,7 +69,7 @@ def launch(**values: Any) -> int:
     options = _options_of(values)
     if words := memory_problem():
         say_error(f"tui-agent: {words}")
-        return _FAILED
+        return FAILED
     if values["theme"]:
         from .theme_choice import refuse_unknown_theme
 

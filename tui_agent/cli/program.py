@@ -18,9 +18,8 @@ from tui_agent.protocol.errors import TuiAgentError
 
 from .launch import launch
 from .own_terminal import say_error
-from .shortage import shortage_in
+from .shortage import FAILED, shortage_in
 
-FAILED = 1
 USAGE_ERROR = 2
 INTERRUPTED = 130
 

@@ -8,6 +8,9 @@ import resource
 from collections.abc import Iterator
 from typing import TypeGuard
 
+FAILED = 1
+"""Exit code of a program that a shortage ended."""
+
 _DESCRIPTORS = "raise it, for example with `ulimit -n 256`"
 _MEMORY = "close other programs, or raise the limit (`ulimit -v`)"
 NEEDED_MIB = 512
