@@ -68,7 +68,7 @@ _LOOK_AGAIN = 0.05
 """Seconds between two looks at a loop that may have stopped before it did what another thread asked for."""
 
 _ENDINGS = 3
-"""How often a run that was interrupted is waited for: the call and the run each raise once, and the user may, too."""
+"""Attempts to wait for an interrupted run: the call and the run each raise once, and the user may, too."""
 
 ModeName: TypeAlias = PermissionMode | Literal["ask", "allow", "deny", "plan", "accept_edits"]
 """A permission mode or its name."""

@@ -215,7 +215,7 @@ async def wrapped(loop: AgentLoop) -> AsyncGenerator[AgentStreamEvent]:
 
 
 KEPT: list[object] = []
-"""What a test holds on to."""
+"""References that a test keeps."""
 
 LEAVE = [
     leave_by_break,

@@ -182,7 +182,8 @@ class Attempt:
 
 
 def _expect_stream(stream: AsyncIterator[StreamEvent]) -> AsyncIterator[StreamEvent]:
-    """
+    """Return the stream of a provider.
+
     Raises:
         ProviderError: a provider's `stream` returned something that cannot be read event by event.
     """

@@ -174,7 +174,8 @@ _STOP_REASONS: tuple[str, ...] = get_args(StopReason)
 
 
 def _refuse_wrong_kinds(event: StreamEvent) -> None:
-    """
+    """Refuse an object that is not an event of a stream, or has a field of the wrong kind.
+
     Raises:
         ProviderError: see `accumulate`.
     """

@@ -112,7 +112,7 @@ class RunEnded(Word):
     model_ms: float = 0.0
     tool_ms: float = 0.0
     approval_ms: float = 0.0
-    """Time spent waiting for a person."""
+    """Time spent waiting for the user."""
     report: AgentRunReport | None = None
 
 
@@ -135,7 +135,7 @@ class TurnEnded(Word):
 
 
 class StepStarted(Word):
-    """The model is about to be asked."""
+    """A request to the model is about to be sent."""
 
     type: Literal["step.started"] = "step.started"
     index: int
@@ -158,7 +158,7 @@ class StepEnded(Word):
 
 
 class StepRetry(Word):
-    """The model could not be asked; it is asked again after a wait."""
+    """A request to the model failed; it is sent again after a wait."""
 
     type: Literal["step.retry"] = "step.retry"
     attempt: int
@@ -238,7 +238,7 @@ class SteeringRequeued(Word):
 
 
 class SteeringDropped(Word):
-    """A person took a waiting message back."""
+    """The user recalled a waiting message."""
 
     type: Literal["steering.dropped"] = "steering.dropped"
     message_id: str
@@ -292,7 +292,7 @@ class MessageDiscarded(Word):
 
 
 class ToolQueued(Word):
-    """A call was received; told for every call, in call order."""
+    """A call was received; published for every call, in call order."""
 
     type: Literal["tool.queued"] = "tool.queued"
     call_id: str
@@ -370,7 +370,7 @@ class ToolOutput(Word):
     stream: Literal["stdout", "stderr"]
     chunk: str
     bytes_total: int
-    """All bytes of this stream so far: as the tool counts them, or else those that were told."""
+    """All bytes of this stream so far: as the tool counts them, or else those that were published."""
 
 
 class ToolData(Word):
@@ -447,7 +447,7 @@ class ToolBatchEnded(Word):
 
 
 class HookStarted(Word):
-    """A hook is asked. Hooks on updates are asked too often for that: of them only failures are told."""
+    """A hook is asked. Hooks on updates run too often for this event: only their failures are published."""
 
     type: Literal["hook.started"] = "hook.started"
     event: str
@@ -477,7 +477,7 @@ class HookFailed(Word):
     error: str
     timed_out: bool = False
     fail_open: bool = False
-    """Whether the call goes on all the same."""
+    """True if the call continues all the same."""
 
 
 class PermissionDecided(Word):
@@ -503,7 +503,7 @@ class PermissionModeChanged(Word):
 
 
 class ApprovalRequested(ApprovalRequest):
-    """A person is asked; resolved exactly once, before the call ends. The event is the request itself."""
+    """The user is asked; resolved exactly once, before the call ends. The event is the request itself."""
 
     type: Literal["approval.requested"] = "approval.requested"
 
@@ -564,7 +564,7 @@ class CompactionStarted(Word):
 
 
 class CompactionEnded(Word):
-    """The conversation was shortened, or not. Enough is told to do the same to a conversation read from a journal."""
+    """A compaction ended. The event holds enough to repeat it on a conversation read from a journal."""
 
     type: Literal["compaction.ended"] = "compaction.ended"
     ok: bool
@@ -630,7 +630,7 @@ class SessionCreated(Word):
 
 
 class SessionLoaded(Word):
-    """A stored session goes on."""
+    """A stored session was resumed."""
 
     type: Literal["session.loaded"] = "session.loaded"
     id: str
@@ -679,11 +679,11 @@ class SessionRewinding(Word):
     total: int = 0
     """All of them, counted."""
     notice: UserMessage | None = None
-    """What the model is told where it broke off; the newest message then."""
+    """Text for the model if the rewind broke off; the newest message in that case."""
 
 
 class SessionRewound(Word):
-    """A person went back: files, the conversation or both are what they were right after an earlier event.
+    """The user rewound files, the conversation or both to their state right after an earlier event.
 
     The files changed back were told before, each by a `file.changed`. Nothing is ever taken out of the journal.
     """
@@ -706,7 +706,7 @@ class SessionRewound(Word):
     left: tuple[str, ...] = ()
     """Files that somebody else changed since, and that were left as they are."""
     notice: UserMessage | None = None
-    """What the model is told; the newest message from then on."""
+    """Text for the model; the newest message from then on."""
 
 
 class SessionSaved(Word):
@@ -718,7 +718,7 @@ class SessionSaved(Word):
 
 
 class SessionSaveFailed(Word):
-    """The journal could not be written; the conversation goes on and nothing told so far is forgotten."""
+    """The journal could not be written; the conversation continues, and unsaved events stay in memory."""
 
     type: Literal["session.save_failed"] = "session.save_failed"
     id: str
@@ -761,7 +761,7 @@ class SubagentEnded(Word):
 
 
 class BackgroundStarted(Word):
-    """Work goes on beside the conversation."""
+    """Work started that continues beside the conversation."""
 
     type: Literal["background.started"] = "background.started"
     task_id: str
@@ -830,7 +830,7 @@ class PlanResolved(Word):
 
 
 class QuestionAsked(Word):
-    """The model asks the person something."""
+    """The model asks the user something."""
 
     type: Literal["question.asked"] = "question.asked"
     question_id: str
@@ -839,7 +839,7 @@ class QuestionAsked(Word):
 
 
 class QuestionAnswered(Word):
-    """The person answered."""
+    """The user answered."""
 
     type: Literal["question.answered"] = "question.answered"
     question_id: str
@@ -861,13 +861,13 @@ class FileState(Word):
 
 
 class FileChanged(Word):
-    """A tool, or a person who took something back, changed a file."""
+    """A tool, or an undo of the user, changed a file."""
 
     type: Literal["file.changed"] = "file.changed"
     path: str
     change: Literal["created", "modified", "deleted"]
     call_id: str | None = None
-    """The call that did it; None where a person did, by going back."""
+    """The call that did it; None for an undo or a rewind of the user."""
     diff: str = ""
     known: bool = False
     """Whether `before` and `after` say what the file was; then None means that there was none."""
@@ -882,7 +882,7 @@ class FileChanged(Word):
 
 
 class Warned(Word):
-    """Something is not as it should be, and the work goes on."""
+    """Something is not as it should be; the work continues."""
 
     type: Literal["warning"] = "warning"
     code: str
