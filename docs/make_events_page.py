@@ -23,7 +23,7 @@ from event_scenes import SCENES, Scene, record
 from tui_agent.protocol import events as events_module
 from tui_agent.protocol.envelope import Envelope, Origin, event_classes
 from tui_agent.protocol.events import Noticed
-from tui_agent.protocol.messages import Word
+from tui_agent.protocol.messages import FrozenModel
 
 PAGE = Path(__file__).parent / "events.md"
 
@@ -169,7 +169,7 @@ def _says(name: str, value: object) -> bool:
 
 
 def _shown(name: str, value: Any) -> str:
-    if isinstance(value, Word):
+    if isinstance(value, FrozenModel):
         value = ",".join(f"{key}:{part}" for key, part in value.model_dump().items() if part)
     if isinstance(value, tuple):
         value = ",".join(str(part) for part in value)
@@ -265,7 +265,7 @@ def _annotations(cls: type[Any]) -> Iterator[ast.AnnAssign]:
 
 def _body(cls: type[Any]) -> list[ast.stmt]:
     """The statements of one of our own classes."""
-    if not cls.__module__.startswith("tui_agent.") or cls is Word:
+    if not cls.__module__.startswith("tui_agent.") or cls is FrozenModel:
         return []
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
     assert isinstance(definition, ast.ClassDef)

@@ -19,20 +19,20 @@ from tui_agent import __version__
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.execution import ApprovalGate
 from tui_agent.permissions import PermissionPolicy, Rule
-from tui_agent.permissions.shell import is_read_only_command
+from tui_agent.permissions.read_only_predicate import is_read_only_command
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.permissions import Verdict
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.providers import DEMO_MODEL, AnthropicProvider
 from tui_agent.providers.demo import DemoServer, copy_sample_project
 from tui_agent.providers.demo.demo_server import DEMO_PACE
-from tui_agent.providers.recorded_streams import NotedProvider
-from tui_agent.recording import Head, TapeWriter
+from tui_agent.providers.recorded_streams import RecordingProvider
+from tui_agent.recording import RecordingHeader, RecordingWriter
 from tui_agent.session import StoredSession
 from tui_agent.tools import Workspace, default_tools
-from tui_agent.ui.app import TuiAgentApp
-from tui_agent.ui.recording_bridge import RecordingBridge, input_noter
-from tui_agent.ui.surroundings import Place, Surroundings
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
+from tui_agent.ui.bridge.recording_bridge import RecordingBridge, input_noter
 
 RECORDINGS = Path(__file__).parent / "recordings"
 LABEL = "scripted demo, not a language model"
@@ -59,7 +59,9 @@ def without_clocks(text: str) -> str:
 class Tour:
     """The app on its tour, and the tape."""
 
-    def __init__(self, app: TuiAgentApp, pilot: Pilot[None], tape: TapeWriter, rules: Sequence[RuleWords] = ()) -> None:
+    def __init__(
+        self, app: TuiAgentApp, pilot: Pilot[None], tape: RecordingWriter, rules: Sequence[RuleWords] = ()
+    ) -> None:
         self.app = app
         self.pilot = pilot
         self.tape = tape
@@ -150,23 +152,25 @@ async def record(
     """
     async with AsyncExitStack() as stack:
         shop = place / "shop"
-        tape = await stack.enter_async_context(TapeWriter(file))
+        tape = await stack.enter_async_context(RecordingWriter(file))
         server = await stack.enter_async_context(DemoServer(sample_dir=shop, pace=pace))
         copy_sample_project(shop)
         model = AnthropicProvider(DEMO_MODEL, auth_token=server.token, base_url=server.base_url)
         stack.push_async_callback(model.aclose)
-        session = StoredSession.unkept(shop)
+        session = StoredSession.ephemeral(shop)
         bus = EventBus(session.origin())
         session.announce(bus, "")
-        provider = NotedProvider(model, lambda note: tape.note("stream", note)) if streams else model
+        provider = RecordingProvider(model, lambda note: tape.note("stream", note)) if streams else model
         loop = agent_of(provider, bus, place, server.rules)
-        head = Head(program=__version__, size=size, directory="~/shop", branch="main", label=LABEL, reduced_motion=True)
+        head = RecordingHeader(
+            program=__version__, size=size, directory="~/shop", branch="main", label=LABEL, reduced_motion=True
+        )
         tape.begin(head, print)
         app = TuiAgentApp(
             RecordingBridge(loop, bus, tape),
             label=head.label,
-            place=Place(head.directory, head.branch),
-            surroundings=Surroundings(reduced_motion=True),
+            place=WorkingDirectory(head.directory, head.branch),
+            surroundings=TerminalEnvironment(reduced_motion=True),
             note_input=input_noter(tape),
         )
         async with app.run_test(size=size, notifications=True) as pilot:

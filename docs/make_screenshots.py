@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tui_agent.recording import read_recording
-from tui_agent.ui.replay_stage import Stage
+from tui_agent.ui.replay.replay_stage import Stage
 
 IMAGES = Path(__file__).parent / "images"
 RECORDINGS = Path(__file__).parent / "recordings"

@@ -14,15 +14,14 @@ import tui_agent
 PACKAGE = Path(tui_agent.__file__).parent
 
 SAME_FLOOR = {"context", "execution", "permissions", "providers", "tools", "settings", "recording"}
+PARTS_OF_THE_SCREEN = ("base", "text", "transcript", "panel", "composer", "status")
 MAY_IMPORT: dict[str, set[str]] = {
     "protocol": set(),
     **{room: {"protocol"} for room in SAME_FLOOR},
     "agent": {"protocol", "context", "execution"},
     "session": {"protocol", "agent.snapshot"},
     "rewind": {"protocol", "session", "tools"},
-    "ui.widgets": {"protocol", "ui"},
-    "ui.bridge": {"protocol", "agent"},
-    "ui.screens": {"protocol", "recording", "ui", "session.store", "rewind.rewind_plan"},
+    **{f"ui.{part}": {"protocol", "ui"} for part in PARTS_OF_THE_SCREEN},
     "ui": {"protocol", "recording", "agent", "session.store", "rewind.rewind_plan", "ui"},
     "headless": {"protocol", "agent", "session"},
     "library": {"protocol", "context", "execution", "permissions", "providers", "tools", "agent"},
@@ -30,9 +29,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "__main__": {"cli"},
 }
 NEVER: dict[str, set[str]] = {
-    "ui.widgets": {"ui.bridge", "ui.screens", "ui.app"},
-    "ui.screens": {"ui.app"},
-    "ui.bridge": {"ui.widgets", "ui.screens", "ui.app"},
+    **{f"ui.{part}": {"ui.bridge", "ui.chat", "ui.app"} for part in PARTS_OF_THE_SCREEN},
+    "ui.bridge": {"ui.transcript", "ui.panel", "ui.chat", "ui.app"},
+    "ui.chat": {"ui.app"},
 }
 ONLY_IN = {"textual": "ui", "anthropic": "providers"}
 
@@ -207,7 +206,7 @@ def raises_again(handler: ast.ExceptHandler) -> bool:
     return isinstance(last, ast.Raise) and last.exc is None
 
 
-CATCHES_BROADLY = {"protocol.background", "protocol.callbacks", "protocol.tool_thread", "ui.drawing_faults"}
+CATCHES_BROADLY = {"protocol.background", "protocol.callbacks", "protocol.tool_thread", "ui.base.error_boundary"}
 """Modules outside `execution` that call listeners or tools of other programs, draw, or run services beside a run."""
 
 

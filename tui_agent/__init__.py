@@ -168,7 +168,7 @@ if TYPE_CHECKING:
         WriteTool,
         default_tools,
     )
-    from .ui.agent_app import AgentApp
+    from .ui.app.agent_app import AgentApp
 
 __version__ = "0.1.0"
 
@@ -339,7 +339,7 @@ _NAMES = (
         "RetryPolicy UserInput",
     ),
     ("protocol.cancellation", "CancellationToken"),
-    ("ui.agent_app", "AgentApp"),
+    ("ui.app.agent_app", "AgentApp"),
     # Runs, their reports and their events
     (
         "agent",

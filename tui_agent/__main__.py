@@ -6,7 +6,7 @@ import sys
 from tui_agent.cli.shortage import FAILED, shortage_in
 
 
-def leave_if_short(error: BaseException) -> None:
+def exit_on_shortage(error: BaseException) -> None:
     """End the process with one sentence if a shortage of descriptors, threads or memory caused the error."""
     if words := shortage_in(error):
         # Not by `sys.exit`: the interpreter's own shutdown could fail for the same shortage.
@@ -15,22 +15,22 @@ def leave_if_short(error: BaseException) -> None:
 
 
 try:
-    from tui_agent.cli.own_memory import keep_own_memory
-    from tui_agent.cli.standard_streams import hold_standard_streams, keep_faults_off_terminal
+    from tui_agent.cli.process_hardening import deny_memory_access
+    from tui_agent.cli.standard_streams import log_uncaught_errors, open_missing_streams
 except BaseException as error:
-    leave_if_short(error)
+    exit_on_shortage(error)
     raise
 
 
 def main() -> None:
     """Runs the program and exits with its code."""
     try:
-        keep_own_memory()
-        hold_standard_streams()
-        keep_faults_off_terminal()
+        deny_memory_access()
+        open_missing_streams()
+        log_uncaught_errors()
         sys.exit(run_program(sys.argv[1:]))
     except BaseException as error:
-        leave_if_short(error)
+        exit_on_shortage(error)
         raise
 
 

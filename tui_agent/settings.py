@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_object
 from tui_agent.protocol.permissions import PermissionMode, Verdict
-from tui_agent.protocol.plain_file import plain_content, toml_in
+from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.protocol.repository_files import refusal, target_outside
 
 APP_NAME = "tui-agent"
@@ -341,7 +341,7 @@ def _project_layer(project: Path, trust: ProjectTrust | None, ignored: list[str]
 
 def _content(path: Path) -> bytes | None:
     try:
-        return plain_content(str(path))
+        return read_regular_file(str(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -350,7 +350,7 @@ def _content(path: Path) -> bytes | None:
 
 def _layer_of(name: LayerName, path: Path, content: bytes) -> _Layer:
     try:
-        values = toml_in(content)
+        values = parse_toml(content)
     except ValueError as error:
         raise ConfigurationError(f"{path}: {error}") from error
     return _Layer(name, values, str(path), _key_lines(content.decode("utf-8-sig")))

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.support.judged_bus import judged as judged
+from tests.support.validating_bus import judged as judged
 
 from .harness import BenchMaker
 

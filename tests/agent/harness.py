@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.judged_bus import JudgedBus
-from tests.support.transcripts import validate_events, validate_history
+from tests.support.transcript_checks import validate_events, validate_history
+from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig, RetryPolicy
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
@@ -164,7 +164,7 @@ class BenchMaker:
     def __call__(self, steps: Iterable[Step] = (), *tools: Tool, **config: Any) -> Bench:
         provider = ScriptedProvider(steps)
         config.setdefault("retry", AT_ONCE)
-        bus = JudgedBus(whole=False)
+        bus = ValidatingBus(whole=False)
         return self.add(AgentLoop(AgentLoopConfig(provider=provider, tools=tools, bus=bus, **config)), provider, bus)
 
     def add(self, loop: AgentLoop, provider: ScriptedProvider, bus: EventBus) -> Bench:

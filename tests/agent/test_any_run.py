@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.support.judged_bus import JudgedBus
+from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.execution import ApprovalGate, Batched, ExecutionOptions, Parallel, Sequential, Strategy
 from tui_agent.protocol.envelope import Origin
@@ -44,7 +44,7 @@ plans = st.dictionaries(st.integers(2, 60), deeds, max_size=5)
 """What a person does, by the number of the event after which it is done."""
 
 
-class PlannedBus(JudgedBus):
+class PlannedBus(ValidatingBus):
     """Does what was planned as soon as so many events were told."""
 
     def __init__(self, plan: dict[int, str]) -> None:

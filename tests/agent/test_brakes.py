@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from tests.support.judged_bus import JudgedBus
+from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.execution import ApprovalGate, ExecutionOptions
 from tui_agent.protocol.bus import EventBus
@@ -296,7 +296,7 @@ async def test_a_fault_of_the_provider_is_raised_with_the_run_ended_and_the_conv
     assert not b.loop.running
 
 
-class BrakingBus(JudgedBus):
+class BrakingBus(ValidatingBus):
     """Calls a function as soon as a number of events was told."""
 
     def __init__(self, number: int) -> None:
@@ -379,7 +379,7 @@ async def test_at_whatever_event_the_brakes_are_pulled_everything_is_whole(brake
     async def no_brake(_b: Bench, _running: "asyncio.Task[object]") -> None:
         """Lets it run."""
 
-    whole = await _run_to_its_end(JudgedBus(whole=False), no_brake)
+    whole = await _run_to_its_end(ValidatingBus(whole=False), no_brake)
     _judge_braked(whole)
     assert whole.ended.reason == "done"
     assert len(whole.events) > 80
@@ -402,7 +402,7 @@ async def test_after_however_many_turns_of_the_event_loop_everything_is_whole(br
                 await asyncio.sleep(0)
             _pull(b, running, brake)
 
-        b = await _run_to_its_end(JudgedBus(whole=False), after_a_while)
+        b = await _run_to_its_end(ValidatingBus(whole=False), after_a_while)
         _judge_braked(b)
 
 

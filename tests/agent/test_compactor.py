@@ -6,7 +6,7 @@ import pytest
 
 from tests.session.folded import same_conversation
 from tui_agent.context import ContextGuard, GuardOptions
-from tui_agent.context.condense import condensed
+from tui_agent.context.compaction import condensed
 from tui_agent.protocol.errors import AlreadyRunningError, CompactionError, ConfigurationError
 from tui_agent.protocol.events import CompactionEnded, CompactionStarted, CompactionUndone, StepRetry, Warned
 from tui_agent.protocol.messages import JsonObject, Usage

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.judged_bus import JudgedBus
+from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentLoopSnapshot, GuardrailDecision
 from tui_agent.agent.snapshot import OpenCall
 from tui_agent.context import ContextLayer, ConversationHistory
@@ -331,7 +331,7 @@ async def test_tools_that_came_or_went_are_told(bench: BenchMaker) -> None:
 
 async def test_a_system_function_stays_a_function(bench: BenchMaker) -> None:
     snapshot = bench([], system="old").loop.dump()
-    provider, bus = ScriptedProvider(["One."]), JudgedBus(whole=False)
+    provider, bus = ScriptedProvider(["One."]), ValidatingBus(whole=False)
     config = AgentLoopConfig(provider=provider, bus=bus, system=lambda: "new")
     again = bench.add(AgentLoop.restore(snapshot, config), provider, bus)
 
@@ -578,7 +578,7 @@ def _restored(
     bench: BenchMaker, snapshot: AgentLoopSnapshot, steps: list[str], *tools: ScriptedTool, **options: Any
 ) -> Bench:
     """An agent taken up again from a snapshot, on a bench."""
-    provider, bus = ScriptedProvider(steps), JudgedBus(whole=False)
+    provider, bus = ScriptedProvider(steps), ValidatingBus(whole=False)
     gate = ApprovalGate(interactive=True)
     made = AgentLoopConfig(provider=provider, tools=tools, bus=bus, policy=FakePolicy(), gate=gate, retry=AT_ONCE)
     config = replace(made, **options)

@@ -3,9 +3,9 @@
 import pytest
 
 from tui_agent.agent import Budget, RepetitionLimits
+from tui_agent.agent.approval_wait_clock import ApprovalWaitClock
 from tui_agent.agent.limits import Repetition
 from tui_agent.agent.run_report import RunTally
-from tui_agent.agent.waits import Waits
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import ApprovalRequested, LoopDetected
 from tui_agent.protocol.messages import (
@@ -62,7 +62,7 @@ async def test_a_budget_of_money_ends_the_run(bench: BenchMaker) -> None:
 def test_a_budget_of_time_does_not_count_what_a_person_took() -> None:
     budget = Budget(seconds=0.05)
     now = [0.0]
-    waits = Waits(now=lambda: now[0])
+    waits = ApprovalWaitClock(now=lambda: now[0])
     tally = RunTally("run", "m", "Go", waits, started_mono=-1e9)
 
     assert budget.overrun(tally) is not None

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from tests.agent.harness import ScriptedTool
 from tui_agent.agent import AgentLoop, AgentLoopConfig, OutputFormat, RunReport, delegate
-from tui_agent.agent.output_format import MOST_ERRORS
+from tui_agent.agent.output_format import MAX_ERRORS
 from tui_agent.context import ConversationHistory
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import UserMessage
@@ -120,7 +120,7 @@ def test_a_long_list_of_problems_is_cut() -> None:
     problem = OutputFormat(list[City]).problem("[" + ",".join(["{}"] * 50) + "]")
 
     assert problem is not None
-    assert problem.splitlines()[MOST_ERRORS:] == [f"- and {100 - MOST_ERRORS} more errors"]
+    assert problem.splitlines()[MAX_ERRORS:] == [f"- and {100 - MAX_ERRORS} more errors"]
 
 
 def test_a_validator_that_crashes_is_a_problem() -> None:

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.judged_bus import JudgedBus
-from tests.support.words import of_model
+from tests.support.protocol_strategies import of_model
+from tests.support.validating_bus import ValidatingBus
+from tui_agent.agent.event_publisher import EventPublisher
 from tui_agent.agent.status import ABORT_REQUESTED, AFTER_STEP, STOP_REQUESTED, StatusState, fold_status, status_of
-from tui_agent.agent.teller import Teller
 from tui_agent.protocol.envelope import Origin, event_classes
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -140,12 +140,12 @@ def test_any_sequence_of_events_has_a_status_and_is_idle_after_its_end(events: l
 
 
 def test_a_status_is_told_once_and_run_ended_stays_the_last_of_its_run() -> None:
-    bus = JudgedBus(whole=False)
-    teller = Teller(bus, Origin(session_id="s", run_id="r"))
+    bus = ValidatingBus(whole=False)
+    publisher = EventPublisher(bus, Origin(session_id="s", run_id="r"))
     told = bus.subscribe(merge=False)
 
     for event in (RUN, TEXT, TEXT, Warned(code="x", text="y"), END):
-        teller.publish(event)
+        publisher.publish(event)
 
     assert [envelope.type for envelope in told.drain()] == [
         "run.started",
@@ -160,14 +160,14 @@ def test_a_status_is_told_once_and_run_ended_stays_the_last_of_its_run() -> None
 
 
 def test_events_carry_where_the_agent_is() -> None:
-    bus = JudgedBus(whole=False)
-    teller = Teller(bus, Origin(session_id="s", agent_id="explorer"))
+    bus = ValidatingBus(whole=False)
+    publisher = EventPublisher(bus, Origin(session_id="s", agent_id="explorer"))
     told = bus.subscribe(merge=False)
 
-    teller.move(run_id="r", turn=1, step=2)
-    teller.publish(MessageStarted(message_id="m", role="user"))
-    teller.move(run_id=None)
-    teller.publish(MessageStarted(message_id="n", role="user"))
+    publisher.move(run_id="r", turn=1, step=2)
+    publisher.publish(MessageStarted(message_id="m", role="user"))
+    publisher.move(run_id=None)
+    publisher.publish(MessageStarted(message_id="n", role="user"))
 
     assert [envelope.origin for envelope in told.drain()] == [
         Origin("s", "r", "explorer", turn=1, step=2),

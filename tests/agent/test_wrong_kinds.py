@@ -99,8 +99,8 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "usage": [({}, "usage must be a Usage, got {}")],
     "cost": [("free", "cost must be a number of at least 0 or None, got 'free'"), (float("nan"), "got nan")],
     "on_spend": [(1, "on_spend must be a function or None, got 1")],
-    "overrun_above": [(1, "overrun_above must be a function or None, got 1")],
-    "waits_above": [(1, "waits_above must be the Waits of another agent or None, got 1")],
+    "parent_overrun": [(1, "parent_overrun must be a function or None, got 1")],
+    "parent_wait_clock": [(1, "parent_wait_clock must be the ApprovalWaitClock of another agent or None, got 1")],
 }
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.agent.harness import BenchMaker
-from tests.support.judged_bus import judged as judged
-from tui_agent.permissions.shell import is_read_only_command
+from tests.support.validating_bus import judged as judged
+from tui_agent.permissions.read_only_predicate import is_read_only_command
 from tui_agent.protocol.tool import Tool
 from tui_agent.tools import Workspace, default_tools
 

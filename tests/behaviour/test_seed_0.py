@@ -10,7 +10,7 @@ import pytest
 from tests.behaviour.seed_words import end_of, in_seed_words, whole
 from tests.execution.bench import Bench, settled
 from tests.execution.kit import Doors, Ran, ScriptedTool, Steering, call, calls, run, sleeping
-from tests.support.judged_bus import JudgedBus
+from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import (
     Batched,
@@ -99,7 +99,7 @@ async def test_s0_1_the_dispatcher_takes_these_inputs_and_gives_these_two_fields
     result = await execute_tool_calls(
         [ScriptedTool()],
         [call()],
-        bus=JudgedBus(literal(Sequential())),
+        bus=ValidatingBus(literal(Sequential())),
         cancellation=CancellationToken(),
         get_steering=Steering(at_poll=1),
         options=literal(Sequential()),
@@ -269,7 +269,7 @@ async def test_s0_16_a_call_that_runs_is_never_broken_off_by_steering(strategy: 
         finishing = group.create_task(scheduler.finish())
         await doors.until("c0")
         steering.say()
-        scheduler.notice_steering()
+        scheduler.notify_steering()
         await asyncio.sleep(0)
         assert not scheduler.tool_results
         doors.open("c0")
@@ -305,7 +305,7 @@ def test_s0_18_results_are_in_call_order_not_in_the_order_of_their_ends() -> Non
 
 async def test_s0_19_a_batch_looks_once_after_all_are_done_and_skips_nothing() -> None:
     ended: list[str] = []
-    bus = JudgedBus(literal(Parallel()))
+    bus = ValidatingBus(literal(Parallel()))
 
     async def look() -> list[Any]:
         ended.extend(envelope.type for envelope in subscription.drain() if envelope.type == "tool.ended")
@@ -332,7 +332,7 @@ async def test_s0_20_without_a_getter_the_messages_are_none_and_never_an_empty_l
 
 def told_by(act: Any) -> tuple[Any, list[AgentEvent]]:
     """What `act` gives and tells on a bus of its own."""
-    bus = JudgedBus()
+    bus = ValidatingBus()
     with bus.subscribe(merge=False) as subscription:
         given = act(bus)
         return given, [envelope.event for envelope in subscription.drain()]
@@ -382,7 +382,7 @@ async def test_s0_24_a_name_must_fit_exactly_and_the_hook_is_asked_though_there_
 
 async def test_s0_25_the_hook_is_asked_before_anything_is_told_and_sees_the_arguments_as_they_came() -> None:
     seen: list[Any] = []
-    bus = JudgedBus(literal(Sequential()))
+    bus = ValidatingBus(literal(Sequential()))
     hooks = HookBus()
 
     @hooks.before_tool
@@ -429,7 +429,7 @@ async def test_s0_27_a_veto_tells_end_and_message_no_start_and_asks_no_after_hoo
 
 @pytest.mark.parametrize("answer", [True, None])
 async def test_s0_28_a_start_is_told_before_the_tool_runs_also_for_an_unknown_one(answer: bool | None) -> None:
-    bus = JudgedBus(literal(Sequential()))
+    bus = ValidatingBus(literal(Sequential()))
     before: list[Any] = []
 
     async def look(arguments: JsonObject, context: ToolContext) -> ToolResult:
@@ -526,7 +526,7 @@ async def test_s0_33_an_update_that_passes_is_told_with_the_whole_partial_result
 
 async def test_s0_34_the_hook_after_an_update_is_asked_behind_the_event_and_only_if_it_was_told() -> None:
     heard: list[Any] = []
-    bus = JudgedBus(literal(Sequential()))
+    bus = ValidatingBus(literal(Sequential()))
     hooks = HookBus()
     hooks.before_update(lambda question: question.text != "two")
 
@@ -601,7 +601,7 @@ async def test_s0_39_the_end_names_the_run_of_a_sub_agent_and_none_for_other_too
     ("name", "is_error"), [("act", False), ("fail", True), ("nothing", True)], ids=["success", "failure", "unknown"]
 )
 async def test_s0_40_the_after_hook_is_asked_between_end_and_message(name: str, is_error: bool) -> None:
-    bus = JudgedBus(literal(Sequential()))
+    bus = ValidatingBus(literal(Sequential()))
     heard: list[Any] = []
     hooks = HookBus()
 

@@ -10,7 +10,7 @@ import pytest
 from tests.behaviour.seed_words import end_of, in_seed_words
 from tests.execution.bench import Bench
 from tests.execution.kit import Doors, Ran, ScriptedTool, Steering, call, calls, run
-from tests.support.judged_bus import JudgedBus
+from tests.support.validating_bus import ValidatingBus
 from tui_agent.execution import (
     ExecutionOptions,
     ToolExecutionResult,
@@ -73,8 +73,8 @@ async def test_s2_1_one_async_function_takes_tools_message_signal_stream_and_ste
     async def steering() -> list[Any]:
         return [user_message("wait", "steer")]
 
-    no_tools = await execute_tool_calls(None, message_of(call()), bus=JudgedBus(), get_steering=steering)
-    result = await execute_tool_calls([ScriptedTool()], message_of(call()), bus=JudgedBus(LITERAL), options=LITERAL)
+    no_tools = await execute_tool_calls(None, message_of(call()), bus=ValidatingBus(), get_steering=steering)
+    result = await execute_tool_calls([ScriptedTool()], message_of(call()), bus=ValidatingBus(LITERAL), options=LITERAL)
 
     assert isinstance(result, ToolExecutionResult)
     assert no_tools.tool_results[0].text.startswith("Tool act not found")
@@ -82,7 +82,7 @@ async def test_s2_1_one_async_function_takes_tools_message_signal_stream_and_ste
 
 
 async def test_s2_2_all_calls_of_the_message_run_and_none_of_a_message_without() -> None:
-    bus = JudgedBus(LITERAL)
+    bus = ValidatingBus(LITERAL)
     with bus.subscribe(merge=False) as subscription:
         empty = await execute_tool_calls([ScriptedTool()], message_of(), bus=bus, options=LITERAL)
         assert subscription.drain() == []
@@ -102,7 +102,7 @@ def test_s2_3_calls_are_taken_in_content_order_and_other_blocks_are_passed_over(
 
 
 async def test_s2_4_all_starts_are_told_in_call_order_before_any_tool_runs() -> None:
-    bus = JudgedBus(LITERAL)
+    bus = ValidatingBus(LITERAL)
     seen: list[list[str]] = []
 
     async def look(arguments: JsonObject, context: ToolContext) -> ToolResult:
@@ -130,7 +130,7 @@ async def test_s2_5_all_calls_run_at_the_same_time() -> None:
 
 
 async def test_s2_6_each_partial_result_is_told_at_once_as_one_update_of_its_call() -> None:
-    bus = JudgedBus(LITERAL)
+    bus = ValidatingBus(LITERAL)
     seen: list[str] = []
 
     async def update(arguments: JsonObject, context: ToolContext) -> ToolResult:
@@ -172,7 +172,7 @@ async def test_s2_8_all_starts_then_all_updates_then_the_ends() -> None:
 
 
 async def test_s2_9_steering_is_awaited_once_behind_the_end_and_message_events() -> None:
-    bus = JudgedBus(LITERAL)
+    bus = ValidatingBus(LITERAL)
     polls: list[str] = []
 
     async def steering() -> list[Any]:
@@ -214,7 +214,7 @@ async def test_s2_12_steering_skips_nothing_on_this_path() -> None:
 
 
 async def test_s2_13_a_public_helper_answers_a_skipped_call_and_tells_its_events() -> None:
-    bus = JudgedBus(LITERAL)
+    bus = ValidatingBus(LITERAL)
     with bus.subscribe(merge=False) as subscription:
         message = skip_tool_call(call("act", "c0", n=1), bus)
         told = [envelope.event for envelope in subscription.drain()]
@@ -230,7 +230,7 @@ async def test_s2_14_the_parallel_path_does_not_use_it_and_interruptible_paths_m
     waiting = [user_message("stop", "steer")]
     parallel = await run([ScriptedTool()], calls("act", "act"), LITERAL, steering=Steering(at_poll=1))
 
-    bus = JudgedBus(LITERAL)
+    bus = ValidatingBus(LITERAL)
     first, rest = call("act", "c0"), calls("x", "act", "act")[1:]
     done = await execute_tool_calls(
         [ScriptedTool()], [first], bus=bus, get_steering=lambda: list(waiting), options=LITERAL

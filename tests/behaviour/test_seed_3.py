@@ -15,7 +15,7 @@ from tests.agent.harness import ScriptedTool as AgentTool
 from tests.behaviour.seed_words import in_seed_words
 from tests.execution.bench import Bench, settled
 from tests.execution.kit import Doors, FakePolicy, Ran, ScriptedTool, call, calls, run
-from tests.support.judged_bus import JudgedBus
+from tests.support.validating_bus import ValidatingBus
 from tui_agent.context import ConversationHistory
 from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, execute_tool_calls
 from tui_agent.permissions import PermissionMode, PermissionPolicy
@@ -34,7 +34,7 @@ from tui_agent.protocol.tool import Tool, ToolContext, ToolResult
 from tui_agent.providers import Wait, reply
 from tui_agent.providers import call as said_call
 from tui_agent.providers.wire_conversation import WireConversation
-from tui_agent.ui.call_ledger import CallLedger
+from tui_agent.ui.panel.call_ledger import CallLedger
 
 LITERAL = ExecutionOptions.preset("streaming")
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -276,7 +276,7 @@ async def test_s3_15_a_tool_gets_arguments_a_context_its_message_and_may_ask_wha
     tools = [ScriptedTool(behaviour=keep), ScriptedTool("write", schema=SCHEMA), ScriptedTool("rm")]
     policy = FakePolicy({"write": "ask", "rm": "deny"})
     message = AssistantMessage(content=(call("act", "c0", n=1),), stop_reason="tool_use")
-    await execute_tool_calls(tools, message, bus=JudgedBus(LITERAL), options=LITERAL, policy=policy)
+    await execute_tool_calls(tools, message, bus=ValidatingBus(LITERAL), options=LITERAL, policy=policy)
 
     (context,) = contexts
     assert given == [{"n": 1}]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.session.crash_scenes import approval_scene, compaction_scene, request_faults
 from tests.session.crashes import Scene
-from tui_agent.session import messages_of, open_end, parse_journal, unfinished, waiting_messages
+from tui_agent.session import messages_of, parse_journal, resumable_conversation, unfinished, waiting_messages
 
 MOST_DAMAGES = 6
 """Places that are damaged in one journal."""
@@ -83,7 +83,7 @@ def _damaged(journal: bytes, chance: random.Random) -> list[str]:
 def _conversation_faults(data: bytes) -> list[str]:
     envelopes = parse_journal(data).envelopes
     try:
-        open_end(envelopes)
+        resumable_conversation(envelopes)
         unfinished(envelopes)
         waiting_messages(envelopes)
         return request_faults(messages_of(envelopes))

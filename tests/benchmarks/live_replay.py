@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.ui.test_replay import Taken, recordings, text_at
 from tui_agent.recording import read_recording
-from tui_agent.ui.replay_stage import Stage
+from tui_agent.ui.replay.replay_stage import Stage
 
 
 def main(root: Path) -> None:

@@ -98,7 +98,7 @@ def load(path: Path) -> dict[str, float]:
     figures["events"] = len(session.envelopes)
     timed("conversation", lambda: session.messages)
     timed("waiting", lambda: session.waiting)
-    timed("left open", lambda: (session.unfinished, session.open_end))
+    timed("left open", lambda: (session.unfinished, session.resumable_conversation))
     return figures
 
 

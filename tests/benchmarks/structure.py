@@ -29,7 +29,7 @@ class Module:
     """One source file."""
 
     name: str
-    """Dotted name without the package: `ui.screens.chat`."""
+    """Dotted name without the package: `ui.chat.chat_screen`."""
     folder: str
     """Folder below the package, such as `ui/screens`; "." for loose modules of the package."""
     lines: int

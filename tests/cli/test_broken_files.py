@@ -12,11 +12,11 @@ import pytest
 
 from tests.cli.test_live_settings import DENY_MAKE, decision, engine_in, options_for, write
 from tests.support.broken_files import GOOD, NO_SETTINGS, NO_TEXT, NO_TOML, NOT_A_FILE
+from tui_agent.cli.effective_settings import load_effective_settings
 from tui_agent.cli.live_settings import LiveSettings
 from tui_agent.cli.program import run_program
-from tui_agent.cli.project_trust import TrustStore, offer_of, state_of, trust_for
+from tui_agent.cli.project_trust import TrustStore, folder_trust, trust_for, trust_request_for
 from tui_agent.cli.rule_store import RuleStore
-from tui_agent.cli.settings_in_force import settings_now
 from tui_agent.context import load_instructions
 from tui_agent.permissions import Rule
 from tui_agent.protocol.errors import ConfigurationError
@@ -68,7 +68,7 @@ def test_the_line_in_which_the_toml_is_broken_is_named(put: Put, locations: Loca
     put(locations.user_file)
 
     with pytest.raises(ConfigurationError, match=r"\(at line [12], column \d+\)|\(at line 1\)|at end of document"):
-        settings_now(options_for(locations.config_dir), locations)
+        load_effective_settings(options_for(locations.config_dir), locations)
 
 
 @each(GOOD)
@@ -88,11 +88,11 @@ def test_settings_of_a_project_raise_nothing_else(put: Put, locations: Locations
     put(file)
 
     for look in (
-        lambda: settings_now(options_for(tmp_path), locations),
-        lambda: offer_of(tmp_path, locations),
+        lambda: load_effective_settings(options_for(tmp_path), locations),
+        lambda: trust_request_for(tmp_path, locations),
         lambda: trust_for(tmp_path, locations, given=True),
-        lambda: state_of(tmp_path, locations, given=True),
-        lambda: settings_now(replace(options_for(tmp_path), trust=True), locations),
+        lambda: folder_trust(tmp_path, locations, given=True),
+        lambda: load_effective_settings(replace(options_for(tmp_path), trust=True), locations),
         lambda: RuleStore(locations, tmp_path).store([Rule.parse("allow", "bash(x)")], "project"),
     ):
         with suppress(ConfigurationError):
@@ -133,7 +133,7 @@ async def test_broken_settings_of_a_project_never_loosen_what_runs(
 ) -> None:
     file = tmp_path / PROJECT_FILE
     write(file, DENY_MAKE)
-    offer = offer_of(tmp_path, locations)
+    offer = trust_request_for(tmp_path, locations)
     assert offer is not None
     TrustStore(locations).remember(offer, "all")
     async with engine_in(tmp_path) as (engine, live):
@@ -206,8 +206,8 @@ def test_instructions_that_cannot_be_read_raise_nothing(put: Put, locations: Loc
     put(locations.config_dir / "AGENTS.md")
 
     load_instructions(locations.config_dir, tmp_path)
-    state_of(tmp_path, locations, given=True)
-    offer_of(tmp_path, locations)
+    folder_trust(tmp_path, locations, given=True)
+    trust_request_for(tmp_path, locations)
 
 
 def test_a_session_of_a_directory_that_is_no_path_is_passed_over(locations: Locations, tmp_path: Path) -> None:

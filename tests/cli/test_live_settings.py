@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.assembly import Engine, assembled
+from tui_agent.cli.build_engine import Engine, open_engine
 from tui_agent.cli.launch_options import LaunchOptions
 from tui_agent.cli.live_settings import LiveSettings, with_live_settings
-from tui_agent.cli.project_trust import TrustStore, offer_of
+from tui_agent.cli.project_trust import TrustStore, trust_request_for
 from tui_agent.cli.rules_and_tools import built_in_tools
 from tui_agent.execution import Batched
 from tui_agent.permissions import PermissionMode
@@ -46,7 +46,7 @@ def options_for(folder: Path) -> LaunchOptions:
 
 @asynccontextmanager
 async def engine_in(folder: Path) -> AsyncGenerator[tuple[Engine, LiveSettings]]:
-    async with assembled(options_for(folder), watched=True) as engine:
+    async with open_engine(options_for(folder), watched=True) as engine:
         yield engine, LiveSettings(engine, options_for(folder))
 
 
@@ -98,7 +98,7 @@ async def test_outputs_of_a_session_keep_to_the_limit_on_disk(tmp_path: Path) ->
 
 async def test_other_settings_are_used_from_the_next_request_on(tmp_path: Path) -> None:
     shown: list[str] = []
-    async with assembled(options_for(tmp_path), watched=True) as engine:
+    async with open_engine(options_for(tmp_path), watched=True) as engine:
         live = LiveSettings(engine, options_for(tmp_path), shown.append)
         config, demo = engine.loop.config, engine.loop.provider
         assert (config.max_steps, config.options.tool_timeout) == (16, 30.0)
@@ -130,7 +130,7 @@ async def test_other_settings_are_used_from_the_next_request_on(tmp_path: Path) 
 async def test_another_model_is_asked_unless_there_is_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
     options = replace(options_for(tmp_path), demo=False)
-    async with assembled(options, watched=True) as engine:
+    async with open_engine(options, watched=True) as engine:
         live = LiveSettings(engine, options)
         write(engine.locations.user_file, 'model = "other"\n')
         await live.read_again()
@@ -168,7 +168,7 @@ async def test_a_project_that_is_changed_cannot_loosen_what_runs(tmp_path: Path)
     write(settings, '[permissions]\nrules = [["deny", "bash(make:*)"], ["allow", "bash(touch:*)"]]\n')
     async with engine_in(tmp_path) as (engine, _):
         locations = engine.locations
-    offer = offer_of(tmp_path, locations)
+    offer = trust_request_for(tmp_path, locations)
     assert offer is not None
     TrustStore(locations).remember(offer, "all")
 
@@ -195,7 +195,7 @@ async def test_a_grant_for_the_user_is_written_and_read_again(tmp_path: Path) ->
 
 
 async def test_files_are_watched_wherever_they_appear(tmp_path: Path) -> None:
-    async with assembled(options_for(tmp_path), watched=True) as engine:
+    async with open_engine(options_for(tmp_path), watched=True) as engine:
         locations: Locations = engine.locations
 
         async def work() -> str:
@@ -212,7 +212,7 @@ async def test_files_are_watched_wherever_they_appear(tmp_path: Path) -> None:
 
 
 async def test_a_change_between_the_start_and_the_watch_is_applied(tmp_path: Path) -> None:
-    async with assembled(options_for(tmp_path), watched=True) as engine:
+    async with open_engine(options_for(tmp_path), watched=True) as engine:
         write(engine.locations.user_file, DENY_MAKE)
 
         async def work() -> list[str]:
@@ -237,7 +237,7 @@ async def test_the_first_look_says_nothing_of_settings_as_they_were_at_the_start
 
 
 async def test_names_in_the_workspace_that_are_not_utf_8_end_nothing(tmp_path: Path) -> None:
-    async with assembled(options_for(tmp_path), watched=True) as engine:
+    async with open_engine(options_for(tmp_path), watched=True) as engine:
 
         async def work() -> list[str]:
             with engine.bus.subscribe() as heard:
@@ -252,7 +252,7 @@ async def test_names_in_the_workspace_that_are_not_utf_8_end_nothing(tmp_path: P
 
 
 async def test_a_name_that_is_not_utf_8_beside_the_settings_is_a_notice(tmp_path: Path) -> None:
-    async with assembled(options_for(tmp_path), watched=True) as engine:
+    async with open_engine(options_for(tmp_path), watched=True) as engine:
         beside = engine.locations.config_dir / os.fsdecode(b"\xff")
 
         async def work() -> str:
@@ -283,7 +283,7 @@ async def test_settings_that_can_no_longer_be_watched_are_a_warning(
         raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad")
 
     monkeypatch.setattr(WatchedFiles, "look", fail)
-    async with assembled(options_for(tmp_path), watched=True) as engine:
+    async with open_engine(options_for(tmp_path), watched=True) as engine:
 
         async def work() -> str:
             with engine.bus.subscribe() as heard:

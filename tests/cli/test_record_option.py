@@ -10,7 +10,7 @@ from tests.support.terminal import Terminal
 from tui_agent.cli.program import run_program
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.recording import read_recording
-from tui_agent.ui.replay_stage import Stage
+from tui_agent.ui.replay.replay_stage import Stage
 
 
 def test_a_headless_run_is_recorded_and_shows_the_same_conversation(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.cli.project_trust import TrustStore, offer_of
+from tui_agent.cli.project_trust import TrustStore, trust_request_for
 from tui_agent.cli.rule_store import RuleStore, with_rule
 from tui_agent.permissions import Rule
 from tui_agent.protocol.errors import ConfigurationError
@@ -140,7 +140,7 @@ def test_what_the_project_brings_is_not_trusted_by_adding_to_it(locations: Locat
     with pytest.raises(ConfigurationError, match="not trusted"):
         store.store([MAKE], "project")
     assert "make" not in settings.read_text("utf-8")
-    offer = offer_of(project, locations)
+    offer = trust_request_for(project, locations)
     assert offer is not None
     TrustStore(locations).remember(offer, "tightening")
     with pytest.raises(ConfigurationError, match="not trusted"):

@@ -9,9 +9,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.support.transcripts import validate_history
+from tests.support.transcript_checks import validate_history
 from tui_agent.context import Compaction, ContextGuard, ConversationHistory, GuardOptions, HistorySnapshot
-from tui_agent.context.condense import SHORTEST_SAID, condensed
+from tui_agent.context.compaction import SHORTEST_SAID, condensed
 from tui_agent.protocol.errors import CompactionError
 from tui_agent.protocol.messages import (
     AssistantMessage,
@@ -191,7 +191,7 @@ def _words_in(messages: Sequence[Message]) -> list[str]:
     for message in messages:
         if (summed := condensed(message)) is not None:
             words += summed.said
-        elif isinstance(message, UserMessage) and message.is_said:
+        elif isinstance(message, UserMessage) and message.is_from_user:
             words.append("\n".join("[image]" if isinstance(one, ImageBlock) else one.text for one in message.content))
     return words
 

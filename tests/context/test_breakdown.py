@@ -2,8 +2,8 @@
 
 from hypothesis import given
 
-from tui_agent.context import ContextLayer, ConversationHistory, break_down
-from tui_agent.context.condense import replacement_of
+from tui_agent.context import ContextLayer, ConversationHistory, measure_context
+from tui_agent.context.compaction import build_replacement
 from tui_agent.context.tokens import estimate_message
 from tui_agent.protocol.messages import Message, ThinkingBlock
 from tui_agent.protocol.tool import ToolSpec
@@ -18,7 +18,7 @@ def test_layers_tools_words_and_calls_are_counted_apart() -> None:
     history.registry.set(ContextLayer(name="who", content="abcd" * 7))
     history.registry.set(ContextLayer(name="rules", content="abcd" * 9, priority=60))
 
-    found = break_down(history, [ToolSpec(name="read", description="reads", input_schema={})])
+    found = measure_context(history, [ToolSpec(name="read", description="reads", input_schema={})])
 
     assert found.layers == (("who", 7), ("rules", 9))
     assert [name for name, _ in found.tools] == ["read"]
@@ -29,9 +29,9 @@ def test_layers_tools_words_and_calls_are_counted_apart() -> None:
 
 
 def test_what_stands_in_place_of_a_part_is_counted_apart() -> None:
-    history = ConversationHistory([said("goal"), replacement_of([said("more")], "Much was done.", "", 1_000)])
+    history = ConversationHistory([said("goal"), build_replacement([said("more")], "Much was done.", "", 1_000)])
 
-    found = break_down(history)
+    found = measure_context(history)
 
     assert (found.user, found.condensed > 20) == (1, True)
 
@@ -42,6 +42,6 @@ def test_nothing_is_left_out_and_nothing_counted_twice(messages: list[Message]) 
 
     whole = sum(map(estimate_message, messages))
 
-    assert abs(break_down(history).total - whole) <= 2 * len(messages) + 3 * sum(
+    assert abs(measure_context(history).total - whole) <= 2 * len(messages) + 3 * sum(
         len(message.content) for message in messages
     )

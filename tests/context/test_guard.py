@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.transcripts import validate_history
+from tests.support.transcript_checks import validate_history
 from tui_agent.context import ContextGuard, ConversationHistory, GuardOptions
-from tui_agent.context.condense import HEADER, condensed, cut_result, safe_cuts
+from tui_agent.context.compaction import HEADER, condensed, cut_result, safe_cuts
 from tui_agent.context.transcript_text import as_transcript
 from tui_agent.protocol.errors import CompactionError, ConfigurationError
 from tui_agent.protocol.messages import (

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 
-from tests.support.transcripts import validate_history
+from tests.support.transcript_checks import validate_history
 from tui_agent.context import PairingCheck, repair_messages
 from tui_agent.context.repair import LOST, UNANSWERED
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMessage, UserMessage

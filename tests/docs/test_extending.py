@@ -6,7 +6,7 @@ import pytest
 from textual.app import App
 
 from tests.docs.programs import DOCS, Block, blocks_of, printed_by, programs_of
-from tui_agent.ui.themes import ThemeShelf
+from tui_agent.ui.app.themes import ThemeCatalogue
 
 PAGE = DOCS / "extending.md"
 
@@ -29,7 +29,7 @@ def test_a_program_prints_what_stands_below_it(
 async def test_the_theme_can_be_chosen(tmp_path: Path) -> None:
     (block,) = [block for block in blocks_of(PAGE) if block.language == "toml"]
     (tmp_path / "dusk.toml").write_text(block.text, "utf-8")
-    shelf = ThemeShelf([tmp_path])
+    shelf = ThemeCatalogue([tmp_path])
 
     assert shelf.read_all() == ()
     theme = shelf.find("dusk")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tui_agent.cli.assembly import ONLY_AT_START
+from tui_agent.cli.build_engine import ONLY_AT_START
 from tui_agent.settings import NEVER_FROM_PROJECT, key_names
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from tests.execution.kit import ScriptedTool
-from tests.support.judged_bus import JudgedBus
+from tests.support.validating_bus import ValidatingBus
 from tui_agent.execution import ExecutionOptions, ToolExecutor, ToolScheduler
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.envelope import Envelope
@@ -18,7 +18,7 @@ class Bench:
     """A scheduler over scripted tools, with everything it told; judged when its test is over."""
 
     def __init__(self, tools: list[ScriptedTool], options: ExecutionOptions | None = None, **settings: Any) -> None:
-        self.bus = JudgedBus(options)
+        self.bus = ValidatingBus(options)
         self.bus.unanswered = self._without_result
         self._subscription = self.bus.subscribe(merge=False)
         self.options = options or ExecutionOptions()

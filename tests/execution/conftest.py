@@ -1,3 +1,3 @@
 """After every test of the engine, what it told is judged."""
 
-from tests.support.judged_bus import judged as judged
+from tests.support.validating_bus import judged as judged

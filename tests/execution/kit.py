@@ -5,10 +5,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.support.judged_bus import JudgedBus
-from tests.support.transcripts import validate_history
+from tests.support.transcript_checks import validate_history
+from tests.support.validating_bus import ValidatingBus
 from tui_agent.execution import ExecutionOptions, HookBus, SteeringGetter, ToolExecutionResult, execute_tool_calls
-from tui_agent.execution.approvals import ApprovalGate
+from tui_agent.execution.approval_gate import ApprovalGate
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import AgentEvent, ToolEnded
@@ -189,7 +189,7 @@ async def run(
     cancellation: CancellationToken | None = None,
 ) -> Ran:
     """`execute_tool_calls` on a bus of its own, judged."""
-    bus = JudgedBus(options)
+    bus = ValidatingBus(options)
     with bus.subscribe(merge=False) as subscription:
         result = await execute_tool_calls(
             tools,

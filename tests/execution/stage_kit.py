@@ -3,11 +3,11 @@
 from typing import Any
 
 from tests.execution.kit import FakePolicy, ScriptedTool, call
-from tests.support.judged_bus import JudgedBus
+from tests.support.validating_bus import ValidatingBus
 from tui_agent.execution import ApprovalGate, BeforeEffects, ExecutionOptions, GuardrailTrip, HookBus, ToolExecutor
 from tui_agent.execution.call_state import CallState
 from tui_agent.execution.outcomes import Outcome
-from tui_agent.execution.reception import receive
+from tui_agent.execution.pipeline.receive_call import receive
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.tool import Tool, ToolResult
@@ -68,7 +68,7 @@ class Stand:
         guardrails: FakeGuardrails | None = None,
         before_effects: BeforeEffects | None = None,
     ) -> None:
-        bus = JudgedBus(whole=False)
+        bus = ValidatingBus(whole=False)
         self._subscription = bus.subscribe(merge=False)
         self._events: list[Any] = []
         self.executor = ToolExecutor(

@@ -7,7 +7,7 @@ import pytest
 
 from tests.execution.bench import bench_of, settled
 from tests.execution.kit import Doors, FakePolicy, ScriptedTool, Steering, call, calls, run
-from tests.execution.test_early_executions import TwoAnswers
+from tests.execution.pipeline.test_early_executions import TwoAnswers
 from tui_agent.execution import (
     ApprovalGate,
     Auto,

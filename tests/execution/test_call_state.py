@@ -66,8 +66,8 @@ def test_a_call_that_waits_ends_at_once() -> None:
         began = loop.time()
         loop.call_soon(state.cancel, "stop")
         with pytest.raises(TimeoutError):
-            await state.leashed(asyncio.Event().wait())
-        assert state.leash is None
+            await state.unless_stopped(asyncio.Event().wait())
+        assert state.stop_timeout is None
         return loop.time() - began
 
     assert run_virtual(seconds()) == 0.0
@@ -78,19 +78,19 @@ async def test_a_call_that_was_taken_back_waits_for_nothing_any_more() -> None:
     state.cancel("stop")
 
     with pytest.raises(TimeoutError):
-        await state.leashed(asyncio.Event().wait())
+        await state.unless_stopped(asyncio.Event().wait())
 
 
 async def test_a_wait_within_a_wait_ends_with_it() -> None:
     state = new_state()
 
     async def inner() -> None:
-        await state.leashed(asyncio.sleep(0))
+        await state.unless_stopped(asyncio.sleep(0))
         state.cancel("stop")
         await asyncio.Event().wait()
 
     with pytest.raises(TimeoutError):
-        await state.leashed(inner())
+        await state.unless_stopped(inner())
 
 
 async def test_a_call_that_is_over_hears_no_more_of_its_token() -> None:

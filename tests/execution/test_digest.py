@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.words import json_objects
+from tests.support.protocol_strategies import json_objects
 from tui_agent.execution import call_digest
 from tui_agent.protocol.messages import JsonObject
 

@@ -4,7 +4,7 @@ from typing import Any, cast, get_args
 import pytest
 
 from tests.execution.kit import ScriptedTool, call, run
-from tests.support.judged_bus import JudgedBus
+from tests.support.validating_bus import ValidatingBus
 from tui_agent.execution import (
     SkipReason,
     ToolExecutor,
@@ -26,7 +26,7 @@ async def test_the_calls_of_a_message_are_found_in_it_in_order() -> None:
         content=(TextBlock(text="so"), call("act", "1"), ThinkingBlock(thinking="hm"), call("act", "2"))
     )
 
-    result = await execute_tool_calls([ScriptedTool()], message, bus=JudgedBus())
+    result = await execute_tool_calls([ScriptedTool()], message, bus=ValidatingBus())
 
     assert [answer.call_id for answer in result.tool_results] == ["1", "2"]
 
@@ -41,17 +41,17 @@ async def test_a_registry_may_be_shared_between_messages() -> None:
     registry = ToolRegistry([ScriptedTool()])
 
     for _ in range(2):
-        result = await execute_tool_calls(registry, [call()], bus=JudgedBus())
+        result = await execute_tool_calls(registry, [call()], bus=ValidatingBus())
         assert result.reports[0].status == "ok"
 
 
 async def test_two_tools_of_one_name_are_refused_before_anything_happens() -> None:
     with pytest.raises(ConfigurationError):
-        await execute_tool_calls([ScriptedTool(), ScriptedTool()], [call()], bus=JudgedBus())
+        await execute_tool_calls([ScriptedTool(), ScriptedTool()], [call()], bus=ValidatingBus())
 
 
 async def test_two_calls_of_one_id_are_refused_before_anything_is_told() -> None:
-    bus, tool = JudgedBus(), ScriptedTool()
+    bus, tool = ValidatingBus(), ScriptedTool()
 
     with pytest.raises(ConfigurationError, match="'c1'"):
         await execute_tool_calls([tool], [call("act", "c0"), call("act", "c1"), call("act", "c1")], bus=bus)
@@ -60,7 +60,7 @@ async def test_two_calls_of_one_id_are_refused_before_anything_is_told() -> None
 
 
 async def test_a_second_call_of_one_id_while_the_model_talks_leaves_the_first_whole() -> None:
-    bus, tool = JudgedBus(), ScriptedTool(read_only=True)
+    bus, tool = ValidatingBus(), ScriptedTool(read_only=True)
 
     async with ToolScheduler(ToolExecutor([tool], bus=bus)) as scheduler:
         scheduler.submit(call())
@@ -72,7 +72,7 @@ async def test_a_second_call_of_one_id_while_the_model_talks_leaves_the_first_wh
 
 
 async def test_events_carry_the_place_they_come_from() -> None:
-    bus = JudgedBus()
+    bus = ValidatingBus()
     scope = EventScope(bus, Origin(run_id="r", step=4))
     with bus.subscribe() as subscription:
         await execute_tool_calls([ScriptedTool()], [call()], bus=scope)
@@ -81,7 +81,7 @@ async def test_events_carry_the_place_they_come_from() -> None:
 
 @pytest.mark.parametrize("reason", get_args(SkipReason))
 def test_a_skipped_call_has_its_events_and_an_error_result(reason: SkipReason) -> None:
-    bus = JudgedBus()
+    bus = ValidatingBus()
     with bus.subscribe() as subscription:
         message = skip_tool_call(call(a=1), bus, reason=reason)
         envelopes = subscription.drain()
@@ -97,13 +97,13 @@ def test_a_skipped_call_has_its_events_and_an_error_result(reason: SkipReason) -
 
 
 def test_a_call_is_skipped_for_steering_where_nothing_else_is_said() -> None:
-    assert skip_tool_call(call(), JudgedBus()).text.startswith("Skipped due to queued user message.")
+    assert skip_tool_call(call(), ValidatingBus()).text.startswith("Skipped due to queued user message.")
 
 
 def test_a_skipped_call_shares_nothing_with_its_event() -> None:
     inner = {"b": 1}
     asked = call(a=inner)
-    bus = JudgedBus()
+    bus = ValidatingBus()
     with bus.subscribe() as subscription:
         skip_tool_call(asked, bus)
         inner["b"] = 2
@@ -113,7 +113,7 @@ def test_a_skipped_call_shares_nothing_with_its_event() -> None:
 
 
 def test_arguments_of_a_skipped_call_that_are_no_json_are_not_told() -> None:
-    bus = JudgedBus()
+    bus = ValidatingBus()
     with bus.subscribe() as subscription:
         skip_tool_call(call(a=float("nan")), bus)
         (queued,) = [envelope.event for envelope in subscription.drain() if isinstance(envelope.event, ToolQueued)]
@@ -122,7 +122,7 @@ def test_arguments_of_a_skipped_call_that_are_no_json_are_not_told() -> None:
 
 
 def test_an_unknown_reason_to_skip_is_refused_before_anything_is_told() -> None:
-    bus = JudgedBus()
+    bus = ValidatingBus()
 
     with pytest.raises(ConfigurationError, match="no reason 'budget'; there are steering, notice"):
         skip_tool_call(call(), bus, reason=cast(SkipReason, "budget"))
@@ -131,7 +131,7 @@ def test_an_unknown_reason_to_skip_is_refused_before_anything_is_told() -> None:
 
 
 async def test_what_is_no_cancellation_token_is_refused_before_anything_is_told() -> None:
-    bus = JudgedBus()
+    bus = ValidatingBus()
 
     with pytest.raises(ConfigurationError, match="cancellation must be a CancellationToken"):
         await execute_tool_calls(
@@ -142,13 +142,13 @@ async def test_what_is_no_cancellation_token_is_refused_before_anything_is_told(
 
 
 async def test_calls_may_come_from_a_generator() -> None:
-    result = await execute_tool_calls([ScriptedTool()], (call("act", name) for name in "ab"), bus=JudgedBus())
+    result = await execute_tool_calls([ScriptedTool()], (call("act", name) for name in "ab"), bus=ValidatingBus())
 
     assert [message.call_id for message in result.tool_results] == ["a", "b"]
 
 
 def test_a_scheduler_that_was_not_entered_says_so_before_anything_is_told() -> None:
-    bus = JudgedBus()
+    bus = ValidatingBus()
     scheduler = ToolScheduler(ToolExecutor([ScriptedTool()], bus=bus))
 
     with pytest.raises(RuntimeError, match="async with ToolScheduler"):
@@ -175,6 +175,6 @@ def test_a_scheduler_that_was_not_entered_says_so_before_anything_is_told() -> N
     ],
 )
 async def test_an_argument_of_the_wrong_kind_is_refused(arguments: dict[str, Any], words: str) -> None:
-    right: dict[str, Any] = {"tools": [], "calls": [], "bus": JudgedBus()}
+    right: dict[str, Any] = {"tools": [], "calls": [], "bus": ValidatingBus()}
     with pytest.raises(ConfigurationError, match=words):
         await execute_tool_calls(**{**right, **arguments})

@@ -6,11 +6,11 @@ import pytest
 
 from tests.execution.kit import FakePolicy, ScriptedTool, call, run, sleeping
 from tests.execution.stage_kit import FreeTurns, Stand
-from tests.support.judged_bus import JudgedBus
+from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import ApprovalGate, ExecutionOptions, HookBus, execute_tool_calls
 from tui_agent.execution.call_state import CallState
-from tui_agent.execution.executor import ADMISSION, cut_off, take_slot
+from tui_agent.execution.executor import ADMISSION, cut_off_outcome, take_slot
 from tui_agent.execution.loop_clock import now
 from tui_agent.execution.outcomes import Outcome
 from tui_agent.protocol.cancellation import CancellationToken
@@ -225,7 +225,7 @@ async def test_a_cut_off_call_tells_how_far_it_came() -> None:
         try:
             await asyncio.Event().wait()
         finally:
-            texts[phase] = cut_off(stand.state).result.text
+            texts[phase] = cut_off_outcome(stand.state).result.text
 
     async with asyncio.TaskGroup() as group:
         tasks = [
@@ -240,7 +240,7 @@ async def test_a_cut_off_call_tells_how_far_it_came() -> None:
     assert "not run" in texts["waiting"]
     assert "part of its work" in texts["running"]
     assert "ran to its end" in texts["ran"]
-    assert "engine failed" in cut_off(Stand().state).result.text
+    assert "engine failed" in cut_off_outcome(Stand().state).result.text
 
 
 async def test_a_fault_of_our_own_still_ends_every_call() -> None:
@@ -288,7 +288,7 @@ async def test_a_tool_that_shortened_its_own_output_says_where_the_whole_is() ->
         async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
             return ToolResult.of_text("head … tail", details={"truncated": True, "persisted_path": "/kept/output.txt"})
 
-    bus = JudgedBus()
+    bus = ValidatingBus()
     with bus.subscribe(merge=False) as heard:
         await execute_tool_calls([Shortening()], [ToolCall(id="1", name="long")], bus=bus)
         [ended] = [envelope.event for envelope in heard.drain() if isinstance(envelope.event, ToolEnded)]
@@ -415,7 +415,7 @@ async def test_a_tool_that_wants_to_end_more_than_itself_fails_alone(error: Base
 
 
 async def test_an_observer_changes_nothing_whatever_it_returns() -> None:
-    hooks, bus = HookBus(), JudgedBus()
+    hooks, bus = HookBus(), ValidatingBus()
     answer: Any = DenyCall(3)  # type: ignore[arg-type] — a reason of the wrong kind stays out of the event, too
     hooks.add("after_tool_observer", lambda _: answer)
     ended: list[HookEnded] = []

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.execution.kit import FakePolicy, ScriptedTool, Steering
 from tests.execution.stage_kit import FakeGuardrails
-from tests.support.judged_bus import JudgedBus
-from tests.support.transcripts import validate_history
+from tests.support.transcript_checks import validate_history
+from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import (
     ApprovalGate,
@@ -293,7 +293,7 @@ def gate_of(story: Story) -> ApprovalGate:
 async def play(story: Story) -> None:
     options = options_of(story.options)
     policy = None if story.verdicts is None else FakePolicy(dict(story.verdicts))
-    bus = JudgedBus(options)
+    bus = ValidatingBus(options)
     token = CancellationToken()
     committed: list[Any] = []
     executor = ToolExecutor(

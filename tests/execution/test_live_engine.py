@@ -14,8 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from tests.execution.bench import settled
 from tests.execution.kit import Doors, FakePolicy, ScriptedTool, Steering, call
 from tests.execution.test_invariants import options_of, paths, some_options
-from tests.support.judged_bus import JudgedBus
-from tests.support.transcripts import validate_events, validate_history
+from tests.support.transcript_checks import validate_events, validate_history
+from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import VirtualClockLoop
 from tui_agent.execution import (
     ApprovalGate,
@@ -70,7 +70,7 @@ class LiveEngine(RuleBasedStateMachine):
             Doors(),
             Steering(),
             CancellationToken(),
-            JudgedBus(whole=False),
+            ValidatingBus(whole=False),
         )
         self.subscription = self.bus.subscribe(merge=False)
         self.gate = ApprovalGate(interactive=True)
@@ -190,7 +190,7 @@ class LiveEngine(RuleBasedStateMachine):
     def steer(self, noticed: bool) -> None:
         self.steering.say()
         if noticed:
-            self.do(self.scheduler.notice_steering)
+            self.do(self.scheduler.notify_steering)
 
     @precondition(lambda self: self.gate.pending)
     @rule(decision=st.sampled_from(["approve", "deny", "skip"]))

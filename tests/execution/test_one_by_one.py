@@ -14,7 +14,7 @@ from tests.execution.bench import Bench
 from tests.execution.kit import ScriptedTool, run
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import Auto, ExecutionOptions, Sequential
-from tui_agent.execution.conflict_order import conflict
+from tui_agent.execution.scheduling.conflict_order import conflict
 from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.tool import Accesses, ToolContext, ToolResult
 

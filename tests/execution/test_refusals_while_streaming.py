@@ -8,7 +8,7 @@ import pytest
 
 from tests.execution.kit import Behaviour, FakePolicy, ScriptedTool, call
 from tests.execution.stage_kit import FakeGuardrails
-from tests.support.judged_bus import JudgedBus
+from tests.support.validating_bus import ValidatingBus
 from tests.support.virtual_clock import run_virtual
 from tui_agent.execution import (
     ApprovalGate,
@@ -110,7 +110,7 @@ async def outcome(
     """Status and text of one call of a tool that only reads, and which calls ran."""
     look = ScriptedTool("look", *([behaviour] if behaviour else []), read_only=True, schema=SCHEMA)
     options = options or ExecutionOptions(tool_timeout=3.0, grace=1.0)
-    executor = ToolExecutor([look], bus=JudgedBus(options), options=options, **settings)
+    executor = ToolExecutor([look], bus=ValidatingBus(options), options=options, **settings)
     async with EarlyExecutions(CancellationToken()) as kept, ToolScheduler(executor, early=kept) as scheduler:
         await submit(scheduler, asked or call("look"))
         result = await scheduler.finish()
@@ -150,7 +150,7 @@ def test_where_nobody_can_be_asked_no_path_takes_silence_for_a_yes(strategy: Str
     assert "no approver" in text
 
 
-class DeafBus(JudgedBus):
+class DeafBus(ValidatingBus):
     """Fails when it is to tell one kind of event."""
 
     def __init__(self, kind: str) -> None:

@@ -8,7 +8,7 @@ from tui_agent.execution.strategy import (
     Parallel,
     Sequential,
     Strategy,
-    WaveCutter,
+    WaveNumbering,
     parse_strategy,
     strategy_name,
 )
@@ -55,6 +55,6 @@ def test_a_batch_of_none_is_refused_when_read() -> None:
 def test_waves_are_consecutive_and_a_lone_call_is_its_own(
     strategy: Sequential | Parallel | Batched, alone: str, waves: list[int]
 ) -> None:
-    cutter = WaveCutter(strategy)
+    cutter = WaveNumbering(strategy)
 
     assert [cutter.place(alone=mark == "x") for mark in alone] == waves

@@ -206,7 +206,7 @@ class Stubborn(BaseModel):
 
     @field_validator("path")
     @classmethod
-    def look_up(cls, path: str) -> str:
+    def resolve_tool(cls, path: str) -> str:
         return {"known": "value"}[path]
 
 

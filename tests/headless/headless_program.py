@@ -16,7 +16,7 @@ from tui_agent.execution import ApprovalGate
 from tui_agent.headless import HeadlessOptions, run_headless
 from tui_agent.providers import ScriptedProvider
 from tui_agent.providers.scripted_provider import Step, call, fail, reply
-from tui_agent.session import Recorder, SessionStore
+from tui_agent.session import JournalWriter, SessionStore
 
 SCENES: dict[str, list[Step]] = {
     "hello": ["Hello there."],
@@ -39,7 +39,7 @@ async def main(root: Path, chosen: dict[str, Any]) -> int:
     assert session.path is not None
     bus = bus_for(session)
     async with AsyncExitStack() as stack:
-        recorder = await stack.enter_async_context(Recorder(bus, session.path, expected_size=session.size))
+        recorder = await stack.enter_async_context(JournalWriter(bus, session.path, expected_size=session.size))
         session.announce(bus, "0")
         agent = agent_for(
             session,

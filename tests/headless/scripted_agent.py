@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from tui_agent.headless import HeadlessOptions, StandardStreams, run_headless
-from tui_agent.headless.pipes import LineInput
+from tui_agent.headless.pipes import LineReader
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.events import (
@@ -191,7 +191,7 @@ class Program:
         self._tasks = asyncio.TaskGroup()
         (self._stdin, self._to), (self._from, self._stdout), (self._errors, self._stderr) = (os.pipe() for _ in "123")
         self._open = {self._stdin, self._to, self._from, self._stdout, self._errors, self._stderr}
-        self.output, self.errors = LineInput(self._from), LineInput(self._errors)
+        self.output, self.errors = LineReader(self._from), LineReader(self._errors)
 
     async def __aenter__(self) -> "Program":
         self.output.start()
@@ -255,13 +255,13 @@ class Program:
         """Everything it still says on standard error."""
         return "\n".join(line.decode() for line in await self._all(self.errors))
 
-    async def _all(self, lines: LineInput) -> list[bytes]:
+    async def _all(self, lines: LineReader) -> list[bytes]:
         found: list[bytes] = []
         while (line := await self.next_line(lines)) is not None:
             found.append(bytes(line))
         return found
 
-    async def next_line(self, lines: LineInput) -> bytes | None:
+    async def next_line(self, lines: LineReader) -> bytes | None:
         async with asyncio.timeout(60):
             return await lines.next()
 

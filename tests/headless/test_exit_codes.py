@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tui_agent.headless.exit_codes import UnansweredQuestions
+from tui_agent.headless.exit_codes import UnansweredApprovals
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import (
     AgentEvent,
@@ -37,7 +37,7 @@ def started(call_id: str, *, read_only: bool) -> ToolStarted:
 
 
 def stuck(*events: AgentEvent, depth: int = 0) -> bool:
-    questions = UnansweredQuestions()
+    questions = UnansweredApprovals()
     for event in events:
         questions.apply(Envelope(event, 1, 1, 1.0, Origin(depth=depth)))
     return questions.stuck

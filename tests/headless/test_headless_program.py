@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.transcripts import validate_events, validate_history
+from tests.support.transcript_checks import validate_events, validate_history
 from tui_agent.protocol.envelope import Envelope, read_envelope
 from tui_agent.session import SessionStore, StoredSession
 

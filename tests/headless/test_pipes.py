@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.headless.pipes import BACKLOG, LINES_AHEAD, InputLine, LineInput, Outlet, read_everything
+from tui_agent.headless.pipes import BACKLOG, LINES_AHEAD, InputLine, LineReader, PipeWriter, read_everything
 
 
 async def lines_of(descriptor: int, *, longest: int = 1_000) -> list[InputLine]:
-    given_lines = LineInput(descriptor, longest=longest)
+    given_lines = LineReader(descriptor, longest=longest)
     given_lines.start()
     found: list[InputLine] = []
     async with asyncio.timeout(60):
@@ -92,7 +92,7 @@ async def test_descriptors_that_do_not_block_are_waited_for() -> None:
     read, write = os.pipe()
     os.set_blocking(read, False)
     os.set_blocking(write, False)
-    outlet = Outlet(write)
+    outlet = PipeWriter(write)
     outlet.start()
     async with asyncio.TaskGroup() as tasks:
         heard = tasks.create_task(lines_of(read, longest=1_000_000))
@@ -115,7 +115,7 @@ def test_everything_is_read_to_the_end(tmp_path: Path) -> None:
 
 async def test_bytes_come_out_in_order() -> None:
     read, write = os.pipe()
-    outlet = Outlet(write)
+    outlet = PipeWriter(write)
     outlet.start()
     for number in range(100):
         outlet.put(f"{number}\n".encode())
@@ -131,7 +131,7 @@ async def test_bytes_come_out_in_order() -> None:
 
 async def test_a_slow_reader_makes_room_wait_and_put_never() -> None:
     read, write = os.pipe()
-    outlet = Outlet(write)
+    outlet = PipeWriter(write)
     outlet.start()
     for _ in range(4):
         outlet.put(b"x" * (BACKLOG // 2))
@@ -153,7 +153,7 @@ async def test_a_slow_reader_makes_room_wait_and_put_never() -> None:
 async def test_after_the_reader_went_away_everything_is_thrown_away_quietly() -> None:
     read, write = os.pipe()
     os.close(read)
-    outlet = Outlet(write)
+    outlet = PipeWriter(write)
     outlet.start()
     outlet.put(b"x" * 2 * BACKLOG)
     async with asyncio.timeout(60):
@@ -169,7 +169,7 @@ async def test_after_the_reader_went_away_everything_is_thrown_away_quietly() ->
 
 async def test_what_cannot_be_written_is_an_error() -> None:
     full = os.open("/dev/full", os.O_WRONLY)
-    outlet = Outlet(full)
+    outlet = PipeWriter(full)
     outlet.start()
     outlet.put(b"x")
     outlet.end()
@@ -182,7 +182,7 @@ async def test_what_cannot_be_written_is_an_error() -> None:
 
 async def test_what_waits_can_be_abandoned() -> None:
     read, write = os.pipe()
-    outlet = Outlet(write)
+    outlet = PipeWriter(write)
     outlet.start()
     outlet.put(b"x" * 2 * BACKLOG)
     outlet.end()
@@ -199,8 +199,8 @@ def test_threads_outlive_their_loop_without_a_word(capsys: pytest.CaptureFixture
     out_read, out_write = os.pipe()
 
     async def start_both() -> None:
-        LineInput(read).start()
-        outlet = Outlet(out_write)
+        LineReader(read).start()
+        outlet = PipeWriter(out_write)
         outlet.start()
         outlet.put(b"x" * 2 * BACKLOG)
         outlet.end()

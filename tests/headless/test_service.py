@@ -18,7 +18,7 @@ from tests.headless.scripted_agent import (
 )
 from tui_agent.headless import ExitCode, HeadlessOptions, StandardStreams, read_prompt, run_headless
 from tui_agent.headless.listener import INPUT_ENDED
-from tui_agent.headless.pipes import LineInput
+from tui_agent.headless.pipes import LineReader
 from tui_agent.protocol.errors import ConfigurationError, ProviderError, SessionError
 from tui_agent.protocol.events import (
     Failed,
@@ -191,7 +191,7 @@ async def test_nothing_is_told_that_was_not_kept_before() -> None:
     async with asyncio.TaskGroup() as tasks:
         streams = StandardStreams(0, write, errors)
         running = tasks.create_task(run_headless(agent, agent.bus, STREAM, keep=keep, streams=streams))
-        lines = LineInput(read)
+        lines = LineReader(read)
         lines.start()
         first = await lines.next()
         assert first is not None
@@ -490,7 +490,7 @@ async def test_a_bad_line_is_named_and_the_program_goes_on(line: bytes, words: s
 
 
 async def test_a_line_without_end_is_refused_without_being_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_agent.headless.service.LineInput", lambda stdin: LineInput(stdin, longest=50))
+    monkeypatch.setattr("tui_agent.headless.service.LineReader", lambda stdin: LineReader(stdin, longest=50))
     _, output, _, agent = await headless(
         SERVE, answering(), lines=('{"type":"user","text":"' + "x" * 90 + '"}', {"type": "user", "text": "go"})
     )
@@ -587,7 +587,7 @@ async def test_a_second_signal_cancels_a_run_that_does_not_end() -> None:
 
 
 async def test_a_run_that_does_not_end_is_cancelled_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_agent.headless.service.ABORT_PATIENCE", 0.01)
+    monkeypatch.setattr("tui_agent.headless.service.ABORT_TIMEOUT", 0.01)
 
     async def deaf(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
         await asyncio.Event().wait()
@@ -610,7 +610,7 @@ async def flooding(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
 
 
 async def test_a_reader_that_does_not_read_does_not_hold_up_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_agent.headless.service.LAST_WORDS_PATIENCE", 0.05)
+    monkeypatch.setattr("tui_agent.headless.service.OUTPUT_FLUSH_TIMEOUT", 0.05)
     agent = ScriptedAgent(flooding)
     read, write = os.pipe()
     streams = StandardStreams(os.open(os.devnull, os.O_RDONLY), write, os.open(os.devnull, os.O_WRONLY))

@@ -11,16 +11,16 @@ from typing import Any
 
 from tests.support.programs import development_program
 from tui_agent.permissions.shell_syntax import (
-    Apart,
     Branches,
     Conditional,
     Definition,
     ForEach,
-    Oddity,
     Pipeline,
     Sequence,
     SimpleCommand,
     Statement,
+    Subshell,
+    Unsupported,
 )
 
 _shfmt = cache(partial(development_program, "shfmt"))
@@ -53,7 +53,7 @@ def our_form(statement: Statement) -> Form:
             return ("chain", *parts)
         case Pipeline():
             return ("pipe", *(our_form(part) for part in statement.parts))
-        case Apart():
+        case Subshell():
             return ("apart", our_form(statement.body))
         case Branches():
             return _several([our_form(part) for part in statement.parts])
@@ -61,7 +61,7 @@ def our_form(statement: Statement) -> Form:
             return our_form(statement.body)
         case Definition():
             return ("function", our_form(statement.body))
-        case Oddity():
+        case Unsupported():
             return NOTHING
 
 

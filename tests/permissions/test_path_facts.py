@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.permissions.path_facts import PathBook
+from tui_agent.permissions.path_facts import PathLookup
 
 from .conftest import Desk
 
 
 def test_inside_means_where_it_leads(desk: Desk) -> None:
-    book = PathBook(desk.root)
+    path_lookup = PathLookup(desk.root)
 
     def inside(path: str) -> bool:
-        return book.look(path).is_inside
+        return path_lookup.look(path).is_inside
 
     assert inside("README.md")
     assert inside("not/there/yet")
@@ -29,21 +29,21 @@ def test_inside_means_where_it_leads(desk: Desk) -> None:
 
 
 def test_a_directory_of_ones_own_moves_relative_names_only(desk: Desk) -> None:
-    book = PathBook(desk.root)
+    path_lookup = PathLookup(desk.root)
 
-    assert book.look("lib.py", f"{desk.root}/src").resolved == f"{desk.root}/src/lib.py"
-    assert book.look("/etc/x", f"{desk.root}/src").resolved == "/etc/x"
+    assert path_lookup.look("lib.py", f"{desk.root}/src").resolved == f"{desk.root}/src/lib.py"
+    assert path_lookup.look("/etc/x", f"{desk.root}/src").resolved == "/etc/x"
 
 
 def test_devices_keep_nothing_unless_something_else_stands_for_them(desk: Desk) -> None:
-    book = PathBook(desk.root)
+    path_lookup = PathLookup(desk.root)
 
-    assert book.look("/dev/null").is_device
-    assert book.look("/dev/stdout").is_device
-    assert not book.look("/dev/sda").is_device
-    assert not book.look("/proc/self/root/dev/null").is_device
-    assert book.why_protected(book.look("/dev/null")) is None
-    assert book.is_readable(book.look("/dev/stdin"))
+    assert path_lookup.look("/dev/null").is_device
+    assert path_lookup.look("/dev/stdout").is_device
+    assert not path_lookup.look("/dev/sda").is_device
+    assert not path_lookup.look("/proc/self/root/dev/null").is_device
+    assert path_lookup.why_protected(path_lookup.look("/dev/null")) is None
+    assert path_lookup.is_readable(path_lookup.look("/dev/stdin"))
 
 
 @pytest.mark.parametrize(
@@ -58,25 +58,25 @@ def test_devices_keep_nothing_unless_something_else_stands_for_them(desk: Desk) 
     ],
 )
 def test_other_processes_secrets_are_private(desk: Desk, path: str) -> None:
-    assert PathBook(desk.root).look(path).private == "it shows what another process holds"
-    assert PathBook(desk.root).look("/proc/cpuinfo").private is None
+    assert PathLookup(desk.root).look(path).private == "it shows what another process holds"
+    assert PathLookup(desk.root).look("/proc/cpuinfo").private is None
 
 
 def test_our_own_places_are_private_by_either_name(desk: Desk) -> None:
     state = desk.root.parent / "state"
     (state / "kept").mkdir(parents=True)
     (desk.root / "short").symlink_to(state)
-    book = PathBook(desk.root, (desk.root / "short",), (state / "kept",))
+    path_lookup = PathLookup(desk.root, (desk.root / "short",), (state / "kept",))
 
     for path in ("short/x", str(state / "x"), str(state)):
-        facts = book.look(path)
+        facts = path_lookup.look(path)
         assert facts.private == "it belongs to the agent's own settings or sessions"
-        assert book.why_protected(facts) == facts.private
-        assert not book.is_readable(facts)
-    kept = book.look(str(state / "kept" / "output.txt"))
+        assert path_lookup.why_protected(facts) == facts.private
+        assert not path_lookup.is_readable(facts)
+    kept = path_lookup.look(str(state / "kept" / "output.txt"))
     assert kept.private is None
-    assert book.is_readable(kept)
-    assert book.why_protected(kept) is not None
+    assert path_lookup.is_readable(kept)
+    assert path_lookup.why_protected(kept) is not None
 
 
 @pytest.mark.parametrize(
@@ -89,46 +89,46 @@ def test_our_own_places_are_private_by_either_name(desk: Desk) -> None:
     ],
 )  # fmt: skip
 def test_protected_names_in_any_spelling(desk: Desk, path: str) -> None:
-    book = PathBook(desk.root)
+    path_lookup = PathLookup(desk.root)
 
-    assert book.why_protected(book.look(path)) is not None
+    assert path_lookup.why_protected(path_lookup.look(path)) is not None
 
 
 @pytest.mark.parametrize(
     "path", [".github/x", ".gitignore", "git/x", "node_modules_old/x", "husky/x", ".gitattributes"]
 )
 def test_names_that_only_look_like_them_are_free(desk: Desk, path: str) -> None:
-    book = PathBook(desk.root)
+    path_lookup = PathLookup(desk.root)
 
-    assert book.why_protected(book.look(path)) is None
+    assert path_lookup.why_protected(path_lookup.look(path)) is None
 
 
 def test_a_workspace_inside_a_protected_place_is_not_protected_by_its_own_name(tmp_path: Path) -> None:
     root = Path(os.path.realpath(tmp_path)) / "node_modules" / "package"
     root.mkdir(parents=True)
-    book = PathBook(root)
+    path_lookup = PathLookup(root)
 
-    assert book.why_protected(book.look("index.js")) is None
-    assert book.why_protected(book.look("node_modules/x")) is not None
-    assert book.why_protected(book.look(f"{root.parent}/other/x")) is not None
+    assert path_lookup.why_protected(path_lookup.look("index.js")) is None
+    assert path_lookup.why_protected(path_lookup.look("node_modules/x")) is not None
+    assert path_lookup.why_protected(path_lookup.look(f"{root.parent}/other/x")) is not None
 
 
 def test_what_must_not_be_changed_as_a_whole(desk: Desk) -> None:
-    book = PathBook(desk.root, (desk.root / "src" / "private",))
+    path_lookup = PathLookup(desk.root, (desk.root / "src" / "private",))
 
-    assert book.why_held(book.look("..")) == "the workspace is in it"
-    assert book.why_held(book.look(".")) in ("it holds node_modules", "it holds .git")
-    assert book.why_held(book.look("src")) == f"it holds {desk.root}/src/private"
-    assert book.why_held(book.look("tests")) is None
-    assert book.is_directory(book.look("src"))
-    assert not book.is_directory(book.look("README.md"))
+    assert path_lookup.why_tree_protected(path_lookup.look("..")) == "the workspace is in it"
+    assert path_lookup.why_tree_protected(path_lookup.look(".")) in ("it holds node_modules", "it holds .git")
+    assert path_lookup.why_tree_protected(path_lookup.look("src")) == f"it holds {desk.root}/src/private"
+    assert path_lookup.why_tree_protected(path_lookup.look("tests")) is None
+    assert path_lookup.is_directory(path_lookup.look("src"))
+    assert not path_lookup.is_directory(path_lookup.look("README.md"))
 
 
 def test_names_below_the_workspace_are_known_by_either_root(desk: Desk) -> None:
     alias = desk.root.parent / "alias"
     alias.symlink_to(desk.root)
-    book = PathBook(alias)
+    path_lookup = PathLookup(alias)
 
-    assert book.below(f"{alias}/src") == "src"
-    assert book.below(f"{desk.root}/src") == "src"
-    assert book.below("/etc") is None
+    assert path_lookup.below(f"{alias}/src") == "src"
+    assert path_lookup.below(f"{desk.root}/src") == "src"
+    assert path_lookup.below("/etc") is None

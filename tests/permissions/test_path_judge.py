@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from tui_agent.permissions import Rule
-from tui_agent.permissions.path_facts import PathBook
+from tui_agent.permissions.path_facts import PathLookup
 from tui_agent.permissions.path_judge import PathJudge
-from tui_agent.permissions.rule_book import RuleBook
+from tui_agent.permissions.rule_set import RuleSet
 from tui_agent.permissions.verdicts import Finding
 from tui_agent.protocol.permissions import PermissionMode
 
@@ -16,11 +16,11 @@ from .conftest import Desk
 
 def judge(desk: Desk, *rules: str, private: tuple[Path, ...] = ()) -> PathJudge:
     parsed = [Rule.parse(*rule.split(" ", 1)) for rule in rules]
-    return PathJudge(PathBook(desk.root, private), RuleBook([parsed], str(desk.root), str(desk.root)))
+    return PathJudge(PathLookup(desk.root, private), RuleSet([parsed], str(desk.root), str(desk.root)))
 
 
 def reading(one: PathJudge, path: str, mode: str = "ask", *, relaxed: bool = True) -> tuple[str, str]:
-    found = one.reading("read", one.book.look(path), "read", PermissionMode(mode), [], relaxed=relaxed)
+    found = one.reading("read", one.path_lookup.look(path), "read", PermissionMode(mode), [], relaxed=relaxed)
     return found.decision, found.source
 
 
@@ -31,10 +31,10 @@ def writing(
     *,
     tool: str | None = "write",
     whole: bool = False,
-    speaks_for: Finding | None = None,
+    allowed_by: Finding | None = None,
 ) -> tuple[str, str]:
-    facts = one.book.look(path)
-    found = one.writing(tool, facts, PermissionMode(mode), [], whole=whole, speaks_for=speaks_for)
+    facts = one.path_lookup.look(path)
+    found = one.writing(tool, facts, PermissionMode(mode), [], whole=whole, allowed_by=allowed_by)
     return found.decision, found.source
 
 
@@ -110,6 +110,6 @@ def test_what_holds_something_protected_is_not_changed_as_a_whole_without_a_pers
 def test_what_allowed_the_command_speaks_for_its_changes(desk: Desk) -> None:
     spoken = Finding("allow", "rule", "x")
 
-    assert writing(judge(desk), "x", tool=None, speaks_for=spoken) == ("allow", "rule")
+    assert writing(judge(desk), "x", tool=None, allowed_by=spoken) == ("allow", "rule")
     assert writing(judge(desk), "x", "accept_edits", tool=None) == ("ask", "mode")
-    assert writing(judge(desk, "ask edit"), "x", tool=None, speaks_for=spoken) == ("ask", "rule")
+    assert writing(judge(desk, "ask edit"), "x", tool=None, allowed_by=spoken) == ("ask", "rule")

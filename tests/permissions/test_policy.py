@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule, shell_reader
-from tui_agent.permissions.shell_rough import rough_commands
+from tui_agent.permissions.fallback_tokenizer import fallback_commands
 from tui_agent.permissions.shell_syntax import SimpleCommand
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.permissions import GrantScope
@@ -242,9 +242,9 @@ def test_a_question_about_a_long_command_reads_it_once(desk: Desk, monkeypatch: 
 
     def counted(text: str) -> tuple[SimpleCommand, ...]:
         cuts.append(text)
-        return rough_commands(text)
+        return fallback_commands(text)
 
-    monkeypatch.setattr(shell_reader, "rough_commands", counted)
+    monkeypatch.setattr(shell_reader, "fallback_commands", counted)
     command = "echo " + "a long command " * 10_000
     policy = desk.policy()
     arguments = {"command": command}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.permissions.path_facts import PathBook
+from tui_agent.permissions.path_facts import PathLookup
 from tui_agent.permissions.printed_names import Cut, trouble_with
 
 PRINTING = """
@@ -82,7 +82,7 @@ def test_it_knows_of_everything_protected_that_is_really_printed(place: Path) ->
     for text in PRINTING.strip().split("\n"):
         printed = subprocess.run(("bash", "-c", text), cwd=place, capture_output=True, text=True, check=True).stdout
         shown = {name for line in printed.split() for name in line.split("/")}
-        trouble = trouble_with(shlex.split(text), str(place), PathBook(place), Cut())
+        trouble = trouble_with(shlex.split(text), str(place), PathLookup(place), Cut())
         is_known = trouble is not None and trouble.is_sure
 
         assert is_known == (not shown.isdisjoint((".git", ".husky", "node_modules"))), (text, trouble)
@@ -90,7 +90,7 @@ def test_it_knows_of_everything_protected_that_is_really_printed(place: Path) ->
 
 def test_what_it_cannot_tell_may_be_anything(place: Path) -> None:
     for text in UNTOLD.strip().split("\n"):
-        trouble = trouble_with(text.replace("@", "\ud800").split(), str(place), PathBook(place), Cut())
+        trouble = trouble_with(text.replace("@", "\ud800").split(), str(place), PathLookup(place), Cut())
 
         assert trouble is not None, text
         assert not trouble.is_sure, text

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tui_agent.permissions import PermissionMode
-from tui_agent.permissions.rule_book import STRICTNESS
+from tui_agent.permissions.rule_set import STRICTNESS
 from tui_agent.permissions.shell_grammar import MAX_BYTES
 from tui_agent.permissions.wrapper_table import wrappers
 from tui_agent.protocol.permissions import PermissionDecision

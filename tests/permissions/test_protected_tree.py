@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.permission_bits import permissions_count
+from tests.support.file_modes import enforce_file_modes
 from tui_agent.permissions import protected_tree as page
 from tui_agent.permissions.protected_tree import protected_tree
 from tui_agent.protocol.errors import ToolError
@@ -68,7 +68,7 @@ def test_no_place_is_inside_another_one(root: Path) -> None:
 def test_a_directory_that_cannot_be_listed_is_protected_as_a_whole(root: Path) -> None:
     (root / "closed").mkdir(mode=0)
 
-    with permissions_count():
+    with enforce_file_modes():
         assert names(root) == TOP | {"closed"}
 
 

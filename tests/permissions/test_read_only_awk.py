@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_agent.permissions.read_only_awk import awk_use
+from tui_agent.permissions.read_only_awk import awk_reads
 from tui_agent.permissions.shell_syntax import UNKNOWN
 
 
@@ -29,7 +29,7 @@ from tui_agent.permissions.shell_syntax import UNKNOWN
     ],
 )
 def test_awk_programs_that_print(program: str) -> None:
-    use = awk_use(["awk", "-F", ",", "-v", "x=1", program, "a", "x=2", "-", "b"])
+    use = awk_reads(["awk", "-F", ",", "-v", "x=1", program, "a", "x=2", "-", "b"])
 
     assert use is not None
     assert use.paths == ("a", "b")
@@ -64,10 +64,10 @@ def test_awk_programs_that_print(program: str) -> None:
     ],
 )
 def test_awk_programs_that_may_do_more(program: str) -> None:
-    assert awk_use(["awk", program, "f"]) is None
+    assert awk_reads(["awk", program, "f"]) is None
 
 
 def test_awk_needs_a_program_in_its_words() -> None:
-    assert awk_use(["awk"]) is None
-    assert awk_use(["awk", "-f", "x"]) is None
-    assert awk_use(["awk", UNKNOWN]) is None
+    assert awk_reads(["awk"]) is None
+    assert awk_reads(["awk", "-f", "x"]) is None
+    assert awk_reads(["awk", UNKNOWN]) is None

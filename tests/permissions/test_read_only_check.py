@@ -2,56 +2,56 @@
 
 import pytest
 
-from tui_agent.permissions.read_only_check import is_reader, own_name, read_only_use
-from tui_agent.permissions.read_only_options import Use
+from tui_agent.permissions.read_only_check import canonical_name, collect_reads, is_mostly_read_only
+from tui_agent.permissions.read_only_options import Reads
 from tui_agent.permissions.shell_syntax import UNKNOWN, SimpleCommand
 
 RAW = SimpleCommand("", ())
 
 
-def use_of(text: str) -> Use | None:
-    return read_only_use(text.split(" "), RAW)
+def reads_of(text: str) -> Reads | None:
+    return collect_reads(text.split(" "), RAW)
 
 
 @pytest.mark.parametrize(
     ("text", "use"),
     [
-        ("ls", Use((".",))),
-        ("/bin/ls a", Use(("a",))),
-        ("ls -R a", Use((), listed=("a",))),
-        ("ls -R", Use((), listed=(".",))),
-        ("echo -z --what " + UNKNOWN, Use()),
-        ("grep x a", Use(("a",))),
-        ("grep -r x a", Use((), ("a",))),
-        ("grep -r x", Use((), (".",))),
-        ("grep -rf p x a", Use(("p",), ("x", "a"))),
-        ("egrep x a", Use(("a",))),
-        ("diff a b", Use(("a", "b"), only_files=True)),
-        ("diff --no-dereference -r a b", Use((), ("a", "b"))),
-        ("diff -r a b", Use((), ("a", "b"), follows_links=True)),
-        ("zcat a.gz", Use(("a.gz",))),
-        ("gzip -dc a.gz", Use(("a.gz",))),
-        ("jq --arg x y .a f", Use(("f",))),
-        ("date -r a", Use(("a",))),
-        ("set -euo pipefail", Use()),
-        ("read -r a B", Use()),
-        ("printenv PATH", Use()),
-        ("tar tzf a.tgz", Use(("a.tgz",))),
-        ("tar -tf a.tar m", Use(("a.tar", "m"))),
-        ("unzip -l a.zip", Use(("a.zip",))),
-        ("date -u +%F", Use()),
-        ("ps aux", Use()),
-        ("ps -eo pid,comm", Use()),
-        ("jq .a f", Use(("f",))),
-        ("cd", Use(("~",))),
-        ("cd -P -- a", Use(("a",))),
-        ("command -v x", Use()),
-        ("python3 --version", Use()),
-        ("java -version", Use()),
+        ("ls", Reads((".",))),
+        ("/bin/ls a", Reads(("a",))),
+        ("ls -R a", Reads((), listed=("a",))),
+        ("ls -R", Reads((), listed=(".",))),
+        ("echo -z --what " + UNKNOWN, Reads()),
+        ("grep x a", Reads(("a",))),
+        ("grep -r x a", Reads((), ("a",))),
+        ("grep -r x", Reads((), (".",))),
+        ("grep -rf p x a", Reads(("p",), ("x", "a"))),
+        ("egrep x a", Reads(("a",))),
+        ("diff a b", Reads(("a", "b"), only_files=True)),
+        ("diff --no-dereference -r a b", Reads((), ("a", "b"))),
+        ("diff -r a b", Reads((), ("a", "b"), follows_links=True)),
+        ("zcat a.gz", Reads(("a.gz",))),
+        ("gzip -dc a.gz", Reads(("a.gz",))),
+        ("jq --arg x y .a f", Reads(("f",))),
+        ("date -r a", Reads(("a",))),
+        ("set -euo pipefail", Reads()),
+        ("read -r a B", Reads()),
+        ("printenv PATH", Reads()),
+        ("tar tzf a.tgz", Reads(("a.tgz",))),
+        ("tar -tf a.tar m", Reads(("a.tar", "m"))),
+        ("unzip -l a.zip", Reads(("a.zip",))),
+        ("date -u +%F", Reads()),
+        ("ps aux", Reads()),
+        ("ps -eo pid,comm", Reads()),
+        ("jq .a f", Reads(("f",))),
+        ("cd", Reads(("~",))),
+        ("cd -P -- a", Reads(("a",))),
+        ("command -v x", Reads()),
+        ("python3 --version", Reads()),
+        ("java -version", Reads()),
     ],
 )
-def test_what_looks(text: str, use: Use) -> None:
-    assert use_of(text) == use
+def test_what_looks(text: str, use: Reads) -> None:
+    assert reads_of(text) == use
 
 
 @pytest.mark.parametrize(
@@ -99,11 +99,11 @@ def test_what_looks(text: str, use: Use) -> None:
     ],
 )
 def test_what_may_do_more(text: str) -> None:
-    assert use_of(text) is None
+    assert reads_of(text) is None
 
 
 def test_names() -> None:
-    assert own_name("/usr/bin/egrep") == "grep"
-    assert is_reader("/bin/cat")
-    assert is_reader("git")
-    assert not is_reader("rm")
+    assert canonical_name("/usr/bin/egrep") == "grep"
+    assert is_mostly_read_only("/bin/cat")
+    assert is_mostly_read_only("git")
+    assert not is_mostly_read_only("rm")

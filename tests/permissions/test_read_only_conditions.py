@@ -2,20 +2,20 @@
 
 import pytest
 
-from tui_agent.permissions.read_only_conditions import conditional_use
-from tui_agent.permissions.read_only_conditions import test_use as use_of_test
-from tui_agent.permissions.read_only_options import Use
+from tui_agent.permissions.read_only_conditions import conditional_reads
+from tui_agent.permissions.read_only_conditions import test_command_reads as use_of_test
+from tui_agent.permissions.read_only_options import Reads
 from tui_agent.permissions.shell_reader import read_script
 from tui_agent.permissions.shell_syntax import UNKNOWN, VARIABLE, Sequence, SimpleCommand
 
 
-def use_of(text: str) -> Use | None:
+def reads_of(text: str) -> Reads | None:
     statement = read_script(text)
     assert isinstance(statement, Sequence)
     [command] = statement.parts
     assert isinstance(command, SimpleCommand)
     words = [word.value.replace(VARIABLE, UNKNOWN) for word in command.words]
-    return conditional_use(words, command) if command.name == "[[" else use_of_test(words, command)
+    return conditional_reads(words, command) if command.name == "[[" else use_of_test(words, command)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def use_of(text: str) -> Use | None:
     ],
 )
 def test_what_looks(text: str, paths: tuple[str, ...]) -> None:
-    use = use_of(text)
+    use = reads_of(text)
 
     assert use is not None
     assert use.paths == paths
@@ -58,7 +58,7 @@ def test_what_looks(text: str, paths: tuple[str, ...]) -> None:
     ],
 )  # fmt: skip
 def test_what_may_do_more(text: str) -> None:
-    assert use_of(text) is None
+    assert reads_of(text) is None
 
 
 def test_words_that_became_several_are_refused() -> None:

@@ -2,24 +2,24 @@
 
 import pytest
 
-from tui_agent.permissions.read_only_find import find_roots, find_use, finds_only_files, without_exec
-from tui_agent.permissions.read_only_options import Use
+from tui_agent.permissions.read_only_find import find_reads, find_roots, finds_only_files, without_exec
+from tui_agent.permissions.read_only_options import Reads
 from tui_agent.permissions.shell_syntax import UNKNOWN
 
 
 @pytest.mark.parametrize(
     ("text", "use"),
     [
-        ("find", Use((), listed=(".",))),
-        ("find a b -name x", Use((), listed=("a", "b"))),
-        ("find -P -O3 a ( -name x -o -type d ) -print0", Use((), listed=("a",))),
-        ("find . ! -newer r -newermt 2020-01-01 -printf %p", Use(("r",), listed=(".",))),
-        ("find . -exec rm {} ;", Use((), listed=(".",))),
-        ("find . -type f -exec rm -f {} + -print", Use((), listed=(".",))),
+        ("find", Reads((), listed=(".",))),
+        ("find a b -name x", Reads((), listed=("a", "b"))),
+        ("find -P -O3 a ( -name x -o -type d ) -print0", Reads((), listed=("a",))),
+        ("find . ! -newer r -newermt 2020-01-01 -printf %p", Reads(("r",), listed=(".",))),
+        ("find . -exec rm {} ;", Reads((), listed=(".",))),
+        ("find . -type f -exec rm -f {} + -print", Reads((), listed=(".",))),
     ],
 )
-def test_what_looks(text: str, use: Use) -> None:
-    assert find_use(text.split(" ")) == use
+def test_what_looks(text: str, use: Reads) -> None:
+    assert find_reads(text.split(" ")) == use
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_what_looks(text: str, use: Use) -> None:
      "find . -unknown", "find . -files0-from x", f"find {UNKNOWN}", f"find . -name {UNKNOWN}", "find . -newerxy a"],
 )  # fmt: skip
 def test_what_may_do_more(text: str) -> None:
-    assert find_use(text.split(" ")) is None
+    assert find_reads(text.split(" ")) is None
 
 
 def test_roots_come_before_the_first_test() -> None:

@@ -2,11 +2,11 @@
 
 import pytest
 
-from tui_agent.permissions.read_only_git import git_use, git_words
+from tui_agent.permissions.read_only_git import git_reads, git_words
 
 
 def reads(text: str) -> tuple[str, ...] | None:
-    use = git_use(text.split(" "))
+    use = git_reads(text.split(" "))
     return None if use is None else use.paths
 
 
@@ -52,7 +52,7 @@ def test_everything_else_is_not(text: str) -> None:
 
 def test_what_shows_files_reads_the_whole_tree() -> None:
     def trees(text: str) -> tuple[str, ...]:
-        use = git_use(text.split(" "))
+        use = git_reads(text.split(" "))
         assert use is not None
         return use.trees
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_agent.permissions.read_only_options import Options, Use, is_known, sort_options, use_of
+from tui_agent.permissions.read_only_options import Options, Reads, is_known, parse_options, reads_of
 from tui_agent.permissions.read_only_table import parse_entry
 from tui_agent.permissions.shell_syntax import PIPE, UNKNOWN, VARIABLE
 
@@ -10,7 +10,7 @@ ENTRY = parse_entry("PATHS: -# -ab -n: -f< -c= --all --num: --file< --colour=")
 
 
 def sorted_words(*words: str) -> Options | None:
-    return sort_options(ENTRY, words)
+    return parse_options(ENTRY, words)
 
 
 @pytest.mark.parametrize(
@@ -67,43 +67,43 @@ def test_values_that_are_paths_are_read() -> None:
 @pytest.mark.parametrize(
     ("entry", "words", "expected"),
     [
-        ("ANY:", ["x"], Use()),
-        ("TEXT:", ["x"], Use()),
-        ("NONE:", [], Use()),
+        ("ANY:", ["x"], Reads()),
+        ("TEXT:", ["x"], Reads()),
+        ("NONE:", [], Reads()),
         ("NONE:", ["x"], None),
-        ("ONE:", ["x"], Use(("x",))),
+        ("ONE:", ["x"], Reads(("x",))),
         ("ONE:", ["x", "y"], None),
-        ("TWO:", ["x", "y"], Use(("x", "y"))),
+        ("TWO:", ["x", "y"], Reads(("x", "y"))),
         ("TWO:", ["x", "y", "z"], None),
-        ("PATHS:", ["x", "-", PIPE], Use(("x",))),
-        ("LIST:", [], Use((".",))),
-        ("LIST:", ["x"], Use(("x",))),
-        ("TREES:", [], Use((), (".",))),
-        ("TREES:", ["x"], Use((), ("x",))),
-        ("PATTERN: -e:!", ["p", "x"], Use(("x",))),
-        ("PATTERN: -e:!", ["-e", "p", "x"], Use(("x",))),
-        ("PATTERN: -f<!", ["-f", "p", "x"], Use(("p", "x"))),
-        ("SEARCH:", ["p"], Use((), (".",))),
-        ("SEARCH:", ["p", "x"], Use((), ("x",))),
-        ("SEARCH: --files!", ["--files", "x"], Use((), ("x",))),
+        ("PATHS:", ["x", "-", PIPE], Reads(("x",))),
+        ("LIST:", [], Reads((".",))),
+        ("LIST:", ["x"], Reads(("x",))),
+        ("TREES:", [], Reads((), (".",))),
+        ("TREES:", ["x"], Reads((), ("x",))),
+        ("PATTERN: -e:!", ["p", "x"], Reads(("x",))),
+        ("PATTERN: -e:!", ["-e", "p", "x"], Reads(("x",))),
+        ("PATTERN: -f<!", ["-f", "p", "x"], Reads(("p", "x"))),
+        ("SEARCH:", ["p"], Reads((), (".",))),
+        ("SEARCH:", ["p", "x"], Reads((), ("x",))),
+        ("SEARCH: --files!", ["--files", "x"], Reads((), ("x",))),
     ],
 )
-def test_what_is_read_follows_from_the_entry(entry: str, words: list[str], expected: Use | None) -> None:
+def test_what_is_read_follows_from_the_entry(entry: str, words: list[str], expected: Reads | None) -> None:
     command = parse_entry(entry)
-    options = sort_options(command, words)
+    options = parse_options(command, words)
 
     assert options is not None
-    assert use_of(command, options) == expected
+    assert reads_of(command, options) == expected
 
 
 def test_options_that_are_not_joined_stand_alone() -> None:
     entry = parse_entry("ONE: ~ -ps -c: -s:")
 
-    assert sort_options(entry, ["-ps", "x"]) is not None
-    assert sort_options(entry, ["-c", "4", "x"]) is not None
-    assert sort_options(entry, ["-p", "x"]) is None
-    assert sort_options(entry, ["-c4", "x"]) is None
-    assert sort_options(entry, ["-c"]) is None
+    assert parse_options(entry, ["-ps", "x"]) is not None
+    assert parse_options(entry, ["-c", "4", "x"]) is not None
+    assert parse_options(entry, ["-p", "x"]) is None
+    assert parse_options(entry, ["-c4", "x"]) is None
+    assert parse_options(entry, ["-c"]) is None
 
 
 def test_only_certain_words_are_known() -> None:

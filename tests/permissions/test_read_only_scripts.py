@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_agent.permissions.read_only_scripts import is_plain_jq, printf_use
+from tui_agent.permissions.read_only_scripts import is_plain_jq, printf_reads
 from tui_agent.permissions.shell_syntax import UNKNOWN
 
 
@@ -10,14 +10,14 @@ from tui_agent.permissions.shell_syntax import UNKNOWN
     "words", [["%s\\n", "a"], ["--", "%5.2f"], ["a%%b"], ["%-10s|%*d"], ["%(%F)T"], ["x", UNKNOWN]]
 )
 def test_printf_formats_that_print(words: list[str]) -> None:
-    assert printf_use(["printf", *words]) is not None
+    assert printf_reads(["printf", *words]) is not None
 
 
 @pytest.mark.parametrize(
     "words", [[], ["-v", "x", "y"], ["%n"], ["%s%n", "a"], [UNKNOWN], ["-x"], ["--"], ["%"], ["%y"]]
 )
 def test_printf_formats_that_may_do_more(words: list[str]) -> None:
-    assert printf_use(["printf", *words]) is None
+    assert printf_reads(["printf", *words]) is None
 
 
 def test_jq_programs_that_look_elsewhere() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_agent.permissions.read_only_sed import sed_use
+from tui_agent.permissions.read_only_sed import sed_reads
 from tui_agent.permissions.shell_syntax import PIPE, UNKNOWN
 
 
@@ -54,7 +54,7 @@ from tui_agent.permissions.shell_syntax import PIPE, UNKNOWN
     ],
 )
 def test_sed_scripts_that_print(script: str) -> None:
-    assert sed_use(["sed", "-n", script, "f"]) is not None
+    assert sed_reads(["sed", "-n", script, "f"]) is not None
 
 
 @pytest.mark.parametrize(
@@ -93,11 +93,11 @@ def test_sed_scripts_that_print(script: str) -> None:
     ],
 )
 def test_sed_scripts_that_may_do_more(script: str) -> None:
-    assert sed_use(["sed", script, "f"]) is None
+    assert sed_reads(["sed", script, "f"]) is None
 
 
 def test_sed_options() -> None:
-    use = sed_use(["sed", "-n", "-e", "p", "--expression=d", "a", "-", "b", PIPE])
+    use = sed_reads(["sed", "-n", "-e", "p", "--expression=d", "a", "-", "b", PIPE])
     assert use is not None
     assert use.paths == ("a", "b")
     for words in (
@@ -107,4 +107,4 @@ def test_sed_options() -> None:
         ["sed", "-n", UNKNOWN],
         ["sed", "-e", "w x", "f"],
     ):
-        assert sed_use(words) is None
+        assert sed_reads(words) is None

@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.sample_tools import sample_tools
 from tui_agent.permissions import PermissionMode, PermissionPolicy, Rule, is_read_only_command
-from tui_agent.permissions.repository_settings import starts_programs
+from tui_agent.permissions.repository_settings import find_program_setting
 
 
 def git(directory: Path, *words: str) -> None:
@@ -56,7 +56,7 @@ def configure(repository: Path, text: str) -> None:
 def test_what_starts_a_program_is_found(repository: Path, text: str, setting: str) -> None:
     configure(repository, text)
 
-    assert starts_programs(str(repository)) == setting
+    assert find_program_setting(str(repository)) == setting
     assert not is_read_only_command("git diff", repository)
     assert not is_read_only_command("git status --short && ls", repository)
     assert is_read_only_command("ls", repository)
@@ -78,7 +78,7 @@ def test_what_starts_a_program_is_found(repository: Path, text: str, setting: st
 def test_what_starts_none_or_is_switched_off_is_no_matter(repository: Path, text: str) -> None:
     configure(repository, text)
 
-    assert starts_programs(str(repository)) is None
+    assert find_program_setting(str(repository)) is None
     assert is_read_only_command("git diff", repository)
 
 
@@ -92,14 +92,14 @@ def test_the_repository_is_the_one_that_the_command_goes_to(repository: Path) ->
     assert is_read_only_command("git diff && cd sub && git log", repository)
     assert not is_read_only_command("cd inner && git diff", repository)
     assert not is_read_only_command("git -C inner diff", repository)
-    assert starts_programs("/nowhere/at/all") is None
+    assert find_program_setting("/nowhere/at/all") is None
 
 
 def test_a_git_directory_that_git_passes_by_hides_nothing(repository: Path) -> None:
     configure(repository, "[diff]\n\texternal = evil\n")
     (repository / "sub" / ".git").mkdir(parents=True)
 
-    assert starts_programs(str(repository / "sub")) == "diff.external"
+    assert find_program_setting(str(repository / "sub")) == "diff.external"
     assert not is_read_only_command("cd sub && git diff", repository)
     assert not is_read_only_command("git -C sub diff", repository)
 
@@ -108,41 +108,41 @@ def test_repositories_inside_count_because_git_looks_into_them(repository: Path)
     git(repository, "clone", "-q", ".", "module")
     git(repository, "add", "module")
 
-    assert starts_programs(str(repository)) is None
+    assert find_program_setting(str(repository)) is None
     configure(repository / "module", '[filter "evil"]\nclean = evil\n')
-    assert starts_programs(str(repository)) == "filter.evil.clean"
+    assert find_program_setting(str(repository)) == "filter.evil.clean"
 
 
 def test_a_linked_work_tree_follows_the_settings_it_shares(repository: Path) -> None:
     git(repository, "worktree", "add", "-q", "../linked")
     linked = repository.parent / "linked"
 
-    assert starts_programs(str(linked)) is None
+    assert find_program_setting(str(linked)) is None
     (repository / ".git" / "worktrees" / "linked" / "config.worktree").write_text("[diff]\nexternal = x\n", "utf-8")
-    assert starts_programs(str(linked)) == "diff.external"
+    assert find_program_setting(str(linked)) == "diff.external"
     (repository / ".git" / "worktrees" / "linked" / "config.worktree").write_text(
         "[core]\nworktree = ../../..\n", "utf-8"
     )
-    assert starts_programs(str(linked)) is None
+    assert find_program_setting(str(linked)) is None
     configure(repository, "[diff]\nexternal = y\n")
-    assert starts_programs(str(linked)) == "diff.external"
+    assert find_program_setting(str(linked)) == "diff.external"
 
 
 def test_what_cannot_be_looked_into_is_not_believed(repository: Path) -> None:
     (repository / ".git" / "sharedindex.0123").touch()
-    assert starts_programs(str(repository)) == "an index of a form that is not known"
+    assert find_program_setting(str(repository)) == "an index of a form that is not known"
     (repository / ".git" / "sharedindex.0123").unlink()
 
     index = repository / ".git" / "index"
     index.write_bytes(b"DIRC\x00\x00\x00\x04" + bytes(30) + b"\x00\x00\xe0\x00" + bytes(50))
-    assert starts_programs(str(repository)) == "an index of a form that is not known"
+    assert find_program_setting(str(repository)) == "an index of a form that is not known"
     index.unlink()
-    assert starts_programs(str(repository)) is None
+    assert find_program_setting(str(repository)) is None
 
     (repository / ".git" / "config").unlink()
-    assert starts_programs(str(repository)) is None
+    assert find_program_setting(str(repository)) is None
     (repository / ".git" / "config").symlink_to("config")
-    assert starts_programs(str(repository)) == f"{repository}/.git/config, which cannot be read"
+    assert find_program_setting(str(repository)) == f"{repository}/.git/config, which cannot be read"
 
 
 def test_a_tower_of_repositories_is_not_climbed(repository: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_tower_of_repositories_is_not_climbed(repository: Path) -> None:
     for number in range(110):
         (repository / f"r{number}" / ".git").mkdir(parents=True)
 
-    assert starts_programs(str(repository)) == "more repositories inside than can be looked at"
+    assert find_program_setting(str(repository)) == "more repositories inside than can be looked at"
 
 
 @pytest.mark.parametrize(

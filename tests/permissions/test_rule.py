@@ -79,7 +79,7 @@ def test_a_rule_is_cited_with_its_origin_where_it_has_one() -> None:
     ],
 )
 def test_tools_that_a_rule_speaks_about(rule: str, tool: str, expected: bool) -> None:
-    assert Rule.parse("allow", rule).speaks_about(tool) is expected
+    assert Rule.parse("allow", rule).applies_to(tool) is expected
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_rule_that_forbids_covers_every_tool_with_that_intent(
 ) -> None:
     verdict, text = rule.split()
 
-    assert Rule.parse(verdict, text).speaks_about_path(tool, intent) is expected
+    assert Rule.parse(verdict, text).applies_to_path(tool, intent) is expected
 
 
 @pytest.mark.parametrize(

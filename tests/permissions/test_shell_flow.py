@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.permissions.shell_expansion import Expander
-from tui_agent.permissions.shell_flow import MAX_MOVES, MAX_PLACES, Step, steps_of
+from tui_agent.permissions.shell_flow import MAX_CD_COMMANDS, MAX_POSSIBLE_DIRECTORIES, ScriptStep, script_steps
 from tui_agent.permissions.shell_reader import read_script
 
 
@@ -18,8 +18,8 @@ def root(tmp_path: Path) -> Path:
     return place
 
 
-def steps(text: str, root: Path) -> dict[str, Step]:
-    return {step.command.text: step for step in steps_of(read_script(text), (str(root),), Expander())}
+def steps(text: str, root: Path) -> dict[str, ScriptStep]:
+    return {step.command.text: step for step in script_steps(read_script(text), (str(root),), Expander())}
 
 
 def places(text: str, command: str, root: Path) -> set[str | None]:
@@ -84,9 +84,9 @@ def test_absolute_directories_are_known_from_anywhere(root: Path) -> None:
 def test_after_too_many_moves_nothing_is_known(root: Path) -> None:
     many = "".join(f"cd d{number}; " for number in range(12))
 
-    assert len(steps(f"{many}ls", root)["ls"].places) == MAX_PLACES
+    assert len(steps(f"{many}ls", root)["ls"].places) == MAX_POSSIBLE_DIRECTORIES
     assert None in steps(f"{many}ls", root)["ls"].places
-    assert steps("cd sub && " * (MAX_MOVES + 1) + "ls", root)["ls"].places == (None,)
+    assert steps("cd sub && " * (MAX_CD_COMMANDS + 1) + "ls", root)["ls"].places == (None,)
 
 
 def test_in_text_that_cannot_be_read_no_move_is_believed(root: Path) -> None:
@@ -125,6 +125,6 @@ def test_a_variable_that_something_else_may_set_is_not_bound(root: Path, text: s
 
 
 def test_substitutions_come_before_their_command(root: Path) -> None:
-    found = steps_of(read_script("echo $(pwd) > $(ls)"), (str(root),), Expander())
+    found = script_steps(read_script("echo $(pwd) > $(ls)"), (str(root),), Expander())
 
     assert [step.command.text for step in found] == ["pwd", "ls", "echo $(pwd) > $(ls)"]

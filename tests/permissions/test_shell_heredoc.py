@@ -3,7 +3,7 @@
 import pytest
 
 from tui_agent.permissions.shell_reader import read_script
-from tui_agent.permissions.shell_syntax import Oddity, Sequence, SimpleCommand
+from tui_agent.permissions.shell_syntax import Sequence, SimpleCommand, Unsupported
 
 
 def first(text: str) -> object:
@@ -43,4 +43,4 @@ def test_what_could_be_read_in_two_ways_is_unreadable(text: str) -> None:
     statement = read_script(text)
     parts = statement.parts if isinstance(statement, Sequence) else (statement,)
 
-    assert any(isinstance(part, Oddity) and part.unreadable for part in parts)
+    assert any(isinstance(part, Unsupported) and part.unreadable for part in parts)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.permissions.shell_lexer import Hole, UnreadableError, check_expanding_text, end_of_word, lex_word
+from tui_agent.permissions.shell_lexer import Substitution, UnreadableError, check_expanding_text, end_of_word, lex_word
 from tui_agent.permissions.shell_syntax import PIPE, UNKNOWN, VARIABLE, Variable
 
 
@@ -97,14 +97,14 @@ def test_places_of_live_letters_count_letters_not_bytes() -> None:
 
 def test_substitutions_become_marks() -> None:
     source = 'a$x"$y"$(ls)<(ls)'
-    holes = {
-        1: Hole(3, VARIABLE, "x"),
-        4: Hole(6, VARIABLE, "y"),
-        7: Hole(12, UNKNOWN),
-        12: Hole(17, PIPE),
+    substitutions = {
+        1: Substitution(3, VARIABLE, "x"),
+        4: Substitution(6, VARIABLE, "y"),
+        7: Substitution(12, UNKNOWN),
+        12: Substitution(17, PIPE),
     }
 
-    word = lex_word(source, 0, len(source), holes)
+    word = lex_word(source, 0, len(source), substitutions)
 
     assert word.value == f"a{VARIABLE}{VARIABLE}{UNKNOWN}{PIPE}"
     assert word.variables == (Variable("x", quoted=False), Variable("y", quoted=True))
@@ -113,17 +113,17 @@ def test_substitutions_become_marks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "holes"),
+    ("source", "substitutions"),
     [
-        ("'$x'", {1: Hole(3, VARIABLE, "x")}),
-        ('"<(a)"', {1: Hole(5, PIPE)}),
-        ("a$x", {1: Hole(9, VARIABLE, "x")}),
+        ("'$x'", {1: Substitution(3, VARIABLE, "x")}),
+        ('"<(a)"', {1: Substitution(5, PIPE)}),
+        ("a$x", {1: Substitution(9, VARIABLE, "x")}),
     ],
     ids=["inside single quotes", "process substitution inside quotes", "beyond the word"],
 )
-def test_a_substitution_where_bash_sees_none_is_unreadable(source: str, holes: dict[int, Hole]) -> None:
+def test_a_substitution_where_bash_sees_none_is_unreadable(source: str, substitutions: dict[int, Substitution]) -> None:
     with pytest.raises(UnreadableError):
-        lex_word(source, 0, len(source), holes)
+        lex_word(source, 0, len(source), substitutions)
 
 
 def test_a_word_ends_at_a_blank_or_an_operator() -> None:
@@ -139,12 +139,12 @@ def test_a_torn_character_is_unreadable() -> None:
 
 
 def test_text_of_a_here_document_holds_only_known_substitutions() -> None:
-    check_expanding_text("a 'b' \\$c $x", 0, 12, {10: Hole(12, VARIABLE, "x")})
+    check_expanding_text("a 'b' \\$c $x", 0, 12, {10: Substitution(12, VARIABLE, "x")})
     for text in ("a $x", "a `b`", "$(c)"):
         with pytest.raises(UnreadableError):
             check_expanding_text(text, 0, len(text), {})
     with pytest.raises(UnreadableError):
-        check_expanding_text("ab", 0, 1, {9: Hole(10, UNKNOWN)})
+        check_expanding_text("ab", 0, 1, {9: Substitution(10, UNKNOWN)})
 
 
 @given(

@@ -6,16 +6,16 @@ import pytest
 
 from tui_agent.permissions.shell_reader import MAX_COMMANDS, MAX_DEPTH, read_script
 from tui_agent.permissions.shell_syntax import (
-    Apart,
     Branches,
     Conditional,
     Definition,
     ForEach,
-    Oddity,
     Pipeline,
     Sequence,
     SimpleCommand,
     Statement,
+    Subshell,
+    Unsupported,
 )
 
 
@@ -28,11 +28,11 @@ def inside(statement: Statement) -> Iterator[Statement]:
             below = statement.parts
         case Conditional():
             below = (statement.first, *(part for _, part in statement.rest))
-        case Apart() | Definition():
+        case Subshell() | Definition():
             below = (statement.body,)
         case ForEach():
             below = (*statement.nested, statement.body)
-        case Oddity():
+        case Unsupported():
             below = ()
     for part in below:
         yield from inside(part)
@@ -44,8 +44,8 @@ def commands(text: str) -> list[list[str]]:
     return [[word.value for word in command.words] for command in found]
 
 
-def oddities(text: str) -> list[Oddity]:
-    return [part for part in inside(read_script(text)) if isinstance(part, Oddity)]
+def oddities(text: str) -> list[Unsupported]:
+    return [part for part in inside(read_script(text)) if isinstance(part, Unsupported)]
 
 
 def is_unreadable(text: str) -> bool:

@@ -4,7 +4,7 @@ import pytest
 
 from tui_agent.permissions.shell_reader import read_script
 from tui_agent.permissions.shell_syntax import UNKNOWN, Sequence, SimpleCommand
-from tui_agent.permissions.shell_wrappers import Wrapping, braced, is_trusted_name, unwrap
+from tui_agent.permissions.shell_wrappers import Wrapping, expand_command_braces, is_trusted_name, unwrap
 
 
 def command_of(text: str) -> SimpleCommand:
@@ -12,7 +12,7 @@ def command_of(text: str) -> SimpleCommand:
     assert isinstance(statement, Sequence)
     [command] = statement.parts
     assert isinstance(command, SimpleCommand)
-    return braced(command)
+    return expand_command_braces(command)
 
 
 def wrapping(text: str) -> Wrapping:
@@ -22,7 +22,7 @@ def wrapping(text: str) -> Wrapping:
 
 
 def inner(text: str) -> list[list[str]]:
-    return [[word.value for word in one.command.words] for one in wrapping(text).inners]
+    return [[word.value for word in one.command.words] for one in wrapping(text).inner_commands]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_xargs_adds_words_that_nobody_knows() -> None:
     assert inner("xargs -0 -n 1 -P4 rm") == [["rm", UNKNOWN]]
     assert inner("xargs -I {} cp {} y") == [["cp", UNKNOWN, "y"]]
     assert inner("xargs -I% cp %.a y") == [["cp", f"{UNKNOWN}.a", "y"]]
-    assert wrapping("xargs").inners == ()
+    assert wrapping("xargs").inner_commands == ()
 
 
 def test_find_gives_paths_below_where_it_looks() -> None:
@@ -64,11 +64,11 @@ def test_find_gives_paths_below_where_it_looks() -> None:
         ["rm", f"a/{UNKNOWN}", f"b/{UNKNOWN}"],
         *[["mv", f"x{UNKNOWN}", "y"]] * 3,
     ]
-    directories = [found.directory for found in wrapping("find a b -execdir rm x ';'").inners]
+    directories = [found.directory for found in wrapping("find a b -execdir rm x ';'").inner_commands]
     assert [directory.value for directory in directories if directory] == ["a", "b", UNKNOWN]
-    assert wrapping("find . -type f -exec cat {} +").inners[0].takes == "files"
-    assert wrapping("find . -exec cat {} +").inners[0].takes == "paths"
-    assert wrapping("find . -execdir cat {} +").inners[0].takes == "nothing"
+    assert wrapping("find . -type f -exec cat {} +").inner_commands[0].takes == "files"
+    assert wrapping("find . -exec cat {} +").inner_commands[0].takes == "paths"
+    assert wrapping("find . -execdir cat {} +").inner_commands[0].takes == "nothing"
     assert unwrap(command_of("find . -name x")) is None
     assert unwrap(command_of("find . -exec")) is None
 
@@ -120,24 +120,24 @@ def test_only_harmless_wrappers_of_the_system_are_transparent() -> None:
     assert wrapping("bash -euo pipefail -c 'ls {a,b}' x").is_transparent
     for text in ("bash -lc ls", "bash -ic ls", "sh -c 'ls {a,b}'", "./sh -c ls", "zsh -c ls", "bash --rcfile x -c ls"):
         assert not wrapping(text).is_transparent
-    assert wrapping("uv run ls").vouches
+    assert wrapping("uv run ls").allows_inner
     assert [is_trusted_name(name) for name in ("ls", "/bin/ls", "./ls", "bin/ls")] == [True, True, False, False]
 
 
 def test_a_wrapper_says_where_its_command_begins_and_where_it_runs() -> None:
-    [one] = wrapping("env -C d A=1 rm x").inners
+    [one] = wrapping("env -C d A=1 rm x").inner_commands
 
     assert (one.at, one.directory and one.directory.value) == (4, "d")
     assert [(set_.name, set_.value.value) for set_ in one.command.assignments] == [("A", "1")]
     for text in ("sudo -D d x", "sudo --chdir=d x", "env -Cd x", "unshare --wd d x", "uv run --directory=d x"):
-        [one] = wrapping(text).inners
+        [one] = wrapping(text).inner_commands
         assert one.directory is not None
         assert one.directory.value == "d", text
 
 
 def test_a_rule_for_a_remote_shell_is_meant_for_what_it_runs() -> None:
-    assert wrapping("ssh h rm x").is_meant
-    assert not wrapping("watch rm x").is_meant
+    assert wrapping("ssh h rm x").allows_scripts
+    assert not wrapping("watch rm x").allows_scripts
     assert [word.value for word in wrapping("ssh -p 22 h rm x").own] == ["ssh", "-p", "22", "h"]
 
 

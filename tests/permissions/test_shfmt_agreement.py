@@ -7,16 +7,16 @@ from hypothesis import given, settings
 
 from tui_agent.permissions.shell_reader import read_script
 from tui_agent.permissions.shell_syntax import (
-    Apart,
     Branches,
     Conditional,
     Definition,
     ForEach,
-    Oddity,
     Pipeline,
     Sequence,
     SimpleCommand,
     Statement,
+    Subshell,
+    Unsupported,
 )
 
 from .command_grammar import any_commands
@@ -28,7 +28,7 @@ EVERYDAY = Path(__file__).with_name("everyday_commands.txt").read_text("utf-8").
 def is_readable(statement: Statement) -> bool:
     """Whether we claim to know what runs."""
     match statement:
-        case Oddity():
+        case Unsupported():
             return not statement.unreadable
         case SimpleCommand():
             return all(is_readable(part) for part in statement.nested)
@@ -36,7 +36,7 @@ def is_readable(statement: Statement) -> bool:
             return all(is_readable(part) for part in statement.parts)
         case Conditional():
             return is_readable(statement.first) and all(is_readable(part) for _, part in statement.rest)
-        case Apart() | Definition():
+        case Subshell() | Definition():
             return is_readable(statement.body)
         case ForEach():
             return is_readable(statement.body) and all(is_readable(part) for part in statement.nested)

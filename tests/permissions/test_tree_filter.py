@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.programs import development_program
-from tui_agent.permissions.read_only_check import read_only_use
+from tui_agent.permissions.read_only_check import collect_reads
 from tui_agent.permissions.shell_syntax import SimpleCommand
 
 from .conftest import Desk
@@ -116,12 +116,12 @@ def test_everything_that_is_looked_into_is_seen(tmp_path: Path) -> None:
         done = subprocess.run([programs[words[0]], *words[1:]], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode in (0, 1), done.stderr
         found = done.stdout.split()
-        use = read_only_use(words, SimpleCommand("", ()))
+        use = collect_reads(words, SimpleCommand("", ()))
         assert use is not None, text
-        told = {name for name in NAMES if use.sees is None or use.sees.sees(name)}
+        told = {name for name in NAMES if use.includes is None or use.includes.includes(name)}
 
         assert {name.removeprefix("./") for name in found} <= told, text
-        assert use.sees is None or len(told) < len(NAMES), text
+        assert use.includes is None or len(told) < len(NAMES), text
 
 
 @pytest.mark.parametrize("where", [".env", "sub/deep/.env"])

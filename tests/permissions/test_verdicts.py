@@ -5,15 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.permissions import PermissionMode, Rule
-from tui_agent.permissions.rule_book import STRICTNESS, Ruling
+from tui_agent.permissions.rule_set import STRICTNESS, Ruling
 from tui_agent.permissions.verdicts import (
     MAX_TRACE,
     Finding,
     PartFindings,
-    by_mode,
-    by_rule,
     deciding,
     decision_of,
+    finding_for_mode,
+    finding_for_rule,
     invalid,
     shortened,
 )
@@ -75,24 +75,24 @@ def test_what_each_mode_says(mode: str, look: str, effect: str, edit: str) -> No
     chosen = PermissionMode(mode)
 
     assert (
-        by_mode(chosen, "look", "x").decision,
-        by_mode(chosen, "effect", "x").decision,
-        by_mode(chosen, "edit", "x").decision,
+        finding_for_mode(chosen, "look", "x").decision,
+        finding_for_mode(chosen, "effect", "x").decision,
+        finding_for_mode(chosen, "edit", "x").decision,
     ) == (look, effect, edit)
 
 
 def test_rules_speak_with_where_they_were_written() -> None:
     rule = Rule.parse("deny", "bash(rm:*)", "config.toml:4")
 
-    assert by_rule(Ruling()) is None
-    assert by_rule(Ruling("deny", rule)) == Finding(
+    assert finding_for_rule(Ruling()) is None
+    assert finding_for_rule(Ruling("deny", rule)) == Finding(
         "deny", "rule", "the rule deny bash(rm:*) (config.toml:4) denies it", "bash(rm:*) (config.toml:4)"
     )
-    opened = by_rule(Ruling("ask", rule, is_open=True))
+    opened = finding_for_rule(Ruling("ask", rule, is_open=True))
     assert opened is not None
     assert opened.decision == "ask"
     assert "may be meant" in opened.reason
-    granted = by_rule(Ruling("allow", Rule.parse("allow", "bash"), is_grant=True))
+    granted = finding_for_rule(Ruling("allow", Rule.parse("allow", "bash"), is_grant=True))
     assert granted is not None
     assert granted.source == "grant"
 

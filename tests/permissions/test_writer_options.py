@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui_agent.permissions.writer_options import Write, is_remote, sort_words, writes_of
+from tui_agent.permissions.writer_options import Write, is_remote, parse_writer_arguments, writes_of
 from tui_agent.permissions.writer_table import WRITERS, writer
 
 
@@ -12,7 +12,7 @@ def writes(text: str) -> list[str]:
     assert entry is not None
     return [
         f"{write.path}{'/**' if write.whole else ''}"
-        for write in writes_of(name, entry, sort_words(name, entry, words))
+        for write in writes_of(name, entry, parse_writer_arguments(name, entry, words))
     ]
 
 
@@ -93,14 +93,14 @@ def test_what_an_option_that_nobody_knows_is_given_may_be_changed(text: str, unc
     entry = writer(name)
     assert entry is not None
 
-    assert sort_words(name, entry, words).unclear == unclear
+    assert parse_writer_arguments(name, entry, words).unclear == unclear
 
 
 def test_the_directory_that_a_command_goes_to() -> None:
     entry = writer("patch")
     assert entry is not None
 
-    assert sort_words("patch", entry, ["-d", "sub", "f"]).directory == "sub"
+    assert parse_writer_arguments("patch", entry, ["-d", "sub", "f"]).directory == "sub"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tests.support.words import of_model
+from tests.support.protocol_strategies import of_model
 from tui_agent.protocol.envelope import Envelope, Origin, event_classes, read_envelope
 from tui_agent.protocol.events import MessageDelta, Noticed, StepEnded, ToolEnded
 from tui_agent.protocol.messages import Usage

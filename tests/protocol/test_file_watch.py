@@ -18,7 +18,7 @@ NOT_UTF_8 = os.fsdecode(b"\xff\xfe.toml")
 
 @pytest.fixture(autouse=True)
 def fast_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(file_watch, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(file_watch, "POLL_SECONDS", 0.05)
 
 
 class Watch:
@@ -191,4 +191,4 @@ def test_what_cannot_be_looked_at_is_absent(tmp_path: Path) -> None:
     odd = (tmp_path / "a\0b", tmp_path / ("x" * 300), tmp_path / "file" / "below")
 
     assert WatchedFiles(odd, odd).look() == frozenset()
-    assert {path for path, *_ in WatchedFiles(odd, odd).holders()} == {str(tmp_path)}
+    assert {path for path, *_ in WatchedFiles(odd, odd).watchable_directories()} == {str(tmp_path)}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.words import json_objects
+from tests.support.protocol_strategies import json_objects
 from tui_agent.protocol import AssistantMessage, TextBlock, ThinkingBlock, ToolCall, Usage, user_message
 from tui_agent.protocol.messages import parse_tool_call
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tui_agent.cli import own_terminal
+from tui_agent.cli import controlling_terminal
 from tui_agent.protocol.visible_text import (
     TYPOGRAPHY,
     escape_of,
     escaped,
     escaped_json,
-    is_unseen,
+    is_invisible,
     without_joiners,
 )
 
@@ -45,7 +45,7 @@ def must_be_shown(character: str) -> bool:
 
 
 def test_the_table_holds_exactly_what_hides() -> None:
-    assert [one for one in every_character() if is_unseen(one) != must_be_shown(one)] == []
+    assert [one for one in every_character() if is_invisible(one) != must_be_shown(one)] == []
 
 
 def test_every_character_of_the_table_is_an_escape_in_text_and_in_json() -> None:
@@ -110,7 +110,7 @@ def test_json_keeps_its_meaning_without_a_character_that_hides(text: str) -> Non
     assert not any(map(must_be_shown, line))
 
 
-@pytest.mark.parametrize("say", [own_terminal.say, own_terminal.say_error])
+@pytest.mark.parametrize("say", [controlling_terminal.say, controlling_terminal.say_error])
 @pytest.mark.parametrize("character", ["\x1b", "\x9b", "\u202e", "\ufe01", "\u034f", "\u3164", "\U000e0041", "\ud800"])
 def test_a_command_says_it_as_an_escape(
     say: Callable[[str], None], character: str, capsys: pytest.CaptureFixture[str]
@@ -121,7 +121,7 @@ def test_a_command_says_it_as_an_escape(
 
 
 def test_json_of_a_command_holds_no_character_that_acts(capsys: pytest.CaptureFixture[str]) -> None:
-    own_terminal.say_json({"a": "\x7f\x9b\u202e\u034f ü"})
+    controlling_terminal.say_json({"a": "\x7f\x9b\u202e\u034f ü"})
 
     line = capsys.readouterr().out
     assert line == '{"a": "\\u007f\\u009b\\u202e\\u034f ü"}\n'

@@ -10,7 +10,7 @@ from typing import Any, cast, get_args
 import pytest
 
 from tests.support.messages_server import ScriptedMessagesServer
-from tests.support.streams import HELLO, asking, calls_of, heard, text_of
+from tests.support.stream_helpers import HELLO, asking, calls_of, heard, text_of
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
 from tui_agent.protocol.messages import StopReason, ToolCall

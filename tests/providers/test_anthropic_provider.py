@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.messages_server import ScriptedMessagesServer
 from tests.support.server_process import ServerProcess
-from tests.support.streams import HELLO, asking, calls_of, heard, text_of
+from tests.support.stream_helpers import HELLO, asking, calls_of, heard, text_of
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import (
     AssistantMessage,

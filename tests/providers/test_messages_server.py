@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.messages_server import ScriptedMessagesServer
-from tests.support.streams import HELLO, asking, heard, text_of
+from tests.support.stream_helpers import HELLO, asking, heard, text_of
 from tests.support.wire_rules import problems_of, read_body
 from tui_agent.protocol.messages import user_message
 from tui_agent.protocol.provider import ModelRequest

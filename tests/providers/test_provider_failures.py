@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tui_agent.protocol.errors import ProviderErrorKind
-from tui_agent.providers.provider_failures import HIDDEN, ErrorWriter, retry_after_seconds
+from tui_agent.providers.provider_failures import HIDDEN, ErrorFactory, retry_after_seconds
 
-WRITER = ErrorWriter(("sk-very-secret-1234",), "https://api.example.com")
+WRITER = ErrorFactory(("sk-very-secret-1234",), "https://api.example.com")
 
 
 def body(kind: str = "api_error", message: str = "why", **details: str) -> dict[str, object]:

@@ -4,11 +4,11 @@ import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from tests.support.streams import heard
+from tests.support.stream_helpers import heard
 from tui_agent.protocol.messages import JsonObject, user_message
 from tui_agent.protocol.provider import ModelInfo, ModelProvider, ModelRequest, StreamEvent
 from tui_agent.providers import ScriptedProvider, Think, call, fail, reply
-from tui_agent.providers.recorded_streams import NotedProvider, ReplayedProvider
+from tui_agent.providers.recorded_streams import RecordingProvider, ReplayProvider
 
 
 def asking(text: str) -> ModelRequest:
@@ -18,7 +18,7 @@ def asking(text: str) -> ModelRequest:
 async def noted(provider: ModelProvider, *texts: str) -> tuple[list[JsonObject], list[list[StreamEvent] | str]]:
     """The notes of some requests, through JSON, and what each was answered."""
     notes: list[JsonObject] = []
-    noting = NotedProvider(provider, lambda note: notes.append(json.loads(json.dumps(note))))
+    noting = RecordingProvider(provider, lambda note: notes.append(json.loads(json.dumps(note))))
     return notes, [await answer_of(noting, text) for text in texts]
 
 
@@ -34,7 +34,7 @@ async def test_every_kind_of_event_comes_again() -> None:
     ]
     notes, answers = await noted(ScriptedProvider(script, model=ModelInfo("some-model")), "one", "two")
 
-    again = ReplayedProvider(notes)
+    again = ReplayProvider(notes)
 
     assert (again.model.name, again.left) == ("some-model", 2)
     assert [await answer_of(again, "one"), await answer_of(again, "two")] == answers
@@ -44,7 +44,7 @@ async def test_every_kind_of_event_comes_again() -> None:
 async def test_each_conversation_gets_its_own_answers_whatever_the_order() -> None:
     notes, (first, second, third) = await noted(ScriptedProvider(["for a", "for b", "a again"]), "a", "b", "a")
 
-    again = ReplayedProvider(notes)
+    again = ReplayProvider(notes)
 
     assert [await answer_of(again, text) for text in ("b", "a", "something else")] == [second, first, third]
     assert await answer_of(again, "a") == "the recording has no answer left unavailable None None 0"
@@ -53,7 +53,7 @@ async def test_each_conversation_gets_its_own_answers_whatever_the_order() -> No
 async def test_a_reader_who_leaves_closes_the_stream_behind() -> None:
     provider = ScriptedProvider([reply("a", "b")])
     notes: list[JsonObject] = []
-    stream = NotedProvider(provider, notes.append).stream(asking("x"))
+    stream = RecordingProvider(provider, notes.append).stream(asking("x"))
 
     assert isinstance(stream, AsyncGenerator)
     async with aclosing(stream):
@@ -61,7 +61,7 @@ async def test_a_reader_who_leaves_closes_the_stream_behind() -> None:
 
     assert provider.closed_early == 1
     assert "end" in notes[-1]
-    assert await answer_of(ReplayedProvider(notes), "x") == "the recorded answer broke off stream_cut None None 1"
+    assert await answer_of(ReplayProvider(notes), "x") == "the recorded answer broke off stream_cut None None 1"
 
 
 async def test_damaged_notes_are_left_out() -> None:
@@ -74,7 +74,7 @@ async def test_damaged_notes_are_left_out() -> None:
         {"request": 9, "error": {"kind": "no such"}},
     ]
 
-    again = ReplayedProvider([*notes, *damaged])
+    again = ReplayProvider([*notes, *damaged])
 
     assert await answer_of(again, "a") == answer
     assert await answer_of(again, "b") == "the model failed unavailable None None 0"

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from tests.support.messages_server import ScriptedMessagesServer
-from tests.support.streams import HELLO, asking, heard
+from tests.support.stream_helpers import HELLO, asking, heard
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.protocol.errors import ProviderError
 from tui_agent.providers import AnthropicProvider
 from tui_agent.providers.demo.loopback_http import HttpReply, HttpRequest, LoopbackServer
-from tui_agent.providers.provider_failures import ErrorWriter
+from tui_agent.providers.provider_failures import ErrorFactory
 
 KEY = "sk-ant-api03-do-not-tell-anyone"
 EVERY_STATUS = [301, 302, 303, 307, 308]
@@ -84,7 +84,7 @@ async def test_another_path_of_the_same_server_is_not_asked_either(status: int) 
     ],
 )
 async def test_the_address_is_shown_without_secrets_and_without_tricks(location: str, shown: str) -> None:
-    error = ErrorWriter((), "http://a").of_redirect(307, "http://a/v1/messages", location, {})
+    error = ErrorFactory((), "http://a").of_redirect(307, "http://a/v1/messages", location, {})
 
     assert f"redirects to {shown} (307)" in str(error)
     assert "secret" not in str(error)

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from tests.support.streams import calls_of
+from tests.support.stream_helpers import calls_of
 from tests.support.wire_events import (
     STOP,
     arguments,

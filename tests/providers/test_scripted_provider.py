@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.streams import heard, text_of
+from tests.support.stream_helpers import heard, text_of
 from tui_agent.protocol.errors import ConfigurationError, ProviderError
 from tui_agent.protocol.messages import ThinkingBlock, ToolCall, Usage, user_message
 from tui_agent.protocol.provider import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from tests.support.conversations import any_text
-from tests.support.words import json_objects
+from tests.support.protocol_strategies import json_objects
 from tui_agent.protocol.messages import (
     AssistantMessage,
     ImageBlock,

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.support.transcripts import validate_history
+from tests.support.transcript_checks import validate_history
 from tui_agent.agent import AgentLoop, AgentLoopConfig
 from tui_agent.execution import ExecutionOptions, Sequential
 from tui_agent.protocol.bus import EventBus
@@ -17,7 +17,7 @@ from tui_agent.providers import ScriptedProvider
 from tui_agent.providers.scripted_provider import Call, Reply, reply
 from tui_agent.rewind import Rewinder
 from tui_agent.rewind.rewind_plan import RewindPoint
-from tui_agent.session import Recorder, SessionStore, StoredSession
+from tui_agent.session import JournalWriter, SessionStore, StoredSession
 from tui_agent.session.store import CONTENTS_NAME
 from tui_agent.tools import Workspace, default_tools
 from tui_agent.tools.content_store import ContentStore
@@ -97,7 +97,7 @@ async def kept_session(root: Path, sessions: Path, resume: str | None = None) ->
     def next_reply(request: ModelRequest) -> Reply:
         return replies.popleft()
 
-    async with Recorder(bus, session.path, expected_size=session.size if resume else None) as recorder:
+    async with JournalWriter(bus, session.path, expected_size=session.size if resume else None) as recorder:
         session.announce(bus, "test")
         workspace = Workspace(root, spool_dir=spool, contents=contents)
         loop = AgentLoop(
@@ -108,7 +108,7 @@ async def kept_session(root: Path, sessions: Path, resume: str | None = None) ->
                 options=ExecutionOptions(strategy=Sequential()),
                 history=session.messages,
                 session_id=session.id,
-                before_effects=recorder.keep_intent,
+                before_effects=recorder.flush_or_warn,
             )
         )
         rewinder = Rewinder(loop, bus, session.path, recorder.flush, contents, root)

@@ -10,7 +10,7 @@ from typing import Any
 from tests.rewind.sessions import kept_session, state_of_tree
 from tests.session.crashes import Scene
 from tests.session.real_agents import AskingPolicy, agent_for, bus_for, recorded
-from tests.support.transcripts import validate_events, validate_history
+from tests.support.transcript_checks import validate_events, validate_history
 from tests.support.wire_rules import problems_of, read_body
 from tui_agent.agent import AgentLoop
 from tui_agent.context import ConversationHistory
@@ -22,7 +22,7 @@ from tui_agent.protocol.provider import ModelRequest
 from tui_agent.providers import ScriptedProvider, call, reply
 from tui_agent.providers.request_builder import RequestBuilder, RequestSettings
 from tui_agent.providers.scripted_provider import Reply
-from tui_agent.session import Recorder, SessionStore, StoredSession
+from tui_agent.session import JournalWriter, SessionStore, StoredSession
 
 SESSION = "swept"
 APPROVE = ApprovalDecision(decision="approve")
@@ -74,8 +74,8 @@ async def _turns(place: Path, turns: int, *, asks: bool, compacts: bool) -> None
     acknowledged = (place / "acknowledged").open("a")
     with bus.subscribe(merge=False, since=0) as heard:
         async with recorded(session, bus) as recorder:
-            session.announce(bus, "0", takes_up=asks)
-            left = session.open_end if asks else None
+            session.announce(bus, "0", resume_pending_calls=asks)
+            left = session.resumable_conversation if asks else None
             changes: dict[str, Any] = {}
             if asks:
                 changes = {"policy": AskingPolicy(), "gate": ApprovalGate(interactive=True)}
@@ -85,13 +85,13 @@ async def _turns(place: Path, turns: int, *, asks: bool, compacts: bool) -> None
                 bus,
                 ScriptedProvider([_wordy_answer if compacts else _answer] * (4 * turns)),
                 place / "effects",
-                keep_intent=recorder.keep_intent,
-                before_requests=recorder.keep_intent,
+                flush_or_warn=recorder.flush_or_warn,
+                before_requests=recorder.flush_or_warn,
                 compactions=session.compactions,
                 **changes,
             )
             said = [envelope.event for envelope in session.envelopes if isinstance(envelope.event, MessageEnded)]
-            asked = sum(isinstance(event.message, UserMessage) and event.message.is_said for event in said)
+            asked = sum(isinstance(event.message, UserMessage) and event.message.is_from_user for event in said)
             prompts = [*([None] if left else []), *(f"prompt {turn}" for turn in range(asked, turns))]
             for prompt in prompts:
                 await _approved(agent, prompt, recorder)
@@ -106,7 +106,7 @@ async def _turns(place: Path, turns: int, *, asks: bool, compacts: bool) -> None
             (place / "live").write_text(json.dumps([message.id for message in agent.history.messages()]))
 
 
-async def _approved(agent: AgentLoop, prompt: str | None, recorder: Recorder) -> None:
+async def _approved(agent: AgentLoop, prompt: str | None, recorder: JournalWriter) -> None:
     """Runs, and says yes to everything, once the question is in the journal."""
     async with asyncio.TaskGroup() as tasks:
         run = tasks.create_task(agent.run(prompt))
@@ -180,7 +180,7 @@ def _effect_faults(place: Path, turns: int) -> list[str]:
     results = [message for message in messages if isinstance(message, ToolResultMessage)]
     told = [message.text.split()[-1] for message in results if "left " in message.text]
     faults += [f"{effect} was told and did not happen" for effect in told if effect not in counted]
-    prompts = sum(isinstance(message, UserMessage) and message.is_said for message in messages)
+    prompts = sum(isinstance(message, UserMessage) and message.is_from_user for message in messages)
     if prompts != turns:
         faults.append(f"{prompts} prompts of {turns} are in the conversation")
     return faults
@@ -258,7 +258,7 @@ def _rewind_end_faults(place: Path) -> list[str]:
     faults = _rewind_faults(place)
     store = SessionStore(place / "sessions")
     (session,) = (store.load(summary.id) for summary in store.list() if summary.said)
-    said = [message.text for message in session.messages if isinstance(message, UserMessage) and message.is_said]
+    said = [message.text for message in session.messages if isinstance(message, UserMessage) and message.is_from_user]
     if said != ["one", "three"]:
         faults.append(f"the conversation is {said}")
     try:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Sequence
 
-from tests.support.transcripts import validate_history
+from tests.support.transcript_checks import validate_history
 from tui_agent.protocol.envelope import Envelope, read_envelope
 from tui_agent.protocol.messages import Message
-from tui_agent.session.replay import messages_of
+from tui_agent.session.history_fold import messages_of
 
 
 def same_conversation(told: Iterable[Envelope], messages: Sequence[Message]) -> None:

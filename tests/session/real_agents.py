@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.support.transcripts import validate_history
+from tests.support.transcript_checks import validate_history
 from tui_agent.agent import AgentLoop, AgentLoopConfig, RetryPolicy
 from tui_agent.execution import ApprovalGate
 from tui_agent.protocol.bus import EventBus
@@ -15,7 +15,7 @@ from tui_agent.protocol.messages import JsonObject, Message
 from tui_agent.protocol.permissions import GrantScope, PermissionDecision, PermissionMode
 from tui_agent.protocol.tool import Tool, ToolContext
 from tui_agent.providers import ScriptedProvider
-from tui_agent.session import Recorder, StoredSession
+from tui_agent.session import JournalWriter, StoredSession
 
 
 class AskingPolicy:
@@ -96,16 +96,16 @@ def agent_for(
             waiting=session.waiting,
             session_id=session.id,
             retry=RetryPolicy(first_wait=0.0, longest_wait=0.0),
-            before_effects=changes.pop("keep_intent", None),
+            before_effects=changes.pop("flush_or_warn", None),
             **changes,
         )
     )
 
 
-def recorded(session: StoredSession, bus: EventBus) -> Recorder:
+def recorded(session: StoredSession, bus: EventBus) -> JournalWriter:
     """The recorder of a session that is kept."""
     assert session.path is not None
-    return Recorder(bus, session.path, expected_size=session.size)
+    return JournalWriter(bus, session.path, expected_size=session.size)
 
 
 def bus_for(session: StoredSession) -> EventBus:

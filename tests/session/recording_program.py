@@ -13,7 +13,7 @@ from tests.session.played_sessions import SESSION, PlayedCall, PlayedRun, Played
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.events import MessageEnded
-from tui_agent.session.recorder import Recorder
+from tui_agent.session.journal_writer import JournalWriter
 from tui_agent.session.store import SessionStore
 
 RUN = PlayedRun("again", (PlayedStep(("Some ", "text."), (PlayedCall(("out\n",)), PlayedCall(asks=True))),))
@@ -23,7 +23,7 @@ async def record(path: Path) -> None:
     first_seq = SessionStore(path.parent).load(path.stem).next_seq
     bus = EventBus(Origin(session_id=SESSION), first_seq=first_seq)
     with bus.subscribe(merge=False) as told:
-        async with Recorder(bus, path) as recorder:
+        async with JournalWriter(bus, path) as recorder:
             player = Player(bus)
             player.begin()
             while True:

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from tests.session.folded import same_conversation
 from tests.session.real_agents import AskingPolicy
-from tests.support.transcripts import validate_history
+from tests.support.transcript_checks import validate_history
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentTool, RetryPolicy
 from tui_agent.context import ContextGuard, ConversationHistory, GuardOptions
 from tui_agent.execution import ApprovalGate
 from tui_agent.protocol.bus import EventBus, Subscription
-from tui_agent.protocol.cancellation import PROGRAM_LEFT
+from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import CompactionError
 from tui_agent.protocol.events import SessionRewound
@@ -30,7 +30,7 @@ from tui_agent.protocol.tool import Tool
 from tui_agent.providers import ScriptedProvider
 from tui_agent.providers.scripted_provider import Reply, Think, call, fail, reply
 from tui_agent.session import StoredSession, unfinished
-from tui_agent.session.replay import fold_of, messages_of, waiting_messages
+from tui_agent.session.history_fold import fold_history, messages_of, waiting_messages
 
 LOOK, CHANGE, HAND_ON = call("look"), call("change"), call("agent", task="look into it")
 
@@ -74,8 +74,8 @@ class Session:
         stored = StoredSession("s", None, Path("/"), tuple(self.told), next_seq=last + 1, resumed=resumed)
         bus = EventBus(stored.origin(), first_seq=stored.next_seq)
         self.heard = bus.subscribe(merge=False)
-        stored.announce(bus, "0", takes_up=True)
-        end = stored.open_end
+        stored.announce(bus, "0", resume_pending_calls=True)
+        end = stored.resumable_conversation
         config = AgentLoopConfig(
             self.provider,
             tools=self.tools(),
@@ -145,7 +145,7 @@ class Session:
                         self.told += self.heard.drain()
                         run.cancel()
                     elif how in ("aborted", "left"):
-                        agent.abort("enough" if how == "aborted" else PROGRAM_LEFT)
+                        agent.abort("enough" if how == "aborted" else PROGRAM_QUIT)
                     else:
                         verdict = "deny" if how == "denied" else "approve"
                         agent.resolve_approval(request.request_id, ApprovalDecision(decision=verdict))
@@ -170,13 +170,13 @@ class Session:
 
 def judge_beginning(told: Sequence[Envelope]) -> None:
     """Everything that must hold of a journal that ends here."""
-    fold = fold_of(told)
+    fold = fold_history(told)
     messages = fold.messages()
     validate_history(messages)
     assert not {one.id for one in waiting_messages(told)} & {message.id for message in messages}
-    open_end = fold.open_end()
-    if open_end is not None:
-        validate_history(open_end.messages, complete=False)
+    resumable_conversation = fold.resumable_conversation()
+    if resumable_conversation is not None:
+        validate_history(resumable_conversation.messages, complete=False)
     history, guard = ConversationHistory(messages), ContextGuard()
     stored = StoredSession("s", None, Path("/"), tuple(told), resumed=True)
     bus = EventBus(stored.origin(), first_seq=told[-1].seq + 1)

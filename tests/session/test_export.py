@@ -24,7 +24,7 @@ from tui_agent.protocol.messages import (
     UserMessage,
     user_message,
 )
-from tui_agent.protocol.visible_text import TYPOGRAPHY, is_unseen, without_joiners
+from tui_agent.protocol.visible_text import TYPOGRAPHY, is_invisible, without_joiners
 from tui_agent.session.export import export_session
 from tui_agent.session.stored_session import StoredSession
 
@@ -150,4 +150,4 @@ def test_no_format_holds_a_character_that_hides(text: str) -> None:
 
     for form in ("md", "html", "jsonl"):
         shown = without_joiners(export_session(session, form))
-        assert not [one for one in shown if is_unseen(one) and one not in "\n\t" and one not in TYPOGRAPHY]
+        assert not [one for one in shown if is_invisible(one) and one not in "\n\t" and one not in TYPOGRAPHY]

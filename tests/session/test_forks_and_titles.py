@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from tests.session.played_sessions import FULL_SESSION, SESSION, Player
-from tests.support.transcripts import validate_history
+from tests.support.transcript_checks import validate_history
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Origin
 from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.protocol.events import MessageEnded, SessionCreated, SessionForked, ToolEnded
 from tui_agent.protocol.messages import TextBlock
-from tui_agent.session import Recorder, SessionStore
+from tui_agent.session import JournalWriter, SessionStore
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ async def store(tmp_path: Path) -> SessionStore:
     session = made.create(tmp_path, SESSION)
     assert session.path is not None
     bus = EventBus(Origin(session_id=SESSION))
-    async with Recorder(bus, session.path):
+    async with JournalWriter(bus, session.path):
         player = Player(bus)
         player.begin(tmp_path)
         player.play(FULL_SESSION)
@@ -57,7 +57,7 @@ async def test_a_fork_has_its_own_copy_of_what_is_kept_beside_the_journal(store:
     session = store.load(SESSION)
     bus = EventBus(session.origin(), first_seq=session.next_seq)
     assert session.path is not None
-    async with Recorder(bus, session.path, expected_size=session.size):
+    async with JournalWriter(bus, session.path, expected_size=session.size):
         text = TextBlock(text=f"head and tail; the whole is in {kept}")
         ended = ToolEnded(call_id="c", name="bash", index=0, status="ok", is_error=False, content=(text,))
         bus.publish(ended.model_copy(update={"persisted_path": str(kept)}))
@@ -103,7 +103,7 @@ async def test_a_fork_at_any_event_is_a_valid_conversation_that_can_be_gone_on_w
 async def test_an_open_session_can_be_forked(store: SessionStore) -> None:
     session = store.load(SESSION)
     assert session.path is not None
-    async with Recorder(EventBus(session.origin(), first_seq=session.next_seq), session.path):
+    async with JournalWriter(EventBus(session.origin(), first_seq=session.next_seq), session.path):
         assert store.fork(SESSION).messages == session.messages
 
 
@@ -133,7 +133,7 @@ async def test_a_new_title_is_shown_and_nothing_else_changes(store: SessionStore
 async def test_an_open_session_is_not_renamed_from_outside(store: SessionStore) -> None:
     session = store.load(SESSION)
     assert session.path is not None
-    async with Recorder(EventBus(session.origin(), first_seq=session.next_seq), session.path):
+    async with JournalWriter(EventBus(session.origin(), first_seq=session.next_seq), session.path):
         with pytest.raises(SessionError, match="already open"):
             store.rename(SESSION, "other")
 

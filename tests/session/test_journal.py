@@ -9,7 +9,7 @@ import pytest
 
 from tests.session.failing_disk import FailingDisk
 from tui_agent.protocol.errors import SessionError
-from tui_agent.session.journal import JournalFile, with_lease
+from tui_agent.session.journal import JournalFile, with_journal_lock
 
 
 @pytest.fixture
@@ -198,11 +198,11 @@ def test_a_file_that_was_removed_is_noticed(path: Path) -> None:
 def test_an_open_journal_is_not_acted_on(path: Path) -> None:
     journal = JournalFile(path)
     with pytest.raises(SessionError, match="already open"):
-        with_lease(path, path.unlink)
+        with_journal_lock(path, path.unlink)
     assert path.exists()
 
     journal.close()
-    with_lease(path, path.unlink)
+    with_journal_lock(path, path.unlink)
     assert not path.exists()
 
 

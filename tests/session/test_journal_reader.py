@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.session.played_sessions import FULL_SESSION, play
-from tests.support.transcripts import validate_history
+from tests.support.transcript_checks import validate_history
 from tui_agent.protocol.envelope import LATEST_TIME
 from tui_agent.protocol.errors import SessionError
+from tui_agent.session.history_fold import messages_of
 from tui_agent.session.journal_reader import BYTE_ORDER_MARK, parse_journal, read_journal
-from tui_agent.session.replay import messages_of
 
 EVENTS = play(FULL_SESSION)
 LINES = [f"{envelope.to_json()}\n".encode() for envelope in EVENTS]

@@ -16,8 +16,8 @@ CALL = ToolQueued(call_id="c", name="read", args_raw={"text": '{"type":"tool.que
 
 @pytest.fixture(autouse=True)
 def short_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal_tail, "FIRST_LOOK", 4_000)
-    monkeypatch.setattr(journal_tail, "LONGEST_LOOK", 40_000)
+    monkeypatch.setattr(journal_tail, "FIRST_READ_SIZE", 4_000)
+    monkeypatch.setattr(journal_tail, "MAX_READ_SIZE", 40_000)
 
 
 def journal(path: Path, *events: AgentEvent, depth: int = 0) -> Path:

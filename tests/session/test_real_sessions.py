@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.session.real_agents import AskingPolicy, agent_for, bus_for, recorded, said
-from tests.support.transcripts import validate_events
+from tests.support.transcript_checks import validate_events
 from tui_agent.agent import AgentLoop
 from tui_agent.execution import ApprovalGate
 from tui_agent.protocol.bus import EventBus
@@ -23,8 +23,8 @@ from tui_agent.protocol.permissions import ApprovalDecision
 from tui_agent.protocol.provider import ModelRequest
 from tui_agent.providers import ScriptedProvider
 from tui_agent.providers.scripted_provider import Reply, Say, Step, Think, Wait, call, fail, reply
-from tui_agent.session import Disk, Recorder, SessionStore, StoredSession, parse_journal
-from tui_agent.session.replay import NOT_STARTED, OUTCOME_UNKNOWN, messages_of
+from tui_agent.session import Disk, JournalWriter, SessionStore, StoredSession, parse_journal
+from tui_agent.session.history_fold import NOT_STARTED, OUTCOME_UNKNOWN, messages_of
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -299,10 +299,10 @@ async def test_what_a_request_tells_is_on_the_disk_before_it_leaves(tmp_path: Pa
             reply("On.", call("leave", trace=number), call("look", what=number)) if len(kept) < 12 else reply("Done.")
         )
 
-    async with Recorder(bus, journal, disk=disk) as recorder:
+    async with JournalWriter(bus, journal, disk=disk) as recorder:
         session.announce(bus, "0")
         provider = ScriptedProvider([answer] * 12)
-        agent = agent_for(session, bus, provider, tmp_path / "effects", before_requests=recorder.keep_intent)
+        agent = agent_for(session, bus, provider, tmp_path / "effects", before_requests=recorder.flush_or_warn)
         await agent.run("go")
 
     assert kept == [True] * 12

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from tests.session.played_sessions import FULL_SESSION, PlayedRun, play
-from tests.session.test_replay import until
+from tests.session.test_history_fold import until
 from tests.session.test_store import keep
-from tests.support.transcripts import validate_history
+from tests.support.transcript_checks import validate_history
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
@@ -38,13 +38,13 @@ def test_a_new_session_is_told_as_created(tmp_path: Path) -> None:
 
 
 def test_a_session_that_is_not_kept_has_an_id_and_no_path() -> None:
-    session = StoredSession.unkept(Path("/here"))
+    session = StoredSession.ephemeral(Path("/here"))
 
     (first,) = announced(session)
 
     assert first.event == SessionCreated(id=session.id, path=None, cwd="/here", version="1.2")
-    assert StoredSession.unkept(Path("/here"), "named").id == "named"
-    assert session.id != StoredSession.unkept(Path("/here")).id
+    assert StoredSession.ephemeral(Path("/here"), "named").id == "named"
+    assert session.id != StoredSession.ephemeral(Path("/here")).id
 
 
 def test_a_session_that_ended_well_is_told_as_loaded(tmp_path: Path) -> None:

@@ -12,19 +12,19 @@ from hypothesis import strategies as st
 from tests.session.folded import same_conversation
 from tests.session.played_sessions import SESSION, PlayedRun, Player, played_sessions
 from tests.session.real_agents import AskingPolicy, agent_for, bus_for, recorded, said
-from tests.support.transcripts import validate_events, validate_history
+from tests.support.transcript_checks import validate_events, validate_history
 from tui_agent.agent import AgentLoop
 from tui_agent.context import ConversationHistory
 from tui_agent.execution import ApprovalGate, ExecutionOptions, Parallel, Sequential
 from tui_agent.protocol.bus import EventBus
-from tui_agent.protocol.cancellation import PROGRAM_LEFT
+from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.envelope import Envelope, Origin
 from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, SessionRepaired, ToolEnded, ToolStarted
 from tui_agent.protocol.messages import TextBlock, ToolResultMessage
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.providers import ScriptedProvider
 from tui_agent.providers.scripted_provider import Step, call, reply
-from tui_agent.session import SessionStore, StoredSession, open_end, unfinished
+from tui_agent.session import SessionStore, StoredSession, resumable_conversation, unfinished
 
 APPROVE, DENY = ApprovalDecision(decision="approve"), ApprovalDecision(decision="deny", note="not any more")
 
@@ -57,10 +57,10 @@ class Desk:
         """Has an agent work until `until` returns; gives the session as a kill at that moment leaves it."""
         bus = bus_for(session)
         async with recorded(session, bus) as recorder:
-            session.announce(bus, "0", takes_up=True)
+            session.announce(bus, "0", resume_pending_calls=True)
             agent = self.agent(session, bus, steps, **config)
             async with asyncio.TaskGroup() as tasks:
-                run = tasks.create_task(agent.run(None if session.open_end else "do it"))
+                run = tasks.create_task(agent.run(None if session.resumable_conversation else "do it"))
                 await until(agent)
                 await recorder.flush()
                 self.killed += 1
@@ -75,12 +75,12 @@ class Desk:
         """Has an agent work until `until` returns, then leaves the program in good order; gives what is kept."""
         bus = bus_for(session)
         async with recorded(session, bus):
-            session.announce(bus, "0", takes_up=True)
+            session.announce(bus, "0", resume_pending_calls=True)
             agent = self.agent(session, bus, steps)
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(agent.run(None if session.open_end else "do it"))
+                tasks.create_task(agent.run(None if session.resumable_conversation else "do it"))
                 await until(agent)
-                agent.abort(f"{PROGRAM_LEFT} (SIGTERM)")
+                agent.abort(f"{PROGRAM_QUIT} (SIGTERM)")
         return self.store.load(session.id)
 
     async def end(self, session: StoredSession, steps: Sequence[Step], *answers: ApprovalDecision) -> list[object]:
@@ -88,7 +88,7 @@ class Desk:
         bus = bus_for(session)
         with bus.subscribe(merge=False) as heard:
             async with recorded(session, bus) as recorder:
-                session.announce(bus, "0", takes_up=True)
+                session.announce(bus, "0", resume_pending_calls=True)
                 agent = self.agent(session, bus, steps)
                 async with asyncio.TaskGroup() as tasks:
                     run = tasks.create_task(agent.run())
@@ -98,13 +98,13 @@ class Desk:
                 assert run.result().reason == "done"
                 await recorder.flush()
             told = heard.drain()
-        open_calls = session.open_end.calls if session.open_end else ()
+        open_calls = session.resumable_conversation.calls if session.resumable_conversation else ()
         validate_events([*session.envelopes, *told], unanswered=[each.call_id for each in open_calls])
         same_conversation(self.store.load(session.id).envelopes, agent.history.messages())
         return [envelope.event for envelope in told]
 
     def agent(self, session: StoredSession, bus: EventBus, steps: Sequence[Step], **config: object) -> AgentLoop:
-        left = session.open_end
+        left = session.resumable_conversation
         history = ConversationHistory(session.messages if left is None else left.messages)
         made = {
             "policy": AskingPolicy(),
@@ -141,8 +141,8 @@ def fresh(desk: Desk) -> StoredSession:
 
 async def test_the_question_is_there_again_and_its_answer_runs_the_call_itself(desk: Desk) -> None:
     killed = await desk.work(fresh(desk), [reply("Leaving.", LEAVE)], until_asked())
-    assert killed.open_end is not None
-    before = killed.open_end.calls[0].request
+    assert killed.resumable_conversation is not None
+    before = killed.resumable_conversation.calls[0].request
 
     told = await desk.end(killed, ["Done."], APPROVE)
 
@@ -169,7 +169,7 @@ async def test_a_no_is_a_no_and_the_model_goes_on(desk: Desk) -> None:
 
 async def test_siblings_are_taken_up_in_order_and_what_had_ended_is_not_run_again(desk: Desk) -> None:
     killed = await desk.work(fresh(desk), [reply(LEAVE, LOOK, LEAVE_TOO)], until_asked(1))
-    assert killed.open_end is not None
+    assert killed.resumable_conversation is not None
 
     told = await desk.end(killed, ["Done."], APPROVE, APPROVE)
 
@@ -182,8 +182,8 @@ async def test_siblings_are_taken_up_in_order_and_what_had_ended_is_not_run_agai
 async def test_a_result_that_was_kept_before_stands_as_it_is(desk: Desk) -> None:
     one_by_one = ExecutionOptions(strategy=Sequential())
     killed = await desk.work(fresh(desk), [reply(LOOK, LEAVE)], until_asked(), options=one_by_one)
-    assert killed.open_end is not None
-    assert [message.role for message in killed.open_end.messages] == ["user", "assistant", "tool_result"]
+    assert killed.resumable_conversation is not None
+    assert [message.role for message in killed.resumable_conversation.messages] == ["user", "assistant", "tool_result"]
 
     told = await desk.end(killed, ["Done."], APPROVE)
 
@@ -193,8 +193,8 @@ async def test_a_result_that_was_kept_before_stands_as_it_is(desk: Desk) -> None
 async def test_a_read_that_ended_beside_the_question_is_answered_with_what_it_gave(desk: Desk) -> None:
     at_once = ExecutionOptions(strategy=Parallel())
     killed = await desk.work(fresh(desk), [reply(LEAVE, LOOK)], until_asked(), options=at_once)
-    assert killed.open_end is not None
-    assert [(each.fate, each.request is not None) for each in killed.open_end.calls] == [
+    assert killed.resumable_conversation is not None
+    assert [(each.fate, each.request is not None) for each in killed.resumable_conversation.calls] == [
         ("not_started", True),
         ("finished", False),
     ]
@@ -217,8 +217,8 @@ async def test_a_sibling_whose_outcome_nobody_knows_is_not_repeated(desk: Desk) 
 
     options = ExecutionOptions.preset("sdk_loop", grace=0.0)
     killed = await desk.work(fresh(desk), [reply(call("hang"), LEAVE)], first_approved_second_asked, options=options)
-    assert killed.open_end is not None
-    assert [each.fate for each in killed.open_end.calls] == ["outcome_unknown", "not_started"]
+    assert killed.resumable_conversation is not None
+    assert [each.fate for each in killed.resumable_conversation.calls] == ["outcome_unknown", "not_started"]
 
     told = await desk.end(killed, ["Done."], APPROVE)
 
@@ -241,8 +241,8 @@ async def test_killed_again_and_again_the_question_stays(desk: Desk) -> None:
 async def test_left_in_good_order_the_question_is_there_again_as_often_as_it_is_left(desk: Desk) -> None:
     left = await desk.work_and_leave(fresh(desk), [reply("Leaving.", LEAVE)], until_asked())
     assert left.unfinished.closing == ()
-    assert left.open_end is not None
-    before = left.open_end.calls[0].request
+    assert left.resumable_conversation is not None
+    before = left.resumable_conversation.calls[0].request
     assert before is not None
     for _ in range(2):
         left = await desk.work_and_leave(left, [], until_asked())
@@ -262,8 +262,8 @@ async def test_left_in_good_order_the_question_is_there_again_as_often_as_it_is_
 
 async def test_left_in_good_order_what_was_behind_the_question_runs_after_it(desk: Desk) -> None:
     left = await desk.work_and_leave(fresh(desk), [reply(LOOK, LEAVE, LEAVE_TOO)], until_asked())
-    assert left.open_end is not None
-    assert [each.fate for each in left.open_end.calls] == ["not_started", "not_started"]
+    assert left.resumable_conversation is not None
+    assert [each.fate for each in left.resumable_conversation.calls] == ["not_started", "not_started"]
 
     await desk.end(left, ["Done."], APPROVE, APPROVE)
 
@@ -280,7 +280,7 @@ async def test_a_question_that_a_person_took_back_does_not_come_again(desk: Desk
             await until_asked()(agent)
             agent.abort("cancelled by a person")
 
-    assert desk.store.load(session.id).open_end is None
+    assert desk.store.load(session.id).resumable_conversation is None
 
 
 async def test_left_in_good_order_and_not_taken_up_the_call_stays_answered(desk: Desk) -> None:
@@ -295,7 +295,7 @@ async def test_left_in_good_order_and_not_taken_up_the_call_stays_answered(desk:
         agent = agent_for(left, bus, ScriptedProvider(["Something else."]), desk.effects, history=left.messages)
         await agent.run("Do something else")
     again = desk.store.load(left.id)
-    assert (again.open_end, again.unfinished.closing) == (None, ())
+    assert (again.resumable_conversation, again.unfinished.closing) == (None, ())
     assert again.messages == tuple(agent.history.messages())
 
 
@@ -303,9 +303,9 @@ async def test_killed_between_loading_and_asking_the_question_stays(desk: Desk) 
     killed = await desk.work(fresh(desk), [reply(LEAVE)], until_asked())
     bus = bus_for(killed)
     async with recorded(killed, bus):
-        killed.announce(bus, "0", takes_up=True)
+        killed.announce(bus, "0", resume_pending_calls=True)
     again = desk.store.load(killed.id)
-    assert again.open_end is not None
+    assert again.resumable_conversation is not None
 
     await desk.end(again, ["Done."], APPROVE)
 
@@ -324,7 +324,7 @@ async def test_where_nobody_takes_them_up_they_are_answered_as_not_run(desk: Des
     assert "leave not started" in repaired.what
     assert [event.by for event in told if isinstance(event, ApprovalResolved)] == ["cancel"]
     closed = desk.store.load(killed.id)
-    assert closed.open_end is None
+    assert closed.resumable_conversation is None
     assert closed.messages[-1].role == "tool_result"
 
 
@@ -332,7 +332,7 @@ async def test_an_input_in_their_place_leaves_them_answered_and_not_run(desk: De
     killed = await desk.work(fresh(desk), [reply(LEAVE)], until_asked())
     bus = bus_for(killed)
     async with recorded(killed, bus):
-        killed.announce(bus, "0", takes_up=True)
+        killed.announce(bus, "0", resume_pending_calls=True)
         agent = desk.agent(killed, bus, ["Something else."])
         report = await agent.run("Do something else")
 
@@ -356,7 +356,7 @@ def test_wherever_a_session_broke_off_its_open_end_is_a_conversation_with_just_t
     asking = [place for place, envelope in enumerate(told, 1) if isinstance(envelope.event, ApprovalRequested)]
     part = told[: data.draw(st.sampled_from(asking or [len(told)]))]
 
-    end = open_end(part)
+    end = resumable_conversation(part)
 
     if end is None:
         return
@@ -368,7 +368,7 @@ def test_wherever_a_session_broke_off_its_open_end_is_a_conversation_with_just_t
     validate_history(history.messages())
     closing = unfinished(part, {call.call_id for call in end.calls}).closing
     closed = [*part, *(Envelope(each.event, part[-1].seq + 1, 0, 0.0, each.origin) for each in closing)]
-    again = open_end(closed)
+    again = resumable_conversation(closed)
     assert again is not None
     assert [(call.call_id, call.request is not None) for call in again.calls] == [
         (call.call_id, call.request is not None) for call in end.calls

@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from tests.support.words import json_objects
+from tests.support.protocol_strategies import json_objects
 from tui_agent.protocol.messages import (
     AssistantMessage,
     ImageBlock,

@@ -12,7 +12,7 @@ import pytest
 from tui_agent.protocol.errors import ToolError
 from tui_agent.tools import atomic_write
 from tui_agent.tools.atomic_write import replace_file
-from tui_agent.tools.held_directory import Place
+from tui_agent.tools.pinned_directory import ResolvedPath
 
 
 def names_in(directory: Path) -> list[str]:
@@ -25,7 +25,7 @@ def test_replaces_the_content_and_nothing_else(root: Path) -> None:
     path.chmod(0o6755)
     before = path.stat()
 
-    status = replace_file(Place(path), b"new", before, "a.sh")
+    status = replace_file(ResolvedPath(path), b"new", before, "a.sh")
 
     assert path.read_bytes() == b"new"
     assert stat.S_IMODE(path.stat().st_mode) == 0o6755
@@ -36,7 +36,7 @@ def test_replaces_the_content_and_nothing_else(root: Path) -> None:
 def test_makes_a_new_file_with_its_directories(root: Path) -> None:
     umask = os.umask(0o027)
     try:
-        replace_file(Place(root / "x" / "y" / "a"), b"new", None, "a")
+        replace_file(ResolvedPath(root / "x" / "y" / "a"), b"new", None, "a")
     finally:
         os.umask(umask)
 
@@ -50,7 +50,7 @@ def test_keeps_the_owner(root: Path) -> None:
     path.write_text("old")
     os.chown(path, 12345, 23456)
 
-    replace_file(Place(path), b"new", path.stat(), "a")
+    replace_file(ResolvedPath(path), b"new", path.stat(), "a")
 
     assert (path.stat().st_uid, path.stat().st_gid) == (12345, 23456)
 
@@ -63,7 +63,7 @@ def test_keeps_extended_attributes(root: Path) -> None:
     except OSError:
         pytest.skip("the file system has no extended attributes")
 
-    replace_file(Place(path), b"new", path.stat(), "a")
+    replace_file(ResolvedPath(path), b"new", path.stat(), "a")
 
     assert os.getxattr(path, "user.note") == b"kept"
 
@@ -83,7 +83,7 @@ def test_readers_see_the_old_or_the_new_content_and_never_a_part(root: Path) -> 
     reader = threading.Thread(target=look)
     reader.start()
     for number in range(50):
-        replace_file(Place(path), contents[number % 2], path.stat(), "a")
+        replace_file(ResolvedPath(path), contents[number % 2], path.stat(), "a")
     over.set()
     reader.join()
 
@@ -117,7 +117,7 @@ def test_a_file_that_is_not_the_one_looked_at_is_refused(
     names = names_in(root)
 
     with pytest.raises(ToolError, match=words):
-        replace_file(Place(path), b"new", before, "a")
+        replace_file(ResolvedPath(path), b"new", before, "a")
 
     assert names_in(root) == names
 
@@ -126,7 +126,7 @@ def test_a_file_that_appeared_is_not_overwritten(root: Path) -> None:
     (root / "a").write_text("other")
 
     with pytest.raises(ToolError, match="appeared just now"):
-        replace_file(Place(root / "a"), b"new", None, "a")
+        replace_file(ResolvedPath(root / "a"), b"new", None, "a")
 
     assert (root / "a").read_text() == "other"
 
@@ -140,7 +140,7 @@ def test_a_change_while_the_new_content_is_written_is_noticed(root: Path, monkey
 
     monkeypatch.setattr(os, "fsync", fsync)
     with pytest.raises(ToolError, match="changed just now"):
-        replace_file(Place(path), b"new", path.stat(), "a")
+        replace_file(ResolvedPath(path), b"new", path.stat(), "a")
 
     assert path.read_text() == "meanwhile"
     assert names_in(root) == ["a"]
@@ -155,7 +155,7 @@ def test_a_full_disk_leaves_everything_as_it_was(root: Path, monkeypatch: pytest
 
     monkeypatch.setattr(os, "write", write)
     with pytest.raises(OSError, match="No space"):
-        replace_file(Place(path), b"new", path.stat(), "a")
+        replace_file(ResolvedPath(path), b"new", path.stat(), "a")
 
     monkeypatch.undo()
     assert path.read_text() == "old"
@@ -166,7 +166,7 @@ def test_short_writes_are_continued(root: Path, monkeypatch: pytest.MonkeyPatch)
     whole = os.write
     monkeypatch.setattr(os, "write", lambda descriptor, data: whole(descriptor, data[:2]))
 
-    replace_file(Place(root / "a"), b"12345", None, "a")
+    replace_file(ResolvedPath(root / "a"), b"12345", None, "a")
 
     assert (root / "a").read_bytes() == b"12345"
 
@@ -179,7 +179,7 @@ def test_a_write_protected_file_is_refused(root: Path, monkeypatch: pytest.Monke
         monkeypatch.setattr(os, "access", lambda *args, **options: False)
 
     with pytest.raises(ToolError, match=r"a is write-protected \(mode 0444\)"):
-        replace_file(Place(path), b"new", path.stat(), "a")
+        replace_file(ResolvedPath(path), b"new", path.stat(), "a")
 
 
 def test_a_directory_swapped_for_a_link_is_not_followed(root: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_directory_swapped_for_a_link_is_not_followed(root: Path) -> None:
     (root / "dir").symlink_to("elsewhere")
 
     with pytest.raises(NotADirectoryError):
-        replace_file(Place(root / "dir" / "a"), b"new", None, "a")
+        replace_file(ResolvedPath(root / "dir" / "a"), b"new", None, "a")
 
     assert names_in(root / "elsewhere") == []
 
@@ -196,6 +196,6 @@ def test_other_systems_have_no_attributes_to_keep(root: Path, monkeypatch: pytes
     monkeypatch.setattr(atomic_write.sys, "platform", "other")
     (root / "a").write_text("old")
 
-    replace_file(Place(root / "a"), b"new", (root / "a").stat(), "a")
+    replace_file(ResolvedPath(root / "a"), b"new", (root / "a").stat(), "a")
 
     assert (root / "a").read_bytes() == b"new"

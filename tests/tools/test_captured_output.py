@@ -13,7 +13,7 @@ from tui_agent.tools.captured_output import (
     LIVE_WHOLE,
     TAIL_SIZE,
     CapturedOutput,
-    is_no_text,
+    looks_binary,
 )
 from tui_agent.tools.spool_file import SpoolFile
 from tui_agent.tools.workspace import Workspace
@@ -116,4 +116,4 @@ def test_every_byte_is_told_or_counted(workspace: Workspace, sizes: list[int], l
     ],
 )
 def test_binary_output_is_recognised(sample: bytes, binary: bool) -> None:
-    assert is_no_text(sample) is binary
+    assert looks_binary(sample) is binary

@@ -12,7 +12,7 @@ import pytest
 
 from tests.tools.calls import eventually
 from tui_agent.tools import command_launcher
-from tui_agent.tools.command_launcher import launched, launcher_problem
+from tui_agent.tools.command_launcher import launcher_problem, wrap_argv
 from tui_agent.tools.process_tree import TreeMark
 
 BASH = shutil.which("bash") or ""
@@ -39,7 +39,7 @@ def test_a_command_begins_with_its_mark_and_keeps_its_own_words(root: Path) -> N
     mark = TreeMark.new()
     argv = ("bash", "--noprofile", "--norc", "-c", "--", 'ulimit -S -x; ulimit -H -x; echo "$0" "$#"')
 
-    done = subprocess.run(launched(argv, mark, root), capture_output=True, text=True, check=True)
+    done = subprocess.run(wrap_argv(argv, mark, root), capture_output=True, text=True, check=True)
 
     assert done.stdout == f"{mark.limit}\nunlimited\nbash 0\n"
 
@@ -63,17 +63,17 @@ def test_other_programs_of_these_names_are_not_used(
     programs = tmp_path / "programs"
     programs.mkdir()
     monkeypatch.setenv("PATH", str(programs))
-    assert launched(argv, TreeMark.new(), root) == argv
+    assert wrap_argv(argv, TreeMark.new(), root) == argv
     assert launcher_problem(root) == "setpriv of util-linux is not installed"
 
     (programs / "bash").symlink_to(BASH)
     fake_program(programs, "setpriv", "exit 1")
-    assert launched(argv, TreeMark.new(), root)[0] == str(programs / "bash")
+    assert wrap_argv(argv, TreeMark.new(), root)[0] == str(programs / "bash")
     assert launcher_problem(root) == "setpriv on PATH is not the one of util-linux, or fails"
 
 
 def test_a_command_runs_where_no_mark_can_be_set(root: Path) -> None:
-    started = launched(("bash", "-c", "ulimit -S -x; exit 3"), TreeMark.new(), root)
+    started = wrap_argv(("bash", "-c", "ulimit -S -x; exit 3"), TreeMark.new(), root)
 
     done = subprocess.run(
         ["bash", "-c", 'ulimit -x 100; exec "$@"', "bash", *started], capture_output=True, text=True, check=False
@@ -85,7 +85,7 @@ def test_a_command_runs_where_no_mark_can_be_set(root: Path) -> None:
 def test_other_systems_start_commands_as_they_are(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_launcher.sys, "platform", "other")
 
-    assert launched(("true",), TreeMark.new(), root) == ("true",)
+    assert wrap_argv(("true",), TreeMark.new(), root) == ("true",)
 
 
 def test_programs_of_the_workspace_are_not_used(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +93,7 @@ def test_programs_of_the_workspace_are_not_used(root: Path, monkeypatch: pytest.
         fake_program(root, name, "touch ran")
     monkeypatch.setenv("PATH", f"{root}{os.pathsep}{os.environ['PATH']}")
 
-    command_line = launched(("true",), TreeMark.new(), root)
+    command_line = wrap_argv(("true",), TreeMark.new(), root)
 
     assert not any(str(root) in word for word in command_line)
     assert launcher_problem(root) is None

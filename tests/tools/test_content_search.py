@@ -9,7 +9,7 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.tools import content_search
 from tui_agent.tools.content_search import SearchResult, search_contents
-from tui_agent.tools.held_directory import Place
+from tui_agent.tools.pinned_directory import ResolvedPath
 from tui_agent.tools.search_engine import Ripgrep, SearchMode, SearchRequest
 
 
@@ -19,7 +19,7 @@ def request(pattern: str = "foo", mode: SearchMode = "content", limit: int = 100
 
 async def search(root: Path, wanted: SearchRequest, ripgrep: Ripgrep | None = None) -> SearchResult:
     names = sorted(path.name for path in root.iterdir())
-    return await search_contents(Place(root), names, wanted, ripgrep, CancellationToken())
+    return await search_contents(ResolvedPath(root), names, wanted, ripgrep, CancellationToken())
 
 
 def grow(root: Path, count: int, content: str = "foo\nfoo\n") -> None:
@@ -106,7 +106,7 @@ async def test_a_cancelled_search_stops(root: Path) -> None:
     token.cancel("no more")
 
     with pytest.raises(OperationCancelledError, match="no more"):
-        await search_contents(Place(root), ["a"], request("(a+)+$"), None, token)
+        await search_contents(ResolvedPath(root), ["a"], request("(a+)+$"), None, token)
 
 
 async def test_too_much_output_ends_the_search(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,4 +120,4 @@ async def test_too_much_output_ends_the_search(root: Path, monkeypatch: pytest.M
 
 
 def test_a_hit_that_vanished_is_left_out(root: Path) -> None:
-    assert not content_search._is_text_file(Place(root), "gone")  # pyright: ignore[reportPrivateUsage]
+    assert not content_search._is_text_file(ResolvedPath(root), "gone")  # pyright: ignore[reportPrivateUsage]

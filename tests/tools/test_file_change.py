@@ -12,7 +12,7 @@ from tests.tools.calls import Recorded, call
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError, ToolError
 from tui_agent.tools.file_change import CHANGE_LIMIT, DIFF_LIMIT, load_file, target_of
-from tui_agent.tools.held_directory import Place
+from tui_agent.tools.pinned_directory import ResolvedPath
 from tui_agent.tools.workspace import Workspace
 from tui_agent.tools.write_tool import WriteTool
 
@@ -93,12 +93,12 @@ def test_what_cannot_be_changed_as_text_is_refused(root: Path) -> None:
         "file/below": "cannot read file/below: a part of the path is a file",
     }.items():
         with pytest.raises(ToolError, match=words):
-            load_file(Place(root / name), name)
+            load_file(ResolvedPath(root / name), name)
 
 
 def test_a_file_that_does_not_exist_is_none(root: Path) -> None:
-    assert load_file(Place(root / "a"), "a") is None
-    assert load_file(Place(root / "x" / "a"), "x/a") is None
+    assert load_file(ResolvedPath(root / "a"), "a") is None
+    assert load_file(ResolvedPath(root / "x" / "a"), "x/a") is None
 
 
 @pytest.mark.parametrize("name", ["dir", "new/", "."])

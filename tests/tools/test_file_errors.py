@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.tools.file_errors import directory_instead, missing_file, told
+from tui_agent.tools.file_errors import is_directory_error, missing_file_error, told
 
 
 @pytest.mark.parametrize(
@@ -29,27 +29,29 @@ def test_a_missing_file_names_its_neighbours(root: Path) -> None:
     (root / "settings.py").touch()
     (root / "README.md").touch()
 
-    assert str(missing_file(root / "setings.py", "setings.py")).endswith("does not exist; did you mean settings.py?")
-    assert str(missing_file(root / "readme.MD", "readme.MD")).endswith("did you mean README.md?")
-    assert str(missing_file(root / "qqqq", "qqqq")) == "qqqq does not exist"
+    assert str(missing_file_error(root / "setings.py", "setings.py")).endswith(
+        "does not exist; did you mean settings.py?"
+    )
+    assert str(missing_file_error(root / "readme.MD", "readme.MD")).endswith("did you mean README.md?")
+    assert str(missing_file_error(root / "qqqq", "qqqq")) == "qqqq does not exist"
 
 
 def test_a_missing_directory_is_named(root: Path) -> None:
     (root / "source").mkdir()
 
-    words = str(missing_file(root / "sorce" / "deep" / "a.py", "sorce/deep/a.py"))
+    words = str(missing_file_error(root / "sorce" / "deep" / "a.py", "sorce/deep/a.py"))
 
     assert f"there is no 'sorce' in {root}; did you mean source/?" in words
 
 
 def test_a_directory_tells_what_it_holds(root: Path) -> None:
-    assert "it is empty" in str(directory_instead(root, "work"))
+    assert "it is empty" in str(is_directory_error(root, "work"))
 
     for number in range(40):
         (root / f"f{number:02}").touch()
     (root / "d").mkdir()
 
-    words = str(directory_instead(root, "work"))
+    words = str(is_directory_error(root, "work"))
     assert "work is a directory; it holds: d/, f00, " in words
     assert "and 11 more" in words
 
@@ -57,8 +59,8 @@ def test_a_directory_tells_what_it_holds(root: Path) -> None:
 def test_names_that_are_no_text_are_shown_as_escapes(root: Path) -> None:
     os.close(os.open(os.fsencode(root) + b"/caf\xe9", os.O_CREAT))
 
-    assert "caf\\xe9" in str(directory_instead(root, "work"))
+    assert "caf\\xe9" in str(is_directory_error(root, "work"))
 
 
 def test_a_directory_that_cannot_be_listed_has_no_neighbours_to_name(root: Path) -> None:
-    assert "it is empty" in str(directory_instead(root / "gone", "gone"))
+    assert "it is empty" in str(is_directory_error(root / "gone", "gone"))

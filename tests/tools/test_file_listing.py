@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.support.permission_bits import permissions_count
+from tests.support.file_modes import enforce_file_modes
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.tools.file_listing import BoundedBytes, list_files, walk_files
-from tui_agent.tools.held_directory import Place
 from tui_agent.tools.ignore_rules import SearchScope
+from tui_agent.tools.pinned_directory import ResolvedPath
 from tui_agent.tools.search_engine import Ripgrep
 
 PLACES = [
@@ -78,7 +78,7 @@ def grow(root: Path, rules: dict[str, list[str]]) -> None:
 
 
 async def listed(root: Path, workspace: Path, engine: Ripgrep | None) -> tuple[str, ...]:
-    listing = await list_files(Place(root), workspace, engine, CancellationToken())
+    listing = await list_files(ResolvedPath(root), workspace, engine, CancellationToken())
     assert listing.complete
     return listing.names
 
@@ -119,7 +119,7 @@ def test_walking_and_git_give_the_same(
     grow(root, {"": rules, "src": deeper})
     subprocess.run(["git", "init", "-q", "."], cwd=root, check=True)
 
-    assert set(walk_files(SearchScope.of(Place(root), root), lambda: False, 30).names) == git_listed(root)
+    assert set(walk_files(SearchScope.of(ResolvedPath(root), root), lambda: False, 30).names) == git_listed(root)
 
 
 async def test_rules_hold_without_a_repository_from_the_workspace_down(root: Path, engine: Ripgrep | None) -> None:
@@ -163,7 +163,7 @@ async def test_without_a_working_ripgrep_the_tree_is_walked(root: Path, tmp_path
     broken.write_text("#!/bin/sh\necho unknown option >&2\nexit 2\n")
     broken.chmod(0o755)
 
-    listing = await list_files(Place(root), root, Ripgrep(broken), CancellationToken())
+    listing = await list_files(ResolvedPath(root), root, Ripgrep(broken), CancellationToken())
 
     assert listing.names == ("a",)
 
@@ -176,23 +176,23 @@ async def test_a_cancelled_listing_stops(root: Path, tmp_path: Path) -> None:
     token.cancel("no more")
 
     with pytest.raises(OperationCancelledError, match="no more"):
-        await list_files(Place(root), root, Ripgrep(slow), token)
+        await list_files(ResolvedPath(root), root, Ripgrep(slow), token)
     with pytest.raises(OperationCancelledError):
-        await list_files(Place(root), root, None, token)
+        await list_files(ResolvedPath(root), root, None, token)
 
 
 def test_a_walk_that_takes_too_long_gives_what_it_has(root: Path) -> None:
     (root / "a").touch()
-    listing = walk_files(SearchScope.of(Place(root), root), lambda: False, -1)
+    listing = walk_files(SearchScope.of(ResolvedPath(root), root), lambda: False, -1)
 
     assert not listing.complete
 
 
 def test_a_start_that_vanished_is_an_error(root: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        SearchScope.of(Place(root / "gone"), root)
+        SearchScope.of(ResolvedPath(root / "gone"), root)
     with pytest.raises(FileNotFoundError):
-        walk_files(SearchScope(Place(root / "gone"), None, False), lambda: False, 30)
+        walk_files(SearchScope(ResolvedPath(root / "gone"), None, False), lambda: False, 30)
 
 
 @pytest.mark.parametrize("becomes", ["nothing", "file", "link", "pipe"])
@@ -220,7 +220,7 @@ def test_a_directory_that_becomes_something_else_during_a_walk_is_passed_over(
                     os.mkfifo(root / "d")
         return False
 
-    assert walk_files(SearchScope.of(Place(root), root), stopped, 30).names == ("b",)
+    assert walk_files(SearchScope.of(ResolvedPath(root), root), stopped, 30).names == ("b",)
     assert (tmp_path / "aside" / "deep" / "a").exists(), "it was swapped"
 
 
@@ -228,8 +228,8 @@ def test_a_directory_that_may_not_be_listed_is_passed_over(root: Path) -> None:
     (root / "closed").mkdir(mode=0)
     (root / "a").touch()
 
-    with permissions_count():
-        assert walk_files(SearchScope.of(Place(root), root), lambda: False, 30).names == ("a",)
+    with enforce_file_modes():
+        assert walk_files(SearchScope.of(ResolvedPath(root), root), lambda: False, 30).names == ("a",)
 
 
 async def test_a_deep_tree_is_listed_with_few_descriptors(root: Path, engine: Ripgrep | None) -> None:
@@ -250,7 +250,7 @@ def test_rules_that_are_a_link_are_passed_over_as_git_does(root: Path, tmp_path:
     (root / ".gitignore").symlink_to(tmp_path / "words")
     subprocess.run(["git", "init", "-q", "."], cwd=root, check=True)
 
-    names = set(walk_files(SearchScope.of(Place(root), root), lambda: False, 30, links=True).names)
+    names = set(walk_files(SearchScope.of(ResolvedPath(root), root), lambda: False, 30, links=True).names)
 
     assert names == git_listed(root)
     assert {"a.py", "src/a.py", ".gitignore"} <= names

@@ -7,8 +7,8 @@ from tui_agent.tools.file_versions import (
     KEPT_CONTENT_IN_ALL,
     FileVersion,
     FileVersions,
+    describe_change,
     digest_of,
-    what_changed,
 )
 
 
@@ -57,11 +57,11 @@ def test_long_content_is_not_kept(tmp_path: Path) -> None:
 
 
 def test_a_change_is_told_as_a_difference() -> None:
-    assert what_changed(version(b"a\nb\n"), version(b"a\nc\n")).endswith("@@ -1,2 +1,2 @@\n a\n-b\n+c\n")
+    assert describe_change(version(b"a\nb\n"), version(b"a\nc\n")).endswith("@@ -1,2 +1,2 @@\n a\n-b\n+c\n")
 
 
 def test_a_change_of_unknown_or_binary_content_is_told_in_sizes() -> None:
     unknown = FileVersion(1, 1, 1, 5)
 
-    assert what_changed(unknown, version(b"abc")) == "it had 1 bytes and now has 3"
-    assert what_changed(version(b"\0"), version(b"abc")) == "it had 1 bytes and now has 3"
+    assert describe_change(unknown, version(b"abc")) == "it had 1 bytes and now has 3"
+    assert describe_change(version(b"\0"), version(b"abc")) == "it had 1 bytes and now has 3"

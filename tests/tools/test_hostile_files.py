@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.permission_bits import permissions_count
+from tests.support.file_modes import enforce_file_modes
 from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.tool import JudgedTarget, ToolContext
 from tui_agent.tools.edit_tool import EditTool
@@ -154,7 +154,7 @@ async def test_a_directory_that_may_not_be_listed_is_an_error_and_not_an_empty_o
 ) -> None:
     (root / "d").mkdir(mode=0o100)
 
-    with permissions_count(), pytest.raises(ToolError, match=r"cannot (list|search) d: permission denied"):
+    with enforce_file_modes(), pytest.raises(ToolError, match=r"cannot (list|search) d: permission denied"):
         await call(kind(workspace), path="d", **arguments)
 
 

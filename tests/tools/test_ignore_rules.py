@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.tools.held_directory import Place, held_directory
 from tui_agent.tools.ignore_rules import IgnoreRules, SearchScope
+from tui_agent.tools.pinned_directory import ResolvedPath, pinned_directory
 
 
 def inside(directory: Path, outer: IgnoreRules | None = None) -> IgnoreRules:
     """The rules in force in a directory."""
-    with held_directory(directory) as held:
+    with pinned_directory(directory) as held:
         return (outer or IgnoreRules()).inside(held, str(directory))
 
 
@@ -58,7 +58,7 @@ def test_no_rules_are_read_behind_a_link_above_the_search(root: Path, tmp_path: 
     (root / "d").symlink_to(tmp_path / "outside")
 
     with pytest.raises(NotADirectoryError):
-        SearchScope.of(Place(root / "d" / "sub"), root)
+        SearchScope.of(ResolvedPath(root / "d" / "sub"), root)
 
 
 def test_rules_in_another_encoding_are_still_read(root: Path) -> None:
@@ -73,7 +73,7 @@ def test_the_scope_begins_at_the_repository(root: Path) -> None:
     (root / ".gitignore").write_text("*\n")
     (root / "repo" / ".gitignore").write_text("*.log\n")
 
-    scope = SearchScope.of(Place(root / "repo" / "sub"), root)
+    scope = SearchScope.of(ResolvedPath(root / "repo" / "sub"), root)
 
     assert scope.in_repository
     assert scope.rules is not None
@@ -84,7 +84,7 @@ def test_outside_of_everything_the_scope_begins_at_the_root_of_the_search(root: 
     (tmp_path / ".gitignore").write_text("*\n")
     (tmp_path / "other").mkdir()
 
-    scope = SearchScope.of(Place(tmp_path / "other"), root)
+    scope = SearchScope.of(ResolvedPath(tmp_path / "other"), root)
 
     assert scope.rules == IgnoreRules()
     assert not scope.in_repository
@@ -94,8 +94,8 @@ def test_a_root_that_is_left_out_has_no_rules(root: Path) -> None:
     (root / "build" / "deep").mkdir(parents=True)
     (root / ".gitignore").write_text("build/\n")
 
-    assert SearchScope.of(Place(root / "build"), root).rules is None
-    assert SearchScope.of(Place(root / "build" / "deep"), root).rules is None
+    assert SearchScope.of(ResolvedPath(root / "build"), root).rules is None
+    assert SearchScope.of(ResolvedPath(root / "build" / "deep"), root).rules is None
 
 
 def test_lines_that_are_no_pattern_are_passed_over(root: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.tools.placeholders import PLACEHOLDER_MODE, placeholders, standing_in
+from tui_agent.tools.placeholders import PLACEHOLDER_MODE, placeholder_for, placeholders
 
 
 def test_what_is_missing_is_there_for_as_long_as_it_is_needed(root: Path) -> None:
@@ -20,7 +20,7 @@ def test_what_is_missing_is_there_for_as_long_as_it_is_needed(root: Path) -> Non
 
 
 def test_the_topmost_missing_directory_stands_for_what_is_deeper(root: Path) -> None:
-    assert standing_in(root / "a" / "b" / "c") == root / "a"
+    assert placeholder_for(root / "a" / "b" / "c") == root / "a"
     with placeholders([root / "a" / "b" / "c"]):
         assert os.listdir(root / "a") == []
     assert os.listdir(root) == []

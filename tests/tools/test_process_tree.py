@@ -93,7 +93,7 @@ def test_a_process_that_tidies_up_on_term_is_given_the_time(root: Path) -> None:
 
 def test_a_process_that_keeps_starting_its_successor_is_stopped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_tree, "_KILL_TIME", 30.0)
-    monkeypatch.setattr(process_tree, "_LOOKS_AT_FIRST", 1_000)
+    monkeypatch.setattr(process_tree, "_MAX_INITIAL_SCANS", 1_000)
     mark = TreeMark.new()
     hop = root / "hop.sh"
     hop.write_text("echo $$ >> hops\n[ -e stop ] || setsid bash hop.sh >/dev/null 2>&1 &\n", "utf-8")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.permission_bits import permissions_count
+from tests.support.file_modes import enforce_file_modes
 from tests.tools.calls import Recorded, call, details_of
 from tests.tools.test_image_file import image
 from tui_agent.protocol.cancellation import CancellationToken
@@ -166,7 +166,7 @@ async def test_what_is_no_file_is_a_clear_error(read: ReadTool, root: Path, path
 async def test_an_unreadable_file_is_a_clear_error(read: ReadTool, root: Path) -> None:
     (root / "a.txt").touch(0o000)
 
-    with permissions_count(), pytest.raises(ToolError, match=r"cannot read a\.txt: permission denied"):
+    with enforce_file_modes(), pytest.raises(ToolError, match=r"cannot read a\.txt: permission denied"):
         await call(read, path="a.txt")
 
 

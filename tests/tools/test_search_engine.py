@@ -8,7 +8,7 @@ import pytest
 from tests.tools.test_programs import program
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.tools.content_search import FileHits, search_contents
-from tui_agent.tools.held_directory import Place
+from tui_agent.tools.pinned_directory import ResolvedPath
 from tui_agent.tools.search_engine import Ripgrep, SearchMode, SearchRequest, find_ripgrep
 
 FILES: dict[str, bytes] = {
@@ -57,7 +57,7 @@ def tree(root: Path) -> Path:
 
 
 async def found(tree: Path, request: SearchRequest, ripgrep: Ripgrep | None) -> list[FileHits]:
-    return (await search_contents(Place(tree), sorted(FILES), request, ripgrep, CancellationToken())).hits
+    return (await search_contents(ResolvedPath(tree), sorted(FILES), request, ripgrep, CancellationToken())).hits
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests.support.words import json_objects
+from tests.support.protocol_strategies import json_objects
 from tui_agent.execution import execute_tool_calls
 from tui_agent.permissions import PermissionPolicy, is_read_only_command
 from tui_agent.protocol.bus import EventBus

@@ -13,7 +13,7 @@ from tui_agent.protocol.events import FileState
 from tui_agent.tools import tree_listing, tree_watch
 from tui_agent.tools.content_store import ContentStore
 from tui_agent.tools.file_states import TreeChange, content_of
-from tui_agent.tools.tree_watch import MOST_SLOW_LOOKS, TreeWatch
+from tui_agent.tools.tree_watch import MAX_SLOW_SNAPSHOTS, TreeWatch
 
 Changed = dict[str, tuple[bytes | None, bytes | None]]
 """By name what was there before and after; None where nothing was, or it was not kept."""
@@ -205,12 +205,12 @@ def test_a_tree_that_grows_too_large_says_that_some_may_be_missing(root: Path, m
 def test_one_slow_look_is_not_the_last(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     watch = tree_of(root, in_git=False).watch
     monkeypatch.setattr(tree_listing, "LISTING_SECONDS", 0.0)
-    assert [watch.look() for _ in range(MOST_SLOW_LOOKS - 1)] == [None] * (MOST_SLOW_LOOKS - 1)
+    assert [watch.look() for _ in range(MAX_SLOW_SNAPSHOTS - 1)] == [None] * (MAX_SLOW_SNAPSHOTS - 1)
     monkeypatch.undo()
     assert watch.look() is not None
 
     monkeypatch.setattr(tree_listing, "LISTING_SECONDS", 0.0)
-    assert [watch.look() for _ in range(MOST_SLOW_LOOKS)] == [None] * MOST_SLOW_LOOKS
+    assert [watch.look() for _ in range(MAX_SLOW_SNAPSHOTS)] == [None] * MAX_SLOW_SNAPSHOTS
     monkeypatch.undo()
     assert watch.look() is None
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from tui_agent.protocol.visible_text import HALVES_NOTE, with_halves, without_halves
+from tui_agent.protocol.visible_text import SURROGATES_NOTE, escape_surrogates, unescape_surrogates
 from tui_agent.tools import unified_diff
 from tui_agent.tools.unified_diff import diff_of, replaced_lines
 
@@ -64,7 +64,7 @@ def test_a_carriage_return_inside_a_line_and_a_nul_stay_in_it() -> None:
 def test_halves_of_characters_are_escapes_that_can_be_read_back() -> None:
     diff = diff_of("x\udc80\n", "x\\udc80 \\\udcff \\n\n", "a/f", "b/f")
 
-    assert diff.text == (f"{HALVES_NOTE}\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\\udc80\n+x\\\\udc80 \\\\\\udcff \\n\n")
+    assert diff.text == (f"{SURROGATES_NOTE}\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\\udc80\n+x\\\\udc80 \\\\\\udcff \\n\n")
     assert diff_of("\\udc80\n", "\\\\udc80\n", "a/f", "b/f").text.endswith("-\\udc80\n+\\\\udc80\n")
 
 
@@ -85,10 +85,10 @@ def test_two_contents_never_have_the_same_difference(old: str, one: str, other: 
 
 @given(alike)
 def test_halves_come_back(text: str) -> None:
-    coded = without_halves(text)
+    coded = escape_surrogates(text)
 
     coded.encode("utf-8", "strict")
-    assert (coded if coded == text else with_halves(coded)) == text
+    assert (coded if coded == text else unescape_surrogates(coded)) == text
 
 
 def test_only_line_feeds_end_lines() -> None:

@@ -13,8 +13,8 @@ from tui_agent.protocol.messages import UserMessage
 from tui_agent.protocol.provider import ModelRequest
 from tui_agent.providers import ScriptedProvider
 from tui_agent.providers.scripted_provider import Reply, call, reply
-from tui_agent.ui.app import TuiAgentApp
-from tui_agent.ui.bridge import AgentBridge
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
 
 
 def answer(request: ModelRequest) -> Reply:

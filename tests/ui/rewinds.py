@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tui_agent.protocol.errors import SessionError
 from tui_agent.protocol.events import FileState
-from tui_agent.rewind.rewind_plan import FileStep, Outcome, RewindPlan, RewindPoint, Scope
+from tui_agent.rewind.rewind_plan import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
 
 POINTS = (
     RewindPoint(40, 3_000, "add a discount", is_turn=False, files=1, added=3),
@@ -77,8 +77,8 @@ class FakeRewinding:
     async def plan_for_call(self, call_id: str, text: str, /) -> RewindPlan:
         return RewindPlan(to_seq=40, text=text, steps=self._plan.steps, call_id=call_id)
 
-    async def carry_out(self, plan: RewindPlan, scope: Scope, overwritten: AbstractSet[Path], /) -> Outcome:
+    async def carry_out(self, plan: RewindPlan, scope: Scope, overwritten: AbstractSet[Path], /) -> RewindOutcome:
         self.done.append((plan.text, scope, overwritten))
         chosen = plan.chosen(scope, overwritten)
         left = tuple(step.shown for step in plan.steps if step not in chosen)
-        return Outcome(tuple(step.shown for step in chosen), left, draft=plan.draft if scope != "files" else "")
+        return RewindOutcome(tuple(step.shown for step in chosen), left, draft=plan.draft if scope != "files" else "")

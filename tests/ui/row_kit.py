@@ -26,9 +26,9 @@ from tui_agent.protocol.events import (
 )
 from tui_agent.protocol.messages import AssistantMessage, JsonObject, TextBlock, ThinkingBlock, UserKind, UserMessage
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.ui.themes import DEFAULT_THEME, read_theme, shipped_themes
-from tui_agent.ui.transcript import Transcript
-from tui_agent.ui.widgets.conversation import Conversation
+from tui_agent.ui.app.themes import DEFAULT_THEME, read_theme, shipped_themes
+from tui_agent.ui.transcript.conversation import Conversation
+from tui_agent.ui.transcript.transcript_model import Transcript
 
 DIFF = """--- a/src/price.py
 +++ b/src/price.py

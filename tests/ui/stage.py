@@ -16,10 +16,10 @@ from tui_agent.protocol.permissions import GrantScope, PermissionDecision, Permi
 from tui_agent.protocol.tool import Tool, ToolContext, ToolResult, ToolSpec
 from tui_agent.providers import ScriptedProvider
 from tui_agent.providers.scripted_provider import Step
-from tui_agent.ui.app import TuiAgentApp
-from tui_agent.ui.bridge import AgentBridge
-from tui_agent.ui.screens.chat import ChatScreen
-from tui_agent.ui.surroundings import Place, Surroundings
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.chat_screen import ChatScreen
 
 PATIENCE = 60.0
 """Seconds until a wait is a failure."""
@@ -170,9 +170,9 @@ async def stage(
     )
     app = TuiAgentApp(
         AgentBridge(loop, bus),
-        place=Place("~/shop", "main"),
+        place=WorkingDirectory("~/shop", "main"),
         prompt=prompt,
-        surroundings=Surroundings(reduced_motion=True, clock=clock),
+        surroundings=TerminalEnvironment(reduced_motion=True, clock=clock),
     )
     async with app.run_test(size=size) as pilot:
         yield Stage(app, pilot, loop, provider, policy, bus, clock)

@@ -10,10 +10,10 @@ from tui_agent.protocol.messages import JsonObject, UserKind, UserMessage, user_
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.providers import ScriptedProvider
-from tui_agent.ui.app import TuiAgentApp
-from tui_agent.ui.bridge import AgentBridge
-from tui_agent.ui.surroundings import Place, Surroundings
-from tui_agent.ui.waiting_messages import WaitingMessages
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.composer.queued_messages import WaitingMessages
 
 
 class FakePolicyOf:
@@ -111,8 +111,8 @@ def still_app(
         theme=theme,
         label=label,
         ideas=ideas,
-        place=Place("~/shop", "main"),
-        surroundings=Surroundings(no_color=no_color, reduced_motion=reduced_motion, clock=lambda: ended_at),
+        place=WorkingDirectory("~/shop", "main"),
+        surroundings=TerminalEnvironment(no_color=no_color, reduced_motion=reduced_motion, clock=lambda: ended_at),
     )
 
 

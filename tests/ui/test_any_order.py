@@ -9,14 +9,14 @@ from tests.ui.row_kit import story
 from tests.ui.story import Story, working
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import MessageDiscarded, SessionLoaded, SteeringDropped, SteeringRequeued
-from tui_agent.ui.call_ledger import CallLedger
-from tui_agent.ui.panel_rows import PanelRows
-from tui_agent.ui.pending_approvals import PendingApprovals
-from tui_agent.ui.run_times import RunTimes
-from tui_agent.ui.status_view import StatusView
-from tui_agent.ui.transcript import Transcript
-from tui_agent.ui.transcript_fold import TranscriptFold
-from tui_agent.ui.waiting_messages import WaitingMessages
+from tui_agent.ui.approval.pending_approvals import PendingApprovals
+from tui_agent.ui.composer.queued_messages import WaitingMessages
+from tui_agent.ui.panel.call_ledger import CallLedger
+from tui_agent.ui.panel.panel_rows import PanelRows
+from tui_agent.ui.panel.run_times import RunTimes
+from tui_agent.ui.status.session_status import SessionStatus
+from tui_agent.ui.transcript.transcript_fold import TranscriptFold
+from tui_agent.ui.transcript.transcript_model import Transcript
 
 
 def everything() -> list[Envelope]:
@@ -38,7 +38,7 @@ TOLD = everything()
 
 @given(st.lists(st.sampled_from(TOLD), max_size=60), st.booleans())
 def test_nothing_breaks(told: list[Envelope], by_agents: bool) -> None:
-    ledger, times, view = CallLedger(), RunTimes(), StatusView()
+    ledger, times, view = CallLedger(), RunTimes(), SessionStatus()
     waiting, pending, fold, rows = WaitingMessages(), PendingApprovals(), TranscriptFold(Transcript()), PanelRows()
 
     for number, envelope in enumerate(told):

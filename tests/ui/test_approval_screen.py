@@ -12,11 +12,11 @@ from textual.widgets import Input, Static
 from tests.ui.row_kit import DIFF, HostApp, Teller, user
 from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, GrantScope
 from tui_agent.protocol.tool import Preview
-from tui_agent.ui.answer_guard import QUIET_SECONDS
-from tui_agent.ui.approval_rows import ApprovalRows
-from tui_agent.ui.screens.approval import ApprovalScreen
-from tui_agent.ui.screens.approval_frame import ListWanted
-from tui_agent.ui.widgets.rows_view import RowsView
+from tui_agent.ui.approval.approval_layout import ListRequested
+from tui_agent.ui.approval.approval_rows import ApprovalRows
+from tui_agent.ui.approval.approval_screen import ApprovalScreen
+from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
+from tui_agent.ui.text.rows_view import RowsView
 
 COMMAND = "git commit -am 'x'"
 REQUEST = ApprovalRequest(
@@ -67,7 +67,7 @@ class Asked:
 
     def __init__(self, pilot: Pilot[None], screen: ApprovalScreen, clock: Clock) -> None:
         self.pilot, self.screen, self.clock = pilot, screen, clock
-        self.answers: list[ApprovalDecision | ListWanted | None] = []
+        self.answers: list[ApprovalDecision | ListRequested | None] = []
 
     async def press(self, *keys: str) -> None:
         """Presses keys and waits until what they lead to is drawn."""

@@ -6,18 +6,18 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
+from tests.ui.panel.test_call_view_state import QUEUED, STARTED, ended, seen
 from tests.ui.row_kit import HostApp, Teller
-from tests.ui.test_call_view import QUEUED, STARTED, ended, seen
 from tui_agent.protocol.events import ToolOutput
 from tui_agent.protocol.messages import TextBlock
-from tui_agent.ui.call_view import CallView
-from tui_agent.ui.screens.call_detail import WHOLE_LIMIT, CallDetailScreen
-from tui_agent.ui.widgets.rows_view import RowsView
+from tui_agent.ui.panel.call_detail_screen import FULL_OUTPUT_LIMIT, CallDetailScreen
+from tui_agent.ui.panel.call_view_state import CallViewState
+from tui_agent.ui.text.rows_view import RowsView
 
 
 @asynccontextmanager
 async def opened(
-    view: CallView, size: tuple[int, int] = (80, 24)
+    view: CallViewState, size: tuple[int, int] = (80, 24)
 ) -> AsyncIterator[tuple[Pilot[None], CallDetailScreen]]:
     async with HostApp().run_test(size=size) as pilot:
         screen = CallDetailScreen(view, clock=lambda: 50.0)
@@ -31,7 +31,7 @@ def rows(screen: CallDetailScreen, name: str = "#detail-page") -> list[str]:
     return [view.render_line(y).text.rstrip() for y in range(view.size.height)]
 
 
-def long_call() -> CallView:
+def long_call() -> CallViewState:
     return seen(QUEUED, STARTED, ended(content=(TextBlock(text="\n".join(f"line {n}" for n in range(100))),)))
 
 
@@ -116,7 +116,7 @@ async def test_the_whole_output_is_read_from_its_file(tmp_path: Path) -> None:
 
 async def test_a_huge_output_is_read_at_both_ends(tmp_path: Path) -> None:
     file = tmp_path / "c1.txt"
-    file.write_text("first\n" + "x" * WHOLE_LIMIT + "\nlast\n")
+    file.write_text("first\n" + "x" * FULL_OUTPUT_LIMIT + "\nlast\n")
     view = seen(QUEUED, STARTED, ended(content=(TextBlock(text="cut"),), persisted_path=str(file)))
     async with opened(view) as (pilot, screen):
         while "first" not in rows(screen):

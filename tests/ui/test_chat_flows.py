@@ -10,9 +10,9 @@ from textual.events import Key, Paste
 from tests.ui.stage import Stage, StageTool, stage
 from tui_agent.protocol.permissions import PermissionMode
 from tui_agent.providers.scripted_provider import Wait, call, fail, reply
-from tui_agent.ui.screens.approval import ApprovalScreen
-from tui_agent.ui.screens.questions import QuestionsScreen
-from tui_agent.ui.screens.text_page import TextPage
+from tui_agent.ui.approval.approval_list_screen import ApprovalListScreen
+from tui_agent.ui.approval.approval_screen import ApprovalScreen
+from tui_agent.ui.dialogs.text_page import TextPage
 
 
 def kinds(on: Stage) -> dict[str, int]:
@@ -529,9 +529,9 @@ async def test_several_questions_are_answered_at_once() -> None:
         await on.until(lambda: dialog.was_drawn)
         on.clock.now += 1
         await on.pilot.press("a")
-        await on.until(lambda: isinstance(on.app.screen, QuestionsScreen))
+        await on.until(lambda: isinstance(on.app.screen, ApprovalListScreen))
         page = on.app.screen
-        assert isinstance(page, QuestionsScreen)
+        assert isinstance(page, ApprovalListScreen)
         await on.until(lambda: page._guard.was_drawn and page._body.read_to_end)
         on.clock.now += 1
         await on.pilot.press("space", "down", "space", "y")
@@ -786,7 +786,7 @@ async def test_a_session_gets_a_name() -> None:
         )
 
 
-class LeftRunning:
+class LeftoverCommands:
     """Notes what is asked of it."""
 
     def __init__(self) -> None:
@@ -800,7 +800,7 @@ class LeftRunning:
 
 
 async def test_what_an_earlier_program_left_running_is_shown_and_ended_by_command() -> None:
-    left = LeftRunning()
+    left = LeftoverCommands()
     async with stage([]) as on:
         await on.say("/jobs kill all of them")
         await on.until(lambda: on.draft == "/jobs kill all of them")

@@ -5,17 +5,17 @@ from typing import Protocol
 import pytest
 from textual.pilot import Pilot
 
+from tests.ui.panel.test_call_view_state import QUEUED, STARTED, ended, seen
 from tests.ui.row_kit import DIFF, HostApp, Teller, answer, delta, run_ended, started, story, user
 from tests.ui.test_approval_screen import LONG, REQUEST, Clock
-from tests.ui.test_call_view import QUEUED, STARTED, ended, seen
 from tui_agent.protocol.events import Failed, PermissionDecided
 from tui_agent.protocol.messages import TextBlock, Usage
 from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart, PermissionMode
 from tui_agent.protocol.tool import Preview
-from tui_agent.ui.answer_guard import QUIET_SECONDS
-from tui_agent.ui.screens.approval import ApprovalScreen
-from tui_agent.ui.screens.call_detail import CallDetailScreen
-from tui_agent.ui.widgets.conversation import Conversation
+from tui_agent.ui.approval.approval_screen import ApprovalScreen
+from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
+from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
+from tui_agent.ui.transcript.conversation import Conversation
 
 SIZES = [(80, 24), (120, 40)]
 

@@ -7,10 +7,10 @@ from tests.ui.story import Story
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import Noticed, SessionLoaded
 from tui_agent.protocol.permissions import PermissionMode
-from tui_agent.ui.app import TuiAgentApp
-from tui_agent.ui.bridge import AgentBridge
-from tui_agent.ui.past_fold import Glimpse
-from tui_agent.ui.surroundings import Surroundings
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.screen_state import HistoryTail
 
 RUNS = 30
 
@@ -27,8 +27,8 @@ def long_story() -> tuple[Story, int]:
     return story, tail
 
 
-def app_with(bridge: AgentBridge, glimpse: Glimpse | None) -> TuiAgentApp:
-    return TuiAgentApp(bridge, glimpse=glimpse, surroundings=Surroundings(reduced_motion=True))
+def app_with(bridge: AgentBridge, glimpse: HistoryTail | None) -> TuiAgentApp:
+    return TuiAgentApp(bridge, glimpse=glimpse, surroundings=TerminalEnvironment(reduced_motion=True))
 
 
 def rows(app: TuiAgentApp) -> list[str]:
@@ -47,8 +47,8 @@ async def all_there(app: TuiAgentApp, pilot: Pilot[None], parts_before: int) -> 
 
 async def test_the_end_is_shown_before_the_agent_is_there_and_looks_the_same_afterwards() -> None:
     story, tail = long_story()
-    bridge = AgentBridge.to_come(PermissionMode.PLAN)
-    app = app_with(bridge, Glimpse(story.envelopes[tail:], RUNS - 5))
+    bridge = AgentBridge.for_pending_agent(PermissionMode.PLAN)
+    app = app_with(bridge, HistoryTail(story.envelopes[tail:], RUNS - 5))
 
     async with app.run_test(size=(120, 40)) as pilot:
         await drawn(pilot)
@@ -68,8 +68,8 @@ async def test_the_end_is_shown_before_the_agent_is_there_and_looks_the_same_aft
 
 async def test_whoever_scrolled_up_or_searched_meanwhile_stays_where_they_are() -> None:
     story, tail = long_story()
-    bridge = AgentBridge.to_come(PermissionMode.ASK)
-    app = app_with(bridge, Glimpse(story.envelopes[tail:], RUNS - 5))
+    bridge = AgentBridge.for_pending_agent(PermissionMode.ASK)
+    app = app_with(bridge, HistoryTail(story.envelopes[tail:], RUNS - 5))
 
     async with app.run_test(size=(120, 24)) as pilot:
         await drawn(pilot)
@@ -90,7 +90,7 @@ async def test_whoever_scrolled_up_or_searched_meanwhile_stays_where_they_are() 
 
 
 async def test_what_is_typed_before_the_agent_is_there_is_sent_when_it_is() -> None:
-    bridge, agent = AgentBridge.to_come(PermissionMode.ASK), FakeAgent()
+    bridge, agent = AgentBridge.for_pending_agent(PermissionMode.ASK), FakeAgent()
     app = app_with(bridge, None)
 
     async with app.run_test() as pilot:
@@ -113,8 +113,8 @@ async def test_what_is_typed_before_the_agent_is_there_is_sent_when_it_is() -> N
 
 async def test_what_the_agent_will_be_allowed_is_shown_before_it_is_there() -> None:
     story = Story(mode=PermissionMode.PLAN).run("go").end()
-    bridge = AgentBridge.to_come(PermissionMode.ASK)
-    app = app_with(bridge, Glimpse(story.envelopes, 0))
+    bridge = AgentBridge.for_pending_agent(PermissionMode.ASK)
+    app = app_with(bridge, HistoryTail(story.envelopes, 0))
 
     async with app.run_test(size=(120, 40)) as pilot:
         await drawn(pilot)
@@ -130,7 +130,7 @@ async def test_what_the_agent_will_be_allowed_is_shown_before_it_is_there() -> N
 
 
 async def test_ctrl_c_takes_back_what_waits_for_an_agent_that_is_not_there_yet_and_then_quits() -> None:
-    bridge, agent = AgentBridge.to_come(PermissionMode.ASK), FakeAgent()
+    bridge, agent = AgentBridge.for_pending_agent(PermissionMode.ASK), FakeAgent()
     app = app_with(bridge, None)
 
     async with app.run_test() as pilot:

@@ -9,9 +9,9 @@ from tui_agent.protocol.events import Failed, Noticed, StepRetry, TodoItem, Todo
 from tui_agent.protocol.messages import ToolCall
 from tui_agent.protocol.permissions import DecisionPart
 from tui_agent.protocol.tool import Preview
-from tui_agent.ui.app import TuiAgentApp
-from tui_agent.ui.plain_cells import PlainCells, plain
-from tui_agent.ui.surroundings import Place
+from tui_agent.ui.app.control_character_filter import ControlCharacterFilter, plain
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.base.terminal_environment import WorkingDirectory
 
 HOSTILE = {
     "markup": "[red]a[/] [/] [@click=app.quit]b[/] [link=http://x]c",
@@ -88,7 +88,7 @@ def asked(story: Story, text: str, *, diff: bool) -> Story:
 def watched(app: TuiAgentApp) -> Watcher:
     """Looks at every row before the last look does."""
     watcher = Watcher()
-    assert isinstance(app._filters[-1], PlainCells)
+    assert isinstance(app._filters[-1], ControlCharacterFilter)
     app._filters.insert(len(app._filters) - 1, watcher)
     return watcher
 
@@ -98,7 +98,7 @@ async def test_whatever_it_is_nothing_of_it_acts_anywhere(name: str, diff: bool)
     text = TEXTS[name]
     app = still_app(asked(everywhere(text), text, diff=diff), running=True, label=text, ideas=(text,))
     watcher = watched(app)
-    app.chat.title_bar._place = Place(text, text)
+    app.chat.title_bar._place = WorkingDirectory(text, text)
     async with app.run_test(size=(120, 40)) as pilot:
         await shown(pilot)
         for keys in (["w"], ["end"], ["home"], ["escape"], ["ctrl+t"], ["enter"], ["escape"], ["ctrl+f", "a"], ["f1"]):

@@ -13,14 +13,14 @@ from textual.widget import Widget
 from tests.ui.story import Story, working
 from tui_agent.protocol.events import ContextUsage, PermissionModeChanged, StepRetry
 from tui_agent.protocol.permissions import ApprovalRequest, PermissionMode
-from tui_agent.ui.call_ledger import CallLedger
-from tui_agent.ui.status_view import StatusView
-from tui_agent.ui.surroundings import Place, Surroundings
-from tui_agent.ui.widgets.notice_lines import AttentionLine, InterruptMenu, PanelStrip
-from tui_agent.ui.widgets.queue_strip import QueueStrip
-from tui_agent.ui.widgets.status_line import StatusLine
-from tui_agent.ui.widgets.title_bar import TitleBar
-from tui_agent.ui.widgets.welcome import Welcome
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
+from tui_agent.ui.chat.welcome import Welcome
+from tui_agent.ui.composer.queue_strip import QueueStrip
+from tui_agent.ui.panel.call_ledger import CallLedger
+from tui_agent.ui.status.notice_lines import AttentionLine, InterruptMenu, PanelStrip
+from tui_agent.ui.status.session_status import SessionStatus
+from tui_agent.ui.status.status_line import StatusLine
+from tui_agent.ui.status.title_bar import TitleBar
 
 
 class OneWidget(App[None]):
@@ -54,7 +54,7 @@ def telling(widget: StatusLine | TitleBar | QueueStrip, story: Story) -> Callabl
 
 
 def status_line(story: Story) -> StatusLine:
-    return StatusLine(Surroundings(clock=lambda: story.now), StatusView())
+    return StatusLine(TerminalEnvironment(clock=lambda: story.now), SessionStatus())
 
 
 # --- status line ------------------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ async def test_the_status_never_runs_over(width: int) -> None:
 async def title_of(width: int, mode: PermissionMode = PermissionMode.ASK, label: str = "", branch: str = "main") -> str:
     story = Story()
     story.tell(PermissionModeChanged(old=PermissionMode.ASK, new=mode, by="user"))
-    widget = TitleBar(Place("~/shop", branch), label, StatusView())
+    widget = TitleBar(WorkingDirectory("~/shop", branch), label, SessionStatus())
     (line,) = await drawn(widget, width, telling(widget, story))
     return line
 
@@ -189,7 +189,7 @@ async def test_the_mode_is_the_last_to_go(width: int) -> None:
 
 
 async def queue_of(story: Story, width: int = 120) -> list[str]:
-    widget = QueueStrip(StatusView())
+    widget = QueueStrip(SessionStatus())
     return await drawn(widget, width, telling(widget, story))
 
 
@@ -282,7 +282,7 @@ async def test_the_interrupt_menu_tells_consequences(running: int, waiting: int,
 
 
 async def test_the_menu_closes_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tui_agent.ui.widgets.notice_lines.OPEN_SECONDS", 0.01)
+    monkeypatch.setattr("tui_agent.ui.status.notice_lines.OPEN_SECONDS", 0.01)
     menu = InterruptMenu()
 
     async with OneWidget(menu).run_test(size=(80, 5)) as pilot:
@@ -321,9 +321,9 @@ async def test_no_text_from_outside_acts_in_any_line(text: str) -> None:
     story.sends(text)
     story.status("running_tools").started(story.queued(text, text), text, text)
     title, status, queue, line = (
-        TitleBar(Place(text, text), text, StatusView()),
+        TitleBar(WorkingDirectory(text, text), text, SessionStatus()),
         status_line(story),
-        QueueStrip(StatusView()),
+        QueueStrip(SessionStatus()),
         AttentionLine(),
     )
     shown = [

@@ -8,11 +8,11 @@ import pytest
 from textual.pilot import Pilot
 from textual.strip import Strip
 
-from tui_agent.recording import Entry, Head, Recording
-from tui_agent.ui.player_app import PlayerApp
-from tui_agent.ui.screens.player import PlayerScreen, Size
-from tui_agent.ui.scrubber_row import PlayState, scrubber_row, speed_text, time_text
-from tui_agent.ui.surroundings import Surroundings
+from tui_agent.recording import Recording, RecordingEntry, RecordingHeader
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.replay.player_app import PlayerApp
+from tui_agent.ui.replay.player_screen import PlayerScreen, Size
+from tui_agent.ui.replay.scrubber_row import PlayState, scrubber_row, speed_text, time_text
 
 
 class Clock:
@@ -48,13 +48,13 @@ class Watched:
     """A player at work."""
 
     def __init__(self, size: Size = (100, 30)) -> None:
-        entries = tuple(Entry(at, "input", {"kind": "focus"}) for at in (2.0, 7.0, 7.0, 60.0))
+        entries = tuple(RecordingEntry(at, "input", {"kind": "focus"}) for at in (2.0, 7.0, 7.0, 60.0))
         self.stages: list[FakeStage] = []
         self.clock = Clock()
         self.looks = 1
-        recording = Recording(Head(size=size), entries, ("1 damaged line of the recording left out.",))
+        recording = Recording(RecordingHeader(size=size), entries, ("1 damaged line of the recording left out.",))
         self.player = PlayerScreen(recording, self.open, self.clock)
-        self.app = PlayerApp(self.player, "dark", surroundings=Surroundings())
+        self.app = PlayerApp(self.player, "dark", surroundings=TerminalEnvironment())
         self.pilot: Pilot[None]
 
     def open(self, size: Size | None) -> FakeStage:

@@ -10,8 +10,8 @@ from tests.ui.row_kit import HostApp
 from tests.ui.stage import Clock
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.tool import Preview
-from tui_agent.ui.answer_guard import QUIET_SECONDS
-from tui_agent.ui.screens.questions import Answer, QuestionsScreen
+from tui_agent.ui.approval.approval_list_screen import Answer, ApprovalListScreen
+from tui_agent.ui.dialogs.answer_guard import QUIET_SECONDS
 
 
 def request(number: int, rule: str | None = None, command: str = "") -> ApprovalRequest:
@@ -29,7 +29,7 @@ THREE = (request(1, "bash(make:*)"), request(2), request(3, "bash(make:*)"))
 class Page:
     """The page on a screen, and what came of it."""
 
-    def __init__(self, pilot: Pilot[None], screen: QuestionsScreen, clock: Clock) -> None:
+    def __init__(self, pilot: Pilot[None], screen: ApprovalListScreen, clock: Clock) -> None:
         self.pilot, self.screen, self.clock = pilot, screen, clock
         self.answers: list[Answer | None] = []
 
@@ -46,7 +46,7 @@ class Page:
 async def page(*requests: ApprovalRequest, size: tuple[int, int] = (80, 24)) -> AsyncIterator[Page]:
     clock = Clock()
     async with HostApp().run_test(size=size) as pilot:
-        screen = QuestionsScreen(requests, clock=clock)
+        screen = ApprovalListScreen(requests, clock=clock)
         found = Page(pilot, screen, clock)
         await pilot.app.push_screen(screen, found.answers.append)
         while not screen._guard.was_drawn:

@@ -31,14 +31,14 @@ from tui_agent.protocol.events import (
 from tui_agent.protocol.messages import ToolResultMessage, joined_text
 from tui_agent.protocol.permissions import ApprovalDecision, PermissionMode
 from tui_agent.providers.demo import copy_sample_project
-from tui_agent.providers.recorded_streams import ReplayedProvider
-from tui_agent.recording import Head, Recording, TapeWriter, parse_recording, read_recording
-from tui_agent.ui.app import TuiAgentApp
-from tui_agent.ui.past_events import still_seen
-from tui_agent.ui.past_fold import Glimpse
-from tui_agent.ui.recording_bridge import RecordingBridge, input_noter
-from tui_agent.ui.replay_stage import Stage
-from tui_agent.ui.surroundings import Surroundings
+from tui_agent.providers.recorded_streams import ReplayProvider
+from tui_agent.recording import Recording, RecordingHeader, RecordingWriter, parse_recording, read_recording
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.bridge.recording_bridge import RecordingBridge, input_noter
+from tui_agent.ui.bridge.superseded_events import drop_superseded
+from tui_agent.ui.chat.screen_state import HistoryTail
+from tui_agent.ui.replay.replay_stage import Stage
 
 DOCS = Path(__file__).parents[2] / "docs"
 NARROW = DOCS / "recordings" / "narrow.jsonl"
@@ -110,18 +110,18 @@ async def test_a_resumed_session_looks_the_same_once_its_past_is_read(tmp_path: 
     """The glimpse of its end, shown while the engine comes, is no part of a recording: the whole past follows it."""
     past = past_of_runs(8)
     bus = EventBus()
-    async with TapeWriter(tmp_path / "r.jsonl") as tape:
-        tape.begin(Head(size=(100, 30), reduced_motion=True), print)
-        bridge = RecordingBridge.on_tape(tape, PermissionMode.PLAN)
-        glimpse = Glimpse([one for one in past if one.origin.run_id == "r7"], calls_before=7)
+    async with RecordingWriter(tmp_path / "r.jsonl") as sink:
+        sink.begin(RecordingHeader(size=(100, 30), reduced_motion=True), print)
+        bridge = RecordingBridge.on_tape(sink, PermissionMode.PLAN)
+        glimpse = HistoryTail([one for one in past if one.origin.run_id == "r7"], calls_before=7)
         app = TuiAgentApp(
             bridge,
             glimpse=glimpse,
-            surroundings=Surroundings(reduced_motion=True),
-            note_input=input_noter(tape),
+            surroundings=TerminalEnvironment(reduced_motion=True),
+            note_input=input_noter(sink),
         )
         async with app.run_test(size=(100, 30), notifications=True) as pilot:
-            tour = recordings.Tour(app, pilot, tape)
+            tour = recordings.Tour(app, pilot, sink)
             await tour.until("answer 7")
             bridge.open(FakeAgent(), bus, past)
             bus.publish(Noticed(code="x", text="it is there"))
@@ -133,7 +133,7 @@ async def test_a_resumed_session_looks_the_same_once_its_past_is_read(tmp_path: 
             tour.mark("earlier")
 
     recording = read_recording(tmp_path / "r.jsonl")
-    assert [entry.kind for entry in recording.entries].count("past") == len(still_seen(past))
+    assert [entry.kind for entry in recording.entries].count("past") == len(drop_superseded(past))
     assert "answer 7" in shown[0]
     assert "answer 2" in shown[1]
     stage = Stage(recording)
@@ -158,7 +158,7 @@ async def test_a_recorded_stream_with_the_real_tools_makes_the_same_run(taken: T
     copy_sample_project(taken.place / "shop")
     (taken.place / "shop" / "note.txt").unlink()
     bus = EventBus()
-    loop = recordings.agent_of(ReplayedProvider(recording.data_of("stream")), bus, taken.place, taken.rules)
+    loop = recordings.agent_of(ReplayProvider(recording.data_of("stream")), bus, taken.place, taken.rules)
     with bus.subscribe(merge=False) as heard:
         async with asyncio.TaskGroup() as group:
             told = group.create_task(answering(loop, heard))

@@ -13,12 +13,12 @@ from textual.pilot import Pilot
 from tests.rewind.sessions import Kept, git_work_tree, kept_session
 from tests.ui.stage import Clock
 from tui_agent.providers.scripted_provider import Call
-from tui_agent.ui.app import TuiAgentApp
-from tui_agent.ui.bridge import AgentBridge
-from tui_agent.ui.screens.call_detail import CallDetailScreen
-from tui_agent.ui.screens.rewind import RewindScreen
-from tui_agent.ui.surroundings import Surroundings
-from tui_agent.ui.widgets.rows_view import RowsView
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.dialogs.rewind_screen import RewindScreen
+from tui_agent.ui.panel.call_detail_screen import CallDetailScreen
+from tui_agent.ui.text.rows_view import RowsView
 
 PATIENCE = 60.0
 """Seconds in which threads and programs have done what is waited for, however busy the machine."""
@@ -79,7 +79,7 @@ async def at_desk(tmp_path: Path, *, rewinds: bool) -> AsyncIterator[Desk]:
         await kept.ask("add a line", Call("bash", {"command": "echo two >> price.py"}, "c1"))
         app = TuiAgentApp(
             AgentBridge(kept.loop, kept.bus, rewinding=kept.rewinder if rewinds else None),
-            surroundings=Surroundings(reduced_motion=True, clock=clock),
+            surroundings=TerminalEnvironment(reduced_motion=True, clock=clock),
         )
         async with app.run_test(size=(120, 40)) as pilot:
             desk = Desk(app, pilot, kept, clock)

@@ -11,9 +11,9 @@ from tests.ui.rewinds import CONFLICT, PLAN, FakeRewinding
 from tests.ui.row_kit import HostApp
 from tests.ui.stage import Clock
 from tui_agent.protocol.errors import SessionError
-from tui_agent.rewind.rewind_plan import Outcome, RewindPlan
-from tui_agent.ui.screens.rewind import BUSY, RewindScreen
-from tui_agent.ui.widgets.rows_view import RowsView
+from tui_agent.rewind.rewind_plan import RewindOutcome, RewindPlan
+from tui_agent.ui.dialogs.rewind_screen import BUSY, RewindScreen
+from tui_agent.ui.text.rows_view import RowsView
 
 SIZES = [(80, 24), (120, 40)]
 both_sizes = pytest.mark.parametrize("size", SIZES, ids=["80x24", "120x40"])
@@ -24,7 +24,7 @@ class Page:
 
     def __init__(self, pilot: Pilot[None], screen: RewindScreen, clock: Clock) -> None:
         self.pilot, self.screen, self.clock = pilot, screen, clock
-        self.outcomes: list[Outcome | None] = []
+        self.outcomes: list[RewindOutcome | None] = []
 
     async def press(self, *keys: str) -> None:
         for key in keys:

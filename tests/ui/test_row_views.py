@@ -5,8 +5,8 @@ import asyncio
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
-from tui_agent.ui.styled_lines import Line, plain_line
-from tui_agent.ui.widgets.rows_view import RowsView
+from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.styled_lines import Line, plain_line
 
 
 class ViewApp(App[None]):

@@ -35,7 +35,7 @@ class AgentControls(AgentView):
         """
         queued = self._put(message, "steer")
         if self._run is not None:
-            self._run.notice_steering()
+            self._run.notify_steering()
         return queued
 
     def follow_up(self, message: str | UserMessage) -> UserMessage:
@@ -112,7 +112,7 @@ class AgentControls(AgentView):
         old = self._agent.policy.mode
         if mode is not old:
             self._agent.policy.set_mode(mode)
-            self._agent.teller.publish(PermissionModeChanged(old=old, new=mode, by=by))
+            self._agent.publisher.publish(PermissionModeChanged(old=old, new=mode, by=by))
             self._agent.gate.reconsider()
 
     def set_options(self, options: ExecutionOptions) -> None:
@@ -149,7 +149,7 @@ class AgentControls(AgentView):
     def destroy(self, reason: str = "closed") -> None:
         """Tells that the agent is gone (S4-90); a run that goes on is aborted. Its provider is left to its owner."""
         self.abort(reason)
-        self._agent.teller.publish(AgentDestroyed(reason=reason))
+        self._agent.publisher.publish(AgentDestroyed(reason=reason))
 
     def _put(self, message: str | UserMessage, kind: UserKind) -> UserMessage:
         return self._agent.queue.put(as_user_message(message).model_copy(update={"kind": kind}))

@@ -19,13 +19,13 @@ from tui_agent.protocol.permissions import PermissionChecker
 from tui_agent.protocol.provider import ModelProvider
 from tui_agent.protocol.reports import AgentRunReport
 
+from .allow_all_policy import AllowAllPolicy
+from .approval_wait_clock import ApprovalWaitClock
+from .event_publisher import EventPublisher
 from .loop_config import AgentLoopConfig
-from .no_policy import NoPolicy
 from .run_report import added_cost
-from .steering import SteeringQueue
-from .teller import Teller
-from .tool_lanes import tool_lanes
-from .waits import Waits
+from .steering_queue import SteeringQueue
+from .tool_limits import tool_lanes
 
 
 @dataclass(slots=True)
@@ -38,7 +38,7 @@ class AgentState:
     history: ConversationHistory
     policy: PermissionChecker
     gate: ApprovalGate
-    teller: Teller
+    publisher: EventPublisher
     queue: SteeringQueue
     executor: ToolExecutor
     usage: Usage
@@ -52,14 +52,14 @@ class AgentState:
     def add_message(self, message: Message) -> None:
         """Tells a message that is complete from the start, and makes it part of the conversation."""
         call_id = message.call_id if isinstance(message, ToolResultMessage) else None
-        self.teller.publish(MessageStarted(message_id=message.id, role=message.role, call_id=call_id))
+        self.publisher.publish(MessageStarted(message_id=message.id, role=message.role, call_id=call_id))
         self.end_message(message)
 
     def end_message(self, message: Message, latency_ms: float | None = None) -> None:
         """Makes a message that was begun part of the conversation, and tells that it is."""
         self.history.append(message, latency_ms=latency_ms)
         answer = message if isinstance(message, AssistantMessage) else None
-        self.teller.publish(
+        self.publisher.publish(
             MessageEnded(
                 message_id=message.id,
                 message=message,
@@ -68,7 +68,7 @@ class AgentState:
             )
         )
 
-    async def keep_what_is_told(self) -> None:
+    async def flush_events(self) -> None:
         """Returns once everything a request holds is on record, so that no outcome is told that could be lost (P82)."""
         if self.config.before_requests is not None:
             await self.config.before_requests()
@@ -86,13 +86,13 @@ class AgentState:
         if self.config.on_spend is not None:
             self.config.on_spend(usage, cost)
         else:
-            self.teller.publish(UsageUpdated(delta=usage, total=self.usage, cost=self.cost))
+            self.publisher.publish(UsageUpdated(delta=usage, total=self.usage, cost=self.cost))
 
-    def tell_context(self, answer: AssistantMessage | None = None) -> None:
+    def publish_context_usage(self, answer: AssistantMessage | None = None) -> None:
         """Tells how full the model's window is: as counted with `answer`, else as estimated."""
         counted = answer.usage if answer is not None and answer.usage.context_tokens > 0 else None
         tokens = counted.context_tokens + counted.output_tokens if counted else self.history.estimated_tokens()
-        self.teller.publish(
+        self.publisher.publish(
             ContextUsage(
                 tokens=tokens,
                 window=self.provider.model.context_window,
@@ -116,21 +116,21 @@ def make_agent(config: AgentLoopConfig) -> AgentState:
         parent_call_id=config.parent_call_id,
         depth=config.depth,
     )
-    teller = Teller(config.bus or EventBus(), origin, Waits(config.waits_above))
-    history.registry.report_failures(lambda name, crash: teller.publish(listener_warning(name, crash)))
+    publisher = EventPublisher(config.bus or EventBus(), origin, ApprovalWaitClock(config.parent_wait_clock))
+    history.registry.report_failures(lambda name, crash: publisher.publish(listener_warning(name, crash)))
     for layer in config.layers:
         history.registry.remove(layer.name)
         history.registry.set(layer)
     tools = ToolRegistry(config.tools)
-    policy, gate = config.policy or NoPolicy(), config.gate or ApprovalGate()
+    policy, gate = config.policy or AllowAllPolicy(), config.gate or ApprovalGate()
     executor = ToolExecutor(
         tools,
-        bus=teller,
+        bus=publisher,
         options=config.options,
         hooks=config.hooks or HookBus(),
         policy=policy,
         gate=gate,
-        guardrails=tool_lanes(config.guardrails, history, teller),
+        guardrails=tool_lanes(config.guardrails, history, publisher),
         agent=config.agent_id,
         before_effects=config.before_effects,
     )
@@ -141,8 +141,8 @@ def make_agent(config: AgentLoopConfig) -> AgentState:
         history=history,
         policy=policy,
         gate=gate,
-        teller=teller,
-        queue=SteeringQueue(teller.publish),
+        publisher=publisher,
+        queue=SteeringQueue(publisher.publish),
         executor=executor,
         usage=config.usage,
         cost=config.cost,

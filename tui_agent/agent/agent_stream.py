@@ -10,7 +10,7 @@ from typing import Any, Generic, Self, TypeAlias
 
 from typing_extensions import TypeVar
 
-from tui_agent.execution.foreign_code import Crash, contained
+from tui_agent.execution.untrusted_calls import Crash, contained
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.events import (
@@ -143,7 +143,7 @@ class AgentStream(Generic[ReportT]):
         """Abort the run if it is running, and wait until it has left everything whole."""
         await self._run.aclose()
 
-    def let_go(self) -> None:
+    def abort_unless_held_open(self) -> None:
         """Abort the run unless a context manager holds it open. Called when its iterator is dropped."""
         if not self._is_held_open:
             self._run.abandon()
@@ -163,7 +163,7 @@ class _Reader(Generic[ReportT]):
         return await anext(self._stream)
 
     def __del__(self) -> None:
-        self._stream.let_go()
+        self._stream.abort_unless_held_open()
 
 
 class StreamedRun(Generic[ReportT]):
@@ -236,7 +236,7 @@ class StreamedRun(Generic[ReportT]):
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._cut)
 
-    async def when_left(self) -> None:
+    async def wait_for_cleanup(self) -> None:
         """Wait until the run has left everything whole, if its reader has left it; else return at once."""
         if self._is_abandoned and self._task is not None and not self._task.done():
             self._cut()

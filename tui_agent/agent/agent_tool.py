@@ -6,7 +6,7 @@ from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool import Timeout, ToolContext, ToolResult, ToolSpec
 from tui_agent.protocol.value_checks import expect_kind
 
-from .delegation import OwnTool, delegate, outcome_text
+from .delegation import AgentBoundTool, delegate, outcome_text
 from .loop import AgentLoop
 
 DESCRIPTION = """\
@@ -35,7 +35,7 @@ AGENT_SPEC = ToolSpec(name="agent", description=DESCRIPTION, input_schema=SCHEMA
 """What the model is shown of the tool."""
 
 
-class AgentTool(OwnTool):
+class AgentTool(AgentBoundTool):
     """Runs sub-agents of one agent. Its calls may run beside each other and have no time limit (C24)."""
 
     ends_calls_of_its_own = True

@@ -76,7 +76,7 @@ class AgentView:
     @property
     def bus(self) -> EventBus:
         """Where everything is told."""
-        return self._agent.teller.bus
+        return self._agent.publisher.bus
 
     @property
     def reports(self) -> tuple[AgentRunReport, ...]:
@@ -91,7 +91,7 @@ class AgentView:
     @property
     def origin(self) -> Origin:
         """Where it is now: its agent id, its depth, and the run and step it is in."""
-        return self._agent.teller.origin
+        return self._agent.publisher.origin
 
     @property
     def pending_calls(self) -> tuple[ApprovalRequest, ...]:
@@ -99,7 +99,7 @@ class AgentView:
         waiting = (call.request for call in self._open_calls.values() if call.request is not None)
         return (*waiting, *self._agent.gate.pending)
 
-    async def _streams_left(self) -> None:
+    async def _wait_for_abandoned_streams(self) -> None:
         """Wait for runs whose readers have left them, so that the next run finds everything whole.
 
         If a reader is inside an async generator that was left, the event loop drops it only a few turns later, when it
@@ -111,5 +111,5 @@ class AgentView:
             if not others:
                 return
             for stream in others:
-                await stream.when_left()
+                await stream.wait_for_cleanup()
             await asyncio.sleep(0)

@@ -16,8 +16,8 @@ from tui_agent.protocol.provider import ModelRequest, StreamEvent
 from tui_agent.protocol.value_checks import shown_value
 
 from .agent_state import AgentState
-from .interrupt import unless_cancelled
-from .step import StepState, accumulate, build_message, build_partial, finalize_unended_tool_calls
+from .response_accumulator import StepState, accumulate, build_message, build_partial, finalize_unended_tool_calls
+from .stop_tokens import unless_cancelled
 
 Problem = ProviderError | OperationCancelledError
 """Why there is no complete answer."""
@@ -38,7 +38,7 @@ class EmptyAnswerError(ProviderError):
 
 
 class Attempt:
-    """Listen first; then `keep` and `run_calls`, or `throw_away`; and `leave_whole` in any case."""
+    """Listen first; then `keep` and `run_calls`, or `discard_answer`; and `keep_partial` in any case."""
 
     def __init__(
         self,
@@ -121,14 +121,14 @@ class Attempt:
         self._calls_are_over = True
         self.calls = await self._scheduler.finish(cut=cut, answer=self.answer)
 
-    async def throw_away(self, reason: str) -> None:
+    async def discard_answer(self, reason: str) -> None:
         """Nothing of this attempt stays but what its calls have begun to do: for the next attempt, if that asks for the
         same."""
         self._calls_are_over = True
         self._discard(reason)
         await self._scheduler.discard(reason)
 
-    async def leave_whole(self, reason: str) -> None:
+    async def keep_partial(self, reason: str) -> None:
         """Keeps what was said of an answer that was broken off, and answers the calls kept with it.
 
         Does nothing where the answer was kept and its calls were run, or all of it was thrown away.
@@ -146,8 +146,8 @@ class Attempt:
             await self.run_calls()
 
     async def _drain(self, request: ModelRequest) -> None:
-        await self._agent.keep_what_is_told()
-        tell, stream = self._agent.teller.publish, _expect_stream(self._agent.provider.stream(request))
+        await self._agent.flush_events()
+        publish, stream = self._agent.publisher.publish, _expect_stream(self._agent.provider.stream(request))
         try:
             async for event in stream:
                 folded = accumulate(self.state, event)
@@ -155,7 +155,7 @@ class Attempt:
                     continue
                 self._begin()
                 if isinstance(folded, MessageDelta):
-                    tell(folded)
+                    publish(folded)
                 elif self._submits_early:
                     self._scheduler.submit(folded)
         finally:
@@ -165,7 +165,7 @@ class Attempt:
     def _begin(self) -> None:
         if not self.begun:
             self.begun = True
-            self._agent.teller.publish(MessageStarted(message_id=self.state.message_id, role="assistant"))
+            self._agent.publisher.publish(MessageStarted(message_id=self.state.message_id, role="assistant"))
 
     def _keep(self, answer: AssistantMessage) -> None:
         self._begin()
@@ -177,7 +177,7 @@ class Attempt:
     def _discard(self, reason: str) -> None:
         self._message_is_over = True
         if self.begun:
-            self._agent.teller.publish(MessageDiscarded(message_id=self.state.message_id, reason=reason))
+            self._agent.publisher.publish(MessageDiscarded(message_id=self.state.message_id, reason=reason))
         self._on_message_over(self)
 
 

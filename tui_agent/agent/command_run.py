@@ -7,14 +7,14 @@ from tui_agent.protocol.bus import Publisher
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.protocol.events import AgentEvent, MessageEnded, MessageStarted, Noticed, RunEnded, RunStarted
 from tui_agent.protocol.messages import ToolCall, ToolResultMessage, Usage, UserMessage, new_id, user_message
-from tui_agent.protocol.permissions import PERSON
+from tui_agent.protocol.permissions import DECIDED_BY_USER
 from tui_agent.protocol.reports import RunReason, ToolCallReport
 
 from .agent_state import AgentState
-from .intake import Intake
-from .interrupt import Brakes
+from .message_delivery import MessageDelivery
 from .run_input import as_user_message
 from .status import ABORT_REQUESTED
+from .stop_tokens import StopTokens
 
 NEVER_RAN = frozenset(
     (
@@ -41,24 +41,24 @@ class CommandRun:
         self._call = call
         self._said = said
         self._shared = shared
-        self._brakes = Brakes.linked_to(agent.config.cancellation)
+        self._stop_tokens = StopTokens.linked_to(agent.config.cancellation)
         self._began = time.monotonic()
         self._report: ToolCallReport | None = None
-        self._waited_before = agent.teller.waits.ms
+        self._waited_before = agent.publisher.waits.ms
 
     async def execute(self) -> ToolResultMessage:
         """Runs the call to its end and returns what it gave; a failure of the tool is a result, not an exception."""
         agent, reason = self._agent, "aborted"
-        agent.teller.move(run_id=self.id)
+        agent.publisher.move(run_id=self.id)
         started = RunStarted(
             input=self._said, trigger="command", model=agent.provider.model.name, mode=agent.policy.mode
         )
-        agent.teller.publish(started)
+        agent.publisher.publish(started)
         try:
             result = await self._run_call()
             if self._shared:
                 await self._share(result)
-            reason = "aborted" if self._brakes.now.is_set() else "done"
+            reason = "aborted" if self._stop_tokens.now.is_set() else "done"
         finally:
             self._end(reason)
         return result
@@ -68,9 +68,9 @@ class CommandRun:
 
     def abort(self, reason: str) -> None:
         """Cancels the call; what it gave so far is kept."""
-        if not self._brakes.now.is_set():
-            self._agent.teller.publish(Noticed(code=ABORT_REQUESTED, text=f"The command ends now: {reason}."))
-            self._brakes.now.cancel(reason)
+        if not self._stop_tokens.now.is_set():
+            self._agent.publisher.publish(Noticed(code=ABORT_REQUESTED, text=f"The command ends now: {reason}."))
+            self._stop_tokens.now.cancel(reason)
 
     def cancel_call(self, call_id: str, reason: str) -> bool:
         """Cancels the call if it is this one."""
@@ -84,12 +84,12 @@ class CommandRun:
     def overrun(self) -> str | None:
         """A command has no limits."""
 
-    def notice_steering(self) -> None:
+    def notify_steering(self) -> None:
         """A message waits until the call is over."""
 
     async def _run_call(self) -> ToolResultMessage:
-        executor = self._agent.executor.telling(_WithoutMessages(self._agent.teller), agent=PERSON)
-        async with ToolScheduler(executor, cancellation=self._brakes.now) as scheduler:
+        executor = self._agent.executor.publishing_to(_WithoutMessages(self._agent.publisher), agent=DECIDED_BY_USER)
+        async with ToolScheduler(executor, cancellation=self._stop_tokens.now) as scheduler:
             scheduler.submit_all((self._call,))
             done = await scheduler.finish()
         self._report = done.reports[0]
@@ -103,22 +103,22 @@ class CommandRun:
         self._agent.history.repair()
         said = as_user_message(user_message(f"I ran this myself: {self._said}\n\n{result.text}", "command"))
         try:
-            message = await Intake(self._agent, self._brakes.now).let_in(said, "prompt")
+            message = await MessageDelivery(self._agent, self._stop_tokens.now).apply_input_filters(said, "prompt")
         except OperationCancelledError:
             return
         if isinstance(message, UserMessage):
             self._agent.add_message(message)
 
     def _end(self, reason: RunReason) -> None:
-        self._agent.teller.move(run_id=self.id)
-        self._agent.teller.publish(
+        self._agent.publisher.move(run_id=self.id)
+        self._agent.publisher.publish(
             RunEnded(
                 reason=reason,
-                error=self._brakes.now.reason if self._brakes.now.is_set() else None,
+                error=self._stop_tokens.now.reason if self._stop_tokens.now.is_set() else None,
                 tool_calls=1,
                 total_ms=(time.monotonic() - self._began) * 1000,
                 tool_ms=self._report.latency_ms if self._report else 0.0,
-                approval_ms=self._agent.teller.waits.ms - self._waited_before,
+                approval_ms=self._agent.publisher.waits.ms - self._waited_before,
             )
         )
 

@@ -10,7 +10,7 @@ from tui_agent.protocol.messages import Usage, user_message
 from tui_agent.protocol.provider import ModelRequest, SystemPart
 
 from .agent_state import AgentState
-from .step import StepState, accumulate
+from .response_accumulator import StepState, accumulate
 
 INSTRUCTIONS = """\
 You condense a part of a conversation between a person and a coding agent, so that the agent can go on without it. \
@@ -25,13 +25,13 @@ Leave out what did not matter in the end. Do not ask, do not greet, do not call 
 Spend = Callable[[Usage], object]
 
 
-def room_is_needed(agent: AgentState) -> bool:
+def needs_compaction(agent: AgentState) -> bool:
     """Whether the conversation should become shorter before the next request."""
     guard = agent.config.guard
     return guard is not None and guard.is_due(agent.history, agent.provider.model.context_window)
 
 
-async def make_room(
+async def compact_conversation(
     agent: AgentState,
     guard: ContextGuard,
     spend: Spend,
@@ -52,7 +52,7 @@ async def make_room(
     """
     history = agent.history
     before = history.estimated_tokens()
-    agent.teller.publish(CompactionStarted(trigger=trigger, strategy=guard.options.strategy, tokens_before=before))
+    agent.publisher.publish(CompactionStarted(trigger=trigger, strategy=guard.options.strategy, tokens_before=before))
     ended = _failed(before, "It was broken off; the conversation is as it was.")
     try:
         done = await guard.compact(
@@ -65,8 +65,8 @@ async def make_room(
     except CompactionError as error:
         ended = _failed(before, str(error))
     finally:
-        agent.teller.publish(ended)
-    agent.tell_context()
+        agent.publisher.publish(ended)
+    agent.publish_context_usage()
     return ended.ok
 
 
@@ -78,8 +78,8 @@ def undo(agent: AgentState, guard: ContextGuard) -> Compaction:
     """
     undone = guard.undo(agent.history)
     restored = len(undone.removed) + len(undone.cut)
-    agent.teller.publish(CompactionUndone(tokens_after=agent.history.estimated_tokens(), restored=restored))
-    agent.tell_context()
+    agent.publisher.publish(CompactionUndone(tokens_after=agent.history.estimated_tokens(), restored=restored))
+    agent.publish_context_usage()
     return undone
 
 
@@ -94,13 +94,13 @@ async def _summary_of(agent: AgentState, transcript: str, focus: str, spend: Spe
         problem = f"its answer could not be used ({state.stop_reason or 'no end'})"
     if problem is not None:
         words = f"The model could not sum up the conversation: {problem}. A plain list of what was done stands in."
-        agent.teller.publish(Warned(code="summary_failed", text=words))
+        agent.publisher.publish(Warned(code="summary_failed", text=words))
         return None
     return text
 
 
 async def _listen(agent: AgentState, request: ModelRequest, state: StepState) -> str | None:
-    await agent.keep_what_is_told()
+    await agent.flush_events()
     stream = agent.provider.stream(request)
     try:
         async for event in stream:

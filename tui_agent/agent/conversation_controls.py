@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from tui_agent.context.breakdown import ContextBreakdown, break_down
+from tui_agent.context.breakdown import ContextBreakdown, measure_context
 from tui_agent.context.guard import ContextGuard
 from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError
 from tui_agent.protocol.events import SessionRewound
 from tui_agent.protocol.messages import Message
 
 from .agent_view import AgentView
-from .compactor import make_room, undo
+from .compactor import compact_conversation, undo
 
 
 class ConversationControls(AgentView):
@@ -26,15 +26,17 @@ class ConversationControls(AgentView):
             AlreadyRunningError: a run goes on.
             ConfigurationError: this agent has no context guard.
         """
-        await self._streams_left()
+        await self._wait_for_abandoned_streams()
         guard = self._idle_guard()
         if not self._open_calls:
             self._agent.history.repair()
-        return await make_room(self._agent, guard, self._agent.spend, trigger="manual", forced=True, focus=focus)
+        return await compact_conversation(
+            self._agent, guard, self._agent.spend, trigger="manual", forced=True, focus=focus
+        )
 
     def context_breakdown(self) -> ContextBreakdown:
         """What fills the model's window: each layer, each tool, what was said, each call with its result."""
-        return break_down(self._agent.history, self._agent.tools.specs)
+        return measure_context(self._agent.history, self._agent.tools.specs)
 
     def undo_compaction(self) -> None:
         """Takes the last compaction back; what was said since then stays.
@@ -65,8 +67,8 @@ class ConversationControls(AgentView):
                 self._agent.config.guard.forget_compactions(self._agent.history)
         if told.notice is not None:
             self._agent.history.append(told.notice)
-        self._agent.teller.publish(told)
-        self._agent.tell_context()
+        self._agent.publisher.publish(told)
+        self._agent.publish_context_usage()
 
     def _idle_guard(self) -> ContextGuard:
         if self._run is not None:

@@ -36,12 +36,12 @@ ContextChoice = Literal["fork", "fresh"]
 Link: TypeAlias = AgentLoop | Callable[[str], str | Awaitable[str]]
 """One part of a chain: an agent, or a function of the text before."""
 
-TOGETHER = """\
+CONSOLIDATE_PROMPT = """\
 Several agents worked on parts of one request. Bring their results together into one answer: keep every fact that \
 matters, say where they disagree, name what failed. The results:
 """
 
-AGAIN = """\
+ANOTHER_ROUND_PROMPT = """\
 You and others worked on this and on the tasks below. Look at what each of you found, your own included: correct \
 what is wrong, keep what holds, and give your whole result again. The results so far:
 """
@@ -50,7 +50,7 @@ Judge: TypeAlias = Callable[[Sequence[AgentRunReport]], bool | Awaitable[bool]]
 """Looks at what the sub-agents of a round found, in the order of their tasks."""
 
 
-class OwnTool(Tool):
+class AgentBoundTool(Tool):
     """A tool that works for one agent alone and so cannot be handed on to a sub-agent as it is."""
 
     @abstractmethod
@@ -110,7 +110,7 @@ async def delegate(
     agent_id = child.origin.agent_id
     bus.publish(SubagentStarted(child_run_id=run_id, call_id=call_id, agent=agent_id, task=task), origin)
     try:
-        with parent.parent_of(child):
+        with parent.running_child(child):
             return await child.run(task, trigger="subagent", cancellation=cancellation, run_id=run_id)
     finally:
         ended = SubagentEnded(child_run_id=run_id, call_id=call_id, agent=agent_id, status="error")
@@ -152,7 +152,7 @@ async def consolidate(
     tasks: Sequence[str],
     *,
     context: ContextChoice = "fork",
-    request: str = TOGETHER,
+    request: str = CONSOLIDATE_PROMPT,
     rounds: int = 1,
     judge: Judge | None = None,
     cancellation: CancellationToken | None = None,
@@ -233,7 +233,7 @@ def _found(tasks: Sequence[str], reports: Sequence[AgentRunReport]) -> list[str]
 
 def _once_more(place: int, tasks: Sequence[str], reports: Sequence[AgentRunReport]) -> str:
     """A task with what all of them found in the round before."""
-    return "\n\n".join([tasks[place], AGAIN.strip(), *_found(tasks, reports)])
+    return "\n\n".join([tasks[place], ANOTHER_ROUND_PROMPT.strip(), *_found(tasks, reports)])
 
 
 def outcome_text(report: AgentRunReport) -> str:
@@ -263,7 +263,7 @@ def _made(
     unknown = set(tools or ()) - {tool.name for tool in chosen}
     if unknown:
         raise ConfigurationError(f"a sub-agent cannot have what its parent has not: {', '.join(sorted(unknown))}")
-    plain = tuple(tool for tool in chosen if not isinstance(tool, OwnTool))
+    plain = tuple(tool for tool in chosen if not isinstance(tool, AgentBoundTool))
     config = replace(config, tools=plain, max_steps=max_steps)
     if context == "fork":
         fork = parent.history.fork(agent_id)
@@ -280,7 +280,7 @@ def _made(
     child = AgentLoop(config)
     if child.origin.depth < MAX_DEPTH:
         for tool in chosen:
-            if isinstance(tool, OwnTool):
+            if isinstance(tool, AgentBoundTool):
                 child.add_tool(tool.bound_to(child))
     return child
 

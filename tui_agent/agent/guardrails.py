@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, get_args, overload
 
-from tui_agent.execution.foreign_code import Crash, asked, copy_of, kind_of
+from tui_agent.execution.untrusted_calls import Crash, asked, copy_of, kind_of
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import AgentEvent, GuardrailTripped
 from tui_agent.protocol.messages import AssistantMessage, Message, ToolCall
@@ -121,7 +121,7 @@ class _Copies(Sequence[Message]):
 
 
 async def first_trip(
-    guardrails: Iterable[Guardrail], context: GuardrailContext, tell: Callable[[AgentEvent], None]
+    guardrails: Iterable[Guardrail], context: GuardrailContext, publish: Callable[[AgentEvent], None]
 ) -> str | None:
     """Asks the guardrails of the context's kind; the reason of the first that trips, after which none is asked."""
     for guardrail in guardrails:
@@ -130,7 +130,7 @@ async def first_trip(
         decision = await decision_of(guardrail, context)
         if decision.passed:
             continue
-        tell(
+        publish(
             GuardrailTripped(
                 name=guardrail.name,
                 lane=context.kind,

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from tui_agent.execution.foreign_code import Crash, asked
+from tui_agent.execution.untrusted_calls import Crash, asked
 from tui_agent.protocol.events import AgentEvent, InputRejected, InputSource, InputWarned
 from tui_agent.protocol.messages import TextBlock, UserMessage
 from tui_agent.protocol.value_checks import expect_choice, expect_kind, refuse_unknown_fields
@@ -43,7 +43,7 @@ class InputFilter(Protocol):
 
 
 async def filtered(
-    filters: Sequence[InputFilter], message: UserMessage, source: InputSource, tell: Callable[[AgentEvent], None]
+    filters: Sequence[InputFilter], message: UserMessage, source: InputSource, publish: Callable[[AgentEvent], None]
 ) -> UserMessage | str:
     """The message with the notes of all filters, or why the first that refuses it does; later ones are not asked."""
     notes: list[TextBlock] = []
@@ -57,10 +57,10 @@ async def filtered(
             case "pass":
                 pass
             case "warn":
-                tell(InputWarned(filter=input_filter.name, text=verdict.text, source=source))
+                publish(InputWarned(filter=input_filter.name, text=verdict.text, source=source))
                 notes.append(TextBlock(text=f"[Note by {input_filter.name}: {verdict.text}]"))
             case "reject":
                 reason = verdict.text or f"filter {input_filter.name} refused it"
-                tell(InputRejected(filter=input_filter.name, reason=reason, source=source))
+                publish(InputRejected(filter=input_filter.name, reason=reason, source=source))
                 return reason
     return message.model_copy(update={"content": (*message.content, *notes)}) if notes else message

@@ -10,7 +10,7 @@ from tui_agent.protocol.value_checks import expect_number, expect_whole, refuse_
 
 from .run_report import RunTally
 
-LONGEST_PERIOD = 3
+MAX_PERIOD = 3
 """Steps of the longest pattern that is noticed when it repeats: A, AB and ABC."""
 
 
@@ -90,7 +90,7 @@ class Repetition:
         self._steps.append(_fingerprint(answer, results))
         self.tools = ", ".join(dict.fromkeys(call.name for call in answer.tool_calls))
         before = self.rounds
-        self.rounds = max(self._rounds_of(period) for period in range(1, LONGEST_PERIOD + 1))
+        self.rounds = max(self._rounds_of(period) for period in range(1, MAX_PERIOD + 1))
         self.grew = self.rounds > before
         return self.rounds
 

@@ -62,9 +62,9 @@ class AgentLoop(AgentControls, ConversationControls):
         if config.checkpoint is not None:
             agent.gate.on_request = self._save_checkpoint
         model = agent.provider.model.name
-        agent.teller.publish(AgentCreated(model=model, tools=agent.tools.names, mode=agent.policy.mode))
+        agent.publisher.publish(AgentCreated(model=model, tools=agent.tools.names, mode=agent.policy.mode))
         if agent.history.length:
-            agent.tell_context()
+            agent.publish_context_usage()
         agent.queue.restore(config.waiting)
         if config.guard is not None:
             done = (Compaction(one.strategy, 0, 0, one.cut, one.removed, one.replacement) for one in config.compactions)
@@ -97,7 +97,7 @@ class AgentLoop(AgentControls, ConversationControls):
                 that is taken.
             asyncio.CancelledError: the task was cancelled; the conversation is whole and `run.ended` was told.
         """
-        await self._streams_left()
+        await self._wait_for_abandoned_streams()
         if self._run is not None:
             raise AlreadyRunningError
         expect_kind("run(cancellation=…)", cancellation, (CancellationToken, NoneType), "a CancellationToken or None")
@@ -105,7 +105,7 @@ class AgentLoop(AgentControls, ConversationControls):
         if not messages and not self._agent.history.length and not self._agent.queue.waiting:
             raise ConfigurationError("there is nothing to run: no input, no message that waits, no conversation")
         trigger = trigger or ("prompt" if messages else "resume" if open_calls else "continue")
-        with self._lent(tools):
+        with self._with_extra_tools(tools):
             self._run = AgentRun(
                 self._agent, messages, trigger, open_calls=open_calls, cancellation=cancellation, run_id=run_id
             )
@@ -130,7 +130,7 @@ class AgentLoop(AgentControls, ConversationControls):
             AlreadyRunningError: a run goes on, or calls that waited for a person must be answered first.
             asyncio.CancelledError: the task was cancelled; the call was answered and `run.ended` was told.
         """
-        await self._streams_left()
+        await self._wait_for_abandoned_streams()
         if self._run is not None or self._open_calls:
             raise AlreadyRunningError
         call = ToolCall(id=new_id("call"), name=tool, arguments=arguments)
@@ -205,8 +205,8 @@ class AgentLoop(AgentControls, ConversationControls):
         pending = (OpenCall(request.call_id, "not_started", request=request) for request in snapshot.pending_tool_calls)
         self._open_calls = {call.call_id: call for call in pending}
         for warning in tool_warnings(snapshot.tool_names, agent.tools.names):
-            agent.teller.publish(warning)
-        agent.teller.publish(CheckpointRestored(key=self._checkpoint_key, pending=tuple(self._open_calls)))
+            agent.publisher.publish(warning)
+        agent.publisher.publish(CheckpointRestored(key=self._checkpoint_key, pending=tuple(self._open_calls)))
 
     async def resume_with_approval(self, call_id: str, decision: ApprovalDecision) -> AgentRunReport | None:
         """Answers a call that waited for a person when the snapshot was taken, and goes on from there (S4-74).
@@ -221,14 +221,14 @@ class AgentLoop(AgentControls, ConversationControls):
             AlreadyRunningError: a run goes on.
             ConfigurationError: `decision` is not an ApprovalDecision.
         """
-        await self._streams_left()
+        await self._wait_for_abandoned_streams()
         if self._run is not None:
             raise AlreadyRunningError
         expect_kind("the decision", decision, ApprovalDecision, "an ApprovalDecision(decision=…)")
         waiting = self._open_calls.get(call_id)
         if waiting is None or waiting.request is None:
             text = f"No call {call_id} waits for an answer; nothing was done."
-            self._agent.teller.publish(Warned(code="unknown_pending_call", text=text, context={"call_id": call_id}))
+            self._agent.publisher.publish(Warned(code="unknown_pending_call", text=text, context={"call_id": call_id}))
             return None
         self._agent.gate.prefeed(call_id, decision, waiting.request.digest)
         return await self.run()
@@ -245,7 +245,7 @@ class AgentLoop(AgentControls, ConversationControls):
             config,
             provider=agent.provider,
             tools=tuple(agent.tools),
-            bus=agent.teller.bus,
+            bus=agent.publisher.bus,
             policy=agent.policy,
             gate=agent.gate,
             history=(),
@@ -260,12 +260,12 @@ class AgentLoop(AgentControls, ConversationControls):
             usage=Usage(),
             cost=None,
             on_spend=self._count,
-            overrun_above=self._overrun,
-            waits_above=agent.teller.waits,
+            parent_overrun=self._overrun,
+            parent_wait_clock=agent.publisher.waits,
         )
 
     @contextmanager
-    def parent_of(self, child: "AgentLoop") -> Generator[None]:
+    def running_child(self, child: "AgentLoop") -> Generator[None]:
         """Has `child` among `children` for as long as the context is open; then it is told to be gone, and what it was
         told and did not read is this agent's to read."""
         agent_id = child.origin.agent_id
@@ -280,7 +280,7 @@ class AgentLoop(AgentControls, ConversationControls):
             child.destroy("done")
 
     @contextmanager
-    def _lent(self, tools: Sequence[ToolLike]) -> Generator[None]:
+    def _with_extra_tools(self, tools: Sequence[ToolLike]) -> Generator[None]:
         """Has more tools for as long as the context is open."""
         registry = self._agent.tools
         with ExitStack() as taken_back:
@@ -309,7 +309,7 @@ class AgentLoop(AgentControls, ConversationControls):
             snapshot = self.dump()
             await store.set(self._checkpoint_key, snapshot)
             pending = tuple(waiting.call_id for waiting in snapshot.pending_tool_calls)
-            self._agent.teller.publish(CheckpointSaved(key=self._checkpoint_key, pending=pending))
+            self._agent.publisher.publish(CheckpointSaved(key=self._checkpoint_key, pending=pending))
 
 
 def restored_config(snapshot: AgentLoopSnapshot, config: AgentLoopConfig) -> AgentLoopConfig:

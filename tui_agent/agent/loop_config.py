@@ -29,6 +29,7 @@ from tui_agent.protocol.value_checks import (
     wrong_kind,
 )
 
+from .approval_wait_clock import ApprovalWaitClock
 from .guardrails import Guardrail, expect_guardrail
 from .input_filters import InputFilter
 from .limits import Budget, RepetitionLimits
@@ -36,7 +37,6 @@ from .output_format import OutputFormat
 from .retry import RetryPolicy
 from .snapshot import AgentLoopSnapshot, OpenCall, PastCompaction
 from .system_prompt import DEFAULT_SYSTEM
-from .waits import Waits
 
 SystemText: TypeAlias = str | Callable[[], str | Awaitable[str]]
 """A text, or a function asked for it at the start of each run (S4-36)."""
@@ -135,9 +135,9 @@ class AgentLoopConfig:
     """Dollars it has cost before; None where that is not known."""
     on_spend: Callable[[Usage, float | None], None] | None = None
     """Takes what each answer used and cost, in place of `usage.updated`: a sub-agent's parent does."""
-    overrun_above: Callable[[], str | None] | None = None
+    parent_overrun: Callable[[], str | None] | None = None
     """Which limit is reached of the agent this one works for, in words; asked together with its own budget."""
-    waits_above: Waits | None = None
+    parent_wait_clock: ApprovalWaitClock | None = None
     """How long a person was waited for in the agent this one works for."""
 
     def __post_init__(self) -> None:
@@ -187,7 +187,7 @@ class AgentLoopConfig:
         expect_flag("AgentLoopConfig.cache", self.cache)
 
     def _check_functions(self) -> None:
-        for name in ("before_effects", "before_requests", "on_spend", "overrun_above"):
+        for name in ("before_effects", "before_requests", "on_spend", "parent_overrun"):
             expect_function(f"AgentLoopConfig.{name}", getattr(self, name), "a function or None", optional=True)
 
 
@@ -208,7 +208,7 @@ _PARTS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "agent_id": (str, "text"),
     "parent_call_id": ((str, NoneType), "text or None"),
     "usage": (Usage, "a Usage"),
-    "waits_above": ((Waits, NoneType), "the Waits of another agent or None"),
+    "parent_wait_clock": ((ApprovalWaitClock, NoneType), "the ApprovalWaitClock of another agent or None"),
 }
 """Fields that take one object: its class, and the words for an error."""
 

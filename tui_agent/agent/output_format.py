@@ -13,14 +13,14 @@ from pydantic import PrivateAttr, TypeAdapter, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError, PydanticUserError
 from typing_extensions import TypeVar
 
-from tui_agent.execution.foreign_code import Crash, attempted
+from tui_agent.execution.untrusted_calls import Crash, try_call
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.reports import AgentRunReport, OutputError
 
 OutputT = TypeVar("OutputT", covariant=True, default=str)
 
-MOST_ERRORS = 10
+MAX_ERRORS = 10
 """Most validation errors named in a repair message."""
 
 _INSTRUCTIONS = """\
@@ -85,14 +85,14 @@ class OutputFormat(Generic[OutputT]):
 
     def problem(self, text: str) -> str | None:
         """Return why an answer does not fit, a line for each error; None if it fits."""
-        read = attempted(self.read, text)
+        read = try_call(self.read, text)
         if not isinstance(read, Crash):
             return None
         if not isinstance(read.error, ValidationError):
             return f"- {type(read.error).__name__}: {read.text}"
         errors = read.error.errors(include_url=False, include_context=False, include_input=False)
-        lines = [f"- {_place(error['loc'])}{error['msg']}" for error in errors[:MOST_ERRORS]]
-        more = len(errors) - MOST_ERRORS
+        lines = [f"- {_place(error['loc'])}{error['msg']}" for error in errors[:MAX_ERRORS]]
+        more = len(errors) - MAX_ERRORS
         return "\n".join([*lines, *([f"- and {more} more errors"] if more > 0 else [])])
 
     def repair_text(self, problem: str) -> str:

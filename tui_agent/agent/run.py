@@ -4,9 +4,9 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from tui_agent.context.layers import SYSTEM_LAYER, write_layer
-from tui_agent.context.repair import UNANSWERED, may_be_answered
+from tui_agent.context.repair import UNANSWERED, awaits_assistant
 from tui_agent.execution import ToolExecutionResult, ToolScheduler
-from tui_agent.execution.foreign_code import Crash, asked
+from tui_agent.execution.untrusted_calls import Crash, asked
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 from tui_agent.protocol.events import Failed, Noticed, RunEnded, RunStarted, Warned
@@ -14,14 +14,14 @@ from tui_agent.protocol.messages import Message, ToolResultMessage, Usage, new_i
 from tui_agent.protocol.reports import INVALID_OUTPUT, AgentRunReport
 
 from .agent_state import AgentState
-from .intake import Intake
-from .interrupt import Brakes, unless_cancelled
-from .run_input import GO_ON, Trigger, text_of
+from .message_delivery import MessageDelivery
+from .run_input import CONTINUE_TEXT, Trigger, text_of
 from .run_limits import RunLimits
 from .run_report import Ending, RunTally
 from .snapshot import OpenCall
 from .status import ABORT_REQUESTED, STOP_REQUESTED
-from .turn import Turn, TurnPlace
+from .stop_tokens import StopTokens, unless_cancelled
+from .turn import Turn, TurnPosition
 
 OWNER = "agent-loop"
 """Owner of the layers the loop writes (S4-33)."""
@@ -51,17 +51,17 @@ class AgentRun:
         """
         self.id = run_id or new_id("run")
         self._agent = agent
-        self._tell = agent.teller.publish
+        self._publish = agent.publisher.publish
         self._messages = messages
         self._trigger: Trigger = trigger
         self._open_calls = open_calls
-        self._brakes = Brakes.linked_to(agent.config.cancellation, cancellation)
-        self._tally = RunTally(self.id, agent.provider.model.name, text_of(messages), agent.teller.waits)
+        self._stop_tokens = StopTokens.linked_to(agent.config.cancellation, cancellation)
+        self._tally = RunTally(self.id, agent.provider.model.name, text_of(messages), agent.publisher.waits)
         self._taken_up: ToolScheduler | None = None
         self._turn: Turn | None = None
-        self._next = TurnPlace(0, trigger, "initial")
+        self._next = TurnPosition(0, trigger, "initial")
         self._ending: Ending | None = None
-        self._intake = Intake(agent, self._brakes.now)
+        self._delivery = MessageDelivery(agent, self._stop_tokens.now)
         self._limits = RunLimits(agent, self._tally)
         self._is_repaired = False
 
@@ -72,15 +72,15 @@ class AgentRun:
         """
         self._begin()
         try:
-            self._ending = await self._take_up() or await self._add_input() or await self._refresh_system()
+            self._ending = await self._resume_calls() or await self._add_input() or await self._refresh_system()
             while self._ending is None:
-                self._brakes.soon.raise_if_set()
-                turn = self._turn = Turn(self._agent, self._tally, self._next, self._brakes)
-                self._agent.teller.move(run_id=self.id, turn=self._next.index, step=self._next.index)
+                self._stop_tokens.soon.raise_if_set()
+                turn = self._turn = Turn(self._agent, self._tally, self._next, self._stop_tokens)
+                self._agent.publisher.move(run_id=self.id, turn=self._next.index, step=self._next.index)
                 await turn.take()
-                self._ending = turn.ending or await self._go_on_after(turn)
+                self._ending = turn.ending or await self._ending_after(turn)
         except OperationCancelledError:
-            self._ending = self._braked()
+            self._ending = self._stop_ending()
         finally:
             self._end()
         return self._agent.reports[-1]
@@ -89,19 +89,19 @@ class AgentRun:
 
     def stop(self) -> None:
         """Ends the run after this step; what the model says and calls in it is finished."""
-        if not self._brakes.soon.is_set():
-            self._tell(Noticed(code=STOP_REQUESTED, text="The run ends after this step."))
-            self._brakes.soon.cancel("stopped")
+        if not self._stop_tokens.soon.is_set():
+            self._publish(Noticed(code=STOP_REQUESTED, text="The run ends after this step."))
+            self._stop_tokens.soon.cancel("stopped")
 
     def abort(self, reason: str) -> None:
         """Ends the run now: the stream is closed, the calls are cancelled, and every one of them gets its answer."""
-        if not self._brakes.now.is_set():
-            self._tell(Noticed(code=ABORT_REQUESTED, text=f"The run ends now: {reason}."))
-            self._brakes.now.cancel(reason)
+        if not self._stop_tokens.now.is_set():
+            self._publish(Noticed(code=ABORT_REQUESTED, text=f"The run ends now: {reason}."))
+            self._stop_tokens.now.cancel(reason)
 
     def cancel_call(self, call_id: str, reason: str) -> bool:
         """Takes one call back; the run goes on. False: it is over, or unknown."""
-        return self._in_hand is not None and self._in_hand.cancel_call(call_id, reason)
+        return self._active_scheduler is not None and self._active_scheduler.cancel_call(call_id, reason)
 
     def count(self, usage: Usage, cost: float | None) -> None:
         """Adds what a sub-agent used to the sums of this run."""
@@ -111,21 +111,21 @@ class AgentRun:
         """Which budget is used up, of this run or of one it works for; None while there is something left of each."""
         return self._limits.overrun()
 
-    def notice_steering(self) -> None:
+    def notify_steering(self) -> None:
         """A message waits: the calls in hand may give way to it at once."""
-        if self._in_hand is not None:
-            self._in_hand.notice_steering()
+        if self._active_scheduler is not None:
+            self._active_scheduler.notify_steering()
 
     @property
-    def _in_hand(self) -> ToolScheduler | None:
+    def _active_scheduler(self) -> ToolScheduler | None:
         """The calls that may run now."""
         return self._turn.scheduler if self._turn is not None else self._taken_up
 
     # --- the beginning ------------------------------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        self._agent.teller.move(run_id=self.id)
-        self._tell(
+        self._agent.publisher.move(run_id=self.id)
+        self._publish(
             RunStarted(
                 input=self._tally.user_message,
                 trigger=self._trigger,
@@ -134,7 +134,7 @@ class AgentRun:
             )
         )
 
-    async def _take_up(self) -> Ending | None:
+    async def _resume_calls(self) -> Ending | None:
         """Answers the calls that were open when the process ended, in order: what had not started is judged anew and
         run (C43), what finished is answered with what it gave, and the rest is not repeated (P82). Where the person
         says something else instead, nothing is run."""
@@ -145,7 +145,7 @@ class AgentRun:
         def add_result(result: ToolResultMessage) -> None:
             history.append(result)
 
-        calls, executor, now = history.open_calls, self._agent.executor, self._brakes.now
+        calls, executor, now = history.open_calls, self._agent.executor, self._stop_tokens.now
         async with ToolScheduler(executor, cancellation=now, on_result=add_result) as scheduler:
             self._taken_up = scheduler
             scheduler.submit_all(calls)
@@ -154,29 +154,29 @@ class AgentRun:
                 if open_call is not None and open_call.result is not None:
                     scheduler.answer_call(call.id, open_call.result)
                 elif open_call is None or open_call.fate == "outcome_unknown" or self._messages:
-                    scheduler.give_up_call(call.id, UNANSWERED)
+                    scheduler.mark_interrupted(call.id, UNANSWERED)
             done = await scheduler.finish()
-        self._tally.take_up(done.reports)
+        self._tally.add_resumed_calls(done.reports)
         return self._ended_by(done)
 
     async def _add_input(self) -> Ending | None:
         """What waited comes first, then the input; both stand behind a conversation that is whole."""
         self._repair("the last run of this conversation broke off")
         queue = self._agent.queue
-        messages = [await self._intake.let_in(message, "prompt") for message in self._messages]
+        messages = [await self._delivery.apply_input_filters(message, "prompt") for message in self._messages]
         refusal = next((message for message in messages if isinstance(message, str)), None)
         if refusal is not None:
             return Ending("input_rejected", text=f"The message was not sent: {refusal}")
         queue.take_steers()
-        await self._intake.deliver("at the start")
+        await self._delivery.deliver("at the start")
         for message in messages:
             if not isinstance(message, str):
                 self._agent.add_message(message)
         last = self._agent.history.messages()[-1:]
-        if not any(map(may_be_answered, last)):
+        if not any(map(awaits_assistant, last)):
             queue.take_follow_up()
-            if not await self._intake.deliver("at the start"):
-                self._agent.add_message(user_message(GO_ON, "notice"))
+            if not await self._delivery.deliver("at the start"):
+                self._agent.add_message(user_message(CONTINUE_TEXT, "notice"))
         self._repair("the messages it was started with are no whole conversation")
         return None
 
@@ -185,7 +185,7 @@ class AgentRun:
         system = self._agent.config.system
         if isinstance(system, str):
             return None
-        text = await unless_cancelled(self._brakes.now, asked(system, timeout=None))
+        text = await unless_cancelled(self._stop_tokens.now, asked(system, timeout=None))
         if isinstance(text, Crash):
             error = f"The system prompt could not be made: {text.text}. Nothing was sent; the message was kept."
             return Ending("error", error=error)
@@ -194,7 +194,7 @@ class AgentRun:
 
     # --- from turn to turn --------------------------------------------------------------------------------------------
 
-    async def _go_on_after(self, turn: Turn) -> Ending | None:
+    async def _ending_after(self, turn: Turn) -> Ending | None:
         """Why the run is over after this turn; None: `_next` is the turn that follows."""
         answer, calls = turn.answer, turn.calls
         ending = self._ended_by(calls)
@@ -206,10 +206,10 @@ class AgentRun:
         ending = self._limits.reached(turn, self._next.index + 1)
         if ending is not None:
             return ending
-        trigger = await self._deliver_what_waits(turn, goes_on=goes_on)
+        trigger = await self._deliver_waiting_messages(turn, goes_on=goes_on)
         if not trigger:
             return self._finish(turn)
-        self._next = TurnPlace(self._next.index + 1, trigger, "tool_followup" if goes_on else "initial")
+        self._next = TurnPosition(self._next.index + 1, trigger, "tool_followup" if goes_on else "initial")
         return None
 
     def _finish(self, turn: Turn) -> Ending | None:
@@ -225,20 +225,20 @@ class AgentRun:
         if ending is None:
             self._is_repaired = True
             self._agent.add_message(user_message(output.repair_text(problem), "notice"))
-            self._next = TurnPlace(self._next.index + 1, "repair", "initial")
+            self._next = TurnPosition(self._next.index + 1, "repair", "initial")
         return ending
 
     def _ended_by(self, calls: ToolExecutionResult) -> Ending | None:
         """Why the run is over now that these calls are: somebody ended it meanwhile, or they ask for its end."""
-        if self._brakes.soon.is_set():
-            return self._braked()
+        if self._stop_tokens.soon.is_set():
+            return self._stop_ending()
         if calls.halted == "guardrail":
             return Ending("guardrail", text=calls.halted_why)
         if calls.halted is not None:
             return Ending(calls.halted, error=calls.halted_why)
         return Ending("done") if calls.terminate else None
 
-    async def _deliver_what_waits(self, turn: Turn, *, goes_on: bool) -> str:
+    async def _deliver_waiting_messages(self, turn: Turn, *, goes_on: bool) -> str:
         """Steers go behind the results, follow-ups where the run would end.
 
         Returns:
@@ -247,35 +247,35 @@ class AgentRun:
         queue, boundary = self._agent.queue, f"after step {self._next.index + 1}"
         self._limits.nudge()
         queue.take_steers()
-        if await self._intake.deliver(boundary):
+        if await self._delivery.deliver(boundary):
             return "steer"
         while not goes_on and queue.take_follow_up():
-            if await self._intake.deliver(boundary):
+            if await self._delivery.deliver(boundary):
                 return "follow_up"
         if not goes_on:
             return ""
         return "tools" if turn.calls.tool_results else "pause"
 
-    def _braked(self) -> Ending:
-        if self._brakes.now.is_set():
-            return Ending("aborted", error=self._brakes.now.reason)
+    def _stop_ending(self) -> Ending:
+        if self._stop_tokens.now.is_set():
+            return Ending("aborted", error=self._stop_tokens.now.reason)
         return Ending("stopped")
 
     # --- the end ------------------------------------------------------------------------------------------------------
 
     def _end(self) -> None:
         """Whatever led here: the conversation is whole, nothing is lost, and `run.ended` is the run's last word."""
-        ending = self._ending or _broken_off()
+        ending = self._ending or _broken_off_ending()
         self._turn = None
         self._agent.queue.requeue(f"the run ended first ({ending.reason})")
         self._repair("this run broke off")
-        self._agent.teller.move(run_id=self.id)
+        self._agent.publisher.move(run_id=self.id)
         if ending.reason == "error":
             context = {"kind": ending.error_kind} if ending.error_kind else {}
-            self._tell(Failed(code="run_failed", text=ending.error or "The run failed.", context=context))
+            self._publish(Failed(code="run_failed", text=ending.error or "The run failed.", context=context))
         report = self._tally.report(ending)
         self._agent.reports.append(report)
-        self._tell(
+        self._publish(
             RunEnded(
                 reason=report.reason,
                 final_text=report.final_text,
@@ -298,10 +298,10 @@ class AgentRun:
         if repaired.changed:
             text = f"The conversation was repaired because {why}: {repaired}."
             calls = [result.call_id for result in repaired.synthesised]
-            self._tell(Warned(code="unanswered_tool_calls_repaired", text=text, context={"calls": calls}))
+            self._publish(Warned(code="unanswered_tool_calls_repaired", text=text, context={"calls": calls}))
 
 
-def _broken_off() -> Ending:
+def _broken_off_ending() -> Ending:
     """The ending of a run that an exception leads out of."""
     error = sys.exception()
     if isinstance(error, Exception):

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, TypeGuard
 
-from tui_agent.execution.plain_json import whole_text
+from tui_agent.execution.json_coercion import replace_lone_surrogates
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import (
     AssistantMessage,
@@ -24,7 +24,7 @@ what is there."""
 Trigger = Literal["prompt", "continue", "resume", "follow_up", "subagent", "schedule", "command"]
 """Why a run was started."""
 
-GO_ON = "Please go on."
+CONTINUE_TEXT = "Please go on."
 """Said for the person when a run is to continue where nothing else was said."""
 
 
@@ -79,6 +79,7 @@ def _expect_part(name: str, part: object) -> None:
 
 def _whole(message: UserMessage) -> UserMessage:
     content = tuple(
-        TextBlock(text=whole_text(part.text)) if isinstance(part, TextBlock) else part for part in message.content
+        TextBlock(text=replace_lone_surrogates(part.text)) if isinstance(part, TextBlock) else part
+        for part in message.content
     )
     return message if content == message.content else message.model_copy(update={"content": content})

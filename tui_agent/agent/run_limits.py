@@ -38,26 +38,26 @@ class RunLimits:
         overrun = self.overrun()
         if overrun is not None:
             return self._ended_early("budget", f"after step {step}, because its budget is used up ({overrun})")
-        rounds = self._rounds_of_the_same(turn)
+        rounds = self._repeated_rounds(turn)
         if config.repetition is not None and rounds >= config.repetition.stop_at:
-            self._agent.teller.publish(LoopDetected(tool=self._repetition.tools, count=rounds, action="abort"))
+            self._agent.publisher.publish(LoopDetected(tool=self._repetition.tools, count=rounds, action="abort"))
             return self._ended_early("loop_detected", f"because it did the same {rounds} times with the same results")
         return None
 
     def overrun(self) -> str | None:
         """Which budget is used up, of this run or of one it works for; None while there is something left of each."""
         config = self._agent.config
-        above = config.overrun_above
+        above = config.parent_overrun
         return config.budget.overrun(self._tally) or (above() if above is not None else None)
 
     def nudge(self) -> None:
         """Tells the model, behind its results, that it goes round in circles (P02)."""
         limits, repetition = self._agent.config.repetition, self._repetition
         if limits is not None and repetition.grew and repetition.rounds == limits.nudge_at:
-            self._agent.teller.publish(LoopDetected(tool=repetition.tools, count=repetition.rounds, action="nudge"))
+            self._agent.publisher.publish(LoopDetected(tool=repetition.tools, count=repetition.rounds, action="nudge"))
             self._agent.add_message(user_message(NUDGE.format(rounds=repetition.rounds), "notice"))
 
-    def _rounds_of_the_same(self, turn: Turn) -> int:
+    def _repeated_rounds(self, turn: Turn) -> int:
         """How often in a row the model did what it did now; what a person says in between begins a new count."""
         if turn.answer is None or not turn.calls.tool_results or self._agent.queue.waiting:
             self._repetition = Repetition()

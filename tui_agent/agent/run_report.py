@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from tui_agent.protocol.messages import Usage, now_ms
 from tui_agent.protocol.reports import AgentRunReport, RunReason, StepReport, ToolCallReport
 
-from .waits import Waits
+from .approval_wait_clock import ApprovalWaitClock
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class RunTally:
     run_id: str
     model: str
     user_message: str
-    waits: Waits
+    waits: ApprovalWaitClock
     started_at: int = field(default_factory=now_ms)
     started_mono: float = field(default_factory=time.monotonic)
     taken_up: tuple[ToolCallReport, ...] = ()
@@ -49,7 +49,7 @@ class RunTally:
     def __post_init__(self) -> None:
         self._waited_before = self.waits.ms
 
-    def take_up(self, calls: tuple[ToolCallReport, ...]) -> None:
+    def add_resumed_calls(self, calls: tuple[ToolCallReport, ...]) -> None:
         """Counts calls of an earlier run's answer."""
         self.taken_up = calls
         self.tool_ms += sum(call.latency_ms for call in calls)

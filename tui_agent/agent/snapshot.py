@@ -11,7 +11,7 @@ from pydantic import Field
 
 from tui_agent.context.history import HistorySnapshot
 from tui_agent.protocol.events import Warned
-from tui_agent.protocol.messages import JsonObject, Message, ToolResultMessage, Usage, UserMessage, Word
+from tui_agent.protocol.messages import FrozenModel, JsonObject, Message, ToolResultMessage, Usage, UserMessage
 from tui_agent.protocol.permissions import ApprovalRequest
 from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.tool import ToolResult
@@ -45,7 +45,7 @@ class PastCompaction:
     """Results that were cut: as they were, and as they are."""
 
 
-class AgentLoopSnapshot(Word):
+class AgentLoopSnapshot(FrozenModel):
     """Version 1. Plain data: `model_dump_json` writes it, `model_validate_json` reads it."""
 
     version: Literal[1] = SNAPSHOT_VERSION

@@ -19,14 +19,14 @@ from tui_agent.protocol.reports import StepReport
 
 from .agent_state import AgentState
 from .attempt import Attempt, EmptyAnswerError, Problem
-from .compactor import make_room, room_is_needed
+from .compactor import compact_conversation, needs_compaction
 from .guardrails import GuardrailContext, GuardrailKind, first_trip
-from .interrupt import Brakes, unless_cancelled
 from .run_report import Ending, RunTally
+from .stop_tokens import StopTokens, unless_cancelled
 
 
 @dataclass(frozen=True, slots=True)
-class TurnPlace:
+class TurnPosition:
     """Which turn of a run it is."""
 
     index: int
@@ -39,13 +39,13 @@ class TurnPlace:
 class Turn:
     """One model response and its calls. `take` it once; then `answer`, `calls` and `ending` say what came of it."""
 
-    def __init__(self, agent: AgentState, tally: RunTally, place: TurnPlace, brakes: Brakes) -> None:
+    def __init__(self, agent: AgentState, tally: RunTally, place: TurnPosition, stop_tokens: StopTokens) -> None:
         """
         Args:
             agent: who takes it.
             tally: the sums of the run.
             place: which turn of the run it is.
-            brakes: what ends the run.
+            stop_tokens: what ends the run.
         """
         self.answer: AssistantMessage | None = None
         """What became part of the conversation; a part of an answer where it was broken off."""
@@ -56,14 +56,14 @@ class Turn:
         self.scheduler: ToolScheduler | None = None
         """Holds the calls while there are any."""
         self._agent = agent
-        self._tell = agent.teller.publish
+        self._publish = agent.publisher.publish
         self._tally = tally
         self._place = place
-        self._brakes = brakes
+        self._stop_tokens = stop_tokens
         self._usage = Usage()
         self._model_ms = 0.0
         self._empty_answers = 0
-        self._made_room = False
+        self._has_compacted = False
         self._step_is_open = False
 
     async def take(self) -> None:
@@ -73,12 +73,12 @@ class Turn:
             OperationCancelledError: the run is to end, and there was nothing in hand that had to be left whole.
         """
         place = self._place
-        self._tell(TurnStarted(index=place.index, trigger=place.trigger))
-        self._tell(StepStarted(index=place.index, kind=place.kind))
+        self._publish(TurnStarted(index=place.index, trigger=place.trigger))
+        self._publish(StepStarted(index=place.index, kind=place.kind))
         self._step_is_open = True
         try:
-            if room_is_needed(self._agent):
-                await self._make_room()
+            if needs_compaction(self._agent):
+                await self._compact_history()
             if await self._passes("input"):
                 await self._ask()
         finally:
@@ -88,32 +88,32 @@ class Turn:
 
     async def _ask(self) -> None:
         """Attempt after attempt, with a wait between them that a person can end."""
-        async with EarlyExecutions(self._brakes.now) as early:
+        async with EarlyExecutions(self._stop_tokens.now) as early:
             for attempt in itertools.count(1):
                 wait = await self._attempt(attempt, early)
                 if wait is None:
                     return
-                await unless_cancelled(self._brakes.soon, asyncio.sleep(wait))
+                await unless_cancelled(self._stop_tokens.soon, asyncio.sleep(wait))
 
     async def _attempt(self, number: int, early: EarlyExecutions) -> float | None:
         """One attempt. Returns the seconds until the next; None: there is an answer, or there will be none."""
-        token = self._brakes.now.child()
-        async with self._calls_in_hand(token, early, number) as scheduler:
+        token = self._stop_tokens.now.child()
+        async with self._make_scheduler(token, early, number) as scheduler:
             self.scheduler = scheduler
-            attempt = Attempt(self._agent, scheduler, token, self._take_stock)
+            attempt = Attempt(self._agent, scheduler, token, self._record_attempt)
             try:
                 problem = await attempt.listen(self._request())
                 wait = None if problem is None else await self._wait_after(problem, number)
                 if problem is None:
                     await self._settle(attempt)
                 elif wait is not None and isinstance(problem, ProviderError):
-                    await self._throw_away(attempt, problem, number + 1, wait)
+                    await self._discard_attempt(attempt, problem, number + 1, wait)
                 return wait
             finally:
-                await attempt.leave_whole(self._why())
+                await attempt.keep_partial(self._why())
                 self.calls = attempt.calls
 
-    def _calls_in_hand(self, token: CancellationToken, early: EarlyExecutions, attempt: int) -> ToolScheduler:
+    def _make_scheduler(self, token: CancellationToken, early: EarlyExecutions, attempt: int) -> ToolScheduler:
         """A scheduler whose results become part of the conversation as they are told."""
         queue, history = self._agent.queue, self._agent.history
 
@@ -147,7 +147,7 @@ class Turn:
             conversation_id=agent.history.id,
         )
         estimate = agent.history.estimated_tokens()
-        self._tell(RequestBuilt(message_count=len(request.messages), est_tokens=estimate, tools=len(request.tools)))
+        self._publish(RequestBuilt(message_count=len(request.messages), est_tokens=estimate, tools=len(request.tools)))
         return request
 
     # --- an answer ----------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ class Turn:
             attempt.refuse_calls(self.ending.error or self.ending.text)
         elif answer.stop_reason == "max_tokens" and not answer.tool_calls:
             text = "The answer was cut off at the model's output limit; ask it to go on."
-            self._tell(Warned(code="output_limit", text=text))
+            self._publish(Warned(code="output_limit", text=text))
         await attempt.run_calls(cut=answer.stop_reason == "max_tokens")
 
     async def _passes(self, kind: GuardrailKind, answer: AssistantMessage | None = None) -> bool:
@@ -171,7 +171,9 @@ class Turn:
         if not any(guardrail.kind == kind for guardrail in agent.config.guardrails):
             return True
         context = GuardrailContext(kind, agent.history.messages(), agent.history.system, answer, self._place.index)
-        reason = await unless_cancelled(self._brakes.now, first_trip(agent.config.guardrails, context, self._tell))
+        reason = await unless_cancelled(
+            self._stop_tokens.now, first_trip(agent.config.guardrails, context, self._publish)
+        )
         if reason is not None:
             self.ending = Ending("guardrail", text=reason)
         return reason is None
@@ -180,29 +182,29 @@ class Turn:
 
     async def _wait_after(self, problem: Problem, number: int) -> float | None:
         """Seconds to wait before the next attempt; None: this was the last one, and `ending` says why."""
-        if self._brakes.now.is_set() or not isinstance(problem, ProviderError):
-            self.ending = Ending("aborted", error=self._brakes.now.reason)
+        if self._stop_tokens.now.is_set() or not isinstance(problem, ProviderError):
+            self.ending = Ending("aborted", error=self._stop_tokens.now.reason)
             return None
-        if self._brakes.soon.is_set():
+        if self._stop_tokens.soon.is_set():
             self.ending = Ending("stopped", error=str(problem), error_kind=problem.kind)
             return None
         if isinstance(problem, EmptyAnswerError):
             self._empty_answers += 1
             wait = 0.0 if self._empty_answers == 1 else None
-        elif problem.kind == "context_exceeded" and not self._made_room:
-            wait = 0.0 if await self._make_room(forced=True) else None
+        elif problem.kind == "context_exceeded" and not self._has_compacted:
+            wait = 0.0 if await self._compact_history(forced=True) else None
         else:
             wait = self._agent.config.retry.wait_before(number + 1, problem)
         if wait is None:
             self.ending = Ending("error", error=str(problem), error_kind=problem.kind)
         return wait
 
-    async def _throw_away(self, attempt: Attempt, problem: ProviderError, number: int, wait: float) -> None:
+    async def _discard_attempt(self, attempt: Attempt, problem: ProviderError, number: int, wait: float) -> None:
         """Nothing of this attempt stays, and a person sees that there will be another."""
-        await attempt.throw_away("the model's answer broke off and is asked for again")
+        await attempt.discard_answer("the model's answer broke off and is asked for again")
         self._agent.queue.requeue("the answer it was to follow was thrown away")
         is_empty = isinstance(problem, EmptyAnswerError)
-        self._tell(
+        self._publish(
             StepRetry(
                 attempt=number,
                 max=number if is_empty else self._agent.config.retry.max_attempts,
@@ -214,17 +216,17 @@ class Turn:
             )
         )
 
-    async def _make_room(self, *, forced: bool = False) -> bool:
+    async def _compact_history(self, *, forced: bool = False) -> bool:
         """Has the conversation made shorter, once a turn at most; never between calls and their results."""
-        guard, self._made_room = self._agent.config.guard, True
+        guard, self._has_compacted = self._agent.config.guard, True
         if guard is None:
             return False
-        making = make_room(self._agent, guard, self._spend, trigger="automatic", forced=forced)
-        return await unless_cancelled(self._brakes.now, making)
+        making = compact_conversation(self._agent, guard, self._spend, trigger="automatic", forced=forced)
+        return await unless_cancelled(self._stop_tokens.now, making)
 
     # --- the books ----------------------------------------------------------------------------------------------------
 
-    def _take_stock(self, attempt: Attempt) -> None:
+    def _record_attempt(self, attempt: Attempt) -> None:
         """An answer was kept or given up: counts what it took; with an answer the step is over (S4-40)."""
         self._model_ms += attempt.model_ms
         self._usage = self._usage + attempt.state.usage
@@ -233,7 +235,7 @@ class Turn:
         if attempt.answer is not None:
             self.answer = attempt.answer
             self._tally.final_text = attempt.answer.text or self._tally.final_text
-            self._agent.tell_context(attempt.answer)
+            self._agent.publish_context_usage(attempt.answer)
             self._end_step()
 
     def _spend(self, usage: Usage) -> None:
@@ -242,7 +244,7 @@ class Turn:
     def _end_step(self) -> None:
         if self._step_is_open:
             self._step_is_open = False
-            self._tell(
+            self._publish(
                 StepEnded(
                     index=self._place.index,
                     kind=self._place.kind,
@@ -268,7 +270,7 @@ class Turn:
                 tool_total_ms=sum(report.latency_ms for report in self.calls.reports),
             )
         )
-        self._tell(
+        self._publish(
             TurnEnded(
                 index=self._place.index,
                 message_id=self.answer.id if self.answer else None,
@@ -281,8 +283,8 @@ class Turn:
         return self.answer.stop_reason if self.answer else self._why()
 
     def _why(self) -> str:
-        """Why there is no answer, in a word or in the words of whoever pulled the brakes."""
-        return self._brakes.now.reason or (self.ending.reason if self.ending else "cancelled")
+        """Why there is no answer, in a word or in the words of whoever pulled the stop_tokens."""
+        return self._stop_tokens.now.reason or (self.ending.reason if self.ending else "cancelled")
 
 
 def _ending_of(answer: AssistantMessage, detail: str) -> Ending | None:

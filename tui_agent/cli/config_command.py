@@ -11,8 +11,8 @@ from pydantic_core import to_jsonable_python
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.settings import LoadedSettings, Locations, key_names, load_settings, value_of
 
-from .own_terminal import say, say_json
-from .project_trust import offer_of, state_of, trust_for
+from .controlling_terminal import say, say_json
+from .project_trust import folder_trust, trust_for, trust_request_for
 from .rules_and_tools import parse_rules
 
 
@@ -65,13 +65,13 @@ def check() -> None:
     for words in loaded.ignored:
         say(words)
     try:
-        offer_of(Path.cwd(), Locations.of_user(os.environ))
+        trust_request_for(Path.cwd(), Locations.of_user(os.environ))
     except ConfigurationError as error:
         # The question about a folder is not asked while its settings cannot be read.
         say(f"this folder cannot be trusted before its settings are right: {error}")
-    from .theme_choice import (
-        wrong_theme_setting,
-    )  # The import takes a tenth of a second; other commands do not need it.
+    from .theme_validation import (
+        wrong_theme_setting,  # The import takes a tenth of a second; other commands do not need it.
+    )
 
     if words := wrong_theme_setting(loaded, Locations.of_user(os.environ)):
         say(words)
@@ -81,5 +81,5 @@ def _load() -> LoadedSettings:
     locations = Locations.of_user(os.environ)
     loaded = load_settings(locations, project=Path.cwd(), trust=trust_for(Path.cwd(), locations))
     parse_rules(loaded.rules)
-    left_out = state_of(Path.cwd(), locations).left_out
+    left_out = folder_trust(Path.cwd(), locations).left_out
     return replace(loaded, ignored=(*loaded.unknown_variables, *loaded.ignored, *left_out))

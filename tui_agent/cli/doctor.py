@@ -17,9 +17,9 @@ from tui_agent.settings import LoadedSettings, Locations, Settings, load_setting
 from tui_agent.tools import sandbox_problem
 from tui_agent.tools.command_launcher import launcher_problem
 
+from .controlling_terminal import say
 from .credentials import Credentials
-from .own_terminal import say
-from .project_trust import state_of, trust_for
+from .project_trust import folder_trust, trust_for
 from .shortage import memory_problem
 
 _SIGNS = {"ok": "ok  ", "note": "note", "bad": "BAD "}
@@ -60,7 +60,7 @@ def examine(directory: Path) -> Iterator[Finding]:
     else:
         yield Finding("settings", "ok", ", ".join(str(file) for file in loaded.files) or "defaults, no file")
         yield from (Finding("settings", "note", words) for words in (*loaded.unknown_variables, *loaded.ignored))
-    left_out = state_of(directory, locations).left_out
+    left_out = folder_trust(directory, locations).left_out
     yield from (Finding("trust", "note", words) for words in left_out)
     if words := memory_problem():
         yield Finding("memory", "bad", words)

@@ -12,7 +12,7 @@ import click
 
 from tui_agent.agent.agent_tool import AGENT_SPEC
 from tui_agent.execution import HookBus, ProcessHook
-from tui_agent.execution.hook_questions import ask_after_tool, ask_before_tool, observe_end
+from tui_agent.execution.hook_dispatch import ask_after_tool, ask_before_tool, observe_end
 from tui_agent.execution.process_hook import ProcessHookEvent
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import AgentEvent, HookEnded, HookFailed, ToolEnded
@@ -22,7 +22,7 @@ from tui_agent.settings import HookSettings, Locations, Settings, load_settings
 from tui_agent.tools.child_environment import child_environment
 
 from .choices import OneOf
-from .own_terminal import say
+from .controlling_terminal import say
 from .rules_and_tools import built_in_tools
 
 HOOK_FAILED = 1

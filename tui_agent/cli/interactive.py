@@ -8,24 +8,24 @@ from typing import TYPE_CHECKING, TypeGuard
 
 from tui_agent.protocol.errors import ConfigurationError, SessionOpenError, TuiAgentError
 from tui_agent.settings import LoadedSettings, Locations, Settings
-from tui_agent.ui.app import OpenPlayer, TuiAgentApp
-from tui_agent.ui.bridge import AgentBridge
-from tui_agent.ui.past_fold import Glimpse
-from tui_agent.ui.surroundings import Place, Surroundings
-from tui_agent.ui.text import one_line
+from tui_agent.ui.app.tui_agent_app import OpenPlayer, TuiAgentApp
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
+from tui_agent.ui.bridge.agent_bridge import AgentBridge
+from tui_agent.ui.chat.screen_state import HistoryTail
+from tui_agent.ui.text.sanitiser import one_line
 
+from .controlling_terminal import need_terminal, say_error
 from .credentials import Credentials
+from .effective_settings import prepare_settings
 from .launch_options import DEMO_LABEL, LaunchOptions
-from .leaving import answer_to, leaving_on_signals, run_to_the_end
 from .log_file import LOG_NAME, log_to_file
-from .own_terminal import need_terminal, say_error
-from .project_trust import TrustStore, offer_of
-from .record_option import head_of, taping
-from .settings_in_force import prepare_settings
+from .project_trust import TrustStore, trust_request_for
+from .record_option import open_recording_writer, recording_header
+from .shutdown import exit_on_signals, run_and_exit, run_dialog
 
 if TYPE_CHECKING:
     # Loaded where something is recorded only.
-    from tui_agent.recording import TapeWriter
+    from tui_agent.recording import RecordingWriter
 
 _LONGEST_UNSENT = 1_000
 """Cells shown of a message that nothing came of."""
@@ -40,29 +40,29 @@ def run_interactive(options: LaunchOptions) -> int:
     need_terminal("use -p for a run without one")
     locations, loaded = prepare_settings(options)
     log_to_file(locations, verbose=options.verbose)
-    if not options.trust and not _settle_trust(options.cwd, locations, loaded.settings.ui.theme):
+    if not options.trust and not _ask_for_trust(options.cwd, locations, loaded.settings.ui.theme):
         return 0
     _refuse_at_once(options, locations, loaded)
     if options.continue_last or options.resume is not None:
         return _run_on(options, locations, loaded.settings)
-    return run_to_the_end(_run(options, locations, loaded.settings))
+    return run_and_exit(_run(options, locations, loaded.settings))
 
 
 def _run_on(options: LaunchOptions, locations: Locations, settings: Settings) -> int:
     """Goes on with an earlier session."""
     # Loaded only here: a new session's first screen does not wait for it.
-    from .going_on import chosen, glimpse_of, going_on_beside
+    from .resume import chosen, read_glimpse, resolve_session_in_use
 
     wanted = chosen(options, locations, settings.ui.theme)
     if wanted is None:
         return 0
     try:
-        return run_to_the_end(_run(wanted, locations, settings, glimpse_of(wanted, locations)))
+        return run_and_exit(_run(wanted, locations, settings, read_glimpse(wanted, locations)))
     except SessionOpenError as open_elsewhere:
-        other = going_on_beside(open_elsewhere, wanted, locations, settings.ui.theme)
+        other = resolve_session_in_use(open_elsewhere, wanted, locations, settings.ui.theme)
         if other is None:
             return 0
-        return run_to_the_end(_run(other, locations, settings, glimpse_of(other, locations)))
+        return run_and_exit(_run(other, locations, settings, read_glimpse(other, locations)))
 
 
 def _refuse_at_once(options: LaunchOptions, locations: Locations, loaded: LoadedSettings) -> None:
@@ -83,11 +83,11 @@ def _refuse_at_once(options: LaunchOptions, locations: Locations, loaded: Loaded
         SessionStore(locations.sessions_dir).refuse_name(options.session_id)
 
 
-def _settle_trust(folder: Path, locations: Locations, theme: str) -> bool:
+def _ask_for_trust(folder: Path, locations: Locations, theme: str) -> bool:
     """Asks about a folder's own settings unless that was answered before; False if the person left instead."""
     store = TrustStore(locations)
     try:
-        offer = offer_of(folder, locations)
+        offer = trust_request_for(folder, locations)
     except ConfigurationError:
         return True  # What cannot be read is not applied, and `config check` says why.
     if offer is None or store.knows(offer):
@@ -102,30 +102,36 @@ def _settle_trust(folder: Path, locations: Locations, theme: str) -> bool:
     )
     shown = tuple((heading, entries) for heading, entries in sections if entries)
     # A question that most starts do not ask.
-    from tui_agent.ui.screens.trust import TrustMatter
-    from tui_agent.ui.trust_question import TrustQuestion
+    from tui_agent.ui.app.trust_question import TrustQuestion
+    from tui_agent.ui.dialogs.trust_screen import TrustPrompt
 
-    answer = answer_to(TrustQuestion(TrustMatter(str(offer.folder), shown, bool(offer.allows)), theme=theme))
+    answer = run_dialog(TrustQuestion(TrustPrompt(str(offer.folder), shown, bool(offer.allows)), theme=theme))
     if answer is not None:
         store.remember(offer, answer)
     return answer is not None
 
 
-async def _run(options: LaunchOptions, locations: Locations, settings: Settings, glimpse: Glimpse | None = None) -> int:
+async def _run(
+    options: LaunchOptions, locations: Locations, settings: Settings, glimpse: HistoryTail | None = None
+) -> int:
     """Shows the screen first and puts the engine together behind it; what is typed meanwhile waits for it."""
-    async with taping(options.record) as tape:
-        return await _run_app(options, locations, settings, glimpse, tape)
+    async with open_recording_writer(options.record) as sink:
+        return await _run_app(options, locations, settings, glimpse, sink)
 
 
 async def _run_app(
-    options: LaunchOptions, locations: Locations, settings: Settings, glimpse: Glimpse | None, tape: "TapeWriter | None"
+    options: LaunchOptions,
+    locations: Locations,
+    settings: Settings,
+    glimpse: HistoryTail | None,
+    sink: "RecordingWriter | None",
 ) -> int:
-    bridge, note_input = AgentBridge.to_come(settings.permissions.mode), None
-    if tape is not None:
-        from tui_agent.ui.recording_bridge import RecordingBridge, input_noter
+    bridge, note_input = AgentBridge.for_pending_agent(settings.permissions.mode), None
+    if sink is not None:
+        from tui_agent.ui.bridge.recording_bridge import RecordingBridge, input_noter
 
-        bridge, note_input = RecordingBridge.on_tape(tape, settings.permissions.mode), input_noter(tape)
-    surroundings = Surroundings.of_environment(os.environ, reduced_motion=settings.ui.reduced_motion)
+        bridge, note_input = RecordingBridge.on_tape(sink, settings.permissions.mode), input_noter(sink)
+    surroundings = TerminalEnvironment.of_environment(os.environ, reduced_motion=settings.ui.reduced_motion)
     app = TuiAgentApp(
         bridge,
         theme=settings.ui.theme,
@@ -134,30 +140,30 @@ async def _run_app(
         prompt=options.prompt,
         model="" if options.demo else settings.model,
         label=DEMO_LABEL if options.demo else "",
-        place=Place.of(options.cwd, Path.home()),
+        place=WorkingDirectory.of(options.cwd, Path.home()),
         surroundings=surroundings,
         log_file=locations.log_dir / LOG_NAME,
         note_input=note_input,
         open_player=_opener(locations, options.cwd, surroundings),
     )
-    if tape is not None:
-        tape.begin(head_of(options, settings), lambda text: app.notify(text, severity="warning"))
+    if sink is not None:
+        sink.begin(recording_header(options, settings), lambda text: app.notify(text, severity="warning"))
 
     async def behind() -> TuiAgentError | None:
         try:
             serve = await asyncio.to_thread(_engine_room)
             if not screen.done():
-                await serve(options, bridge, app.show_theme, lambda: asyncio.wait((screen,)), tape)
+                await serve(options, bridge, app.show_theme, lambda: asyncio.wait((screen,)), sink)
         except TuiAgentError as error:
-            if tape is not None and bridge.coming:
-                tape.forget()
+            if sink is not None and bridge.agent_pending:
+                sink.forget()
             app.exit()
             return error
         return None
 
     refusal: TuiAgentError | None = None
     try:
-        with leaving_on_signals(app):
+        with exit_on_signals(app):
             async with asyncio.TaskGroup() as tasks:
                 screen = tasks.create_task(app.run_async())
                 painted = tasks.create_task(app.painted.wait())
@@ -166,7 +172,7 @@ async def _run_app(
                 if not screen.done():
                     engine = tasks.create_task(behind())
                     await asyncio.wait((screen, engine), return_when=asyncio.FIRST_COMPLETED)
-                    if bridge.coming and options.resume is not None:
+                    if bridge.agent_pending and options.resume is not None:
                         engine.cancel()  # Whoever leaves meanwhile does not wait until a long past is read.
                     await asyncio.wait((engine,))
                     refusal = None if engine.cancelled() else engine.result()
@@ -190,7 +196,7 @@ def _is_group(error: BaseException) -> TypeGuard[BaseExceptionGroup[BaseExceptio
     return isinstance(error, BaseExceptionGroup)
 
 
-def _opener(locations: Locations, folder: Path, surroundings: Surroundings) -> OpenPlayer:
+def _opener(locations: Locations, folder: Path, surroundings: TerminalEnvironment) -> OpenPlayer:
     """Opens recordings for `/replay`; what that needs is loaded by then."""
 
     async def open_player(name: str):
@@ -203,6 +209,6 @@ def _opener(locations: Locations, folder: Path, surroundings: Surroundings) -> O
 
 def _engine_room() -> Callable[..., Awaitable[None]]:
     """Loads the engine; nothing of it is needed to paint the first screen."""
-    from .engine_room import serve
+    from .engine_host import serve
 
     return serve

@@ -13,8 +13,8 @@ from tui_agent.protocol.permissions import PermissionMode, Verdict
 from tui_agent.settings import Locations
 
 from .choices import OneOf, StrategyName
-from .launch_options import PICK, LaunchOptions
-from .own_terminal import say_error
+from .controlling_terminal import say_error
+from .launch_options import PICK_SESSION, LaunchOptions
 from .shortage import FAILED, memory_problem
 
 
@@ -33,7 +33,12 @@ _MODES = tuple(mode.value for mode in PermissionMode)
 @_option("--demo", is_flag=True, help="The built-in offline model: no key, no network.")
 @_option("-c", "--continue", "continue_last", is_flag=True, help="Go on with this directory's last session.")
 @_option(
-    "-r", "--resume", metavar="[ID]", is_flag=False, flag_value=PICK, help="Go on with that session; no ID: choose."
+    "-r",
+    "--resume",
+    metavar="[ID]",
+    is_flag=False,
+    flag_value=PICK_SESSION,
+    help="Go on with that session; no ID: choose.",
 )
 @_option("--session", "session_id", metavar="ID", help="Name the new session.")
 @_option("--no-session", is_flag=True, help="Keep nothing on disk; with --resume nothing more.")
@@ -71,7 +76,7 @@ def launch(**values: Any) -> int:
         say_error(f"tui-agent: {words}")
         return FAILED
     if values["theme"]:
-        from .theme_choice import refuse_unknown_theme
+        from .theme_validation import refuse_unknown_theme
 
         refuse_unknown_theme(values["theme"], Locations.of_user(os.environ))
     if values["replay"] is not None:
@@ -106,7 +111,7 @@ def _options_of(values: dict[str, Any]) -> LaunchOptions:
         raise click.UsageError("--continue and --resume exclude each other")
     if values["session_id"] and (values["no_session"] or values["continue_last"] or values["resume"] is not None):
         raise click.UsageError("--session names a new session; it excludes --no-session, --continue and --resume")
-    if print_mode and values["resume"] == PICK:
+    if print_mode and values["resume"] == PICK_SESSION:
         raise click.UsageError("--resume needs an ID with -p")
     return LaunchOptions(
         prompt=values["prompt"],

@@ -7,7 +7,7 @@ from typing import Literal
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.permissions import Verdict
 
-PICK = ""
+PICK_SESSION = ""
 """Value of `--resume` without an id."""
 
 DEMO_LABEL = "scripted demo, not a language model"
@@ -32,7 +32,7 @@ class LaunchOptions:
     """Replaces the built-in system prompt."""
     continue_last: bool
     resume: str | None
-    """Session id, `PICK` to choose one, None for a new session."""
+    """Session id, `PICK_SESSION` to choose one, None for a new session."""
     session_id: str | None
     """Name of the new session."""
     keep_session: bool

@@ -9,13 +9,13 @@ from tui_agent.protocol.background import run_service
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.events import Noticed, Warned
 from tui_agent.protocol.file_watch import WatchedFiles, watch_files
-from tui_agent.protocol.plain_file import plain_content
+from tui_agent.protocol.regular_file import read_regular_file
 from tui_agent.settings import PROJECT_FILE, LoadedSettings, RuleSetting, Settings, value_of
 
-from .assembly import ONLY_AT_START, Engine, apply_settings
+from .build_engine import ONLY_AT_START, Engine, apply_settings
+from .effective_settings import load_effective_settings
 from .launch_options import LaunchOptions
 from .rules_and_tools import parse_rules
-from .settings_in_force import settings_now
 
 T = TypeVar("T")
 
@@ -50,14 +50,14 @@ class LiveSettings:
 
     async def watch(self) -> None:
         """Apply the settings after each change of the files, until cancelled."""
-        await watch_files(WatchedFiles(self._files), self.read_again, self._tell_slower)
+        await watch_files(WatchedFiles(self._files), self.read_again, self._warn_of_polling)
 
     def give_up(self, reason: str) -> None:
         """Warn that changes of the files are no longer noticed."""
         text = f"Settings are no longer watched ({reason}). They stay as they are; restart to apply changes."
         self._engine.bus.publish(Warned(code="settings_unwatched", text=text))
 
-    def _tell_slower(self, reason: str) -> None:
+    def _warn_of_polling(self, reason: str) -> None:
         text = f"The system no longer reports changes of settings ({reason}). The files are checked once a second."
         self._engine.bus.publish(Noticed(code="settings_checked", text=text))
 
@@ -68,7 +68,7 @@ class LiveSettings:
             return
         self._contents = contents
         try:
-            loaded = await asyncio.to_thread(settings_now, self._options, self._engine.locations)
+            loaded = await asyncio.to_thread(load_effective_settings, self._options, self._engine.locations)
             rules = self._kept_rules(loaded)
             layers = parse_rules(rules)
         except ConfigurationError as error:
@@ -119,6 +119,6 @@ class LiveSettings:
 
 def _content(file: Path) -> bytes | None:
     try:
-        return plain_content(str(file))
+        return read_regular_file(str(file))
     except OSError:
         return None

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import click
 
-from tui_agent.permissions.checking import PermissionDefaults, check_record, explain_record
+from tui_agent.permissions.explain import PermissionDefaults, check_record, explain_record
 from tui_agent.settings import Locations, load_settings
 
-from .own_terminal import say, say_line_of_json
-from .project_trust import state_of, trust_for
-from .rules_and_tools import note_on_commands, parse_rules, sandbox_of, tool_finder
+from .controlling_terminal import say, say_json_line
+from .project_trust import folder_trust, trust_for
+from .rules_and_tools import parse_rules, sandbox_note, sandbox_of, tool_finder
 
 
 @click.group()
@@ -39,7 +39,7 @@ def check() -> None:
         except (ValueError, RecursionError):
             record = None
         answer = check_record(record, find_tool=find_tool, defaults=defaults)
-        say_line_of_json(json.dumps(answer, separators=(",", ":")))
+        say_json_line(json.dumps(answer, separators=(",", ":")))
 
 
 @permissions.command()
@@ -66,6 +66,6 @@ def _defaults() -> PermissionDefaults:
         layers=parse_rules(loaded.rules),
         mode=loaded.settings.permissions.mode,
         private_paths=(locations.config_dir, locations.state_dir),
-        is_trusted=state_of(Path.cwd(), locations).is_trusted,
-        command_note=note_on_commands(sandbox_of(loaded.settings, locations, locations.sessions_dir)),
+        is_trusted=folder_trust(Path.cwd(), locations).is_trusted,
+        command_note=sandbox_note(sandbox_of(loaded.settings, locations, locations.sessions_dir)),
     )

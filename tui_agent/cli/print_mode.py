@@ -4,12 +4,12 @@ import asyncio
 
 from tui_agent.headless import HeadlessOptions, read_prompt, run_headless
 
-from .assembly import assembled
+from .build_engine import open_engine
+from .effective_settings import prepare_settings
 from .launch_options import LaunchOptions
 from .live_settings import with_live_settings
 from .log_file import log_to_file
-from .record_option import head_of, taping, warn
-from .settings_in_force import prepare_settings
+from .record_option import open_recording_writer, recording_header, warn
 
 
 def run_print_mode(options: LaunchOptions) -> int:
@@ -31,16 +31,16 @@ def run_print_mode(options: LaunchOptions) -> int:
 async def _run(options: LaunchOptions, headless: HeadlessOptions) -> int:
     watched = headless.interactive
     async with (
-        taping(options.record) as tape,
-        assembled(options, watched=watched, takes_up=watched, tape=tape) as engine,
+        open_recording_writer(options.record) as sink,
+        open_engine(options, watched=watched, resume_pending_calls=watched, sink=sink) as engine,
     ):
 
         async def work() -> int:
             return await run_headless(engine.loop, engine.bus, headless, keep=engine.keep)
 
-        if tape is None:
+        if sink is None:
             return await with_live_settings(engine, options, work)
-        from tui_agent.recording import with_bus_on_tape
+        from tui_agent.recording import record_bus
 
-        tape.begin(head_of(options, engine.loaded.settings), lambda text: warn(engine.bus, text))
-        return await with_bus_on_tape(engine.bus, tape, lambda: with_live_settings(engine, options, work))
+        sink.begin(recording_header(options, engine.loaded.settings), lambda text: warn(engine.bus, text))
+        return await record_bus(engine.bus, sink, lambda: with_live_settings(engine, options, work))

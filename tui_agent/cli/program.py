@@ -16,8 +16,8 @@ import click
 from tui_agent import __version__
 from tui_agent.protocol.errors import TuiAgentError
 
+from .controlling_terminal import say_error
 from .launch import launch
-from .own_terminal import say_error
 from .shortage import FAILED, shortage_in
 
 USAGE_ERROR = 2
@@ -110,7 +110,7 @@ def run_program(arguments: Sequence[str]) -> int:
         shortage = shortage_in(error)
         return _refuse(str(error)) if shortage is None else _refuse(shortage, FAILED)
     except FileNotFoundError:
-        if _is_somewhere():
+        if _cwd_exists():
             raise
         return _refuse("the directory you are in is no longer there; go to another, or name one with --cwd")
     except OSError as error:
@@ -130,7 +130,7 @@ def _refuse(message: str, code: int = USAGE_ERROR) -> int:
     return code
 
 
-def _is_somewhere() -> bool:
+def _cwd_exists() -> bool:
     """Whether the current directory still exists."""
     try:
         os.getcwd()

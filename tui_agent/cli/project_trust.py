@@ -21,7 +21,7 @@ from tui_agent.context import (
 )
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.messages import JsonObject, is_object
-from tui_agent.protocol.plain_file import plain_content, toml_in
+from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.protocol.repository_files import refusal, target_outside
 from tui_agent.settings import (
     PROJECT_FILE,
@@ -39,7 +39,7 @@ TrustAnswer = Literal["no", "tightening", "all"]
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectOffer:
+class TrustRequest:
     """What a project brings, for the person who is asked."""
 
     folder: Path
@@ -62,7 +62,7 @@ class ProjectOffer:
 
 
 @dataclass(frozen=True, slots=True)
-class FolderState:
+class FolderTrust:
     """What of a folder is applied."""
 
     instructions: tuple[ContextLayer, ...]
@@ -73,7 +73,7 @@ class FolderState:
     """The instructions that are not read, and why, in words."""
 
 
-def offer_of(folder: Path, locations: Locations) -> ProjectOffer | None:
+def trust_request_for(folder: Path, locations: Locations) -> TrustRequest | None:
     """What the project in a folder brings; None if it brings nothing, or such as no trust applies. Blocks.
 
     Raises:
@@ -90,10 +90,10 @@ def offer_of(folder: Path, locations: Locations) -> ProjectOffer | None:
     content = found or b""
     trust = ProjectTrust(content_digest(content), allows=True)
     loaded = load_settings(locations, project=folder, trust=trust, environment={})
-    values = toml_in(content)
+    values = parse_toml(content)
     ours = [rule for rule in loaded.rules if rule.layer == "project"]
     source = str(folder / PROJECT_FILE)
-    return ProjectOffer(
+    return TrustRequest(
         folder,
         content_digest(content),
         _instructions_digest(instructions),
@@ -108,7 +108,7 @@ def offer_of(folder: Path, locations: Locations) -> ProjectOffer | None:
     )
 
 
-def state_of(folder: Path, locations: Locations, *, given: bool = False) -> FolderState:
+def folder_trust(folder: Path, locations: Locations, *, given: bool = False) -> FolderTrust:
     """What of a folder's instructions is read, and whether all it brings is trusted. Blocks.
 
     Args:
@@ -120,18 +120,18 @@ def state_of(folder: Path, locations: Locations, *, given: bool = False) -> Fold
     trust = trust_for(folder, locations, given=given)
     own = load_own_instructions(locations.config_dir)
     brought = load_project_instructions(folder, own)
-    takes_settings = _takes_settings(folder, trust)
+    takes_settings = _settings_are_trusted(folder, trust)
     foreign = tuple(f"{folder}: {words}" for words in _foreign_instructions(folder, own))
     if not brought:
-        return FolderState(own, takes_settings, foreign)
+        return FolderTrust(own, takes_settings, foreign)
     if trust is not None and trust.instructions in (None, _instructions_digest(brought)):
-        return FolderState((*own, *brought), takes_settings, foreign)
+        return FolderTrust((*own, *brought), takes_settings, foreign)
     names = ", ".join(_named(layer, folder) for layer in brought)
     knows = trust is not None and trust.instructions != NO_INSTRUCTIONS
     why = "they are not what was trusted" if knows else "this folder is not trusted"
     how = "; --trust reads them for one run" if _may_be_trusted(folder) else ""
     words = f"{folder}: {names} not read, because {why}{how}"
-    return FolderState(own, False, (words, *foreign))
+    return FolderTrust(own, False, (words, *foreign))
 
 
 def trust_for(folder: Path, locations: Locations, *, given: bool = False) -> ProjectTrust | None:
@@ -168,7 +168,7 @@ class TrustStore:
             return None
         return ProjectTrust(digest, allows=told.get("allows") is True, instructions=_instructions_in(told))
 
-    def knows(self, offer: ProjectOffer) -> bool:
+    def knows(self, offer: TrustRequest) -> bool:
         """Whether a person answered for exactly this offer, yes or no. Blocks."""
         told: object = self._read().get(str(offer.folder))
         if not is_object(told):
@@ -176,7 +176,7 @@ class TrustStore:
         is_accepted = told.get("digest") == offer.digest and _instructions_in(told) == offer.instructions_digest
         return is_accepted or told.get("refused") == _digest_of_both(offer)
 
-    def remember(self, offer: ProjectOffer, answer: TrustAnswer) -> None:
+    def remember(self, offer: TrustRequest, answer: TrustAnswer) -> None:
         """Keeps an answer. Blocks.
 
         Raises:
@@ -212,7 +212,7 @@ class TrustStore:
 
     def _read(self) -> JsonObject:
         try:
-            told: object = json.loads(plain_content(str(self._path), _LARGEST_STORE))
+            told: object = json.loads(read_regular_file(str(self._path), _LARGEST_STORE))
         except (OSError, ValueError, RecursionError):
             return {}
         return told if is_object(told) else {}
@@ -221,12 +221,12 @@ class TrustStore:
         everything = self._read() | {folder: said}
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            write_whole(self._path, json.dumps(everything, indent=1).encode("utf-8"))
+            write_atomically(self._path, json.dumps(everything, indent=1).encode("utf-8"))
         except OSError as error:
             raise ConfigurationError(f"{self._path}: cannot be written: {error}") from error
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes) -> None:
     """Replaces a file of ours as a whole; a new one is 0600, an old one keeps its mode. Blocks."""
     mode = 0o600
     with suppress(FileNotFoundError):
@@ -254,7 +254,7 @@ def _settings_content(folder: Path) -> bytes | None:
     """Return the folder's settings file; None if it is missing or leads out of the repository."""
     path = folder / PROJECT_FILE
     try:
-        content = plain_content(str(path))
+        content = read_regular_file(str(path))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
@@ -275,7 +275,7 @@ def _foreign_instructions(folder: Path, own: Sequence[ContextLayer]) -> tuple[st
     return tuple(refusal(Path(os.path.relpath(path, folder)), target) for path, target in found)
 
 
-def _takes_settings(folder: Path, trust: ProjectTrust | None) -> bool:
+def _settings_are_trusted(folder: Path, trust: ProjectTrust | None) -> bool:
     """Whether the folder's settings are those that are trusted, or there are none."""
     try:
         content = _settings_content(folder)
@@ -294,7 +294,7 @@ def _instructions_in(told: JsonObject) -> str:
     return digest if isinstance(digest, str) else NO_INSTRUCTIONS
 
 
-def _digest_of_both(offer: ProjectOffer) -> str:
+def _digest_of_both(offer: TrustRequest) -> str:
     return content_digest(f"{offer.digest} {offer.instructions_digest}".encode())
 
 

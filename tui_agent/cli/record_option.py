@@ -11,18 +11,18 @@ from tui_agent import __version__
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.events import Warned
 from tui_agent.settings import Settings
-from tui_agent.ui.surroundings import Place, Surroundings
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
 
+from .controlling_terminal import say_error
 from .launch_options import DEMO_LABEL, LaunchOptions
-from .own_terminal import say_error
 
 if TYPE_CHECKING:
     # Loaded where something is recorded only.
-    from tui_agent.recording import Head, TapeWriter
+    from tui_agent.recording import RecordingHeader, RecordingWriter
 
 
 @asynccontextmanager
-async def taping(path: Path | None) -> "AsyncGenerator[TapeWriter | None]":
+async def open_recording_writer(path: Path | None) -> "AsyncGenerator[RecordingWriter | None]":
     """Takes a recording to `path` as long as the context is open; None: there is none.
 
     Raises:
@@ -31,24 +31,24 @@ async def taping(path: Path | None) -> "AsyncGenerator[TapeWriter | None]":
     if path is None:
         yield None
         return
-    from tui_agent.recording import TapeWriter
+    from tui_agent.recording import RecordingWriter
 
-    tape = TapeWriter(path)
-    async with tape:
-        yield tape
-    if tape.failed is not None and not tape.told:
-        say_error(f"tui-agent: {tape.last_words}")
+    sink = RecordingWriter(path)
+    async with sink:
+        yield sink
+    if sink.failed is not None and not sink.told:
+        say_error(f"tui-agent: {sink.last_words}")
 
 
-def head_of(options: LaunchOptions, settings: Settings) -> "Head":
+def recording_header(options: LaunchOptions, settings: Settings) -> "RecordingHeader":
     """What the screen shows that no event tells."""
-    from tui_agent.recording import Head
+    from tui_agent.recording import RecordingHeader
 
-    place = Place.of(options.cwd, Path.home())
+    place = WorkingDirectory.of(options.cwd, Path.home())
     # As Textual does: a fixed size in the environment comes first.
     width, height = shutil.get_terminal_size((120, 40))
-    surroundings = Surroundings.of_environment(os.environ, reduced_motion=settings.ui.reduced_motion)
-    return Head(
+    surroundings = TerminalEnvironment.of_environment(os.environ, reduced_motion=settings.ui.reduced_motion)
+    return RecordingHeader(
         program=__version__,
         size=(width, height),
         theme=settings.ui.theme,

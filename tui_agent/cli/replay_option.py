@@ -6,12 +6,12 @@ from pathlib import Path
 
 from tui_agent.recording import read_recording
 from tui_agent.settings import Locations
-from tui_agent.ui.player_app import PlayerApp, player_of
-from tui_agent.ui.screens.player import PlayerScreen
-from tui_agent.ui.surroundings import Surroundings
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.replay.player_app import PlayerApp, player_of
+from tui_agent.ui.replay.player_screen import PlayerScreen
 
+from .controlling_terminal import need_terminal
 from .log_file import LOG_NAME, log_to_file
-from .own_terminal import need_terminal
 
 
 def run_replay(path: Path, theme: str | None) -> int:
@@ -24,7 +24,7 @@ def run_replay(path: Path, theme: str | None) -> int:
     need_terminal("a recording can only be watched in one")
     locations = Locations.of_user(os.environ)
     log_to_file(locations, verbose=False)
-    surroundings = Surroundings.of_environment(os.environ)
+    surroundings = TerminalEnvironment.of_environment(os.environ)
     themes_dirs = (locations.user_themes_dir,)
     player = player_of(
         recording,
@@ -38,7 +38,7 @@ def run_replay(path: Path, theme: str | None) -> int:
     return app.return_code or 0
 
 
-async def open_recording(path: Path, locations: Locations, surroundings: Surroundings) -> PlayerScreen:
+async def open_recording(path: Path, locations: Locations, surroundings: TerminalEnvironment) -> PlayerScreen:
     """The screen that plays a recording, for `/replay`.
 
     Raises:

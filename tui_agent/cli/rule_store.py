@@ -13,10 +13,10 @@ from tomlkit.items import Array, InlineTable, Table
 from tui_agent.permissions import Rule
 from tui_agent.protocol.errors import ConfigurationError
 from tui_agent.protocol.permissions import GrantScope
-from tui_agent.protocol.plain_file import plain_content, toml_in
+from tui_agent.protocol.regular_file import parse_toml, read_regular_file
 from tui_agent.settings import PROJECT_FILE, Locations
 
-from .project_trust import TrustStore, write_whole
+from .project_trust import TrustStore, write_atomically
 
 
 class RuleStore:
@@ -49,20 +49,20 @@ class RuleStore:
             raise ConfigurationError(f"{path} is outside the project; grant it for the session")
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with _alone_in(path.parent):
-                before = plain_content(str(path)) if path.exists() else None
+            with _directory_lock(path.parent):
+                before = read_regular_file(str(path)) if path.exists() else None
                 if for_project and not self._trust.may_renew(self._project, before):
                     raise ConfigurationError(
                         "this folder's own allow rules are not trusted; grant it for the session or the user"
                     )
-                toml_in(before or b"")
+                parse_toml(before or b"")
                 text = (before or b"").decode("utf-8-sig")
                 for rule in rules:
                     text = with_rule(text, rule)
                 after = text.encode("utf-8")
                 if after == before:
                     return
-                write_whole(path, after)
+                write_atomically(path, after)
                 if for_project:
                     self._trust.renew(self._project, after)
         except (OSError, ValueError) as error:
@@ -97,7 +97,7 @@ def with_rule(text: str, rule: Rule) -> str:
 
 
 @contextmanager
-def _alone_in(directory: Path) -> Generator[None]:
+def _directory_lock(directory: Path) -> Generator[None]:
     """Keeps other processes of ours from writing there at the same time."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:

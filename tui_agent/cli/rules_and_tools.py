@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tui_agent.permissions import PermissionPolicy, Rule
 from tui_agent.permissions.protected_tree import protected_tree
-from tui_agent.permissions.ruled_tools import refuse_unknown_tool
-from tui_agent.permissions.shell import is_read_only_command
+from tui_agent.permissions.read_only_predicate import is_read_only_command
+from tui_agent.permissions.rule_tool_names import refuse_unknown_tool
 from tui_agent.protocol.tool import Tool
 from tui_agent.settings import LoadedSettings, Locations, RuleSetting, Settings
 from tui_agent.tools import Sandbox, Workspace, default_tools
@@ -92,7 +92,7 @@ def parse_rules(rules: Sequence[RuleSetting]) -> list[list[Rule]]:
     return list(layers.values())
 
 
-def note_on_commands(sandbox: Sandbox | None) -> str:
+def sandbox_note(sandbox: Sandbox | None) -> str:
     """How commands run, for the trace of a decision; empty where there is nothing to say."""
     return f"a command {sandbox.words}" if sandbox is not None else ""
 
@@ -128,5 +128,5 @@ def policy_of(
         readable_paths=(archive,),
         store_grant=RuleStore(locations, root).store,
         is_trusted=is_trusted,
-        command_note=note_on_commands(sandbox),
+        command_note=sandbox_note(sandbox),
     )

@@ -8,7 +8,7 @@ from tui_agent.session.store import SessionStore
 from .launch_options import LaunchOptions
 
 
-def session_to_go_on_with(options: LaunchOptions, store: SessionStore) -> tuple[str, Path]:
+def find_session_to_resume(options: LaunchOptions, store: SessionStore) -> tuple[str, Path]:
     """The id and the journal of the session that `--continue` or `--resume` means; blocks.
 
     Raises:

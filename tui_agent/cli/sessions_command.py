@@ -11,12 +11,12 @@ from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMes
 from tui_agent.protocol.visible_text import escaped
 from tui_agent.session import SessionStore
 from tui_agent.session.export import ExportFormat, export_session
-from tui_agent.session.journal import with_lease
+from tui_agent.session.journal import with_journal_lock
 from tui_agent.settings import Locations
 
 from .choices import OneOf
-from .left_running import end_all, still_running
-from .own_terminal import say, say_error, say_json, say_line_of_json
+from .controlling_terminal import say, say_error, say_json, say_json_line
+from .leftover_commands import end_all, find_running_commands
 
 TITLE_WIDTH = 60
 
@@ -64,11 +64,11 @@ def show(session_id: str, as_json: bool, as_report: bool) -> None:
     session = store.load(store.find(session_id))
     if as_report:
         for report in session.reports:
-            say_line_of_json(report.model_dump_json()) if as_json else say(f"{report_text(report)}\n")
+            say_json_line(report.model_dump_json()) if as_json else say(f"{report_text(report)}\n")
         return
     if as_json:
         for envelope in session.envelopes:
-            say_line_of_json(envelope.to_json())
+            say_json_line(envelope.to_json())
         return
     say(f"session {session.id} in {session.cwd}")
     for message in session.messages:
@@ -112,8 +112,9 @@ def end_processes(session_id: str) -> None:
     found = store.find(session_id)
     ended: list[str] = []
     # A program that has the session open ends its own commands.
-    with_lease(
-        store.journal_path(found), lambda: ended.extend(end_all(still_running(store.load(found).lost_processes)))
+    with_journal_lock(
+        store.journal_path(found),
+        lambda: ended.extend(end_all(find_running_commands(store.load(found).lost_processes))),
     )
     say(f"ended {', '.join(ended)}" if ended else "nothing of this session is running")
 

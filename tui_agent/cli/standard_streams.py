@@ -7,7 +7,7 @@ import threading
 from contextlib import suppress
 
 
-def hold_standard_streams() -> None:
+def open_missing_streams() -> None:
     """Open a substitute for each standard stream that is closed.
 
     Otherwise the next file that is opened, such as a session's journal, would get its number, and text for standard
@@ -32,7 +32,7 @@ def _put(number: int) -> None:
         sys.stderr = os.fdopen(number, "w", encoding="utf-8", errors="replace", closefd=False)
 
 
-def keep_faults_off_terminal() -> None:
+def log_uncaught_errors() -> None:
     """Write errors that no code can catch, in threads and finalizers, to the log and not to the terminal."""
     sys.unraisablehook = lambda fault: _note(str(fault.err_msg or "ignored in a finalizer"), fault.exc_value)
     threading.excepthook = lambda fault: _note("a thread failed", fault.exc_value)

@@ -6,7 +6,7 @@ import click
 
 from tui_agent.agent.agent_tool import AGENT_SPEC
 
-from .own_terminal import say, say_json
+from .controlling_terminal import say, say_json
 from .rules_and_tools import built_in_tools
 
 

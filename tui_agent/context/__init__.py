@@ -1,6 +1,6 @@
 """Remembers: the conversation, the layers of the system prompt, and the files people wrote for agents."""
 
-from .breakdown import CallShare, ContextBreakdown, break_down
+from .breakdown import CallShare, ContextBreakdown, measure_context
 from .entries import HistoryEntry, HistorySnapshot, MessageView
 from .guard import Compaction, ContextGuard, GuardOptions
 from .history import ConversationHistory
@@ -12,7 +12,7 @@ from .instructions import (
 )
 from .layers import CONTEXT_LAYER, LEGACY_LAYER, SYSTEM_LAYER, system_parts, write_layer
 from .registry import ContextLayer, ContextRegistry, LayerChange, RegistrySnapshot
-from .repair import PairingCheck, Repaired, repair_messages
+from .repair import PairingCheck, RepairResult, repair_messages
 from .tokens import estimate_content, estimate_message, estimate_text
 
 __all__ = [
@@ -33,8 +33,7 @@ __all__ = [
     "MessageView",
     "PairingCheck",
     "RegistrySnapshot",
-    "Repaired",
-    "break_down",
+    "RepairResult",
     "estimate_content",
     "estimate_message",
     "estimate_text",
@@ -42,6 +41,7 @@ __all__ = [
     "load_instructions",
     "load_own_instructions",
     "load_project_instructions",
+    "measure_context",
     "repair_messages",
     "system_parts",
     "write_layer",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tui_agent.protocol.messages import AssistantMessage, ToolCall, ToolResultMessage
 from tui_agent.protocol.tool import ToolSpec
 
-from .condense import condensed
+from .compaction import condensed
 from .history import ConversationHistory
 from .tokens import estimate_content, estimate_message, estimate_text
 
@@ -53,7 +53,7 @@ class ContextBreakdown:
         return parts + self.user + self.assistant + self.condensed + sum(call.tokens for call in self.calls)
 
 
-def break_down(history: ConversationHistory, tools: Iterable[ToolSpec] = ()) -> ContextBreakdown:
+def measure_context(history: ConversationHistory, tools: Iterable[ToolSpec] = ()) -> ContextBreakdown:
     """Looks at everything that goes to the model with the next request; linear time."""
     spoken: Counter[str] = Counter()
     names: dict[str, str] = {}

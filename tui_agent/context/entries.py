@@ -6,12 +6,12 @@ from typing import overload
 
 from pydantic import Field
 
-from tui_agent.protocol.messages import JsonObject, Message, Usage, Word
+from tui_agent.protocol.messages import FrozenModel, JsonObject, Message, Usage
 
 from .registry import RegistrySnapshot
 
 
-class HistoryEntry(Word):
+class HistoryEntry(FrozenModel):
     """One message and what is known of how it came about (S4-17)."""
 
     index: int
@@ -23,7 +23,7 @@ class HistoryEntry(Word):
     latency_ms: float | None = None
 
 
-class HistorySnapshot(Word):
+class HistorySnapshot(FrozenModel):
     """A conversation to be kept (S4-25). `system` is only read: older snapshots had it in place of `registry`."""
 
     id: str

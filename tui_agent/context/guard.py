@@ -20,7 +20,7 @@ from tui_agent.protocol.value_checks import (
     refuse_unknown_fields,
 )
 
-from .condense import LEFT_OUT, condensed, cut_result, goal_end, plan_in, replacement_of, tail_begin
+from .compaction import LEFT_OUT, build_replacement, condensed, cut_result, find_plan, goal_end, tail_start
 from .history import ConversationHistory
 from .tokens import CHARACTERS_PER_TOKEN, estimate_message
 from .transcript_text import as_transcript, digest, shortened
@@ -207,7 +207,7 @@ class ContextGuard:
         strategy = self._strategy(history)
         sizes = _Sizes.of(history, window, self.options.target, forced=forced)
         messages = list(history.messages())
-        cuts = _cuts(messages[: tail_begin(messages, self.options.keep_steps)])
+        cuts = _cuts(messages[: tail_start(messages, self.options.keep_steps)])
         done: Compaction | None = None
         if strategy != "trim" and not (cuts and sizes.without(cuts) <= sizes.target):
             chosen = self._range(messages, sizes)
@@ -233,10 +233,10 @@ class ContextGuard:
         """Puts one message in place of a range; None where that would not be shorter."""
         taken_tokens = sum(map(estimate_message, taken))
         limit = sizes.letters_beside(history.guessed_tokens() - taken_tokens)
-        plan = plan_in(taken, self.options.plan_tool)
+        plan = find_plan(taken, self.options.plan_tool)
 
         def put_together(text: str) -> UserMessage | None:
-            made = replacement_of(taken, text, plan, limit, with_goal=start == 0)
+            made = build_replacement(taken, text, plan, limit, with_goal=start == 0)
             return made if estimate_message(made) < taken_tokens else None
 
         if put_together("") is None:
@@ -261,7 +261,7 @@ class ContextGuard:
         start = goal_end(messages)
         best: tuple[int, int] | None = None
         for steps in range(self.options.keep_steps, 0, -1):
-            end = tail_begin(messages, steps)
+            end = tail_start(messages, steps)
             if end - start < 2:
                 continue
             best = (start, end)

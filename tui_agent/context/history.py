@@ -21,7 +21,7 @@ from tui_agent.protocol.value_checks import expect_items, expect_kind
 from .entries import HistoryEntry, HistorySnapshot, MessageView
 from .layers import LEGACY_LAYER, write_layer
 from .registry import ContextRegistry
-from .repair import PairingCheck, Repaired, repair_messages
+from .repair import PairingCheck, RepairResult, repair_messages
 from .tokens import estimate_message, estimate_text
 
 
@@ -211,10 +211,10 @@ class ConversationHistory:
         self._start_over(entries, *((self._anchor_tokens, self._anchor_index) if anchored else (0, -1)))
         return dropped
 
-    def repair(self) -> Repaired:
+    def repair(self) -> RepairResult:
         """Makes the conversation one that a model accepts; does nothing, and takes no time, if it already is."""
         if self.sound:
-            return Repaired(())
+            return RepairResult(())
         repaired = repair_messages(self._messages)
         known = {id(entry.message): entry for entry in self._entries}
         entries = [known.get(id(message)) or _bare_entry(message) for message in repaired.messages]

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from tui_agent.protocol.callbacks import FailureReport, Listener, log_failure
 from tui_agent.protocol.errors import ConfigurationError
-from tui_agent.protocol.messages import JsonObject, UserBlock, Word, joined_text
+from tui_agent.protocol.messages import FrozenModel, JsonObject, UserBlock, joined_text
 from tui_agent.protocol.value_checks import expect_items, expect_kind
 
 SEPARATOR = "\n\n"
@@ -21,7 +21,7 @@ SEPARATOR = "\n\n"
 _clock = itertools.count()
 
 
-class ContextLayer(Word):
+class ContextLayer(FrozenModel):
     """A named piece of the prompt (S4-27)."""
 
     name: str
@@ -40,7 +40,7 @@ class ContextLayer(Word):
         return self.content if isinstance(self.content, str) else joined_text(self.content)
 
 
-class RegistrySnapshot(Word):
+class RegistrySnapshot(FrozenModel):
     """A registry's own layers, oldest change first; parents and listeners are not part of it."""
 
     layers: tuple[ContextLayer, ...] = ()

@@ -69,16 +69,16 @@ class PairingCheck:
             case UserMessage():
                 if self._open or not message.content:
                     self._broken = True
-        self._may_answer = may_be_answered(message)
+        self._may_answer = awaits_assistant(message)
 
 
-def may_be_answered(message: Message) -> bool:
+def awaits_assistant(message: Message) -> bool:
     """Whether the model may speak next: after a person, a result, or its own pause."""
     return not isinstance(message, AssistantMessage) or message.stop_reason == "pause_turn"
 
 
 @dataclass(frozen=True, slots=True)
-class Repaired:
+class RepairResult:
     """A conversation that keeps the rules, and what was done to make it so."""
 
     messages: tuple[Message, ...]
@@ -103,7 +103,7 @@ class Repaired:
         return done or ("results were put in order" if self.changed else "nothing was to be done")
 
 
-def repair_messages(messages: Sequence[Message], *, unanswered: str = UNANSWERED) -> Repaired:
+def repair_messages(messages: Sequence[Message], *, unanswered: str = UNANSWERED) -> RepairResult:
     """Makes a conversation keep the rules; one that does is returned as it is, so that doing it twice does nothing.
 
     Args:
@@ -111,13 +111,13 @@ def repair_messages(messages: Sequence[Message], *, unanswered: str = UNANSWERED
         unanswered: what the model reads as the result of a call that has none.
     """
     if PairingCheck(messages).sound:
-        return Repaired(tuple(messages))
+        return RepairResult(tuple(messages))
     groups, orphans, dropped = _gather(messages)
     repaired: list[Message] = []
     synthesised: list[ToolResultMessage] = []
     filled = 0
     for group in groups:
-        if isinstance(group.message, AssistantMessage) and not (repaired and may_be_answered(repaired[-1])):
+        if isinstance(group.message, AssistantMessage) and not (repaired and awaits_assistant(repaired[-1])):
             repaired.append(_filler_before(group.message))
             filled += 1
         repaired.append(group.message)
@@ -127,7 +127,7 @@ def repair_messages(messages: Sequence[Message], *, unanswered: str = UNANSWERED
                 result = _made_up(call, group.message, unanswered)
                 synthesised.append(result)
             repaired.append(result)
-    return Repaired(tuple(repaired), True, orphans, tuple(synthesised), dropped, filled)
+    return RepairResult(tuple(repaired), True, orphans, tuple(synthesised), dropped, filled)
 
 
 @dataclass(slots=True)

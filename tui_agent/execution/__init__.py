@@ -1,18 +1,18 @@
 """Runs tool calls: HOW one call runs (executor), WHEN calls run (scheduler), and everything one may choose about it."""
 
-from .approvals import ApprovalAnswer, ApprovalGate, Approver
-from .batch import ToolExecutionResult
+from .approval_gate import ApprovalAnswer, ApprovalGate, Approver
 from .digest import call_digest
-from .early_executions import EarlyExecutions
 from .engine import BeforeEffects, GuardrailTrip, ToolGuardrails
 from .entry_points import execute_tool_calls, skip_tool_call
 from .executor import ToolExecutor
 from .hook_bus import HookBus
 from .options import ExecutionOptions, Grouping, SteeringMode
 from .outcomes import SkipReason
+from .pipeline.early_executions import EarlyExecutions
 from .process_hook import ProcessHook
-from .scheduler import ToolScheduler
-from .steering_poll import SteeringAnswer, SteeringGetter
+from .scheduling.call_batch import ToolExecutionResult
+from .scheduling.scheduler import ToolScheduler
+from .scheduling.steering_poll import SteeringAnswer, SteeringGetter
 from .strategy import Auto, Batched, Parallel, Sequential, Strategy, parse_strategy, strategy_name
 from .tool_adapters import ForeignTool, ToolLike, as_tool, from_function
 from .tool_registry import ToolRegistry

@@ -12,14 +12,14 @@ from typing import Any, Generic, TypeVar, cast
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, Tool
 
-from .foreign_code import careful
+from .untrusted_calls import call_or_default
 
 E = TypeVar("E")
 
 
 def accesses_of(tool: Tool, arguments: JsonObject) -> Accesses | None:
     """What a tool says of a call's paths; None where it does not know, fails, or names what are no paths (C3)."""
-    told = careful(tool.accesses, arguments, otherwise=None, kind=Accesses)
+    told = call_or_default(tool.accesses, arguments, otherwise=None, kind=Accesses)
     return told if told is not None and all(map(_are_paths, (told.reads, told.writes, told.searches))) else None
 
 

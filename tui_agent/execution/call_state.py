@@ -13,20 +13,20 @@ from tui_agent.protocol.reports import Metric, ToolCallReport
 from tui_agent.protocol.tool import Accesses, JudgedTarget, Preview, Tool
 
 from .access_tree import accesses_of
-from .conflict_order import Place
-from .early_executions import EarlyExecutions
-from .foreign_code import in_time
 from .loop_clock import now
 from .outcomes import Outcome, cancelled
-from .tool_execution import ToolExecution
-from .updates import UpdateChannel
+from .pipeline.early_executions import EarlyExecutions
+from .pipeline.tool_execution import ToolExecution
+from .pipeline.update_channel import UpdateChannel
+from .scheduling.conflict_order import OrderEntry
+from .untrusted_calls import in_time
 
 T = TypeVar("T")
 
 Phase: TypeAlias = Literal["waiting", "running", "ran", "over"]
 
 
-class Turns(Protocol):
+class ConcurrencySlots(Protocol):
     """How a call's pipeline asks for its turn: stage 10, where HOW (the executor) meets WHEN (the scheduler)."""
 
     def settle(self, state: "CallState") -> None:
@@ -56,11 +56,11 @@ class CallState:
 
     call: ToolCall
     index: int
-    """Place in its message, from 0; its result's place, too (P05)."""
+    """OrderEntry in its message, from 0; its result's place, too (P05)."""
     step: int
     token: CancellationToken
     """The call's own; the tool sees it."""
-    turns: Turns
+    turns: ConcurrencySlots
     queued_at: float
     """Time of the event loop, in seconds, as all times here."""
     grace: float
@@ -68,7 +68,7 @@ class CallState:
     """Which attempt at the answer it stands in."""
     group: int | None = None
     """Its wave, where there are waves."""
-    place: Place | None = None
+    place: OrderEntry | None = None
     """Its place in the conflict order, where there is one."""
 
     answer: AssistantMessage | None = None
@@ -76,7 +76,7 @@ class CallState:
     tool: Tool | None = None
     arguments: JsonObject = field(default_factory=dict[str, object])
     """Arguments in effect."""
-    unfit: Outcome | None = None
+    invalid_outcome: Outcome | None = None
     """What stages 1 to 3 found wrong when the call was received."""
     read_only: bool = False
     safe: bool = False
@@ -111,13 +111,13 @@ class CallState:
     refusal: Outcome | None = None
     """Why it does not run, as these stages found."""
     phase: Phase = "waiting"
-    start_told: bool = False
+    start_published: bool = False
     mark: str = ""
     """Mark of the processes that the call starts."""
     holds_permit: bool = False
     stopping: Outcome | None = None
     """Why the call was taken back; how it ends unless it ended by itself before."""
-    leash: asyncio.Timeout | None = None
+    stop_timeout: asyncio.Timeout | None = None
     """Ends what the call awaits right now."""
     execution: ToolExecution | None = None
     """Its tool's work, once it has begun."""
@@ -137,9 +137,9 @@ class CallState:
 
     outcome: Outcome | None = None
     ended: ToolEnded | None = None
-    end_told: bool = False
+    end_published: bool = False
     message: ToolResultMessage | None = None
-    message_told: bool = False
+    message_published: bool = False
     committed: bool = False
     report: ToolCallReport | None = None
 
@@ -181,7 +181,7 @@ class CallState:
 
     def accesses(self) -> Accesses | None:
         """The resolved paths of the call; None where they are not known or cannot be told (C3)."""
-        if self.tool is None or self.unfit is not None:
+        if self.tool is None or self.invalid_outcome is not None:
             return Accesses()
         return accesses_of(self.tool, self.arguments)
 
@@ -202,8 +202,8 @@ class CallState:
         self.token.cancel(outcome.result.text)
         if self.execution is not None:
             self.execution.stop(self.token.reason)
-        elif self.leash is not None:
-            self.leash.reschedule(now())
+        elif self.stop_timeout is not None:
+            self.stop_timeout.reschedule(now())
 
     def set_aside(self, outcome: Outcome) -> None:
         """Its answer is thrown away: the call ends with `outcome` unless it has ended, but what began early goes on,
@@ -211,9 +211,9 @@ class CallState:
         keeps = self.execution is not None and self.stopping is None
         if self.early is not None and self.execution is not None and keeps:
             self.early.set_aside(self.execution)
-            if self.leash is not None:
+            if self.stop_timeout is not None:
                 self.stopping, self.execution = outcome, None
-                self.leash.reschedule(now())
+                self.stop_timeout.reschedule(now())
         elif self.phase not in ("ran", "over"):
             self.stop(outcome)
 
@@ -228,19 +228,19 @@ class CallState:
         """Takes the call back because somebody wants it to end."""
         self.stop(cancelled(reason, started=self.started))
 
-    async def leashed(self, work: Awaitable[T]) -> T:
+    async def unless_stopped(self, work: Awaitable[T]) -> T:
         """What `work` gives; whatever a call awaits before and beside its tool, it awaits here.
 
         Raises:
             TimeoutError: the call was taken back first.
         """
-        if self.leash is not None:
+        if self.stop_timeout is not None:
             return await work
         try:
-            async with asyncio.timeout_at(None if self.stopping is None else now()) as self.leash:
+            async with asyncio.timeout_at(None if self.stopping is None else now()) as self.stop_timeout:
                 return await work
         finally:
-            self.leash = None
+            self.stop_timeout = None
 
     async def in_time(self, work: Awaitable[T]) -> T | None:
         """What `work` gives that is done once the tool has ended; None where the run is cancelled and it is not over a

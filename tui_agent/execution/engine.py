@@ -9,12 +9,12 @@ from tui_agent.protocol.messages import JsonObject, ToolCall
 from tui_agent.protocol.permissions import PermissionChecker
 from tui_agent.protocol.tool import Tool, ToolResult
 
-from .approvals import ApprovalGate
+from .approval_gate import ApprovalGate
 from .hook_bus import HookBus
 from .options import ExecutionOptions
-from .target_identity import Identity
+from .pipeline.target_identity import Identity
+from .pipeline.update_channel import Reporting
 from .tool_registry import ToolRegistry
-from .updates import Reporting
 
 BeforeEffects: TypeAlias = Callable[[], Awaitable[None]]
 """Awaited between `tool.started` and the execution of a call that may change something, so that whoever keeps a record
@@ -54,7 +54,7 @@ class Engine:
     """What is needed to run calls."""
 
     registry: ToolRegistry
-    tell: Publisher
+    publisher: Publisher
     options: ExecutionOptions
     hooks: HookBus
     policy: PermissionChecker | None

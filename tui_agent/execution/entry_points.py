@@ -11,16 +11,16 @@ from tui_agent.protocol.messages import AssistantMessage, ToolCall, ToolResultMe
 from tui_agent.protocol.permissions import PermissionChecker
 from tui_agent.protocol.value_checks import expect_function, expect_items, expect_kind
 
-from .approvals import ApprovalGate
-from .batch import ToolExecutionResult
+from .approval_gate import ApprovalGate
 from .engine import BeforeEffects
 from .executor import ToolExecutor
 from .hook_bus import HookBus
 from .options import ExecutionOptions
 from .outcomes import SkipReason, skipped
-from .reception import told_arguments
-from .scheduler import ToolScheduler
-from .steering_poll import SteeringGetter
+from .pipeline.receive_call import publishable_arguments
+from .scheduling.call_batch import ToolExecutionResult
+from .scheduling.scheduler import ToolScheduler
+from .scheduling.steering_poll import SteeringGetter
 from .tool_adapters import ToolLike
 from .tool_registry import ToolRegistry
 
@@ -96,7 +96,7 @@ def skip_tool_call(
     message = ToolResultMessage(
         call_id=call.id, tool_name=call.name, content=outcome.result.content, is_error=outcome.result.is_error
     )
-    bus.publish(ToolQueued(call_id=call.id, name=call.name, args_raw=told_arguments(call), index=index))
+    bus.publish(ToolQueued(call_id=call.id, name=call.name, args_raw=publishable_arguments(call), index=index))
     bus.publish(
         ToolEnded(
             call_id=call.id,

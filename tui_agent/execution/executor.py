@@ -15,29 +15,29 @@ from tui_agent.protocol.permissions import POLICY_MEMBERS, PermissionChecker
 from tui_agent.protocol.reports import ToolCallReport
 from tui_agent.protocol.value_checks import expect_function, expect_kind, expect_members
 
-from .admission import ask_hooks, check_floor, guard_input, judge, refuse_unfit, settle
-from .aftermath import finish_result, make_fit
-from .approvals import ApprovalGate
+from .approval_gate import ApprovalGate
 from .call_state import CallState
-from .consent import ask_person, needs_answer, still_stands
 from .engine import BeforeEffects, Engine, ToolGuardrails
-from .foreign_code import copy_of, is_being_cancelled
 from .hook_bus import HookBus
-from .hook_questions import observe_end
+from .hook_dispatch import observe_end
+from .json_coercion import coerce_metrics
 from .loop_clock import now
 from .options import ExecutionOptions, PreHookPosition
 from .outcomes import Outcome, cancelled, interrupted, lost
-from .plain_json import plain_metrics
-from .running import run_tool, tell_start
+from .pipeline.admission import ask_hooks, check_floor, guard_input, judge, refuse_invalid, settle
+from .pipeline.approval_stage import ask_user, needs_approval, recheck_decision
+from .pipeline.finish_call import add_notes_and_truncate, finish_result
+from .pipeline.run_tool import publish_start, run_tool
 from .tool_adapters import ToolLike
 from .tool_registry import ToolRegistry
+from .untrusted_calls import copy_of, is_being_cancelled
 
 Stage = Callable[[Engine, CallState], Awaitable[Outcome | None]]
 
 ADMISSION: dict[PreHookPosition, tuple[Stage, ...]] = {
-    "before_permission": (refuse_unfit, check_floor, guard_input, ask_hooks, settle, judge, ask_person),
-    "after_permission": (refuse_unfit, check_floor, guard_input, judge, ask_person, ask_hooks, settle),
-    "before_lookup": (ask_hooks, refuse_unfit, check_floor, guard_input, settle, judge, ask_person),
+    "before_permission": (refuse_invalid, check_floor, guard_input, ask_hooks, settle, judge, ask_user),
+    "after_permission": (refuse_invalid, check_floor, guard_input, judge, ask_user, ask_hooks, settle),
+    "before_lookup": (ask_hooks, refuse_invalid, check_floor, guard_input, settle, judge, ask_user),
 }
 """Stages 1 to 8 in their order, for each place where hooks may be asked (C13)."""
 
@@ -71,7 +71,7 @@ class ToolExecutor:
             expect_members("policy", policy, POLICY_MEMBERS, "a permission policy or None")
         self.engine = Engine(
             registry=tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools),
-            tell=bus,
+            publisher=bus,
             options=options or ExecutionOptions(),
             hooks=hooks or HookBus(),
             policy=policy,
@@ -85,10 +85,10 @@ class ToolExecutor:
         """Takes other options, for every stage of a call that begins from now on."""
         self.engine = replace(self.engine, options=options)
 
-    def telling(self, bus: Publisher, *, agent: str) -> "ToolExecutor":
+    def publishing_to(self, bus: Publisher, *, agent: str) -> "ToolExecutor":
         """The same with another listener, and with another name in what it asks."""
         other = copy(self)
-        other.engine = replace(self.engine, tell=bus, agent=agent)
+        other.engine = replace(self.engine, publisher=bus, agent=agent)
         return other
 
     async def execute(self, state: CallState) -> None:
@@ -96,9 +96,9 @@ class ToolExecutor:
         fitted = None
         try:
             outcome = await self._admit(state) or await self._run(state)
-            fitted = await make_fit(self.engine, state, outcome)
+            fitted = await add_notes_and_truncate(self.engine, state, outcome)
         finally:
-            self.end(state, fitted or cut_off(state))
+            self.end(state, fitted or cut_off_outcome(state))
 
     async def admit(self, state: CallState) -> None:
         """Stages 1 to 8, noting in `state.refusal` why the call will not run. Part of `execute`, which leaves them out
@@ -112,10 +112,10 @@ class ToolExecutor:
                 if state.stopping is not None:
                     return
                 if refusal is not None:
-                    state.refusal = await state.leashed(finish_result(self.engine, state, refusal))
+                    state.refusal = await state.unless_stopped(finish_result(self.engine, state, refusal))
                     return
         except TimeoutError:
-            # The same leash; what it ended is told by `stopping`.
+            # The same stop_timeout; what it ended is told by `stopping`.
             if state.stopping is None:
                 raise
 
@@ -128,7 +128,7 @@ class ToolExecutor:
         try:
             return await take_slot(self.engine, state) or state.stopping
         except TimeoutError:
-            # Nothing but the leash may end the wait, or a call that was never judged would go on.
+            # Nothing but the stop_timeout may end the wait, or a call that was never judged would go on.
             if state.stopping is None:
                 raise
             return state.stopping
@@ -147,7 +147,7 @@ class ToolExecutor:
         if state.metrics and not state.metrics_passed and self.engine.reporting != "live":
             state.metrics = {}
         if options.balanced_start or (options.start_unknown and outcome.status == "not_found"):
-            tell_start(self.engine, state)
+            publish_start(self.engine, state)
         state.ended = _ended_event(state, outcome)
         state.message = ToolResultMessage(
             call_id=state.call.id,
@@ -158,43 +158,43 @@ class ToolExecutor:
         )
         state.report = _report(state, outcome)
         if options.end_events == "completion":
-            self.tell_end(state)
+            self.publish_end(state)
 
-    def tell_end(self, state: CallState) -> None:
+    def publish_end(self, state: CallState) -> None:
         """Tells the end of a call, once."""
-        if state.ended is not None and not state.end_told:
-            state.end_told = True
-            self.engine.tell.publish(state.ended)
+        if state.ended is not None and not state.end_published:
+            state.end_published = True
+            self.engine.publisher.publish(state.ended)
 
     async def observe(self, state: CallState) -> None:
         """After stage 15: observers hear of every call that ran, and of unknown tools (S0-40)."""
         if state.ended is None or not self.engine.hooks.has("after_tool_observer"):
             return
         if state.started or state.ended.status == "not_found":
-            await state.in_time(observe_end(self.engine.hooks, state.ended, state.arguments, self.engine.tell))
+            await state.in_time(observe_end(self.engine.hooks, state.ended, state.arguments, self.engine.publisher))
 
-    def tell_message(self, state: CallState) -> None:
+    def publish_message(self, state: CallState) -> None:
         """Part of stage 16: tells a call's result message, once, after its end (S0-42)."""
-        if state.message is not None and not state.message_told:
-            state.message_told = True
+        if state.message is not None and not state.message_published:
+            state.message_published = True
             message = state.message
-            tell = self.engine.tell
-            tell.publish(MessageStarted(message_id=message.id, role="tool_result", call_id=message.call_id))
-            tell.publish(MessageEnded(message_id=message.id, message=message))
+            publisher = self.engine.publisher
+            publisher.publish(MessageStarted(message_id=message.id, role="tool_result", call_id=message.call_id))
+            publisher.publish(MessageEnded(message_id=message.id, message=message))
 
 
 async def take_slot(engine: Engine, state: CallState) -> Outcome | None:
     """Stages 9 and 10: waits for the call's turn; what was decided before any wait is decided again after it."""
     refusal = await state.turns.take(state)
     while refusal is None and state.stale:
-        refusal = still_stands(engine, state)
-        if refusal is None and needs_answer(engine, state):
+        refusal = recheck_decision(engine, state)
+        if refusal is None and needs_approval(engine, state):
             state.turns.give_back(state)
-            refusal = await ask_person(engine, state) or await state.turns.take(state)
+            refusal = await ask_user(engine, state) or await state.turns.take(state)
     return refusal
 
 
-def cut_off(state: CallState) -> Outcome:
+def cut_off_outcome(state: CallState) -> Outcome:
     """The end of a call whose own task is cancelled or broke: nothing of its result can be shown any more."""
     if not is_being_cancelled():
         return interrupted("The engine failed while it handled this call. Whether the call did its work is not known.")
@@ -225,7 +225,7 @@ def _ended_event(state: CallState, outcome: Outcome) -> ToolEnded:
         persisted_path=outcome.persisted_path or kept.get("persisted_path"),
         child_run_id=result.child_run_id,
         terminate=result.terminate,
-        metrics=plain_metrics(state.metrics),
+        metrics=coerce_metrics(state.metrics),
         error_kind=outcome.error_kind,
         traceback=outcome.traceback,
     )
@@ -241,5 +241,5 @@ def _report(state: CallState, outcome: Outcome) -> ToolCallReport:
         latency_ms=state.latency_s * 1000,
         skipped=outcome.status.startswith("skipped"),
         error=outcome.result.text if outcome.result.is_error else None,
-        metrics=plain_metrics(state.metrics),
+        metrics=coerce_metrics(state.metrics),
     )

@@ -6,7 +6,7 @@ A refusal is an outcome of a call that never ran. No stage of the pipeline raise
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from tui_agent.protocol.cancellation import NOT_BEGUN, PROGRAM_LEFT
+from tui_agent.protocol.cancellation import NOT_BEGUN, PROGRAM_QUIT
 from tui_agent.protocol.events import ToolStatus
 from tui_agent.protocol.messages import TextBlock
 from tui_agent.protocol.permissions import PermissionDecision
@@ -25,7 +25,7 @@ LISTED_TOOLS = 40
 _SIBLING_FAILED = "Cancelled: another call of the same message failed."
 _HALF_DONE = "A part of its work may be done."
 
-_SKIP_WORDS: dict[SkipReason, tuple[ToolStatus, str]] = {
+_SKIP_TEXTS: dict[SkipReason, tuple[ToolStatus, str]] = {
     "steering": (
         "skipped_steering",
         "Skipped due to queued user message. Not run: the user sent a message first; read it, then decide whether this "
@@ -91,7 +91,7 @@ def overridden(result: ToolResult) -> Outcome:
 
 def skipped(reason: SkipReason) -> Outcome:
     """A call that is not run for a reason that has nothing to do with it (S0-21, C11)."""
-    status, text = _SKIP_WORDS[reason]
+    status, text = _SKIP_TEXTS[reason]
     return failure(status, text, f"skipped_{reason}")
 
 
@@ -165,7 +165,7 @@ def cancelled(reason: str, *, started: bool) -> Outcome:
     """A call that was taken back while it waited or ran."""
     words = f"Cancelled: {reason.rstrip('.')}." if reason and reason != "cancelled" else "Cancelled."
     what = _HALF_DONE if started else "The call was not run."
-    kind = NOT_BEGUN if reason.startswith(PROGRAM_LEFT) and not started else "cancelled"
+    kind = NOT_BEGUN if reason.startswith(PROGRAM_QUIT) and not started else "cancelled"
     return failure("cancelled", f"{words} {what}", kind)
 
 

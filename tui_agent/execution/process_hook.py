@@ -42,11 +42,11 @@ from tui_agent.protocol.tool_result import as_tool_result
 from tui_agent.protocol.value_checks import expect_kind
 
 from .hook_bus import EndedCall, HookBus
-from .plain_json import plain
+from .json_coercion import plain
 
 ProcessHookEvent: TypeAlias = Literal["before_tool", "after_tool", "after_tool_observer"]
 
-MOST_READ = 256 * 1024
+MAX_OUTPUT_BYTES = 256 * 1024
 """Bytes of an answer that are read."""
 
 BLOCKED = 2
@@ -209,7 +209,7 @@ def _read(out: IO[bytes], err: IO[bytes]) -> tuple[str, str]:
     texts: list[str] = []
     for file in (out, err):
         file.seek(0)
-        texts.append(file.read(MOST_READ).decode("utf-8", "replace"))
+        texts.append(file.read(MAX_OUTPUT_BYTES).decode("utf-8", "replace"))
     return texts[0], texts[1]
 
 

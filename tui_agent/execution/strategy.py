@@ -64,7 +64,7 @@ def parse_strategy(text: str) -> Strategy:
     raise ConfigurationError(f"no strategy {text!r}; there are auto, sequential, parallel and batched:N with N ≥ 1")
 
 
-class WaveCutter:
+class WaveNumbering:
     """Numbers the waves of a strategy that has waves, call by call; a call that must run alone is its own wave."""
 
     def __init__(self, strategy: Sequential | Parallel | Batched) -> None:

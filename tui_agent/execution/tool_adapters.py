@@ -16,7 +16,7 @@ from tui_agent.protocol.tool import ExecutionMode, Timeout, Tool, ToolContext, T
 from tui_agent.protocol.tool_result import RESULT_FIELDS, as_tool_result
 from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_seconds, wrong_kind
 
-from .foreign_code import careful
+from .untrusted_calls import call_or_default
 
 FourArguments = Callable[[str, JsonObject, CancellationToken, Callable[[object], None]], Awaitable[object]]
 """`execute(tool_call_id, args, signal, on_update)` of S2-24; the signal answers `is_set()` and `wait()`."""
@@ -63,12 +63,12 @@ class AdaptedTool(Tool):
         self._traits = traits
 
     def is_read_only(self, arguments: JsonObject) -> bool:
-        return careful(partial(_said, self._traits.read_only), arguments, otherwise=False)
+        return call_or_default(partial(_said, self._traits.read_only), arguments, otherwise=False)
 
     def is_concurrency_safe(self, arguments: JsonObject) -> bool:
         if self._traits.concurrency_safe is None:
             return self.is_read_only(arguments)
-        return careful(partial(_said, self._traits.concurrency_safe), arguments, otherwise=False)
+        return call_or_default(partial(_said, self._traits.concurrency_safe), arguments, otherwise=False)
 
     def timeout(self, arguments: JsonObject) -> Timeout:
         return _said(self._traits.timeout, arguments)

@@ -17,9 +17,9 @@ from tui_agent.protocol.errors import InvalidArgumentsError
 from tui_agent.protocol.messages import JsonObject, ToolCall, is_array, is_object
 from tui_agent.protocol.tool import Tool
 
-from .foreign_code import Crash, attempted, careful, copy_of
-from .plain_json import NO_JSON, is_plain
+from .json_coercion import NOT_JSON_TEXT, is_json_value
 from .tool_adapters import ToolLike, as_tool
+from .untrusted_calls import Crash, call_or_default, copy_of, try_call
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -49,9 +49,9 @@ def checked_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
     Raises:
         InvalidArgumentsError: they do not fit.
     """
-    prepared = careful(tool.prepare_arguments, arguments, otherwise=arguments)
-    if not is_plain(prepared):
-        raise InvalidArgumentsError(f"Invalid arguments for {tool.name}: once prepared, {NO_JSON}")
+    prepared = call_or_default(tool.prepare_arguments, arguments, otherwise=arguments)
+    if not is_json_value(prepared):
+        raise InvalidArgumentsError(f"Invalid arguments for {tool.name}: once prepared, {NOT_JSON_TEXT}")
     # The tool may keep what it prepared, and write into it.
     prepared = copy_of(prepared)
     complaints = complaints_about(tool, prepared)
@@ -66,7 +66,7 @@ def checked_arguments(tool: Tool, arguments: JsonObject) -> JsonObject:
 def complaints_about(tool: Tool, arguments: JsonObject) -> list[str]:
     """One line for each thing that does not fit: its path and what was expected; empty where all is well."""
     if tool.arguments_model is not None:
-        fault = attempted(tool.arguments_model.model_validate, arguments)
+        fault = try_call(tool.arguments_model.model_validate, arguments)
         if not isinstance(fault, Crash):
             return []
         if not isinstance(fault.error, ValidationError):
@@ -88,7 +88,7 @@ def _pydantic_line(detail: dict[str, Any], known: JsonObject) -> str:
 
 
 def _schema_complaints(schema: JsonObject, arguments: JsonObject) -> list[str]:
-    lines = attempted(partial(_schema_lines, schema, arguments))
+    lines = try_call(partial(_schema_lines, schema, arguments))
     if isinstance(lines, Crash):
         reason = lines.text.partition("\n")[0]
         return [f"the tool's own schema cannot be used, so no call of it can be checked: {reason}"]

@@ -3,13 +3,13 @@
 Wiring it takes a session, a bus and an agent:
 
 ```python
-session = store.create(cwd)                                  # or store.load(id), or StoredSession.unkept(cwd)
+session = store.create(cwd)                                  # or store.load(id), or StoredSession.ephemeral(cwd)
 options = HeadlessOptions(read_prompt(argument), "stream-json")
 bus = EventBus(session.origin(), first_seq=session.next_seq)
 async with AsyncExitStack() as stack:
     recorder = None
     if session.path is not None:
-        recorder = await stack.enter_async_context(Recorder(bus, session.path, expected_size=session.size))
+        recorder = await stack.enter_async_context(JournalWriter(bus, session.path, expected_size=session.size))
     session.announce(bus, __version__)
     agent = AgentLoop(AgentLoopConfig(…, bus=bus, gate=ApprovalGate(interactive=options.interactive)))
     code = await run_headless(agent, bus, options, keep=recorder.flush if recorder else None)

@@ -20,14 +20,14 @@ class ExitCode(IntEnum):
     """An option or setting is wrong; nothing was done."""
     MAX_STEPS = 3
     NOBODY_TO_ASK = 4
-    """The last thing it tried needed an answer that nobody could give; see `UnansweredQuestions`."""
+    """The last thing it tried needed an answer that nobody could give; see `UnansweredApprovals`."""
     RETRY_LATER = 75
     """Rate limit, overload, network."""
     INTERRUPTED = 130
 
 
 @dataclass(slots=True)
-class UnansweredQuestions:
+class UnansweredApprovals:
     """Finds out whether a run came to its end because nobody could be asked.
 
     It did if, in the last step that called tools, a call was refused because nobody could answer and no call that
@@ -67,7 +67,7 @@ def code_of(report: AgentRunReport, *, stuck: bool = False) -> ExitCode:
 
     Args:
         report: what the run left behind.
-        stuck: what `UnansweredQuestions` found.
+        stuck: what `UnansweredApprovals` found.
     """
     match report.reason:
         case "done" | "stopped" | "terminated":

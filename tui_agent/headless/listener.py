@@ -13,8 +13,8 @@ from tui_agent.protocol.reports import AgentRunReport
 from tui_agent.protocol.visible_text import escaped
 
 from .agent_port import Agent
-from .exit_codes import ExitCode, UnansweredQuestions, code_of
-from .pipes import Outlet
+from .exit_codes import ExitCode, UnansweredApprovals, code_of
+from .pipes import PipeWriter
 from .reporters import DELTAS, Reporter
 
 PACE = 0.02
@@ -22,7 +22,7 @@ PACE = 0.02
 
 INPUT_ENDED = "the input has ended, so nobody can answer; the call was denied."
 
-Keep: TypeAlias = Callable[[], Awaitable[None]]
+Flush: TypeAlias = Callable[[], Awaitable[None]]
 """Returns once everything told so far is kept; raises `SessionError` where it cannot be."""
 
 
@@ -32,7 +32,14 @@ class Listener:
     """
 
     def __init__(
-        self, agent: Agent, heard: Subscription, reporter: Reporter, output: Outlet, errors: Outlet, *, answers: bool
+        self,
+        agent: Agent,
+        heard: Subscription,
+        reporter: Reporter,
+        output: PipeWriter,
+        errors: PipeWriter,
+        *,
+        answers: bool,
     ) -> None:
         """Prepares.
 
@@ -53,9 +60,9 @@ class Listener:
         self._errors = errors
         self._answers = answers
         self._waiting: set[str] = set()
-        self._questions = UnansweredQuestions()
+        self._questions = UnansweredApprovals()
 
-    async def listen(self, keep: Keep) -> None:
+    async def listen(self, keep: Flush) -> None:
         """Ends once the subscription is closed and everything was heard. Waits for a reader that is slow."""
         async for batch in self._heard.batches(pace=PACE):
             for envelope in batch:
@@ -73,9 +80,9 @@ class Listener:
 
     def sum_up(self, report: AgentRunReport, code: ExitCode) -> None:
         """Writes what is written at the end of a run."""
-        self._output.put(self._reporter.run_over(report, code))
+        self._output.put(self._reporter.render_report(report, code))
 
-    def nobody_answers(self) -> None:
+    def deny_approvals(self) -> None:
         """From here on every question is answered with no at once, those that wait included."""
         self._answers = False
         for request_id in sorted(self._waiting):
@@ -97,17 +104,17 @@ class Listener:
                 pass
 
     def _write(self, envelope: Envelope) -> None:
-        self._output.put(self._reporter.hear(envelope))
+        self._output.put(self._reporter.render(envelope))
         self.say(self._reporter.note(envelope))
         if isinstance(envelope.event, RunEnded) and envelope.event.report and not envelope.origin.depth:
             self.sum_up(envelope.event.report, self.code)
-            self.say(self._reporter.run_note(envelope.event.report, self.code))
+            self.say(self._reporter.report_note(envelope.event.report, self.code))
 
     def _deny(self, request_id: str) -> None:
         self._agent.resolve_approval(request_id, ApprovalDecision(decision="deny", note=INPUT_ENDED), by="nobody")
 
 
-async def _kept(keep: Keep) -> None:
+async def _kept(keep: Flush) -> None:
     """Waits until everything is kept; where it cannot be, that is told as an event and the conversation goes on."""
     with suppress(SessionError):
         await keep()

@@ -23,7 +23,7 @@ LINES_AHEAD = 64
 """Lines read before somebody takes them."""
 
 BACKLOG = 1024 * 1024
-"""Bytes that may wait for the other end before `Outlet.room` waits."""
+"""Bytes that may wait for the other end before `PipeWriter.room` waits."""
 
 _T = TypeVar("_T")
 
@@ -35,7 +35,7 @@ class InputLine(bytes):
     """Whether its rest was thrown away."""
 
 
-class LineInput:
+class LineReader:
     """The lines of a file descriptor. Only a line feed ends a line; the last one needs none."""
 
     def __init__(self, descriptor: int, *, longest: int = LONGEST_LINE) -> None:
@@ -62,10 +62,10 @@ class LineInput:
             piece = _read_some(self._descriptor)
             for line in cutter.feed(piece):
                 self._ahead.acquire()
-                if not _tell(loop, self._lines.put_nowait, line):
+                if not _call_on_loop(loop, self._lines.put_nowait, line):
                     return
             if not piece:
-                _tell(loop, self._lines.put_nowait, None)
+                _call_on_loop(loop, self._lines.put_nowait, None)
                 return
 
 
@@ -77,7 +77,7 @@ def read_everything(descriptor: int) -> bytes:
     return b"".join(pieces)
 
 
-class Outlet:
+class PipeWriter:
     """Bytes on their way to a file descriptor, in order."""
 
     def __init__(self, descriptor: int) -> None:
@@ -129,11 +129,11 @@ class Outlet:
             try:
                 _write_all(self._descriptor, data)
             except OSError as error:
-                _tell(loop, self._break, error)
+                _call_on_loop(loop, self._break, error)
                 break
-            if not _tell(loop, self._written, len(data)):
+            if not _call_on_loop(loop, self._written, len(data)):
                 return
-        _tell(loop, self._end, None)
+        _call_on_loop(loop, self._end, None)
 
     def _written(self, size: int) -> None:
         self._waiting -= size
@@ -205,7 +205,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
             select.select([], [descriptor], [])
 
 
-def _tell(loop: asyncio.AbstractEventLoop, what: Callable[[_T], None], argument: _T) -> bool:
+def _call_on_loop(loop: asyncio.AbstractEventLoop, what: Callable[[_T], None], argument: _T) -> bool:
     """Calls something on the loop; False where the loop is closed, because the program ended meanwhile."""
     try:
         loop.call_soon_threadsafe(what, argument)

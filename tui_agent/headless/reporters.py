@@ -31,7 +31,7 @@ QUIET = frozenset({"status.changed", "context.usage", "usage.updated", "agent.de
 class Reporter(Protocol):
     """Turns what happens into bytes for standard output and lines for standard error."""
 
-    def hear(self, envelope: Envelope) -> bytes:
+    def render(self, envelope: Envelope) -> bytes:
         """What is written when this was told."""
         ...
 
@@ -39,11 +39,11 @@ class Reporter(Protocol):
         """What is said beside it, for a person; empty for most."""
         ...
 
-    def run_over(self, report: AgentRunReport, code: ExitCode) -> bytes:
+    def render_report(self, report: AgentRunReport, code: ExitCode) -> bytes:
         """What is written at the end of a run."""
         ...
 
-    def run_note(self, report: AgentRunReport, code: ExitCode) -> str:
+    def report_note(self, report: AgentRunReport, code: ExitCode) -> str:
         """What is said beside it; empty for a run that got where it wanted."""
         ...
 
@@ -74,7 +74,7 @@ class StreamReporter:
         self._between_runs = False
         self._held: list[Envelope] = []
 
-    def hear(self, envelope: Envelope) -> bytes:
+    def render(self, envelope: Envelope) -> bytes:
         """One line, or none yet."""
         if envelope.type in self._left_out:
             return b""
@@ -90,11 +90,11 @@ class StreamReporter:
         """Nothing: everything is in the stream."""
         return ""
 
-    def run_over(self, report: AgentRunReport, code: ExitCode) -> bytes:
+    def render_report(self, report: AgentRunReport, code: ExitCode) -> bytes:
         """Nothing: `run.ended` says it."""
         return b""
 
-    def run_note(self, report: AgentRunReport, code: ExitCode) -> str:
+    def report_note(self, report: AgentRunReport, code: ExitCode) -> str:
         """Nothing: `run.ended` says it."""
         return ""
 
@@ -105,7 +105,7 @@ class _WithNotes:
     def __init__(self) -> None:
         self._errors: set[str] = set()
 
-    def hear(self, envelope: Envelope) -> bytes:
+    def render(self, envelope: Envelope) -> bytes:
         """Nothing: only the end counts."""
         return b""
 
@@ -131,7 +131,7 @@ class _WithNotes:
             case _:
                 return ""
 
-    def run_note(self, report: AgentRunReport, code: ExitCode) -> str:
+    def report_note(self, report: AgentRunReport, code: ExitCode) -> str:
         """Why the run did not get where it wanted; the same error is said once."""
         if code is ExitCode.DONE or (report.error and report.error in self._errors):
             return ""
@@ -149,7 +149,7 @@ class TextReporter(_WithNotes):
         super().__init__()
         self._terminal = terminal
 
-    def run_over(self, report: AgentRunReport, code: ExitCode) -> bytes:
+    def render_report(self, report: AgentRunReport, code: ExitCode) -> bytes:
         """The text with a line feed at its end; nothing where there is none."""
         text = escaped(report.final_text) if self._terminal else report.final_text
         if text and not text.endswith("\n"):
@@ -164,7 +164,7 @@ class JsonReporter(_WithNotes):
         super().__init__()
         self._session_id = session_id
 
-    def run_over(self, report: AgentRunReport, code: ExitCode) -> bytes:
+    def render_report(self, report: AgentRunReport, code: ExitCode) -> bytes:
         """The object on one line. Its `result` is the error's text where there is nothing else to show."""
         summary = {
             "session_id": self._session_id,

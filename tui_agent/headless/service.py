@@ -12,25 +12,25 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from tui_agent.protocol.bus import EventBus
-from tui_agent.protocol.cancellation import PROGRAM_LEFT
+from tui_agent.protocol.cancellation import PROGRAM_QUIT
 from tui_agent.protocol.errors import ConfigurationError, TuiAgentError
 from tui_agent.protocol.events import Failed
 from tui_agent.protocol.messages import now_ms
 from tui_agent.protocol.reports import AgentRunReport
 
 from .agent_port import Agent
+from .command_handler import CommandHandler, PromptQueue
 from .exit_codes import ExitCode
-from .listener import Keep, Listener
-from .order_desk import OrderDesk, PromptQueue
-from .pipes import LineInput, Outlet, read_everything
+from .listener import Flush, Listener
+from .pipes import LineReader, PipeWriter, read_everything
 from .reporters import OutputFormat, reporter_for
 
 InputFormat: TypeAlias = Literal["text", "stream-json"]
 
-ABORT_PATIENCE = 4.0
+ABORT_TIMEOUT = 4.0
 """Seconds an aborted run may take before its task is cancelled."""
 
-LAST_WORDS_PATIENCE = 0.5
+OUTPUT_FLUSH_TIMEOUT = 0.5
 """Seconds that a reader who does not read gets at the end of an interrupted program."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -81,7 +81,7 @@ async def run_headless(
     bus: EventBus,
     options: HeadlessOptions,
     *,
-    keep: Keep | None = None,
+    keep: Flush | None = None,
     streams: StandardStreams | None = None,
 ) -> int:
     """Runs the agent without a screen and returns the process's exit code.
@@ -102,7 +102,7 @@ async def run_headless(
     if options.input_format == "text" and not options.prompt:
         raise ConfigurationError("-p needs a prompt: as an argument, or on standard input.")
     streams = streams or StandardStreams()
-    output, errors = Outlet(streams.stdout), Outlet(streams.stderr)
+    output, errors = PipeWriter(streams.stdout), PipeWriter(streams.stderr)
     output.start()
     errors.start()
     try:
@@ -126,7 +126,7 @@ async def run_headless(
 class _Service:
     """One headless program from its first prompt to its exit code."""
 
-    def __init__(self, agent: Agent, bus: EventBus, listener: Listener, output: Outlet, keep: Keep) -> None:
+    def __init__(self, agent: Agent, bus: EventBus, listener: Listener, output: PipeWriter, keep: Flush) -> None:
         self._agent = agent
         self._bus = bus
         self._listener = listener
@@ -147,7 +147,7 @@ class _Service:
             self._runs = tasks.create_task(self._run_prompts())
             helpers = [tasks.create_task(self._watch_output())]
             if options.input_format == "stream-json":
-                helpers.append(tasks.create_task(self._take_orders(stdin)))
+                helpers.append(tasks.create_task(self._read_commands(stdin)))
             else:
                 self._prompts.close()
             await asyncio.wait([self._runs])
@@ -155,9 +155,9 @@ class _Service:
                 helper.cancel()
             hang_up()
             if self._interrupted:
-                self._hurry_output()
+                self._abandon_output_later()
 
-    async def finish(self, errors: Outlet) -> int:
+    async def finish(self, errors: PipeWriter) -> int:
         """Waits until everything is written; returns the exit code."""
         code = self._failure or self._listener.code
         self._output.end()
@@ -166,7 +166,7 @@ class _Service:
             self._listener.say(f"error: the output could not be written ({self._output.error.strerror})")
             code = ExitCode.FAILED if code in (ExitCode.DONE, ExitCode.INTERRUPTED) else code
         errors.end()
-        asyncio.get_running_loop().call_later(LAST_WORDS_PATIENCE, errors.abandon)
+        asyncio.get_running_loop().call_later(OUTPUT_FLUSH_TIMEOUT, errors.abandon)
         await errors.drained()
         return int(ExitCode.INTERRUPTED if self._interrupted else code)
 
@@ -175,25 +175,25 @@ class _Service:
         runs = self._runs
         if runs is None or runs.done():
             self._interrupted = True
-            self._hurry_output()
+            self._abandon_output_later()
         elif self._interrupted:
             runs.cancel()
         else:
             self._interrupted = True
             self._prompts.close(discard=True)
             if self._agent.running:
-                self._agent.abort(f"{PROGRAM_LEFT} ({name})")
-            asyncio.get_running_loop().call_later(ABORT_PATIENCE, runs.cancel)
+                self._agent.abort(f"{PROGRAM_QUIT} ({name})")
+            asyncio.get_running_loop().call_later(ABORT_TIMEOUT, runs.cancel)
 
-    def _hurry_output(self) -> None:
-        asyncio.get_running_loop().call_later(LAST_WORDS_PATIENCE, self._output.abandon)
+    def _abandon_output_later(self) -> None:
+        asyncio.get_running_loop().call_later(OUTPUT_FLUSH_TIMEOUT, self._output.abandon)
 
     async def _run_prompts(self) -> None:
         """Runs one prompt after another; calls that waited for a person when the program ended come first."""
         if self._agent.pending_calls:
             await self._run(None)
         while (prompt := await self._prompts.next()) is not None:
-            asyncio.get_running_loop().call_soon(self._prompts.mark_begun)
+            asyncio.get_running_loop().call_soon(self._prompts.mark_started)
             await self._run(prompt)
 
     async def _run(self, prompt: str | None) -> None:
@@ -205,11 +205,11 @@ class _Service:
             self._listener.sum_up(_failed_report(prompt or "", str(error)), self._failure)
             self._bus.publish(Failed(code="run_failed", text=str(error)))
 
-    async def _take_orders(self, stdin: int) -> None:
-        lines = LineInput(stdin)
+    async def _read_commands(self, stdin: int) -> None:
+        lines = LineReader(stdin)
         lines.start()
-        await OrderDesk(self._agent, self._prompts, self._complain).serve(lines)
-        self._listener.nobody_answers()
+        await CommandHandler(self._agent, self._prompts, self._complain).serve(lines)
+        self._listener.deny_approvals()
         self._prompts.close()
 
     def _complain(self, text: str, line: int) -> None:
@@ -222,7 +222,7 @@ class _Service:
         if self._agent.running:
             error = self._output.error
             why = "nobody reads the output any more" if error is None else f"cannot write the output: {error.strerror}"
-            self._agent.abort(f"{PROGRAM_LEFT} ({why})")
+            self._agent.abort(f"{PROGRAM_QUIT} ({why})")
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from tui_agent.protocol.permissions import PermissionMode
 
 from .policy import PermissionPolicy
+from .read_only_predicate import is_read_only_command
 from .rule import Rule
-from .shell import is_read_only_command
 
 __all__ = ["PermissionMode", "PermissionPolicy", "Rule", "is_read_only_command"]

@@ -9,7 +9,7 @@ from tui_agent.protocol.tool import CommandSubject, PathSubject, Subject, Tool, 
 
 from .command_judge import CommandJudge
 from .path_judge import PathJudge
-from .verdicts import Finding, Nature, PartFindings, by_mode, by_rule, decision_of, invalid
+from .verdicts import AccessKind, Finding, PartFindings, decision_of, finding_for_mode, finding_for_rule, invalid
 
 _PREDICATE_ERRORS = (
     ArithmeticError,
@@ -58,25 +58,25 @@ class CallJudge:
         if isinstance(subject, PathSubject):
             return self._on_path(tool.name, subject, mode, trace, is_read_only=is_read_only)
         if mode is PermissionMode.PLAN and not is_read_only:
-            return _decision(tool.name, by_mode(mode, "effect", tool.name), trace)
-        nature: Nature = "look" if is_read_only else "effect"
+            return _decision(tool.name, finding_for_mode(mode, "effect", tool.name), trace)
+        access_kind: AccessKind = "look" if is_read_only else "effect"
         rules = self._paths.rules
         if isinstance(subject, UrlSubject):
             host = host_of(subject.url)
-            found = by_rule(rules.on_host(tool.name, host, trace))
+            found = finding_for_rule(rules.ruling_for_host(tool.name, host, trace))
             what = f"fetching from {host}" if host else "fetching from an unclear address"
-            return _decision(subject.url, found or by_mode(mode, nature, what), trace)
-        found = by_rule(rules.on_name(tool.name, trace))
+            return _decision(subject.url, found or finding_for_mode(mode, access_kind, what), trace)
+        found = finding_for_rule(rules.ruling_for_tool(tool.name, trace))
         if found is None and is_read_only and self._relaxes(tool.name):
             found = Finding("allow", "read_only", f"{tool.name} only reads")
-        return _decision(tool.name, found or by_mode(mode, nature, tool.name), trace)
+        return _decision(tool.name, found or finding_for_mode(mode, access_kind, tool.name), trace)
 
     def _on_path(
         self, tool: str, subject: PathSubject, mode: PermissionMode, trace: list[str], *, is_read_only: bool
     ) -> PermissionDecision:
         if "\x00" in subject.path:
             return invalid("a path cannot hold a NUL character", trace)
-        facts = self._paths.book.look(subject.path)
+        facts = self._paths.path_lookup.look(subject.path)
         if subject.intent == "write" or not is_read_only:
             found = self._paths.writing(tool, facts, mode, trace)
         else:

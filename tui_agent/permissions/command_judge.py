@@ -10,31 +10,31 @@ from dataclasses import replace
 
 from tui_agent.protocol.permissions import PermissionDecision, PermissionMode
 
-from .brought_programs import brought_program
-from .command_doubts import Doubts, Given
-from .command_findings import InPlace, Looks, PathFindings, Permit
 from .command_pattern import command_patterns
-from .command_views import command_view, is_harmless_setting, is_own_variable
-from .handed_names import HandedNames
+from .execution_contexts import ExecutionContexts, Task
+from .normalized_argv import is_harmless_setting, is_script_variable, normalize_command
+from .opaque_command_checks import LocatedCommand, OpaqueCommandChecks
+from .path_checks import AllowScope, ExecutionContext, Looks, PathChecks
 from .path_judge import PathJudge
-from .placed_commands import PlacedCommands, Task
-from .read_only_check import own_name
+from .read_only_check import canonical_name
 from .read_only_options import is_known
-from .repository_settings import starts_programs
-from .rule_book import CommandView, Ruling
+from .read_operands import sources_of
+from .repository_settings import find_program_setting
+from .rule_set import NormalizedCommand, Ruling
+from .script_data_flow import ScriptDataFlow
 from .shell_expansion import Expander
-from .shell_flow import Places, Step, steps_of
+from .shell_flow import PossibleDirectories, ScriptStep, script_steps
 from .shell_reader import read_script
 from .shell_syntax import (
     Definition,
     ForEach,
-    Oddity,
     SimpleCommand,
     Statement,
+    Unsupported,
 )
-from .shell_wrappers import Inner, Wrapping, braced, unwrap
-from .source_words import sources_of
-from .verdicts import Finding, PartFindings, by_mode, by_rule, decision_of, invalid
+from .shell_wrappers import InnerCommand, Wrapping, expand_command_braces, unwrap
+from .verdicts import Finding, PartFindings, decision_of, finding_for_mode, finding_for_rule, invalid
+from .workspace_programs import workspace_program
 
 MAX_DEPTH = 6
 """Deepest nesting of commands inside commands (`sh -c`, `env`, `xargs`) that is followed."""
@@ -74,7 +74,7 @@ class CommandJudge:
         trace += [self._note] if self._note else []
         case = _Case(self._paths, tool, mode, trace, is_trusted=self._is_trusted)
         statement = read_script(command)
-        case.run(statement, (self._paths.book.workspace,), 0, None)
+        case.run(statement, (self._paths.path_lookup.workspace,), 0, None)
         if not case.parts:
             return PermissionDecision(
                 decision="allow", source="read_only", reason="there is nothing to run", trace=tuple(trace)
@@ -101,254 +101,267 @@ class _Case:
         self._tool = tool
         self._mode = mode
         self._trace = trace
-        self._placed = PlacedCommands(paths, self.expander, trace, is_trusted=is_trusted)
+        self._contexts = ExecutionContexts(paths, self.expander, trace, is_trusted=is_trusted)
         self._looks = Looks()
         self._forbids_any = self._rules.forbids_any(tool)
-        self._doubts = Doubts(paths, tool, self.expander)
-        self._handed = HandedNames(paths.book)
+        self._opaque_checks = OpaqueCommandChecks(paths, tool, self.expander)
+        self._data_flow = ScriptDataFlow(paths.path_lookup)
 
-    def run(self, script: Statement, places: Places, depth: int, vouch: Permit | None) -> None:
-        """Judges a script that starts in one of `places`; `vouch` is what already allows all of it."""
-        self._doubts.hear(script)
-        steps = steps_of(script, places, self.expander)
-        self._handed.hear(script, steps)
+    def run(
+        self, script: Statement, places: PossibleDirectories, depth: int, inherited_scope: AllowScope | None
+    ) -> None:
+        """Judges a script that starts in one of `places`; `inherited_scope` is what already allows all of it."""
+        self._opaque_checks.add_script(script)
+        steps = script_steps(script, places, self.expander)
+        self._data_flow.add_script(script, steps)
         for step in steps:
             if len(self.parts) >= MAX_PARTS:
                 self._note("", [self._unreadable(f"there are more than {MAX_PARTS} parts")])
                 return
             match step.command:
                 case SimpleCommand():
-                    self._command(Task(step, step.command, depth, vouch))
-                case Oddity():
-                    self._oddity(step.command, vouch)
+                    self._command(Task(step, step.command, depth, inherited_scope))
+                case Unsupported():
+                    self._unsupported(step.command, inherited_scope)
                 case Definition():
-                    self._other(step.command.text, "defining a function", vouch)
+                    self._other(step.command.text, "defining a function", inherited_scope)
                 case ForEach():
-                    self._loop(step, step.command, vouch)
+                    self._loop(step, step.command, inherited_scope)
 
     def look_at_repositories(self) -> None:
         """Judges git commands that only read once more, because others run beside them: a command that does not only
         read runs without what protects git from a repository's settings."""
         for repository, text in self._repositories.items():
-            if setting := starts_programs(repository, is_protected=False):
+            if setting := find_program_setting(repository, is_protected=False):
                 self._trace.append(f"git: beside other commands, this may start a program: {setting}")
                 what = f"`{_short(text)}`, for which the repository may start a program,"
-                self._note(text, [by_mode(self._mode, "effect", what)])
+                self._note(text, [finding_for_mode(self._mode, "effect", what)])
 
     # --- pieces that are no commands ----------------------------------------------------------------------------------
 
-    def _oddity(self, oddity: Oddity, vouch: Permit | None) -> None:
-        self._trace.append(f"shell: {oddity.reason}")
-        if oddity.unreadable:
-            self._note(oddity.text, [self._unreadable(oddity.reason)])
+    def _unsupported(self, unsupported: Unsupported, inherited_scope: AllowScope | None) -> None:
+        self._trace.append(f"shell: {unsupported.reason}")
+        if unsupported.unreadable:
+            self._note(unsupported.text, [self._unreadable(unsupported.reason)])
         elif self._forbids_any:
-            reason = f"{oddity.reason}, and rules forbid some commands"
-            self._note(oddity.text, [Finding("ask", "floor", reason), by_mode(self._mode, "effect", oddity.text)])
+            reason = f"{unsupported.reason}, and rules forbid some commands"
+            self._note(
+                unsupported.text,
+                [Finding("ask", "floor", reason), finding_for_mode(self._mode, "effect", unsupported.text)],
+            )
         else:
-            self._other(oddity.text, f"`{_short(oddity.text)}` ({oddity.reason})", vouch)
+            self._other(unsupported.text, f"`{_short(unsupported.text)}` ({unsupported.reason})", inherited_scope)
 
-    def _other(self, text: str, what: str, vouch: Permit | None) -> None:
+    def _other(self, text: str, what: str, inherited_scope: AllowScope | None) -> None:
         """Something that only a rule for everything, or the mode, can allow."""
-        view = CommandView(text, text)
-        ruling = self._rules.on_command(self._tool, view, self._trace)
-        permit = self._permit(ruling, view) or vouch
-        found = by_rule(ruling)
+        view = NormalizedCommand(text, text)
+        ruling = self._rules.ruling_for_command(self._tool, view, self._trace)
+        allow_scope = self._allow_scope(ruling, view) or inherited_scope
+        found = finding_for_rule(ruling)
         if found and found.decision != "allow":
             self._note(text, [found])
-        elif permit and permit.reach == "everything" and self._mode is not PermissionMode.PLAN:
-            self._note(text, [permit.finding])
+        elif allow_scope and allow_scope.reach == "everything" and self._mode is not PermissionMode.PLAN:
+            self._note(text, [allow_scope.finding])
         else:
-            self._note(text, [by_mode(self._mode, "effect", what)])
+            self._note(text, [finding_for_mode(self._mode, "effect", what)])
 
-    def _loop(self, step: Step, loop: ForEach, vouch: Permit | None) -> None:
+    def _loop(self, step: ScriptStep, loop: ForEach, inherited_scope: AllowScope | None) -> None:
         """The variable that a loop sets, and the names that its words show."""
-        if not is_own_variable(loop.variable):
-            self._other(loop.text, f"setting {loop.variable}", vouch)
-        self.expander.take_listed()
+        if not is_script_variable(loop.variable):
+            self._other(loop.text, f"setting {loop.variable}", inherited_scope)
+        self.expander.take_listed_directories()
         for place in step.places:
             for word in loop.words or ():
                 self.expander.expand(word, place, step.bindings)
         nothing_else = Finding("allow", "read_only", "it only reads, and inside the workspace")
-        found = PathFindings(self._paths, self._mode, self._trace, vouch, nothing_else, self._looks)
-        found.of_listing(self._placed.listed(loop.words or (), loop.nested, step.bindings))
+        found = PathChecks(self._paths, self._mode, self._trace, inherited_scope, nothing_else, self._looks)
+        found.check_listing(self._contexts.listed(loop.words or (), loop.nested, step.bindings))
         if any(finding.decision != "allow" for finding in found.findings):
             self.targets.extend(found.targets)
             self._note(loop.text, found.findings)
 
     def _unreadable(self, reason: str) -> Finding:
         if self._mode in (PermissionMode.DENY, PermissionMode.PLAN):
-            return by_mode(self._mode, "effect", f"a command that cannot be read with certainty ({reason})")
+            return finding_for_mode(self._mode, "effect", f"a command that cannot be read with certainty ({reason})")
         return Finding("ask", "floor", f"it cannot be read with certainty: {reason}")
 
     # --- simple commands ----------------------------------------------------------------------------------------------
 
     def _command(self, task: Task) -> None:
-        command = braced(task.command)
+        command = expand_command_braces(task.command)
         wrapping = unwrap(command)
-        view = command_view(command)
-        ruling = self._rules.on_command(self._tool, view, self._trace)
-        permit = self._permit(ruling, view) or task.vouch
-        in_places = [
-            found for place in task.step.places for found in self._placed.in_place(command, wrapping, place, task)
+        view = normalize_command(command)
+        ruling = self._rules.ruling_for_command(self._tool, view, self._trace)
+        allow_scope = self._allow_scope(ruling, view) or task.inherited_scope
+        contexts = [
+            found for place in task.step.places for found in self._contexts.contexts_for(command, wrapping, place, task)
         ]
         is_harmless = is_harmless_setting(command)
-        is_brought = any(self._is_brought(command, place) for place in task.step.places)
-        is_reading = is_harmless and not is_brought and all(found.use is not None for found in in_places)
-        by_words = self._by_words(command, wrapping, ruling, permit, is_reading=is_reading, is_brought=is_brought)
+        is_workspace_program = any(self._is_workspace_program(command, place) for place in task.step.places)
+        is_reading = is_harmless and not is_workspace_program and all(found.reads is not None for found in contexts)
+        by_words = self._by_words(
+            command, wrapping, ruling, allow_scope, is_reading=is_reading, is_workspace_program=is_workspace_program
+        )
         if by_words.source == "read_only":
             self._repositories |= {
-                self._paths.book.look(found.use.repository, found.directory).resolved: command.text
-                for found in in_places
-                if found.use is not None and found.use.repository is not None and found.directory is not None
+                self._paths.path_lookup.look(found.reads.repository, found.directory).resolved: command.text
+                for found in contexts
+                if found.reads is not None and found.reads.repository is not None and found.directory is not None
             }
-        paths = PathFindings(self._paths, self._mode, self._trace, permit, by_words, self._looks, [by_words])
-        if permit and not permit.spells_assignments and not is_harmless:
+        paths = PathChecks(self._paths, self._mode, self._trace, allow_scope, by_words, self._looks, [by_words])
+        if allow_scope and not allow_scope.spells_assignments and not is_harmless:
             set_names = ", ".join(assignment.name for assignment in command.assignments)
-            paths.findings.append(by_mode(self._mode, "effect", f"setting {set_names}"))
+            paths.findings.append(finding_for_mode(self._mode, "effect", f"setting {set_names}"))
         if wrapping and wrapping.hidden:
-            paths.findings.extend(self._on_hidden(wrapping, permit))
+            paths.findings.extend(self._on_hidden(wrapping, allow_scope))
         if not is_reading and command.words:
-            paths.of_assigned_programs(command.assignments)
-            given = [Given(found.words, found.directory, found.effects) for found in in_places]
-            paths.of_doubts(self._doubts.about(command, given, wrapping, task.step))
+            paths.check_assigned_programs(command.assignments)
+            given = [LocatedCommand(found.words, found.directory, found.effects) for found in contexts]
+            paths.add_reasons_to_ask(self._opaque_checks.about(command, given, wrapping, task.step))
         if not is_reading:
-            self._on_assignments(command, in_places, paths)
-        paths.of_doubts(self._on_handed_names(task, command, in_places, is_reading=is_reading))
-        self._on_paths(command, in_places, paths, task.step, is_reading=is_reading)
+            self._on_assignments(command, contexts, paths)
+        paths.add_reasons_to_ask(self._data_flow_reasons(task, command, contexts, is_reading=is_reading))
+        self._on_paths(command, contexts, paths, task.step, is_reading=is_reading)
         self.targets.extend(paths.targets)
         self._note(command.text, paths.findings)
         if wrapping:
-            self._inside(wrapping, command, ruling, permit, task)
+            self._inside(wrapping, command, ruling, allow_scope, task)
 
-    def _on_handed_names(
-        self, task: Task, command: SimpleCommand, in_places: Sequence[InPlace], *, is_reading: bool
+    def _data_flow_reasons(
+        self, task: Task, command: SimpleCommand, contexts: Sequence[ExecutionContext], *, is_reading: bool
     ) -> Iterator[str]:
         """Why what the script hands on to a command that changes it may be protected."""
         targets = [redirect.target for redirect in command.redirects if ">" in redirect.operator]
         paths = [
             value
-            for found in in_places
+            for found in contexts
             for target in targets
             for value in self.expander.expand(target, found.directory, found.bindings)
         ]
         if not is_reading:
-            paths += [write.path for found in in_places for write in found.effects.writes]
-        is_moved = any(found.directory is None for found in in_places) and not all(map(_is_absolute, paths))
+            paths += [write.path for found in contexts for write in found.effects.writes]
+        is_moved = any(found.directory is None for found in contexts) and not all(map(_is_absolute, paths))
         is_open = is_moved or any(not is_known(path) for path in paths)
         if is_reading and not is_open:
             return
-        outer = own_name(task.outer.name) if task.outer else ""
+        outer = canonical_name(task.outer.name) if task.outer else ""
         words = [word for word in (*(() if is_reading else command.words), *targets) if not word.is_fixed]
         if not words and not is_open:
             return
-        trouble = self._handed.trouble(words, paths, outer=outer, is_moved=is_moved)
+        trouble = self._data_flow.trouble(words, paths, outer=outer, is_moved=is_moved)
         if trouble and (is_open or trouble.is_sure):
             yield f"what the script hands on to `{command.name}` may be protected: {trouble.why}"
 
-    def _on_assignments(self, command: SimpleCommand, in_places: Sequence[InPlace], paths: PathFindings) -> None:
-        for found in in_places:
+    def _on_assignments(self, command: SimpleCommand, contexts: Sequence[ExecutionContext], paths: PathChecks) -> None:
+        for found in contexts:
             for assignment in command.assignments:
                 if command.words or assignment.name.startswith("GIT_"):
                     values = self.expander.assigned(assignment.value, found.directory, found.bindings)
-                    paths.of_assignment(assignment.name, values, found.directory)
+                    paths.check_assignment(assignment.name, values, found.directory)
 
-    def _is_brought(self, command: SimpleCommand, place: str | None) -> bool:
+    def _is_workspace_program(self, command: SimpleCommand, place: str | None) -> bool:
         """Whether its name means a program that the workspace brings, which may do anything."""
-        program = brought_program(command.name, self._paths.book.workspace, place) if command.words else None
+        program = workspace_program(command.name, self._paths.path_lookup.workspace, place) if command.words else None
         if program is not None:
             self._trace.append(f"programs: {command.name} would come from the workspace, as {program}")
         return program is not None
 
-    def _permit(self, ruling: Ruling, view: CommandView) -> Permit | None:
+    def _allow_scope(self, ruling: Ruling, view: NormalizedCommand) -> AllowScope | None:
         """What a rule allows, and how far that reaches."""
-        found = by_rule(ruling)
+        found = finding_for_rule(ruling)
         if found is None or found.decision != "allow" or ruling.rule is None:
             return None
         if ruling.rule.pattern is None:
-            return Permit(found, "everything", spells_assignments=True)
+            return AllowScope(found, "everything", spells_assignments=True)
         patterns = command_patterns(ruling.rule.pattern)
         if any(pattern.is_everything for pattern in patterns):
-            return Permit(found, "everything", spells_assignments=True)
+            return AllowScope(found, "everything", spells_assignments=True)
         exact = [pattern for pattern in patterns if pattern.is_exact]
         spells = any(pattern.match(view.with_assignments) for pattern in exact)
         is_exact = spells or any(pattern.match(view.words) for pattern in exact)
-        return Permit(found, "command" if is_exact else "words", spells)
+        return AllowScope(found, "command" if is_exact else "words", spells)
 
     def _by_words(
         self,
         command: SimpleCommand,
         wrapping: Wrapping | None,
         ruling: Ruling,
-        permit: Permit | None,
+        allow_scope: AllowScope | None,
         *,
         is_reading: bool,
-        is_brought: bool,
+        is_workspace_program: bool,
     ) -> Finding:
-        found = by_rule(ruling)
-        is_plain = is_harmless_setting(command) and not is_brought
+        found = finding_for_rule(ruling)
+        is_plain = is_harmless_setting(command) and not is_workspace_program
         is_transparent = wrapping is not None and wrapping.is_transparent and is_plain
         if found and found.decision != "allow":
             return found
         if self._mode is PermissionMode.PLAN and not is_reading and not is_transparent:
-            return by_mode(self._mode, "effect", f"`{_short(command.text)}`")
-        if permit:
-            return permit.finding
+            return finding_for_mode(self._mode, "effect", f"`{_short(command.text)}`")
+        if allow_scope:
+            return allow_scope.finding
         if is_reading:
             self._trace.append(f"read-only: `{_short(command.text)}` only reads")
             return Finding("allow", "read_only", "it only reads, and inside the workspace")
         if is_transparent:
             return Finding("allow", "read_only", "what it runs decides")
-        return by_mode(self._mode, "effect", f"`{_short(command.text)}`")
+        return finding_for_mode(self._mode, "effect", f"`{_short(command.text)}`")
 
-    def _on_hidden(self, wrapping: Wrapping, permit: Permit | None) -> list[Finding]:
+    def _on_hidden(self, wrapping: Wrapping, allow_scope: AllowScope | None) -> list[Finding]:
         if self._forbids_any:
             return [Finding("ask", "floor", f"{wrapping.hidden}, and rules forbid some commands")]
-        if permit and not (permit.covers_words or wrapping.vouches or wrapping.runs_file):
-            return [by_mode(self._mode, "effect", f"what is inside: {wrapping.hidden}")]
+        if allow_scope and not (allow_scope.covers_words or wrapping.allows_inner or wrapping.runs_file):
+            return [finding_for_mode(self._mode, "effect", f"what is inside: {wrapping.hidden}")]
         return []
 
     def _on_paths(
-        self, command: SimpleCommand, in_places: list[InPlace], paths: PathFindings, step: Step, *, is_reading: bool
+        self,
+        command: SimpleCommand,
+        contexts: list[ExecutionContext],
+        paths: PathChecks,
+        step: ScriptStep,
+        *,
+        is_reading: bool,
     ) -> None:
-        for found in in_places:
-            if is_reading and found.use is not None:
-                paths.of_reading(found.use, found.directory)
+        for found in contexts:
+            if is_reading and found.reads is not None:
+                paths.check_reads(found.reads, found.directory)
             else:
-                paths.of_effects(found.effects, found.directory)
-                paths.of_secrets(found.words, found.directory)
-                paths.of_sources(sources_of(found.own), found.effects.code, found.directory)
+                paths.check_effects(found.effects, found.directory)
+                paths.check_secrets(found.words, found.directory)
+                paths.check_sources(sources_of(found.own), found.effects.code, found.directory)
             expanded = [
                 (redirect, self.expander.expand(redirect.target, found.directory, found.bindings))
                 for redirect in command.redirects
             ]
-            paths.of_redirects(expanded, found.directory)
-            paths.of_listing(found.listed)
-            paths.of_search(found.effects, found.directory)
-        if not is_reading and any(found.effects.writes for found in in_places):
-            paths.of_patterns(command.words, fit_hidden=self._handed.widens_patterns)
+            paths.check_redirects(expanded, found.directory)
+            paths.check_listing(found.listed)
+            paths.check_search(found.effects, found.directory)
+        if not is_reading and any(found.effects.writes for found in contexts):
+            paths.check_patterns(command.words, fit_hidden=self._data_flow.widens_patterns)
 
     # --- commands inside commands -------------------------------------------------------------------------------------
 
     def _inside(
-        self, wrapping: Wrapping, command: SimpleCommand, ruling: Ruling, permit: Permit | None, task: Task
+        self, wrapping: Wrapping, command: SimpleCommand, ruling: Ruling, allow_scope: AllowScope | None, task: Task
     ) -> None:
         if task.depth >= MAX_DEPTH:
             self._note(command.text, [self._unreadable("commands are nested too deeply in one another")])
             return
         step = task.step
-        for inner in wrapping.inners:
-            speaks = permit is not None and self._speaks_for(permit, ruling, wrapping, inner)
-            vouch = replace(permit, spells_assignments=True) if permit and speaks else None
+        for inner in wrapping.inner_commands:
+            speaks = allow_scope is not None and self._allows_inner(allow_scope, ruling, wrapping, inner)
+            inherited_scope = replace(allow_scope, spells_assignments=True) if allow_scope and speaks else None
             moved = replace(step, command=inner.command, places=_moved(inner, step.places))
             is_written = task.is_written and all(word in task.command.words for word in inner.command.words[:1])
-            self._command(Task(moved, inner.command, task.depth + 1, vouch, inner.takes, command, is_written))
+            self._command(Task(moved, inner.command, task.depth + 1, inherited_scope, inner.takes, command, is_written))
         for script in wrapping.scripts:
-            speaks = permit is not None and (permit.covers_words or wrapping.is_meant)
-            self.run(read_script(script), step.places, task.depth + 1, permit if speaks else None)
+            speaks = allow_scope is not None and (allow_scope.covers_words or wrapping.allows_scripts)
+            self.run(read_script(script), step.places, task.depth + 1, allow_scope if speaks else None)
 
-    def _speaks_for(self, permit: Permit, ruling: Ruling, wrapping: Wrapping, inner: Inner) -> bool:
+    def _allows_inner(self, allow_scope: AllowScope, ruling: Ruling, wrapping: Wrapping, inner: InnerCommand) -> bool:
         """Whether what allows a wrapper is meant to allow what it runs, too."""
-        if permit.covers_words or wrapping.vouches:
+        if allow_scope.covers_words or wrapping.allows_inner:
             return True
         if ruling.rule is None or ruling.rule.pattern is None:
             return False
@@ -358,7 +371,7 @@ class _Case:
         self.parts.append(PartFindings(text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…", tuple(findings)))
 
 
-def _moved(inner: Inner, places: Places) -> Places:
+def _moved(inner: InnerCommand, places: PossibleDirectories) -> PossibleDirectories:
     """Where the inner command runs."""
     if inner.directory is None:
         return places

@@ -4,10 +4,10 @@ import os
 import struct
 from functools import lru_cache
 
-from tui_agent.protocol.plain_file import plain_content
+from tui_agent.protocol.regular_file import read_regular_file
 
-from .protected_places import git_directories, is_git_directory
-from .repository_settings import repository_tops
+from .protected_paths import git_directories, is_git_directory
+from .repository_settings import repository_roots
 
 MAX_BYTES = 5_000_000
 """Longest index that is read."""
@@ -25,7 +25,7 @@ def index_names(directory: str) -> tuple[str, ...] | None:
         directory: absolute, in a repository or not.
     """
     place = os.path.realpath(directory)
-    tops = repository_tops(place)
+    tops = repository_roots(place)
     if len(tops) != 1:
         return None
     places = git_directories(tops[0])
@@ -35,7 +35,7 @@ def index_names(directory: str) -> tuple[str, ...] | None:
     try:
         if any(name.startswith("sharedindex.") for name in os.listdir(places[0])):
             return None
-        if b"sha256" in plain_content(os.path.join(places[0], "config")).lower():
+        if b"sha256" in read_regular_file(os.path.join(places[0], "config")).lower():
             return None
         status = os.stat(index)
         found = _names(index, status.st_mtime_ns, status.st_size, status.st_ino)
@@ -50,7 +50,7 @@ def _names(index: str, changed: int, size: int, inode: int) -> tuple[str, ...] |
     """The names in an index of a plain form; the file as it was at one time."""
     if size > MAX_BYTES:
         return None
-    data = plain_content(index, MAX_BYTES)
+    data = read_regular_file(index, MAX_BYTES)
     if len(data) < _HEADER.size:
         return None
     sign, version, count = _HEADER.unpack_from(data)

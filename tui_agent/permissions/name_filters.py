@@ -3,9 +3,9 @@
 import re
 from collections.abc import Sequence
 
-from .listed_names import lets_through
+from .listing_output import is_line_filter
 from .printed_names import passes_on
-from .read_only_check import own_name
+from .read_only_check import canonical_name
 from .read_only_options import is_known
 from .shell_syntax import SimpleCommand, names
 from .shell_wrappers import unwrap
@@ -15,7 +15,7 @@ _SED_LINES = re.compile(r"\d+q|\d+(?:,\d+)?p|\$p|/[^/\\]*/d|s\|\^\\\./\|\||s/\^\
 _BLANKS_ONLY = names(r"\n \0 \r \000 \t") | {" "}
 
 
-def lets_names_through(words: Sequence[str]) -> bool:
+def is_name_filter(words: Sequence[str]) -> bool:
     """Whether a filter gives out some of the names it reads, each whole or as it falls apart at blanks."""
     name, *rest = words
     match name:
@@ -32,17 +32,17 @@ def lets_names_through(words: Sequence[str]) -> bool:
         case "sort" | "uniq":
             return not any(re.match(r"-[A-Za-z]*o|--out|--comp|--files", word) for word in rest)
         case _:
-            return lets_through(words)
+            return is_line_filter(words)
 
 
-def takes_first(words: Sequence[str]) -> bool:
+def takes_first_field(words: Sequence[str]) -> bool:
     """Whether a filter gives out what stands in front of the first colon."""
     if words[0] == "cut":
         return sorted("".join(words[1:]).replace(" ", "")) == sorted("-d:-f1")
     return words[0] == "awk" and list(words[1:]) in (["-F:", "{print $1}"], ["-F", ":", "{print $1}"])
 
 
-def gives_pieces(words: Sequence[str]) -> bool:
+def prints_fragments(words: Sequence[str]) -> bool:
     """Whether a filter gives out pieces of what it reads, and nothing that is not in it."""
     name, *rest = words
     if name == "tr":
@@ -50,12 +50,12 @@ def gives_pieces(words: Sequence[str]) -> bool:
     return name == "cut" or (name in ("head", "tail") and any(word.startswith("-c") for word in rest))
 
 
-def hands_through(command: SimpleCommand, words: Sequence[str]) -> bool:
+def xargs_passes_names(command: SimpleCommand, words: Sequence[str]) -> bool:
     """Whether `xargs` runs something that prints some of the names that it is given."""
-    if own_name(words[0]) != "xargs":
+    if canonical_name(words[0]) != "xargs":
         return False
     wrapping = unwrap(command)
-    if wrapping is None or not wrapping.inners:
+    if wrapping is None or not wrapping.inner_commands:
         return len(words) == 1
-    inner = [word.value for word in wrapping.inners[0].command.words if word.is_fixed]
+    inner = [word.value for word in wrapping.inner_commands[0].command.words if word.is_fixed]
     return bool(inner) and passes_on(inner)

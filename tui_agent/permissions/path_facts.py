@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .path_resolution import is_within, resolve
-from .protected_places import holds_protected, protected_name, protected_repository
+from .protected_paths import holds_protected, protected_name, protected_repository
 from .shell_syntax import MARKS
 
 _APART = ("/proc", "/dev")
@@ -43,7 +43,7 @@ class PathFacts:
     """Why it is nobody's business but the person's: our own settings and sessions, other processes' secrets."""
 
 
-class PathBook:
+class PathLookup:
     """Looks paths up for one workspace. Holds no state but the names of places."""
 
     def __init__(
@@ -60,7 +60,7 @@ class PathBook:
         self._apart = tuple(top for top in _APART if not is_within(self.workspace, top))
 
     @property
-    def private_places(self) -> tuple[str, ...]:
+    def absolute_private_paths(self) -> tuple[str, ...]:
         """Our own settings and sessions, absolute."""
         return self._private
 
@@ -98,7 +98,7 @@ class PathBook:
         """Whether there is a directory of that name."""
         return os.path.isdir(facts.resolved)
 
-    def why_perhaps_private(self, given: str, directory: str | None) -> str | None:
+    def why_maybe_private(self, given: str, directory: str | None) -> str | None:
         """Why a path of which only the running shell knows a part may be private; None if what is plain to see of it
         tells against that."""
         names = given.split("/")
@@ -114,12 +114,12 @@ class PathBook:
             if any(os.path.dirname(place) == start.resolved for place in self._private) and first + 1 < len(names):
                 return f"it may be {_OURS}"
         elif first and directory is not None:
-            return self.why_perhaps_private(f"{directory}/{given}", None)
+            return self.why_maybe_private(f"{directory}/{given}", None)
         if names[-1] in _SECRET_NAMES or (first < len(names) and "fd" in known_later):
             return _OTHERS
         return self.may_be_private(known_later)
 
-    def why_held_private(self, facts: PathFacts) -> str | None:
+    def why_tree_private(self, facts: PathFacts) -> str | None:
         """What private is in a directory that is read with everything below it; None if nothing is known to be."""
         if facts.resolved == "/" or _PROCESS.match(facts.resolved):
             return "it holds what other processes hold"
@@ -144,7 +144,7 @@ class PathBook:
         name = next((name for name in names if name in tails), None)
         return f"{name} may be the agent's own settings or sessions" if name else None
 
-    def why_held(self, facts: PathFacts) -> str | None:
+    def why_tree_protected(self, facts: PathFacts) -> str | None:
         """What protected is in a directory that is to be changed as a whole; None if nothing is known to be."""
         if is_within(self.workspace, facts.resolved) and facts.resolved != self.workspace:
             return "the workspace is in it"

@@ -4,18 +4,18 @@ from typing import Literal
 
 from tui_agent.protocol.permissions import PermissionMode
 
-from .path_facts import PathBook, PathFacts
-from .read_only_options import Sight
+from .path_facts import PathFacts, PathLookup
+from .read_only_options import FileFilter
 from .rule import Intent
-from .rule_book import RuleBook
-from .verdicts import Finding, Nature, by_mode, by_rule
+from .rule_set import RuleSet
+from .verdicts import AccessKind, Finding, finding_for_mode, finding_for_rule
 
 
 class PathJudge:
     """Judges paths by the floor, the rules and the mode, for file tools and for shell commands alike."""
 
-    def __init__(self, book: PathBook, rules: RuleBook) -> None:
-        self.book = book
+    def __init__(self, path_lookup: PathLookup, rules: RuleSet) -> None:
+        self.path_lookup = path_lookup
         self.rules = rules
 
     def reading(
@@ -27,7 +27,7 @@ class PathJudge:
         trace: list[str],
         *,
         relaxed: bool,
-        sees: Sight | None = None,
+        includes: FileFilter | None = None,
     ) -> Finding:
         """Whether a path may be read.
 
@@ -38,26 +38,28 @@ class PathJudge:
             mode: the mode in force.
             trace: gets a line for every rule and check.
             relaxed: reading in the workspace needs no answer.
-            sees: what of a directory is looked into; None: everything.
+            includes: what of a directory is looked into; None: everything.
         """
-        ruling = self.rules.on_path(tool, facts, "read" if intent == "list" else intent, trace, sees=sees)
-        found = by_rule(ruling)
+        ruling = self.rules.ruling_for_path(
+            tool, facts, "read" if intent == "list" else intent, trace, includes=includes
+        )
+        found = finding_for_rule(ruling)
         is_named = ruling.is_grant or (ruling.rule is not None and ruling.rule.pattern is not None)
-        private = facts.private or (self.book.why_held_private(facts) if intent != "read" else None)
+        private = facts.private or (self.path_lookup.why_tree_private(facts) if intent != "read" else None)
         if private and not (found and (found.decision == "deny" or (found.decision == "allow" and is_named))):
             trace.append(f"private: {facts.resolved}: {private}")
-            nature: Nature = "look"
-            decided = by_mode(mode, nature, f"reading {facts.given}")
+            access_kind: AccessKind = "look"
+            decided = finding_for_mode(mode, access_kind, f"reading {facts.given}")
             if decided.decision == "deny":
                 return decided
             return Finding("ask", "floor", f"{facts.given} is private: {private}")
         if found:
             return found
-        if relaxed and self.book.is_readable(facts):
+        if relaxed and self.path_lookup.is_readable(facts):
             trace.append(f"read-only: {facts.resolved} may be read")
             return Finding("allow", "read_only", "it only reads, and inside the workspace")
         where = "" if facts.is_inside else ", which is outside the workspace,"
-        return by_mode(mode, "look", f"reading {facts.given}{where}")
+        return finding_for_mode(mode, "look", f"reading {facts.given}{where}")
 
     def writing(
         self,
@@ -67,7 +69,7 @@ class PathJudge:
         trace: list[str],
         *,
         whole: bool = False,
-        speaks_for: Finding | None = None,
+        allowed_by: Finding | None = None,
     ) -> Finding:
         """Whether a path may be changed; what is protected never may, in any mode (S1-12).
 
@@ -77,25 +79,25 @@ class PathJudge:
             mode: the mode in force.
             trace: gets a line for every rule and check.
             whole: everything below it is changed, too.
-            speaks_for: what allowed the command as a whole, if that covers this change.
+            allowed_by: what allowed the command as a whole, if that covers this change.
         """
-        if why := self.book.why_protected(facts):
+        if why := self.path_lookup.why_protected(facts):
             trace.append(f"floor: {facts.resolved} is protected: {why}")
             return Finding("deny", "floor", f"{facts.given} is protected and never changed: {why}")
         if facts.is_device:
             return Finding("allow", "read_only", f"{facts.given} keeps nothing")
         if mode is PermissionMode.PLAN:
-            return by_mode(mode, "effect", f"changing {facts.given}")
-        found = by_rule(self.rules.on_path(tool, facts, "write", trace, whole=whole))
+            return finding_for_mode(mode, "effect", f"changing {facts.given}")
+        found = finding_for_rule(self.rules.ruling_for_path(tool, facts, "write", trace, whole=whole))
         if found and found.decision == "deny":
             return found
-        if whole and (held := self.book.why_held(facts)):
+        if whole and (held := self.path_lookup.why_tree_protected(facts)):
             trace.append(f"floor: {facts.resolved} is changed as a whole: {held}")
             return Finding("ask", "floor", f"{facts.given} is changed with everything in it: {held}")
         if found:
             return found
-        if speaks_for is not None:
-            return speaks_for
+        if allowed_by is not None:
+            return allowed_by
         where = "" if facts.is_inside else ", which is outside the workspace,"
-        nature: Nature = "edit" if tool is not None and facts.is_inside else "effect"
-        return by_mode(mode, nature, f"changing {facts.given}{where}")
+        access_kind: AccessKind = "edit" if tool is not None and facts.is_inside else "effect"
+        return finding_for_mode(mode, access_kind, f"changing {facts.given}{where}")

@@ -9,7 +9,7 @@ from pathspec import GitIgnoreSpec
 
 from .path_facts import PathFacts
 from .path_resolution import is_within
-from .read_only_options import Sight
+from .read_only_options import FileFilter
 from .tree_walk import TooMuchError, entries_below
 
 MAX_ENTRIES = 1_000
@@ -44,22 +44,22 @@ class PathPattern:
         probe = os.path.join(directory, _PROBE)
         return self.matches(directory) or (self.matches(probe) and self.matches(os.path.join(probe, _PROBE)))
 
-    def may_match_below(self, directory: str, sees: Sight | None = None) -> bool:
+    def may_match_below(self, directory: str, includes: FileFilter | None = None) -> bool:
         """Whether something in a directory, at any depth, fits; a search that would take too long says yes.
 
         Args:
             directory: absolute, without links.
-            sees: what of it counts; None: everything.
+            includes: what of it counts; None: everything.
         """
-        if sees is None and self.matches(os.path.join(directory, _PROBE)):
+        if includes is None and self.matches(os.path.join(directory, _PROBE)):
             return True
         anchor = self._anchor()
         for base in self.bases:
             start = os.path.join(base, anchor) if anchor else base
             if is_within(directory, start):
-                return self._found_below(directory, directory, sees)
+                return self._found_below(directory, directory, includes)
             if is_within(start, directory) and os.path.lexists(start):
-                return self._found_below(start, directory, sees)
+                return self._found_below(start, directory, includes)
         return False
 
     def _anchor(self) -> str:
@@ -74,8 +74,8 @@ class PathPattern:
             spelled.append(part)
         return "/".join(spelled)
 
-    def _found_below(self, start: str, top: str, sees: Sight | None) -> bool:
-        if self.matches(start) and (sees is None or start == top):
+    def _found_below(self, start: str, top: str, includes: FileFilter | None) -> bool:
+        if self.matches(start) and (includes is None or start == top):
             return True
         by_name = _name_pattern(self.text)
 
@@ -83,11 +83,11 @@ class PathPattern:
             return entry.path[len(top) :].lstrip("/")
 
         def enters(entry: os.DirEntry[str]) -> bool:
-            return sees is None or sees.enters(below(entry))
+            return includes is None or includes.enters(below(entry))
 
         def counts(entry: os.DirEntry[str]) -> bool:
             is_directory = entry.is_dir(follow_symlinks=False)
-            return sees is None or (enters(entry) if is_directory else sees.sees(below(entry)))
+            return includes is None or (enters(entry) if is_directory else includes.includes(below(entry)))
 
         limit = MAX_ENTRIES if by_name is None else MAX_NAMES
         try:
@@ -115,7 +115,7 @@ def path_pattern(text: str, workspace: str, root: str) -> PathPattern:
     return PathPattern(text.removeprefix("./"), tuple(dict.fromkeys((workspace, root))))
 
 
-def names_of(facts: PathFacts) -> tuple[str, ...]:
+def match_names(facts: PathFacts) -> tuple[str, ...]:
     """The absolute names under which rules that forbid look for a path."""
     return tuple(dict.fromkeys((facts.resolved, facts.lexical)))
 

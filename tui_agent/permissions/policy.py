@@ -13,10 +13,10 @@ from tui_agent.protocol.value_checks import expect_choice, expect_flag, expect_f
 from .call_judge import CallJudge, host_of, subject_of
 from .command_judge import CommandJudge
 from .grant_proposals import rule_for_command, rule_for_path, rules_for_command, rules_for_path
-from .path_facts import PathBook
+from .path_facts import PathLookup
 from .path_judge import PathJudge
 from .rule import Rule, RuleLike
-from .rule_book import RuleBook, RuleResolution
+from .rule_set import RuleResolution, RuleSet
 
 MAX_GRANTS_AT_ONCE = 8
 """Most rules that one approval may store."""
@@ -68,10 +68,10 @@ class PermissionPolicy:
             expect_items(f"PermissionPolicy.{name}", paths, _expect_path, "a list of paths")
         own = _rules("PermissionPolicy.rules", rules)
         more = _layers("PermissionPolicy.layers", layers)
-        book = PathBook(Path(workspace), private_paths, readable_paths)
-        self._rules = RuleBook((*((own,) if own else ()), *more), book.workspace, book.root, resolution)
-        self._workspace = book.workspace
-        paths = PathJudge(book, self._rules)
+        path_lookup = PathLookup(Path(workspace), private_paths, readable_paths)
+        self._rules = RuleSet((*((own,) if own else ()), *more), path_lookup.workspace, path_lookup.root, resolution)
+        self._workspace = path_lookup.workspace
+        paths = PathJudge(path_lookup, self._rules)
         commands = CommandJudge(paths, is_trusted=is_trusted, note=command_note)
         self._judge = CallJudge(paths, commands, relaxed_reads=relaxed_reads)
         self._mode = as_permission_mode("PermissionPolicy.mode", mode)

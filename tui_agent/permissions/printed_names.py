@@ -1,6 +1,6 @@
 """Whether a command prints the name of something protected, for whoever changes what such names stand for.
 
-`listed_names` tells each name, or nothing; here it is enough to know that none of them leads to a protected place, so
+`listing_output` tells each name, or nothing; here it is enough to know that none of them leads to a protected place, so
 that `rg -l foo | xargs sed -i …` needs nobody in a directory of any size.
 """
 
@@ -10,18 +10,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from tui_agent.protocol.plain_file import plain_content
+from tui_agent.protocol.regular_file import read_regular_file
 
-from .find_reach import handing_on, why_reached
+from .find_targets import replace_print_with_exec, why_find_unsafe
 from .git_index import index_names
-from .path_facts import PathBook
-from .protected_places import PROTECTED_NAMES, git_directories, may_mean_protected, protected_name
-from .read_only_check import own_name, read_only_use
+from .path_facts import PathLookup
+from .protected_paths import PROTECTED_NAMES, git_directories, may_mean_protected, protected_name
+from .read_only_check import canonical_name, collect_reads
 from .read_only_find import runs_of, tests_begin, without_exec
 from .read_only_git import git_words
-from .read_only_options import Options, is_known, sort_options
+from .read_only_options import Options, is_known, parse_options
 from .read_only_table import read_only_command
-from .repository_settings import repository_tops
+from .repository_settings import repository_roots
 from .shell_syntax import UNKNOWN, SimpleCommand, names
 
 _SAYS_NO_FILE = names(
@@ -63,37 +63,37 @@ class Cut:
     up_to_colon: bool = False
 
 
-def trouble_with(words: Sequence[str], place: str, book: PathBook, cut: Cut) -> Trouble | None:
+def trouble_with(words: Sequence[str], place: str, path_lookup: PathLookup, cut: Cut) -> Trouble | None:
     """What is wrong with what a command prints; None if it names nothing protected. Blocks.
 
     Args:
         words: as the shell would pass them on.
         place: where it runs, absolute.
-        book: looks paths up.
+        path_lookup: looks paths up.
         cut: what is taken of each line it prints.
     """
     words = [word if is_known(word) else _ANYTHING for word in words]
-    name = own_name(words[0])
+    name = canonical_name(words[0])
     if name == "git":
-        return _of_git(words, place, book)
+        return _of_git(words, place, path_lookup)
     if says_no_file(words):
         return None
     if name == "echo" or (name == "printf" and words[1:2] and words[1] in _JUST_WORDS):
-        return _of_words(words[2:] if name == "printf" else words[1:], place, book)
+        return _of_words(words[2:] if name == "printf" else words[1:], place, path_lookup)
     if name in _SUMS:
-        return _of_words([word for word in words[1:] if not word.startswith("-")], place, book)
+        return _of_words([word for word in words[1:] if not word.startswith("-")], place, path_lookup)
     if name in ("basename", "dirname"):
         return _of_parts(name, words[1:])
     search = _as_find(name, words, place, cut)
     if search is None:
         return Trouble(f"what `{name}` prints", is_sure=False)
-    why = why_reached(handing_on(search), place, book)
+    why = why_find_unsafe(replace_print_with_exec(search), place, path_lookup)
     return Trouble(why, is_sure=True) if why else None
 
 
 def says_no_file(words: Sequence[str]) -> bool:
     """Whether a command prints nothing that could be the name of something protected."""
-    match own_name(words[0]):
+    match canonical_name(words[0]):
         case "date":
             return all(word.startswith("-") or _DATE_FORMAT.match(word) for word in words[1:] if word != "now")
         case "printf":
@@ -104,12 +104,12 @@ def says_no_file(words: Sequence[str]) -> bool:
             return name in _SAYS_NO_FILE
 
 
-def _of_words(words: Sequence[str], place: str, book: PathBook) -> Trouble | None:
+def _of_words(words: Sequence[str], place: str, path_lookup: PathLookup) -> Trouble | None:
     for word in words:
         if "\\" in word:
             return Trouble("what escapes become", is_sure=False)
         for piece in word.split():
-            if why := book.why_protected(book.look(piece, place)):
+            if why := path_lookup.why_protected(path_lookup.look(piece, place)):
                 return Trouble(f"{piece}: {why}", is_sure=True)
     return None
 
@@ -125,7 +125,7 @@ def _of_parts(name: str, words: Sequence[str]) -> Trouble | None:
     return Trouble(why, is_sure=True) if why else None
 
 
-def _of_git(words: Sequence[str], place: str, book: PathBook) -> Trouble | None:
+def _of_git(words: Sequence[str], place: str, path_lookup: PathLookup) -> Trouble | None:
     found = git_words(words)
     if found is None or not found.words or found.directory is not None:
         return Trouble("what `git` prints", is_sure=False)
@@ -133,12 +133,12 @@ def _of_git(words: Sequence[str], place: str, book: PathBook) -> Trouble | None:
     if name in _GIT_SAYS_NO_FILE:
         is_place = any(word.startswith(("--git-", "--absolute-git", "--resolve")) for word in rest)
         return Trouble("where git keeps its data", is_sure=True) if is_place else None
-    tops = repository_tops(place)
+    tops = repository_roots(place)
     if not tops:
         return None
     if name == "status" or any(word in ("-o", "--others") for word in rest):
         search = ["find", tops[0], "-name", ".git", "-prune", "-o", *_left_out(place), "!", "-path", tops[0], "-print"]
-        why = why_reached(handing_on(search), place, book)
+        why = why_find_unsafe(replace_print_with_exec(search), place, path_lookup)
         return Trouble(why, is_sure=True) if why else None
     if name != "ls-files" and _GIT_LISTS.isdisjoint(rest):
         return Trouble(f"what `git {name}` prints", is_sure=False)
@@ -161,7 +161,7 @@ def _as_find(name: str, words: Sequence[str], place: str, cut: Cut) -> list[str]
     if name == "find":
         return _plain_find(words)
     command = read_only_command(name)
-    options = sort_options(command, words[1:]) if command else None
+    options = parse_options(command, words[1:]) if command else None
     if options is None or command is None or (_ANYTHING in words and name not in ("grep", "rg", "fd")):
         return None
     match name:
@@ -206,7 +206,7 @@ def _by_ls(roots: Sequence[str], options: Options, place: str) -> list[str]:
 
 def _plain_find(words: Sequence[str]) -> list[str] | None:
     """A `find` that prints only what it comes upon."""
-    if read_only_use(without_exec(words), SimpleCommand("", ())) is None or _ANYTHING in words[: tests_begin(words)]:
+    if collect_reads(without_exec(words), SimpleCommand("", ())) is None or _ANYTHING in words[: tests_begin(words)]:
         return None
     formats = [after for before, after in pairwise(words) if before == "-printf"]
     if not all(_PLAIN_PRINTF.match(text) for text in formats):
@@ -218,11 +218,11 @@ def _plain_find(words: Sequence[str]) -> list[str] | None:
 
 def passes_on(words: Sequence[str]) -> bool:
     """Whether a command that is given names prints some of them, whole, and nothing else."""
-    name = own_name(words[0])
+    name = canonical_name(words[0])
     if name in _PASS_BEHIND_XARGS:
         return True
     command = read_only_command(name)
-    options = sort_options(command, words[1:]) if command and name in ("grep", "rg") else None
+    options = parse_options(command, words[1:]) if command and name in ("grep", "rg") else None
     return options is not None and options.has(*_SHOW_NAMES)
 
 
@@ -264,12 +264,12 @@ def _hidden_out(roots: Sequence[str]) -> list[str]:
 
 def _left_out(place: str) -> Iterator[str]:
     """What keeps a search from protected names that the repository's own list says to leave out."""
-    tops = repository_tops(place)
+    tops = repository_roots(place)
     if not tops:
         return
     path = os.path.join(tops[0], ".gitignore")
     try:
-        text = plain_content(path).decode("utf-8", "replace")
+        text = read_regular_file(path).decode("utf-8", "replace")
     except OSError:
         return
     lines = {line.strip().removeprefix("**/").strip("/") for line in text.split("\n")}

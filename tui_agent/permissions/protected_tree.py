@@ -10,7 +10,7 @@ from pathlib import Path
 from tui_agent.protocol.errors import ToolError
 
 from .path_resolution import is_within
-from .protected_places import PROTECTED_NAMES, git_directories, is_git_directory, protected_name
+from .protected_paths import PROTECTED_NAMES, git_directories, is_git_directory, protected_name
 
 MAX_DIRECTORIES = 100_000
 """Most directories that are looked into."""

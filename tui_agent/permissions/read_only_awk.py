@@ -6,7 +6,7 @@ Texts and patterns are taken out first; in what is left nothing may write, and `
 import re
 from collections.abc import Sequence
 
-from .read_only_options import Use, sort_options
+from .read_only_options import Reads, parse_options
 from .read_only_table import parse_entry
 from .shell_syntax import PIPE
 
@@ -27,9 +27,9 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _BORDERS = frozenset(";{}")
 
 
-def awk_use(words: Sequence[str]) -> Use | None:
+def awk_reads(words: Sequence[str]) -> Reads | None:
     """What `awk` (with its name) reads; None if its program is not known to only print."""
-    options = sort_options(_OPTIONS, words[1:])
+    options = parse_options(_OPTIONS, words[1:])
     if options is None or not options.operands:
         return None
     program, *operands = options.operands
@@ -38,7 +38,7 @@ def awk_use(words: Sequence[str]) -> Use | None:
         return None
     if "|" in code.replace("||", "") or not _only_compares(code):
         return None
-    return Use(tuple(word for word in operands if word not in ("-", PIPE) and not _ASSIGNMENT.match(word)))
+    return Reads(tuple(word for word in operands if word not in ("-", PIPE) and not _ASSIGNMENT.match(word)))
 
 
 def _without_texts(program: str) -> str | None:

@@ -7,14 +7,22 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .read_only_awk import awk_use
-from .read_only_conditions import conditional_use, test_use
-from .read_only_find import find_use
-from .read_only_git import git_use
-from .read_only_options import Options, Use, is_known, sort_options, use_of
-from .read_only_scripts import is_plain_jq, is_plain_yq, printf_use
-from .read_only_sed import sed_use
-from .read_only_shell import cd_use, declare_use, exec_use, printenv_use, read_use, set_use, unset_use
+from .read_only_awk import awk_reads
+from .read_only_builtins import (
+    cd_reads,
+    declare_reads,
+    exec_reads,
+    printenv_reads,
+    read_builtin_reads,
+    set_reads,
+    unset_reads,
+)
+from .read_only_conditions import conditional_reads, test_command_reads
+from .read_only_find import find_reads
+from .read_only_git import git_reads
+from .read_only_options import Options, Reads, is_known, parse_options, reads_of
+from .read_only_scripts import is_plain_jq, is_plain_yq, printf_reads
+from .read_only_sed import sed_reads
 from .read_only_table import ALIASES, COMMANDS, VERSION_ONLY, read_only_command
 from .shell_syntax import SimpleCommand, names
 from .shell_wrappers import is_trusted_name
@@ -44,7 +52,7 @@ _SHORT_VERSION = names("node npm ruby php")
 """Of these `-v` is the version, too."""
 
 
-def read_only_use(words: Sequence[str], raw: SimpleCommand) -> Use | None:
+def collect_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
     """What a command reads; None if it is not known to only read.
 
     Args:
@@ -53,94 +61,94 @@ def read_only_use(words: Sequence[str], raw: SimpleCommand) -> Use | None:
     """
     if not words or not is_known(words[0]) or not is_trusted_name(words[0]):
         return None
-    name = own_name(words[0])
+    name = canonical_name(words[0])
     if name in VERSION_ONLY and list(words[1:]) in _VERSION_WORDS:
-        return Use()
+        return Reads()
     if name in _SHORT_VERSION and list(words[1:]) == ["-v"]:
-        return Use()
+        return Reads()
     if name in _SPECIAL:
-        return _special_use(name, words, raw)
+        return _special_reads(name, words, raw)
     command = read_only_command(name)
     if command is None:
         return None
     if command.operands == "ANY":
-        return Use()
+        return Reads()
     rest = list(words[1:])
     if name == "tar" and rest and _TAR_LETTERS.match(rest[0]):
         rest[0] = f"-{rest[0]}"
-    options = sort_options(command, _without_jq_values(rest) if name == "jq" else rest)
+    options = parse_options(command, _without_jq_values(rest) if name == "jq" else rest)
     if options is None or not _is_reading(name, options):
         return None
-    use = use_of(command, options)
-    if use is not None and options.has(*_DESCENDING.get(name, ())):
-        use = Use(tuple(options.paths), tuple(path for path in use.paths if path not in options.paths) or (".",))
-    if use is not None and (name in _LISTING or (name == "rg" and options.has("--files"))):
-        return replace(use, trees=(), listed=use.trees)
-    if use is not None and name in ("grep", "rg") and use.trees:
-        return replace(use, sees=search_filter(name, options))
-    if use is not None and name == "diff" and options.has("-r", "--recursive"):
-        return Use((), use.paths, follows_links=not options.has("--no-dereference"))
-    if use is not None and name == "diff" and not options.has("--no-dereference"):
-        return Use(use.paths, use.trees, only_files=True)
-    return use
+    reads = reads_of(command, options)
+    if reads is not None and options.has(*_DESCENDING.get(name, ())):
+        reads = Reads(tuple(options.paths), tuple(path for path in reads.paths if path not in options.paths) or (".",))
+    if reads is not None and (name in _LISTING or (name == "rg" and options.has("--files"))):
+        return replace(reads, trees=(), listed=reads.trees)
+    if reads is not None and name in ("grep", "rg") and reads.trees:
+        return replace(reads, includes=search_filter(name, options))
+    if reads is not None and name == "diff" and options.has("-r", "--recursive"):
+        return Reads((), reads.paths, follows_links=not options.has("--no-dereference"))
+    if reads is not None and name == "diff" and not options.has("--no-dereference"):
+        return Reads(reads.paths, reads.trees, only_files=True)
+    return reads
 
 
-def is_reader(word: str) -> bool:
+def is_mostly_read_only(word: str) -> bool:
     """Whether a command of this name is one that looks, even where some of its options do more."""
-    name = own_name(word)
+    name = canonical_name(word)
     return (name in COMMANDS or name in _SPECIAL) and name not in _MORE_THAN_READERS
 
 
 def shows_environments(words: Sequence[str]) -> bool:
     """Whether a command shows the environments of other processes: `ps` with the letter `e` among those without a
     dash, or with a format of that name."""
-    if not words or own_name(words[0]) != "ps":
+    if not words or canonical_name(words[0]) != "ps":
         return False
     command = read_only_command("ps")
-    options = sort_options(command, words[1:]) if command else None
+    options = parse_options(command, words[1:]) if command else None
     operands = options.operands if options is not None else [word for word in words[1:] if not word.startswith("-")]
     letters = any(operand.isalpha() and "e" in operand for operand in operands)
     return letters or any("env" in word.lower() for word in words[1:])
 
 
-def own_name(word: str) -> str:
+def canonical_name(word: str) -> str:
     """A command's name without its directory, and its usual name where it has several."""
     name = word.rsplit("/", 1)[-1]
     return ALIASES.get(name, name)
 
 
-def _special_use(name: str, words: Sequence[str], raw: SimpleCommand) -> Use | None:
+def _special_reads(name: str, words: Sequence[str], raw: SimpleCommand) -> Reads | None:
     match name:
         case "git":
-            return git_use(words)
+            return git_reads(words)
         case "find":
-            return find_use(words)
+            return find_reads(words)
         case "sed":
-            return sed_use(words)
+            return sed_reads(words)
         case "awk":
-            return awk_use(words)
+            return awk_reads(words)
         case "printf":
-            return printf_use(words)
+            return printf_reads(words)
         case "cd" | "pushd" | "popd":
-            return cd_use(words)
+            return cd_reads(words)
         case "exec":
-            return exec_use(raw)
+            return exec_reads(raw)
         case "export" | "declare" | "typeset" | "local" | "readonly":
-            return declare_use(raw)
+            return declare_reads(raw)
         case "unset":
-            return unset_use(words)
+            return unset_reads(words)
         case "set":
-            return set_use(words)
+            return set_reads(words)
         case "read":
-            return read_use(words)
+            return read_builtin_reads(words)
         case "printenv":
-            return printenv_use(words)
+            return printenv_reads(words)
         case "command":
-            return Use() if len(words) >= 3 and words[1] in ("-v", "-V") else None
+            return Reads() if len(words) >= 3 and words[1] in ("-v", "-V") else None
         case "[[":
-            return conditional_use(words, raw)
+            return conditional_reads(words, raw)
         case _:
-            return test_use(words, raw)
+            return test_command_reads(words, raw)
 
 
 def _without_jq_values(words: Sequence[str]) -> list[str]:

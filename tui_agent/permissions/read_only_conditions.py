@@ -7,7 +7,7 @@ commands that stand in data. So operators must be plain to see, and numbers must
 import re
 from collections.abc import Sequence
 
-from .read_only_options import Use, is_known
+from .read_only_options import Reads, is_known
 from .shell_syntax import PIPE, UNKNOWN, SimpleCommand, names
 
 _TEXT_UNARY = names("-n -z -t -o")
@@ -20,7 +20,7 @@ _GLUE = names("& | ( ) !")
 _INTEGER = re.compile(r"-?\d+\Z")
 
 
-def test_use(words: Sequence[str], raw: SimpleCommand) -> Use | None:
+def test_command_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
     """What `test …` or `[ … ]` looks at; None if it may do more."""
     if len(words) != len(raw.words) or any(not _is_one_word(word.value) for word in raw.words):
         return None
@@ -35,7 +35,7 @@ def test_use(words: Sequence[str], raw: SimpleCommand) -> Use | None:
     return _long(values, operators) if len(values) > 3 else _short(values, operators)
 
 
-def conditional_use(words: Sequence[str], raw: SimpleCommand) -> Use | None:
+def conditional_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
     """What `[[ … ]]` looks at; None if it may do more."""
     inside = [word.value for word in raw.words[1:-1]]
     values = list(words[1:-1])
@@ -51,7 +51,7 @@ def conditional_use(words: Sequence[str], raw: SimpleCommand) -> Use | None:
             paths.extend((before, after))
         elif operator in _PATH_UNARY and after not in _GLUE:
             paths.append(after)
-    return Use(tuple(path for path in paths if path)) if all(is_known(path) for path in paths) else None
+    return Reads(tuple(path for path in paths if path)) if all(is_known(path) for path in paths) else None
 
 
 def _is_one_word(value: str) -> bool:
@@ -59,36 +59,36 @@ def _is_one_word(value: str) -> bool:
     return UNKNOWN not in value and PIPE not in value
 
 
-def _short(values: list[str], operators: list[str]) -> Use | None:
+def _short(values: list[str], operators: list[str]) -> Reads | None:
     if len(values) <= 1:
-        return Use()
+        return Reads()
     if len(values) == 2:
-        return Use() if operators[0] == "!" else _unary(operators[0], values[1])
+        return Reads() if operators[0] == "!" else _unary(operators[0], values[1])
     return _binary(values[0], operators[1], values[2])
 
 
-def _long(values: list[str], operators: list[str]) -> Use | None:
+def _long(values: list[str], operators: list[str]) -> Reads | None:
     """Conditions joined by `-a` and `-o`: each of them must be safe by itself, and no word may be in doubt."""
     if not _EVALUATING.isdisjoint(operators) or not all(is_known(value) for value in values):
         return None
     paths: list[str] = []
     start = 0
     for end in (*(at for at, word in enumerate(operators) if word in ("-a", "-o")), len(operators)):
-        use = _short(values[start:end], operators[start:end]) if 1 <= end - start <= 3 else None
-        if use is None:
+        reads = _short(values[start:end], operators[start:end]) if 1 <= end - start <= 3 else None
+        if reads is None:
             return None
-        paths.extend(use.paths)
+        paths.extend(reads.paths)
         start = end + 1
-    return Use(tuple(paths))
+    return Reads(tuple(paths))
 
 
-def _unary(operator: str, value: str) -> Use | None:
+def _unary(operator: str, value: str) -> Reads | None:
     if operator in _TEXT_UNARY:
-        return Use()
-    return Use((value,)) if operator in _PATH_UNARY and is_known(value) else None
+        return Reads()
+    return Reads((value,)) if operator in _PATH_UNARY and is_known(value) else None
 
 
-def _binary(left: str, operator: str, right: str) -> Use | None:
+def _binary(left: str, operator: str, right: str) -> Reads | None:
     if operator in _PATH_BINARY:
-        return Use((left, right)) if is_known(left) and is_known(right) else None
-    return Use() if operator in _TEXT_BINARY or operator in _NUMBER_BINARY else None
+        return Reads((left, right)) if is_known(left) and is_known(right) else None
+    return Reads() if operator in _TEXT_BINARY or operator in _NUMBER_BINARY else None

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from .read_only_options import Use, is_known
+from .read_only_options import Reads, is_known
 from .shell_syntax import names
 
 EXEC_ACTIONS = names("-exec -execdir")
@@ -28,7 +28,7 @@ _LINK_OPTIONS = names("-L -H")
 _WIDENING = names("-o -or , ! -not ( -L -H -follow")
 
 
-def find_use(words: Sequence[str]) -> Use | None:
+def find_reads(words: Sequence[str]) -> Reads | None:
     """What a `find` command (with its name) looks through; None if it is not known to only look."""
     words = without_exec(words)
     if not all(is_known(word) for word in words):
@@ -52,7 +52,7 @@ def find_use(words: Sequence[str]) -> Use | None:
             at += 1
         elif word not in _TESTS:
             return None
-    return Use(tuple(paths), listed=tuple(roots) or (".",))
+    return Reads(tuple(paths), listed=tuple(roots) or (".",))
 
 
 def find_roots(words: Sequence[str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .read_only_options import Options, Use, is_known, sort_options, use_of
+from .read_only_options import Options, Reads, is_known, parse_options, reads_of
 from .read_only_table import parse_entry
 from .shell_syntax import names
 from .tree_filter import TreeFilter, pathspec_filter
@@ -159,20 +159,20 @@ def git_words(words: Sequence[str]) -> GitWords | None:
     return GitWords(directory, tuple(words[at:]))
 
 
-def git_use(words: Sequence[str]) -> Use | None:
+def git_reads(words: Sequence[str]) -> Reads | None:
     """What a git command (with its name) reads; None if it is not known to only read."""
     if len(words) == 2 and words[1] in ("--version", "-v", "--help", "-h", "help", "version"):
-        return Use()
+        return Reads()
     found = git_words(words)
     if found is None or not found.words:
         return None
     name, *rest = found.words
     entry = GIT_COMMANDS.get(name)
     command = parse_entry(entry) if entry is not None else None
-    options = sort_options(command, rest) if command is not None else None
+    options = parse_options(command, rest) if command is not None else None
     if command is None or options is None or not _is_reading(name, options):
         return None
-    used = use_of(command, options)
+    used = reads_of(command, options)
     if used is None or (name != "grep" and any(_SIGNATURES.search(word) for word in rest)):
         return None
     directory = found.directory or "."
@@ -180,20 +180,22 @@ def git_use(words: Sequence[str]) -> Use | None:
     paths = (_path_in(path) for path in used.paths)
     below = tuple(path if path.startswith("/") else f"{base}{path}" for path in paths)
     shows = options.has(*_PATCHES) or (name in _SHOWING and not _shows_names(name, options))
-    sees = pathspec_filter(rest[rest.index("--") + 1 :]) if "--" in rest else None
-    from_top = shows and sees is None
+    includes = pathspec_filter(rest[rest.index("--") + 1 :]) if "--" in rest else None
+    from_top = shows and includes is None
     if name == "show" and options.operands and all(map(_FILE_OF_REVISION.match, options.operands)):
         # The path begins at the top, unless it begins with a dot.
-        sees = TreeFilter(wanted=tuple(operand.rpartition("/")[2].rpartition(":")[2] for operand in options.operands))
+        includes = TreeFilter(
+            wanted=tuple(operand.rpartition("/")[2].rpartition(":")[2] for operand in options.operands)
+        )
     trees = (directory,) if shows else ()
-    shows_addresses = name == "remote" and (options.has("-v", "--verbose") or bool(options.operands))
-    return Use(
+    shows_remote_urls = name == "remote" and (options.has("-v", "--verbose") or bool(options.operands))
+    return Reads(
         (directory, *below),
         trees,
         repository=directory,
-        sees=sees,
+        includes=includes,
         from_top=from_top,
-        shows_addresses=shows_addresses,
+        shows_remote_urls=shows_remote_urls,
     )
 
 

@@ -8,10 +8,10 @@ from .read_only_table import ReadOnlyCommand, ValueKind
 from .shell_syntax import PIPE, UNKNOWN, VARIABLE
 
 
-class Sight(Protocol):
+class FileFilter(Protocol):
     """Which files of a tree a command looks into."""
 
-    def sees(self, path: str) -> bool:
+    def includes(self, path: str) -> bool:
         """Whether it may look into a file below the tree, by its path."""
         ...
 
@@ -21,7 +21,7 @@ class Sight(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class Reads:
     """What a read-only command reads."""
 
     paths: tuple[str, ...] = ()
@@ -29,9 +29,9 @@ class Use:
     """Directories read with everything below them."""
     listed: tuple[str, ...] = ()
     """Directories of which names are shown, with those of everything below them, and nothing that is in a file."""
-    sees: Sight | None = None
+    includes: FileFilter | None = None
     """Which files of its trees it looks into; None: perhaps all."""
-    shows_addresses: bool = False
+    shows_remote_urls: bool = False
     """It shows the addresses of the repository's remotes."""
     from_top: bool = False
     """What it looks into may be anywhere in the repository, not only below its trees."""
@@ -63,7 +63,7 @@ def is_known(word: str) -> bool:
     return UNKNOWN not in word and VARIABLE not in word and (PIPE not in word or word == PIPE)
 
 
-def sort_options(command: ReadOnlyCommand, words: Sequence[str]) -> Options | None:
+def parse_options(command: ReadOnlyCommand, words: Sequence[str]) -> Options | None:
     """Sorts the words behind a command's name; None if one of them is not in the entry, or not certain."""
     options = Options()
     waiting = list(reversed(words))
@@ -83,29 +83,29 @@ def sort_options(command: ReadOnlyCommand, words: Sequence[str]) -> Options | No
     return options
 
 
-def use_of(command: ReadOnlyCommand, options: Options) -> Use | None:
+def reads_of(command: ReadOnlyCommand, options: Options) -> Reads | None:
     """What the sorted words read; None if there are more of them than the command may have."""
     operands = tuple(operand for operand in options.operands if operand not in ("-", "", PIPE))
     paths = tuple(options.paths)
     match command.operands:
         case "ANY" | "TEXT":
-            return Use(paths)
+            return Reads(paths)
         case "NONE":
-            return None if options.operands else Use()
+            return None if options.operands else Reads()
         case "ONE" | "TWO":
             allowed = 1 if command.operands == "ONE" else 2
-            return None if len(options.operands) > allowed else Use(paths + operands)
+            return None if len(options.operands) > allowed else Reads(paths + operands)
         case "PATHS":
-            return Use(paths + operands)
+            return Reads(paths + operands)
         case "LIST":
-            return Use(paths + (operands or (".",)))
+            return Reads(paths + (operands or (".",)))
         case "TREES":
-            return Use(paths, operands or (".",))
+            return Reads(paths, operands or (".",))
         case "PATTERN" | "SEARCH":
             if options.operands and not options.has(*command.gives_pattern):
                 operands = tuple(operand for operand in options.operands[1:] if operand not in ("-", PIPE))
             is_search = command.operands == "SEARCH"
-            return Use(paths, operands or (".",)) if is_search else Use(paths + operands)
+            return Reads(paths, operands or (".",)) if is_search else Reads(paths + operands)
 
 
 def _take(command: ReadOnlyCommand, word: str, waiting: list[str], options: Options) -> bool:

@@ -3,19 +3,19 @@
 import re
 from collections.abc import Sequence
 
-from .read_only_options import Use, is_known
+from .read_only_options import Reads, is_known
 
 _PRINTF = re.compile(r"(?:[^%]|%%|%[-#0 +']*[\d*]*(?:\.[\d*]*)?(?:\([^)]*\)T|[sbqdiouxXcfeEgG]))*\Z", re.DOTALL)
 _JQ_WORDS = re.compile(r"\b(?:import|include|env|ENV|modulemeta|get_search_list)\b")
 _YQ_WORDS = re.compile(r"\b(?:import|include|\w*env\w*|ENV|\w*load\w*|\w*eval\w*|\w*system\w*)\b")
 
 
-def printf_use(words: Sequence[str]) -> Use | None:
+def printf_reads(words: Sequence[str]) -> Reads | None:
     """`printf FORMAT …`; `-v` and `%n` set variables, and a subscript of such a variable can run commands."""
     rest = words[2:] if len(words) > 1 and words[1] == "--" else words[1:]
     if not rest or not is_known(rest[0]) or rest[0].startswith("-"):
         return None
-    return Use() if _PRINTF.match(rest[0]) else None
+    return Reads() if _PRINTF.match(rest[0]) else None
 
 
 def is_plain_jq(program: str) -> bool:

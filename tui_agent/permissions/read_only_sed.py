@@ -7,7 +7,7 @@ that no script with one of them can be read to its end.
 import re
 from collections.abc import Sequence
 
-from .read_only_options import Use, sort_options
+from .read_only_options import Reads, parse_options
 from .read_only_table import parse_entry
 from .shell_syntax import PIPE
 
@@ -28,9 +28,9 @@ _DELIMITERS = frozenset("/|,#:@!%_+=~;")
 _END = re.compile(r"[ \t]*(?=[;\n}#]|\Z)")
 
 
-def sed_use(words: Sequence[str]) -> Use | None:
+def sed_reads(words: Sequence[str]) -> Reads | None:
     """What `sed` (with its name) reads; None if its script is not known to only print."""
-    options = sort_options(_OPTIONS, words[1:])
+    options = parse_options(_OPTIONS, words[1:])
     if options is None:
         return None
     scripts = [*options.given.get("-e", ()), *options.given.get("--expression", ())]
@@ -39,7 +39,7 @@ def sed_use(words: Sequence[str]) -> Use | None:
         scripts, operands = operands[:1], operands[1:]
     if not scripts or not _is_harmless("\n".join(scripts)):
         return None
-    return Use(tuple(operand for operand in operands if operand not in ("-", PIPE)))
+    return Reads(tuple(operand for operand in operands if operand not in ("-", PIPE)))
 
 
 def _is_harmless(script: str) -> bool:

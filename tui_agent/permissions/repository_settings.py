@@ -10,9 +10,9 @@ import re
 from functools import lru_cache
 from pathlib import PurePath
 
-from tui_agent.protocol.plain_file import plain_content
+from tui_agent.protocol.regular_file import read_regular_file
 
-from .protected_places import git_directories
+from .protected_paths import git_directories
 
 MAX_NESTED = 100
 """Most repositories inside one another that are looked at."""
@@ -30,7 +30,7 @@ _NESTED_MODE = b"\x00\x00\xe0\x00"
 """How an index marks a repository inside the repository."""
 
 
-def starts_programs(directory: str, *, is_protected: bool = True) -> str | None:
+def find_program_setting(directory: str, *, is_protected: bool = True) -> str | None:
     """The setting of the repository around a directory (or of one inside it) for which git would start a program.
 
     Args:
@@ -40,7 +40,7 @@ def starts_programs(directory: str, *, is_protected: bool = True) -> str | None:
     Returns:
         None: there is none, or no repository.
     """
-    waiting = repository_tops(directory)
+    waiting = repository_roots(directory)
     seen: set[str] = set()
     while waiting:
         top = waiting.pop()
@@ -67,7 +67,7 @@ def starts_programs(directory: str, *, is_protected: bool = True) -> str | None:
     return None
 
 
-def repository_tops(directory: str) -> list[str]:
+def repository_roots(directory: str) -> list[str]:
     """Every directory from here upwards with a `.git`: git passes one by that it finds not to be valid."""
     upwards = (directory, *map(str, PurePath(directory).parents))
     return [place for place in upwards if os.path.lexists(os.path.join(place, ".git"))]
@@ -86,7 +86,7 @@ def _in_file(path: str, *, is_linked: bool, is_protected: bool) -> str | None:
 @lru_cache(maxsize=256)
 def _in_version(path: str, changed: int, size: int, inode: int, is_linked: bool, is_protected: bool) -> str | None:
     """The first setting of a file that starts a program; the file as it was at one time."""
-    text = plain_content(path).decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
+    text = read_regular_file(path).decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
     section, name = "", ""
     for line in text.replace("\\\n", "").split("\n"):
         rest = line
@@ -146,7 +146,7 @@ def _nested(place: str) -> tuple[str, ...] | None:
 def _nested_in_version(index: str, changed: int, size: int, inode: int) -> tuple[str, ...] | None:
     if size > MAX_INDEX_BYTES:
         return None
-    data = plain_content(index, MAX_INDEX_BYTES)
+    data = read_regular_file(index, MAX_INDEX_BYTES)
     places = [match.start() for match in re.finditer(re.escape(_NESTED_MODE), data)]
     if not places:
         return ()

@@ -98,13 +98,13 @@ class Rule:
         """The rule with its verdict and where it was written, for a person."""
         return f"{self.verdict} {self.cited}"
 
-    def speaks_about(self, tool: str) -> bool:
+    def applies_to(self, tool: str) -> bool:
         """Whether it is about a tool of this name."""
         if "*" in self.tool:
             return fnmatchcase(tool, self.tool)
         return self.tool == tool or tool in _COVERS.get(self.tool, ())
 
-    def speaks_about_path(self, tool: str | None, intent: Intent) -> bool:
+    def applies_to_path(self, tool: str | None, intent: Intent) -> bool:
         """Whether it is about what `tool` does with a path.
 
         A rule that forbids covers every tool with that intent, an `allow` only the tools of its name.
@@ -116,7 +116,7 @@ class Rule:
         by_intent = intent in _INTENTS.get(self.tool, ())
         if tool is None:
             return by_intent
-        return self.speaks_about(tool) or (by_intent and self.verdict != "allow")
+        return self.applies_to(tool) or (by_intent and self.verdict != "allow")
 
 
 RuleLike: TypeAlias = Rule | str | Sequence[str]

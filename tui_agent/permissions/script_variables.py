@@ -8,26 +8,26 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 
-from .command_views import declared_by, is_own_variable
-from .listed_names import Listing, listed_names
+from .listing_output import Listing, listing_output
+from .normalized_argv import declared_assignments, is_script_variable
+from .read_only_builtins import read_names
 from .read_only_git import git_words
-from .read_only_shell import read_names
-from .repository_settings import repository_tops
+from .repository_settings import repository_roots
 from .shell_expansion import OPEN, WORDS, Bindings, Expander, base_name, single_bindings
 from .shell_syntax import (
     PIPE,
     SUM,
     UNKNOWN,
     VARIABLE,
-    Apart,
     Branches,
     Conditional,
     Definition,
     ForEach,
-    Oddity,
     Pipeline,
     SimpleCommand,
     Statement,
+    Subshell,
+    Unsupported,
     Word,
     names,
 )
@@ -70,17 +70,17 @@ class ScriptVariables:
     def __init__(self, everything: Sequence[Statement], expander: Expander) -> None:
         self._expander = expander
         commands = [part for part in everything if isinstance(part, SimpleCommand)]
-        oddities = [part for part in everything if isinstance(part, Oddity)]
+        oddities = [part for part in everything if isinstance(part, Unsupported)]
         self._is_open = any(part.arithmetic is None for part in oddities) or any(map(_may_set_any, commands))
         self._loops = Counter(part.variable for part in everything if isinstance(part, ForEach))
         self._reads = Counter(name for command in commands for name in _read_into(command))
         self._fed: set[str] = set()
         self._settings: dict[str, list[Word | None]] = {}
         for command in commands:
-            for assignment in (*command.assignments, *(declared_by(command) or ())):
-                is_plain = (not command.words or bool(declared_by(command))) and not assignment.text.startswith(
-                    f"{assignment.name}+"
-                )
+            for assignment in (*command.assignments, *(declared_assignments(command) or ())):
+                is_plain = (
+                    not command.words or bool(declared_assignments(command))
+                ) and not assignment.text.startswith(f"{assignment.name}+")
                 self._settings.setdefault(assignment.name, []).append(assignment.value if is_plain else None)
         computed = [part.arithmetic for part in oddities if part.arithmetic]
         self._computed = frozenset(name for one in computed for name in one.sets)
@@ -104,18 +104,18 @@ class ScriptVariables:
         }
         return {name + OPEN: () for name in (*settings, *self._reads) if name not in self._numbers}
 
-    def counts_only(self, oddity: Oddity, now: Values) -> bool:
+    def record_arithmetic(self, unsupported: Unsupported, now: Values) -> bool:
         """Whether something odd is only arithmetic with numbers; notes in `now` what it sets."""
-        if oddity.arithmetic is None or self._is_open:
+        if unsupported.arithmetic is None or self._is_open:
             return False
-        for name in oddity.arithmetic.sets:
+        for name in unsupported.arithmetic.sets:
             now.pop(name, None)
             now[name + NUMBER] = ("0",)
         return True
 
-    def set_by(self, command: SimpleCommand, places: Directories, now: Values) -> None:
+    def record_assignments(self, command: SimpleCommand, places: Directories, now: Values) -> None:
         """Notes in `now` what the variables hold that a command sets."""
-        declared = declared_by(command) or ()
+        declared = declared_assignments(command) or ()
         changed = (*(assignment.name for assignment in (*command.assignments, *declared)), *_read_into(command))
         for name in changed:
             if name not in self._fed:
@@ -125,7 +125,7 @@ class ScriptVariables:
             for assignment in (*command.assignments, *declared):
                 now |= self._assigned(assignment.name, assignment.value, places, now)
 
-    def output(self, part: Apart, places: Directories, now: Bindings) -> Values:
+    def output(self, part: Subshell, places: Directories, now: Bindings) -> Values:
         """What the word holds that a `$(…)` stands for."""
         statement = _alone(part)
         if _prints_number(part):
@@ -138,14 +138,14 @@ class ScriptVariables:
                 if words == ["pwd"]:
                     return {part.name: tuple(place for place in places if place)}
                 if words == ["git", "rev-parse", "--show-toplevel"]:
-                    tops = [top for place in places if place for top in repository_tops(place)]
+                    tops = [top for place in places if place for top in repository_roots(place)]
                     return {part.name: tuple(dict.fromkeys((*tops, "")))}
         listing = self._listed(statement, places, now)
-        if listing is None or listing.by_zeros:
+        if listing is None or listing.is_nul_separated:
             return {}
         return {part.name + WORDS: listing.names}
 
-    def of_loop(self, loop: ForEach, places: Directories, now: Bindings) -> Values:
+    def loop_values(self, loop: ForEach, places: Directories, now: Bindings) -> Values:
         """What a loop's variable holds in one turn or another."""
         name = loop.variable
         if loop.words is None or self._is_open or self._loops[name] > 1 or name in self._settings or self._reads[name]:
@@ -158,22 +158,22 @@ class ScriptVariables:
         values = [value for place in places for word in loop.words for value in self._expander.expand(word, place, now)]
         return {name: tuple(dict.fromkeys(values))} if all(UNKNOWN not in value for value in values) else {}
 
-    def read_in_loop(self, loop: Branches, places: Directories, fed_by: Statement, now: Bindings) -> Values:
+    def read_loop_values(self, loop: Branches, places: Directories, fed_by: Statement, now: Bindings) -> Values:
         """What the variable holds into which `fed_by | while read -r name; do …` reads line by line."""
-        commands = [part for part in everything_in(loop) if isinstance(part, SimpleCommand)]
+        commands = [part for part in walk_statements(loop) if isinstance(part, SimpleCommand)]
         reading = [command for command in commands if command.name == "read"]
         behind = {
             id(inner)
-            for part in everything_in(loop)
+            for part in walk_statements(loop)
             if isinstance(part, Pipeline)
             for piped in part.parts[1:]
-            for inner in everything_in(piped)
+            for inner in walk_statements(piped)
         }
-        if self._is_open or len(reading) != 1 or any(isinstance(part, Definition) for part in everything_in(loop)):
+        if self._is_open or len(reading) != 1 or any(isinstance(part, Definition) for part in walk_statements(loop)):
             return {}
         *options, name = [word.value for word in reading[0].words[1:]] or [""]
-        by_zeros = options in (["-r", "-d", ""], ["-rd", ""], ["-d", ""])
-        if not (by_zeros or options in ([], ["-r"])) or not is_own_variable(name):
+        is_nul_separated = options in (["-r", "-d", ""], ["-rd", ""], ["-d", ""])
+        if not (is_nul_separated or options in ([], ["-r"])) or not is_script_variable(name):
             return {}
         if self._reads[name] > 1 or self._loops[name] or name in self._settings:
             return {}
@@ -181,14 +181,18 @@ class ScriptVariables:
         if not is_whole or not all(id(command) in behind or _leaves_lines(command, name) for command in commands):
             return {}
         listing = self._listed(fed_by, places, now)
-        if listing is None or listing.by_zeros != by_zeros or (listing.on_one_line and len(listing.names) > 1):
+        if (
+            listing is None
+            or listing.is_nul_separated != is_nul_separated
+            or (listing.on_one_line and len(listing.names) > 1)
+        ):
             return {}
         self._fed.add(name)
         return {name: listing.names}
 
     def _assigned(self, name: str, value: Word, places: Directories, now: Bindings) -> Values:
         settings = self._settings[name]
-        if self._is_open or self._loops[name] or self._reads[name] or not is_own_variable(name):
+        if self._is_open or self._loops[name] or self._reads[name] or not is_script_variable(name):
             return {}
         if name in self._numbers and (None in settings or name not in self._literal):
             return {name + NUMBER: ("0",)}
@@ -207,14 +211,14 @@ class ScriptVariables:
 
     def _holding_numbers(self, everything: Sequence[Statement]) -> frozenset[str]:
         """The variables of the script's own that never hold anything but a number, or nothing."""
-        outputs = {part.name: part for part in everything if isinstance(part, Apart) and part.name}
+        outputs = {part.name: part for part in everything if isinstance(part, Subshell) and part.name}
         loops = [part for part in everything if isinstance(part, ForEach)]
         words: dict[str, list[Word | None]] = {name: list(given) for name, given in self._settings.items()}
         for name in self._computed:
             words[name].remove(None)
         for loop in loops:
             words.setdefault(loop.variable, []).extend(loop.words or (None,))
-        candidates = {name for name in words if is_own_variable(name) and not self._reads[name]}
+        candidates = {name for name in words if is_script_variable(name) and not self._reads[name]}
         while True:
             kept = {
                 name
@@ -230,14 +234,14 @@ class ScriptVariables:
         for place in dict.fromkeys(places):
             if place is None:
                 return None
-            listing = listed_names(statement, lambda command, where=place: self._words(command, where, now), place)
+            listing = listing_output(statement, lambda command, where=place: self._words(command, where, now), place)
             if listing is None:
                 return None
             found.append(listing)
-        if not found or len({(listing.by_zeros, listing.on_one_line) for listing in found}) > 1:
+        if not found or len({(listing.is_nul_separated, listing.on_one_line) for listing in found}) > 1:
             return None
         together = dict.fromkeys(name for listing in found for name in listing.names)
-        return Listing(tuple(together), found[0].by_zeros, found[0].on_one_line)
+        return Listing(tuple(together), found[0].is_nul_separated, found[0].on_one_line)
 
     def _words(self, command: SimpleCommand, place: str, now: Bindings) -> list[str] | None:
         """The words of a command where each variable has but one value."""
@@ -247,21 +251,21 @@ class ScriptVariables:
         return [value for word in command.words for value in self._expander.expand(word, place, now)]
 
 
-def is_told(word: Word, bindings: Bindings) -> bool:
+def has_known_values(word: Word, bindings: Bindings) -> bool:
     """Whether everything is known about the variables and substitutions of a word that are not quoted."""
     variables = [variable.name for variable in word.variables if not variable.quoted and variable.name != SUM]
     told = all(base_name(name) in bindings or any(name + kind in bindings for kind in KINDS) for name in variables)
     return told and not any(word.value[at] == UNKNOWN for at in word.live)
 
 
-def everything_in(statement: Statement, *, is_same_shell: bool = False) -> Iterator[Statement]:
+def walk_statements(statement: Statement, *, is_same_shell: bool = False) -> Iterator[Statement]:
     """A statement and everything inside it; or only what runs in the same shell as the statement itself."""
     stack: list[Statement] = [statement]
     while stack:
         current = stack.pop()
         yield current
         match current:
-            case Apart() | Pipeline() if is_same_shell and current is not statement:
+            case Subshell() | Pipeline() if is_same_shell and current is not statement:
                 pass
             case SimpleCommand():
                 stack.extend(current.nested)
@@ -269,18 +273,18 @@ def everything_in(statement: Statement, *, is_same_shell: bool = False) -> Itera
                 stack.extend(current.parts)
             case Conditional():
                 stack.extend((current.first, *(part for _, part in current.rest)))
-            case Apart() | Definition():
+            case Subshell() | Definition():
                 stack.append(current.body)
             case ForEach():
                 stack.extend((current.body, *current.nested))
-            case Oddity():
+            case Unsupported():
                 pass
 
 
 def _alone(statement: Statement) -> Statement:
     """What is in a shell of its own, if it is one thing."""
-    while isinstance(statement, Apart) or (isinstance(statement, Statements) and len(statement.parts) == 1):
-        statement = statement.body if isinstance(statement, Apart) else statement.parts[0]
+    while isinstance(statement, Subshell) or (isinstance(statement, Statements) and len(statement.parts) == 1):
+        statement = statement.body if isinstance(statement, Subshell) else statement.parts[0]
     return statement
 
 
@@ -311,8 +315,8 @@ def _may_set_any(command: SimpleCommand) -> bool:
 
 def _declares_own(command: SimpleCommand) -> bool:
     """Whether a declaration sets variables to what it says, and nothing else."""
-    declared = declared_by(command)
-    return declared is not None and all("=" in one.text and is_own_variable(one.name) for one in declared)
+    declared = declared_assignments(command)
+    return declared is not None and all("=" in one.text and is_script_variable(one.name) for one in declared)
 
 
 def _read_into(command: SimpleCommand) -> tuple[str, ...]:
@@ -320,7 +324,7 @@ def _read_into(command: SimpleCommand) -> tuple[str, ...]:
     return (read_names(values) or ()) if values[:1] == ["read"] else ()
 
 
-def _is_number(word: Word, numbers: Container[str], outputs: Mapping[str, Apart]) -> bool:
+def _is_number(word: Word, numbers: Container[str], outputs: Mapping[str, Subshell]) -> bool:
     if word.is_fixed:
         return bool(_NUMBER.match(word.value))
     if word.value != VARIABLE:
@@ -329,7 +333,7 @@ def _is_number(word: Word, numbers: Container[str], outputs: Mapping[str, Apart]
     return name == SUM or name in numbers or (name in outputs and _prints_number(outputs[name]))
 
 
-def _prints_number(part: Apart) -> bool:
+def _prints_number(part: Subshell) -> bool:
     statement = _alone(part)
     last = statement.parts[-1] if isinstance(statement, Pipeline) else statement
     return isinstance(last, SimpleCommand) and _counts(last, is_fed=last is not statement)

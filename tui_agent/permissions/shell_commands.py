@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 from tree_sitter import Node
 
-from .shell_checks import BLANKS, CommandText
 from .shell_heredoc import HeredocParts, check_heredoc
 from .shell_lexer import UnreadableError, check_expanding_text, end_of_word, lex_word
-from .shell_substitutions import Holes, Visit, find_holes
-from .shell_syntax import Assignment, Oddity, Redirect, SimpleCommand, Statement, Word, names
+from .shell_source import BLANKS, CommandText
+from .shell_substitutions import Substitutions, Visit, find_substitutions
+from .shell_syntax import Assignment, Redirect, SimpleCommand, Statement, Unsupported, Word, names
 
 RESERVED = names("! { } [[ ]] case coproc do done elif else esac fi for function if in select then until while")
 """Words that bash takes for grammar where a command's name could stand."""
@@ -80,8 +80,8 @@ class CommandReader:
     def condition(self, node: Node) -> SimpleCommand:
         """`[ … ]` and `[[ … ]]`, whose words the grammar reads as an expression."""
         nested: list[Statement] = []
-        holes = self._holes(node, nested)
-        words = list(self._condition_words(node, holes))
+        substitutions = self._substitutions(node, nested)
+        words = list(self._condition_words(node, substitutions))
         values = [word.value for word in words]
         closing = "]]" if values[0] == "[[" else "]"
         if values.count(closing) != 1 or values[-1] != closing:
@@ -93,7 +93,7 @@ class CommandReader:
         """One word; what runs inside it is added to `nested`."""
         if self._text.source[node.start_byte] == "#":
             raise UnreadableError("a comment that the grammar took for a word")
-        word = lex_word(self._text.source, node.start_byte, node.end_byte, self._holes(node, nested))
+        word = lex_word(self._text.source, node.start_byte, node.end_byte, self._substitutions(node, nested))
         self._text.expect_end_of_word(node.end_byte)
         return word
 
@@ -153,14 +153,14 @@ class CommandReader:
         match = _ASSIGNMENT.match(source, node.start_byte, node.end_byte)
         value = node.child_by_field_name("value")
         text = self._text.written(node.start_byte, node.end_byte)
-        holes = self._holes(node, gathered.nested)
+        substitutions = self._substitutions(node, gathered.nested)
         gathered.end = node.end_byte
         if match is None or (value is not None and value.type == "array"):
-            gathered.nested.append(Oddity(text, "subscripts of arrays can run commands", unreadable=False))
+            gathered.nested.append(Unsupported(text, "subscripts of arrays can run commands", unreadable=False))
             name = text.partition("[")[0].partition("=")[0].rstrip("+")
             gathered.assignments.append(Assignment(name, Word(""), text))
             return
-        word = lex_word(source, match.end(), node.end_byte, holes)
+        word = lex_word(source, match.end(), node.end_byte, substitutions)
         gathered.assignments.append(Assignment(match.group(1), word, text))
 
     def _redirect(self, node: Node, gathered: _Gathered) -> None:
@@ -190,14 +190,14 @@ class CommandReader:
             raise UnreadableError("several here-documents at once")
         parts = self.heredoc(node)
         if not parts.is_quoted:
-            holes: Holes = {}
+            substitutions: Substitutions = {}
             for child in node.children:
                 if child.type == "heredoc_body":
-                    holes |= self._holes(child, gathered.nested)
-            check_expanding_text(self._text.source, parts.body_start, parts.body_end, holes)
+                    substitutions |= self._substitutions(child, gathered.nested)
+            check_expanding_text(self._text.source, parts.body_start, parts.body_end, substitutions)
         gathered.heredoc, gathered.end = parts.body, parts.operator_end
 
-    def _condition_words(self, node: Node, holes: Holes) -> Iterator[Word]:
+    def _condition_words(self, node: Node, substitutions: Substitutions) -> Iterator[Word]:
         source, at, end = self._text.source, node.start_byte, node.end_byte
         is_double = source.startswith("[[", at)
         while at < end:
@@ -205,21 +205,21 @@ class CommandReader:
                 at += 1
             elif source.startswith("\\\n", at):
                 at += 2
-            elif is_double and source[at] in "&|()<>" and at not in holes:
+            elif is_double and source[at] in "&|()<>" and at not in substitutions:
                 if source.startswith(("<(", ">("), at):
                     raise UnreadableError("what may be a process substitution inside [[ ]]")
                 yield Word(source[at])
                 at += 1
             else:
-                stop = end_of_word(source, at, end, holes)
+                stop = end_of_word(source, at, end, substitutions)
                 if stop == at or source[at] == "#":
                     raise UnreadableError("an operator or a comment inside [ ]")
-                inside = {place: hole for place, hole in holes.items() if at <= place < stop}
+                inside = {place: hole for place, hole in substitutions.items() if at <= place < stop}
                 yield lex_word(source, at, stop, inside)
                 at = stop
 
-    def _holes(self, node: Node, nested: list[Statement]) -> Holes:
-        return find_holes(node, self._text.source, self._visit, nested)
+    def _substitutions(self, node: Node, nested: list[Statement]) -> Substitutions:
+        return find_substitutions(node, self._text.source, self._visit, nested)
 
 
 def _targets(node: Node) -> tuple[list[Node], list[Node]]:

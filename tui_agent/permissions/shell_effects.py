@@ -9,14 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from .called_effects import Effects, called_effects
-from .copied_places import copies_of
-from .named_commands import PROGRAM_INPUT
-from .read_only_check import is_reader, own_name, read_only_use
+from .copy_checks import copies_of
+from .indirect_commands import PROGRAM_INPUT
+from .read_only_check import canonical_name, collect_reads, is_mostly_read_only
 from .read_only_find import runs_of
 from .shell_syntax import UNKNOWN, SimpleCommand, names
+from .subcommand_effects import Effects, subcommand_effects
 from .wrapper_table import INTERPRETERS, SHELLS
-from .writer_options import Write, sort_words, writes_of
+from .writer_options import Write, parse_writer_arguments, writes_of
 from .writer_table import Writer, writer
 
 _CODE_OPTIONS = names("-c -e -E -r -p --eval --execute --print eval -pe -ne -i -le -lne -lpe")
@@ -46,8 +46,8 @@ def effects_of(words: Sequence[str], raw: SimpleCommand) -> Effects:
     """
     if not words:
         return Effects()
-    name = own_name(words[0])
-    effects = called_effects(name, words) or _by_name(name, words, raw)
+    name = canonical_name(words[0])
+    effects = subcommand_effects(name, words) or _by_name(name, words, raw)
     if name == "find" and any(_may_change(run) for run in runs_of(words)):
         return replace(effects, search=tuple(words))
     if name == "fd" and any(_RUNS.match(word) for word in words) and any(_SEES_HIDDEN.match(word) for word in words):
@@ -59,7 +59,7 @@ def wrapper_effects(words: Sequence[str]) -> Effects:
     """The effects of a command that runs another one, by the words that are not that one's."""
     if not words:
         return Effects()
-    name = own_name(words[0])
+    name = canonical_name(words[0])
     entry = writer(name)
     if entry is not None:
         return _by_entry(name, entry, words)
@@ -69,9 +69,9 @@ def wrapper_effects(words: Sequence[str]) -> Effects:
 def _may_change(words: Sequence[str]) -> bool:
     """Whether a command that `find` runs does more than read what it is given."""
     filled = [word.replace("{}", "x") for word in words]
-    if not filled or read_only_use(filled, SimpleCommand("", ())) is not None:
+    if not filled or collect_reads(filled, SimpleCommand("", ())) is not None:
         return False
-    return not is_reader(filled[0]) or effects_of(filled, SimpleCommand("", ())) != Effects()
+    return not is_mostly_read_only(filled[0]) or effects_of(filled, SimpleCommand("", ())) != Effects()
 
 
 def pieces_of(text: str) -> Iterator[str]:
@@ -113,7 +113,7 @@ def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Effects:
     if name in SHELLS:
         return Effects(mentions=_mentioned(_behind_script(words)))
     runs = name == "printf" or (name in _FINDS_AND_RUNS and any(_RUNS.match(word) for word in words))
-    if entry or (is_reader(words[0]) and not runs):
+    if entry or (is_mostly_read_only(words[0]) and not runs):
         return effects
     heredoc = [raw.heredoc] if raw.heredoc is not None else []
     return Effects(mentions=_mentioned([*_unsaid(name, _of_this_machine(name, words)), *heredoc]))
@@ -130,11 +130,11 @@ def _is_plain_script(name: str, words: Sequence[str], raw: SimpleCommand) -> boo
     if name == "sed":
         words = [word for word in words if not re.match(r"-i|--in-place", word)]
         words = [f"-{word[1:].replace('i', '')}" if re.match(r"-[nErszu]+i", word) else word for word in words]
-    return read_only_use(words, raw) is not None
+    return collect_reads(words, raw) is not None
 
 
 def _by_entry(name: str, entry: Writer, words: Sequence[str]) -> Effects:
-    found = sort_words(name, entry, words[1:])
+    found = parse_writer_arguments(name, entry, words[1:])
     writes = writes_of(name, entry, found)
     mentions = tuple(Write(value) for value in found.unclear)
     if found.directory is not None:

@@ -39,7 +39,7 @@ _USER = re.compile(r"~[A-Za-z_][\w.-]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedDirectories:
     """Which directories patterns were compared with: who expands a pattern shows the names in them."""
 
     directories: tuple[str, ...] = ()
@@ -56,9 +56,9 @@ class Expander:
         self._listed: dict[str, None] = {}
         self._is_certain = True
 
-    def take_listed(self) -> Listed:
+    def take_listed_directories(self) -> ListedDirectories:
         """The directories listed since this was asked last."""
-        listed = Listed(tuple(self._listed), self._is_certain)
+        listed = ListedDirectories(tuple(self._listed), self._is_certain)
         self._listed, self._is_certain = {}, True
         return listed
 
@@ -73,8 +73,8 @@ class Expander:
         if not word.live and not word.variables:
             return (word.value,)
         values: list[str] = []
-        for braced in expand_braces(word):
-            for fixed in self._with_variables(_with_home(braced, directory), directory, bindings):
+        for expand_command_braces in expand_braces(word):
+            for fixed in self._with_variables(_with_home(expand_command_braces, directory), directory, bindings):
                 values.extend(self._paths(fixed, directory))
                 if len(values) > MAX_VALUES:
                     return (plain_part(word),)

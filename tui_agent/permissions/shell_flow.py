@@ -8,30 +8,30 @@ import os
 from dataclasses import dataclass, field
 
 from .path_resolution import resolve
-from .read_only_shell import sets_switches_only, unsets_own
-from .script_variables import KINDS, ScriptVariables, everything_in
+from .read_only_builtins import sets_switches_only, unsets_script_variables
+from .script_variables import KINDS, ScriptVariables, walk_statements
 from .shell_expansion import Bindings, Expander, single_bindings
 from .shell_syntax import (
     UNKNOWN,
-    Apart,
     Branches,
     Conditional,
     Definition,
     ForEach,
-    Oddity,
     Pipeline,
     Sequence,
     SimpleCommand,
     Statement,
+    Subshell,
+    Unsupported,
     names,
 )
 
-Places = tuple[str | None, ...]
+PossibleDirectories = tuple[str | None, ...]
 """Directories that something may run in; None: one that is not known."""
 
-MAX_PLACES = 8
+MAX_POSSIBLE_DIRECTORIES = 8
 """Most directories that are followed at once; beyond, none is known."""
-MAX_MOVES = 25
+MAX_CD_COMMANDS = 25
 """Most changes of directory that are followed in one script."""
 
 _TRANSPARENT_PREFIXES = names("time -p -- command builtin")
@@ -41,11 +41,11 @@ _GOES = names("cd pushd popd")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ScriptStep:
     """One piece of a script with what is known of the circumstances."""
 
-    command: SimpleCommand | Oddity | Definition | ForEach
-    places: Places
+    command: SimpleCommand | Unsupported | Definition | ForEach
+    places: PossibleDirectories
     fed_by: Statement | None = None
     """What it reads the output of, in a pipeline."""
     bindings: Bindings = field(default_factory=dict[str, tuple[str, ...]])
@@ -53,7 +53,7 @@ class Step:
     """Its input is what comes before it in a pipeline, whatever that is."""
 
 
-def steps_of(statement: Statement, places: Places, expander: Expander) -> tuple[Step, ...]:
+def script_steps(statement: Statement, places: PossibleDirectories, expander: Expander) -> tuple[ScriptStep, ...]:
     """Every piece that may run, in the order of the text; substitutions come before the command they are in."""
     flow = _Flow(statement, expander)
     flow.run(statement, places, None)
@@ -64,8 +64,8 @@ def steps_of(statement: Statement, places: Places, expander: Expander) -> tuple[
 class _After:
     """Where the shell may be after a statement."""
 
-    success: Places
-    failure: Places
+    success: PossibleDirectories
+    failure: PossibleDirectories
 
 
 class _Flow:
@@ -73,8 +73,8 @@ class _Flow:
 
     def __init__(self, statement: Statement, expander: Expander) -> None:
         self._expand = expander.expand
-        everything = list(everything_in(statement))
-        self.steps: list[Step] = []
+        everything = list(walk_statements(statement))
+        self.steps: list[ScriptStep] = []
         self._functions = {part.name for part in everything if isinstance(part, Definition)}
         self._variables = ScriptVariables(everything, expander)
         self._bindings: dict[str, tuple[str, ...]] = self._variables.opened()
@@ -82,16 +82,16 @@ class _Flow:
         self._been: dict[str | None, None] = {}
         """Every place where something ran so far."""
         self._has_moved = False
-        is_readable = not any(isinstance(part, Oddity) and part.unreadable for part in everything)
-        self._moves_left = MAX_MOVES if is_readable else 0
+        is_readable = not any(isinstance(part, Unsupported) and part.unreadable for part in everything)
+        self._moves_left = MAX_CD_COMMANDS if is_readable else 0
 
-    def run(self, statement: Statement, places: Places, fed_by: Statement | None) -> _After:
+    def run(self, statement: Statement, places: PossibleDirectories, fed_by: Statement | None) -> _After:
         """Notes every step of a statement that starts in one of `places`."""
         match statement:
             case SimpleCommand():
                 return self._command(statement, places, fed_by)
-            case Oddity():
-                if not self._variables.counts_only(statement, self._bindings):
+            case Unsupported():
+                if not self._variables.record_arithmetic(statement, self._bindings):
                     self._note(statement, places, fed_by)
                 return _After(places, places)
             case Definition():
@@ -111,7 +111,7 @@ class _Flow:
                     self._run_apart(part, places, _piped(statement.parts[:number]) if number else fed_by)
                 self._is_fed = was_fed
                 return _After(places, places)
-            case Apart():
+            case Subshell():
                 self._run_apart(statement.body, places, fed_by)
                 return _After(places, places)
             case Branches():
@@ -119,24 +119,24 @@ class _Flow:
             case ForEach():
                 return self._for_each(statement, places)
 
-    def _run_apart(self, statement: Statement, places: Places, fed_by: Statement | None) -> None:
+    def _run_apart(self, statement: Statement, places: PossibleDirectories, fed_by: Statement | None) -> None:
         """Runs what can set no variable of the shell around it."""
         outside = dict(self._bindings)
         self.run(statement, places, fed_by)
         self._bindings = outside
 
-    def _run_nested(self, nested: tuple[Statement, ...], places: Places) -> None:
+    def _run_nested(self, nested: tuple[Statement, ...], places: PossibleDirectories) -> None:
         """Runs what is inside words, and keeps what comes out of it."""
         for part in nested:
             self.run(part, places, None)
-            if isinstance(part, Apart) and part.name:
+            if isinstance(part, Subshell) and part.name:
                 self._bindings |= self._variables.output(part, places, self._bindings)
 
-    def _command(self, command: SimpleCommand, places: Places, fed_by: Statement | None) -> _After:
+    def _command(self, command: SimpleCommand, places: PossibleDirectories, fed_by: Statement | None) -> _After:
         self._run_nested(command.nested, places)
         self._been |= dict.fromkeys(places)
         self._note(command, places, fed_by)
-        self._variables.set_by(command, places, self._bindings)
+        self._variables.record_assignments(command, places, self._bindings)
         values = [word.value for word in command.words]
         while values and values[0] in _TRANSPARENT_PREFIXES:
             values.pop(0)
@@ -148,13 +148,13 @@ class _Flow:
                 return _After(_either(tuple(self._been), ()) if self._has_moved else (None,), places)
             self._has_moved = True
             return _After(self._moved(command, len(command.words) - len(values) + 1, places), places)
-        if (values[0] == "set" and sets_switches_only(values)) or values == ["exec"] or unsets_own(values):
+        if (values[0] == "set" and sets_switches_only(values)) or values == ["exec"] or unsets_script_variables(values):
             return _After(places, places)
         if values[0] in _MOVERS or values[0] in self._functions or not command.words[0].is_fixed:
             return _After(_either(places, (None,)), _either(places, (None,)))
         return _After(places, places)
 
-    def _moved(self, command: SimpleCommand, first: int, places: Places) -> Places:
+    def _moved(self, command: SimpleCommand, first: int, places: PossibleDirectories) -> PossibleDirectories:
         """Where `cd` leads from each place, by the names it was given and by the links behind them."""
         self._moves_left -= 1
         if self._moves_left < 0:
@@ -170,7 +170,7 @@ class _Flow:
                     moved.extend(_led_to([value for values in targets for value in values], place))
         return _either(tuple(moved), ())
 
-    def _in_turn(self, parts: tuple[Statement, ...], places: Places, fed_by: Statement | None) -> _After:
+    def _in_turn(self, parts: tuple[Statement, ...], places: PossibleDirectories, fed_by: Statement | None) -> _After:
         after = _After(places, places)
         before = dict(self._bindings)
         for part in parts:
@@ -179,7 +179,7 @@ class _Flow:
             after = self.run(part, _either(after.success, after.failure), fed_by)
         return after
 
-    def _conditional(self, statement: Conditional, places: Places, fed_by: Statement | None) -> _After:
+    def _conditional(self, statement: Conditional, places: PossibleDirectories, fed_by: Statement | None) -> _After:
         """What follows `&&` may count on what was set before it; behind a `||` only on what was set at first."""
         after = self.run(statement.first, places, fed_by)
         surely = dict(self._bindings)
@@ -195,31 +195,31 @@ class _Flow:
         self._bindings = surely
         return after
 
-    def _branches(self, statement: Branches, places: Places, fed_by: Statement | None) -> _After:
+    def _branches(self, statement: Branches, places: PossibleDirectories, fed_by: Statement | None) -> _After:
         current = self._for_loop(statement, places) if statement.repeats else places
         surely = dict(self._bindings)
         for part in statement.parts:
             if fed_by is not None:
-                self._bindings |= self._variables.read_in_loop(statement, places, fed_by, self._bindings)
+                self._bindings |= self._variables.read_loop_values(statement, places, fed_by, self._bindings)
             after = self.run(part, current, None)
             self._bindings = dict(surely)
             current = _either(current, _either(after.success, after.failure))
         return _After(current, current)
 
-    def _for_each(self, statement: ForEach, places: Places) -> _After:
+    def _for_each(self, statement: ForEach, places: PossibleDirectories) -> _After:
         self._run_nested(statement.nested, places)
         self._note(statement, places, None)
         outside = dict(self._bindings)
         for kind in ("", *KINDS):
             self._bindings.pop(statement.variable + kind, None)
-        self._bindings |= self._variables.of_loop(statement, places, outside)
+        self._bindings |= self._variables.loop_values(statement, places, outside)
         after = self._branches(Branches((statement.body,), repeats=True), places, None)
         self._bindings = outside
         return after
 
-    def _for_loop(self, statement: Statement, places: Places) -> Places:
+    def _for_loop(self, statement: Statement, places: PossibleDirectories) -> PossibleDirectories:
         """Where a loop's body may start: somewhere unknown if a turn of it can move."""
-        moves = any(self._moves(part) for part in everything_in(statement, is_same_shell=True))
+        moves = any(self._moves(part) for part in walk_statements(statement, is_same_shell=True))
         return _either(places, (None,)) if moves else places
 
     def _moves(self, part: Statement) -> bool:
@@ -229,14 +229,17 @@ class _Flow:
         return not part.words[0].is_fixed or not values.isdisjoint(_MOVERS | _GOES | self._functions)
 
     def _note(
-        self, command: SimpleCommand | Oddity | Definition | ForEach, places: Places, fed_by: Statement | None
+        self,
+        command: SimpleCommand | Unsupported | Definition | ForEach,
+        places: PossibleDirectories,
+        fed_by: Statement | None,
     ) -> None:
-        self.steps.append(Step(command, places, fed_by, dict(self._bindings), self._is_fed))
+        self.steps.append(ScriptStep(command, places, fed_by, dict(self._bindings), self._is_fed))
 
 
-def _either(first: Places, second: Places) -> Places:
+def _either(first: PossibleDirectories, second: PossibleDirectories) -> PossibleDirectories:
     together = tuple(dict.fromkeys((*first, *second)))
-    return together if len(together) <= MAX_PLACES else (*together[: MAX_PLACES - 1], None)
+    return together if len(together) <= MAX_POSSIBLE_DIRECTORIES else (*together[: MAX_POSSIBLE_DIRECTORIES - 1], None)
 
 
 def _piped(parts: tuple[Statement, ...]) -> Statement:

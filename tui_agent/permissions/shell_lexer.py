@@ -17,7 +17,7 @@ class UnreadableError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Hole:
+class Substitution:
     """A substitution inside a word, as the grammar found it."""
 
     end: int
@@ -42,36 +42,36 @@ _ANSI_LETTERS = {
 }  # fmt: skip
 
 
-def lex_word(source: str, start: int, end: int, holes: Mapping[int, Hole]) -> Word:
+def lex_word(source: str, start: int, end: int, substitutions: Mapping[int, Substitution]) -> Word:
     """Reads exactly one word.
 
     Args:
         source: the whole command as latin-1.
         start, end: where the word is.
-        holes: the substitutions of the word by where they begin.
+        substitutions: the substitutions of the word by where they begin.
 
     Raises:
         UnreadableError: the text is not exactly one word with exactly these substitutions.
     """
-    lexer = _Lexer(source, end, holes)
+    lexer = _Lexer(source, end, substitutions)
     lexer.read_word(start)
     lexer.expect_all_filled(start, end)
     return lexer.word(_decoded(source[start:end]))
 
 
-def end_of_word(source: str, start: int, limit: int, holes: Mapping[int, Hole]) -> int:
+def end_of_word(source: str, start: int, limit: int, substitutions: Mapping[int, Substitution]) -> int:
     """Where the word that begins at `start` ends: at a blank, an operator or `limit`.
 
     Raises:
         UnreadableError: it cannot be read.
     """
-    lexer = _Lexer(source, limit, holes)
+    lexer = _Lexer(source, limit, substitutions)
     end = lexer.read_word(start, stop_at_boundary=True)
     lexer.expect_all_filled(start, end)
     return end
 
 
-def check_expanding_text(source: str, start: int, end: int, holes: Mapping[int, Hole]) -> None:
+def check_expanding_text(source: str, start: int, end: int, substitutions: Mapping[int, Substitution]) -> None:
     """Makes sure that a here-document's text holds exactly these substitutions.
 
     Raises:
@@ -80,25 +80,25 @@ def check_expanding_text(source: str, start: int, end: int, holes: Mapping[int, 
     at = start
     seen = 0
     while at < end:
-        if at in holes:
-            at, seen = holes[at].end, seen + 1
+        if at in substitutions:
+            at, seen = substitutions[at].end, seen + 1
         elif source[at] == "\\":
             at += 2
         elif source[at] == "`" or (source[at] == "$" and _EXPANDS.match(source, at + 1, end)):
             raise UnreadableError("an expansion that the grammar did not see")
         else:
             at += 1
-    if seen != len(holes):
+    if seen != len(substitutions):
         raise UnreadableError("a substitution where there is only text")
 
 
 class _Lexer:
     """Builds one word piece by piece."""
 
-    def __init__(self, source: str, end: int, holes: Mapping[int, Hole]) -> None:
+    def __init__(self, source: str, end: int, substitutions: Mapping[int, Substitution]) -> None:
         self._source = source
         self._end = end
-        self._holes = holes
+        self._substitutions = substitutions
         self._pieces: list[str] = []
         self._length = 0
         self._live: list[int] = []
@@ -107,7 +107,7 @@ class _Lexer:
 
     def expect_all_filled(self, start: int, end: int) -> None:
         """Raises `UnreadableError` if the grammar saw a substitution where there is only quoted text."""
-        if self._filled != sum(1 for at in self._holes if start <= at < end):
+        if self._filled != sum(1 for at in self._substitutions if start <= at < end):
             raise UnreadableError("a substitution where there is only text")
 
     def word(self, text: str) -> Word:
@@ -119,7 +119,7 @@ class _Lexer:
         source, end = self._source, self._end
         while at < end:
             letter = source[at]
-            if at in self._holes:
+            if at in self._substitutions:
                 at = self._fill(at, quoted=False)
             elif run := _PLAIN.match(source, at, end):
                 self._add(run.group())
@@ -150,7 +150,7 @@ class _Lexer:
         self._length += len(piece)
 
     def _fill(self, at: int, *, quoted: bool) -> int:
-        hole = self._holes[at]
+        hole = self._substitutions[at]
         self._filled += 1
         self._pieces.append(hole.mark)
         if hole.mark == UNKNOWN and not quoted:
@@ -182,7 +182,7 @@ class _Lexer:
     def _double_quotes(self, at: int) -> int:
         source, end = self._source, self._end
         while at < end:
-            if at in self._holes:
+            if at in self._substitutions:
                 at = self._fill(at, quoted=True)
             elif run := _PLAIN_IN_QUOTES.match(source, at, end):
                 self._add(run.group())

@@ -12,24 +12,24 @@ from typing import TypeAlias
 
 from tree_sitter import Node
 
+from .fallback_tokenizer import fallback_commands
 from .shell_arithmetic import arithmetic_in
-from .shell_checks import BLANKS, STRUCTURE, CommandText
 from .shell_commands import CommandReader
 from .shell_grammar import parse
 from .shell_lexer import UnreadableError
-from .shell_rough import rough_commands
-from .shell_substitutions import find_holes
+from .shell_source import BLANKS, STRUCTURE, CommandText
+from .shell_substitutions import find_substitutions
 from .shell_syntax import (
-    Apart,
     Branches,
     Conditional,
     Definition,
     ForEach,
-    Oddity,
     Pipeline,
     Sequence,
     SimpleCommand,
     Statement,
+    Subshell,
+    Unsupported,
     Word,
     names,
 )
@@ -49,18 +49,18 @@ _OWN_NAMES = names("cd pushd popd command builtin exec eval source . env test [ 
 
 @lru_cache(maxsize=4)
 def read_script(text: str) -> Statement:
-    """Read a command; never raises. What cannot be read becomes an unreadable `Oddity`, beside rough commands.
+    """Read a command; never raises. What cannot be read becomes an unreadable `Unsupported`, beside rough commands.
 
     One question looks at a command about ten times: for the verdict and for each rule that could be stored.
     """
     try:
         source = text.encode("utf-8")
     except UnicodeEncodeError:
-        return Oddity("", "the command is not valid Unicode", unreadable=True)
+        return Unsupported("", "the command is not valid Unicode", unreadable=True)
     try:
         return _ScriptReader(source).read(parse(source))
     except UnreadableError as error:
-        return Sequence((Oddity(text, str(error), unreadable=True), *rough_commands(text)))
+        return Sequence((Unsupported(text, str(error), unreadable=True), *fallback_commands(text)))
 
 
 class _ScriptReader:
@@ -108,7 +108,7 @@ class _ScriptReader:
             case "subshell" | "process_substitution" | "command_substitution":
                 if self._text.raw(node).startswith("(("):
                     raise UnreadableError("`((`, which may be arithmetic or two subshells")
-                return Apart(self._inside(node))
+                return Subshell(self._inside(node))
             case "compound_statement":
                 return self._arithmetic(node) if node.children[0].type == "((" else self._inside(node)
             case "if_statement" | "elif_clause" | "else_clause" | "do_group":
@@ -140,7 +140,7 @@ class _ScriptReader:
                 self._text.check_token(node)
                 separated = True
                 if node.type == "&" and parts:
-                    parts.append(Apart(parts.pop()))
+                    parts.append(Subshell(parts.pop()))
             elif node.type == "comment":
                 self._text.check_comment(node)
             else:
@@ -272,10 +272,10 @@ class _ScriptReader:
         nested: list[Statement] = []
         for child in node.children:
             if child != before:
-                find_holes(child, self._text.source, self._statement, nested)
+                find_substitutions(child, self._text.source, self._statement, nested)
         text = self._text.written(node.start_byte, before.start_byte if before else node.end_byte).strip()
         found, reason = arithmetic_in(text), "arithmetic with variables can run commands"
-        return Sequence((*nested, Oddity(text, reason, unreadable=False, arithmetic=found)))
+        return Sequence((*nested, Unsupported(text, reason, unreadable=False, arithmetic=found)))
 
     def _simple(self, nodes: tuple[Node, ...]) -> SimpleCommand:
         self._count_command()

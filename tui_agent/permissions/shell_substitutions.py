@@ -11,10 +11,10 @@ from dataclasses import replace
 from tree_sitter import Node
 
 from .shell_arithmetic import arithmetic_in
-from .shell_lexer import Hole, UnreadableError
-from .shell_syntax import PIPE, SUM, UNKNOWN, VARIABLE, Apart, Oddity, Statement
+from .shell_lexer import Substitution, UnreadableError
+from .shell_syntax import PIPE, SUM, UNKNOWN, VARIABLE, Statement, Subshell, Unsupported
 
-Holes = dict[int, Hole]
+Substitutions = dict[int, Substitution]
 """Substitutions by where they begin."""
 Visit = Callable[[Node], Statement]
 """Reads the commands inside a substitution."""
@@ -34,16 +34,16 @@ _SUBSTITUTIONS = frozenset(
 )
 
 
-def find_holes(node: Node, source: str, visit: Visit, nested: list[Statement]) -> Holes:
+def find_substitutions(node: Node, source: str, visit: Visit, nested: list[Statement]) -> Substitutions:
     """The outermost substitutions at or below `node`; adds what runs inside them to `nested`.
 
     Raises:
         UnreadableError: a substitution has a form that the grammar may have read wrongly.
     """
-    holes: Holes = {}
+    substitutions: Substitutions = {}
     for found in _outermost(node):
-        holes[found.start_byte] = _hole(found, source[found.start_byte : found.end_byte], visit, nested)
-    return holes
+        substitutions[found.start_byte] = _hole(found, source[found.start_byte : found.end_byte], visit, nested)
+    return substitutions
 
 
 def _outermost(node: Node) -> Iterator[Node]:
@@ -56,38 +56,42 @@ def _outermost(node: Node) -> Iterator[Node]:
             stack.extend(reversed(current.children))
 
 
-def _hole(node: Node, text: str, visit: Visit, nested: list[Statement]) -> Hole:
+def _hole(node: Node, text: str, visit: Visit, nested: list[Statement]) -> Substitution:
     match node.type:
         case "simple_expansion":
             match = _SIMPLE.match(text)
             if match is None:
                 raise UnreadableError("a variable of an unknown form")
             name = match.group(1)
-            return Hole(node.end_byte, VARIABLE, name) if name.isidentifier() else Hole(node.end_byte, UNKNOWN)
+            return (
+                Substitution(node.end_byte, VARIABLE, name)
+                if name.isidentifier()
+                else Substitution(node.end_byte, UNKNOWN)
+            )
         case "expansion":
             return _braced(node, text, visit, nested)
         case "arithmetic_expansion":
             if not _NUMBERS_ONLY.match(text):
                 _hidden(node, text, "arithmetic with variables can run commands", visit, nested)
-            return Hole(node.end_byte, VARIABLE, SUM)
+            return Substitution(node.end_byte, VARIABLE, SUM)
         case "process_substitution":
             nested.append(visit(node))
-            return Hole(node.end_byte, PIPE if text.startswith("<") else UNKNOWN)
+            return Substitution(node.end_byte, PIPE if text.startswith("<") else UNKNOWN)
         case _:
             _check_command_substitution(text)
             inside, name = visit(node), f"({node.start_byte}"
-            nested.append(replace(inside, name=name) if isinstance(inside, Apart) else inside)
-            return Hole(node.end_byte, VARIABLE, name)
+            nested.append(replace(inside, name=name) if isinstance(inside, Subshell) else inside)
+            return Substitution(node.end_byte, VARIABLE, name)
 
 
-def _braced(node: Node, text: str, visit: Visit, nested: list[Statement]) -> Hole:
+def _braced(node: Node, text: str, visit: Visit, nested: list[Statement]) -> Substitution:
     if match := _BRACED_NAME.match(text) or _PART.match(text):
-        return Hole(node.end_byte, VARIABLE, match.group(1))
+        return Substitution(node.end_byte, VARIABLE, match.group(1))
     if not (text.startswith("${") and text.endswith("}")):
         raise UnreadableError("a parameter expansion of an unknown form")
     if not _HARMLESS.match(text):
         _hidden(node, text, "this form of parameter expansion can run commands", visit, nested)
-    return Hole(node.end_byte, UNKNOWN)
+    return Substitution(node.end_byte, UNKNOWN)
 
 
 def _hidden(node: Node, text: str, reason: str, visit: Visit, nested: list[Statement]) -> None:
@@ -100,7 +104,7 @@ def _hidden(node: Node, text: str, reason: str, visit: Visit, nested: list[State
         else:
             stack.extend(reversed(current.children))
     shown = text.encode("latin-1").decode("utf-8", "replace")
-    nested.append(Oddity(shown, reason, unreadable=False, arithmetic=arithmetic_in(text)))
+    nested.append(Unsupported(shown, reason, unreadable=False, arithmetic=arithmetic_in(text)))
 
 
 def _check_command_substitution(text: str) -> None:

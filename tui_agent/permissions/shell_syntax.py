@@ -98,7 +98,7 @@ class SimpleCommand:
 
 
 @dataclass(frozen=True, slots=True)
-class Oddity:
+class Unsupported:
     """A piece that is not an ordinary command."""
 
     text: str
@@ -144,7 +144,7 @@ class Pipeline:
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class Subshell:
     """Something in a shell of its own: a subshell, a substitution, a job in the background."""
 
     body: "Statement"
@@ -176,5 +176,5 @@ class ForEach:
 
 
 Statement: TypeAlias = (
-    SimpleCommand | Oddity | Definition | Sequence | Conditional | Pipeline | Apart | Branches | ForEach
+    SimpleCommand | Unsupported | Definition | Sequence | Conditional | Pipeline | Subshell | Branches | ForEach
 )

@@ -51,7 +51,7 @@ _SCRIPT_OPTIONS = {"su": "c", "script": "c", "runuser": "c", "flock": "c", "nix-
 
 
 @dataclass(frozen=True, slots=True)
-class Inner:
+class InnerCommand:
     """A command inside another."""
 
     command: SimpleCommand
@@ -70,9 +70,9 @@ class Wrapping:
 
     is_transparent: bool
     """The inner command alone decides."""
-    vouches: bool = False
+    allows_inner: bool = False
     """A rule for the outer command speaks for the inner one."""
-    inners: tuple[Inner, ...] = ()
+    inner_commands: tuple[InnerCommand, ...] = ()
     scripts: tuple[str, ...] = ()
     """Texts that a shell will read."""
     hidden: str | None = None
@@ -81,11 +81,11 @@ class Wrapping:
     """What is hidden is only what stands in a file that its words name."""
     own: tuple[Word, ...] = ()
     """The words that are not those of the commands and scripts, where that is known."""
-    is_meant: bool = False
+    allows_scripts: bool = False
     """A rule for the outer command speaks for its scripts, too."""
 
 
-def braced(command: SimpleCommand) -> SimpleCommand:
+def expand_command_braces(command: SimpleCommand) -> SimpleCommand:
     """The command with the words that its braces become, which may give it another name."""
     if not any(word.live for word in command.words):
         return command
@@ -164,17 +164,17 @@ def _unwrapped(command: SimpleCommand, name: str, wrapper: Wrapper, at: int) -> 
         assignments.append(Assignment(match.group(1), Word(words[at].value[match.end() :]), words[at].text))
         at += 1
     is_transparent = wrapper.is_transparent and is_trusted_name(command.name) and not clears
-    inners: tuple[Inner, ...] = ()
+    inner_commands: tuple[InnerCommand, ...] = ()
     if inner_words := words[at:]:
         if wrapper.is_open:
             inner_words = _opened(command, inner_words)
         inner = SimpleCommand(_text_of(inner_words), inner_words, tuple(assignments), heredoc=command.heredoc)
-        inners = (Inner(inner, at, directory, "lines" if wrapper.is_open else "nothing"),)
+        inner_commands = (InnerCommand(inner, at, directory, "lines" if wrapper.is_open else "nothing"),)
     scripts = (script,) if script else ()
     own = words[:at]
     return (
-        Wrapping(is_transparent, wrapper.vouches, inners, scripts, own=own)
-        if inners or scripts or wrapper.is_open
+        Wrapping(is_transparent, wrapper.allows_inner, inner_commands, scripts, own=own)
+        if inner_commands or scripts or wrapper.is_open
         else None
     )
 
@@ -201,10 +201,10 @@ def _joined(name: str, wrapper: Wrapper, words: tuple[Word, ...], at: int, scrip
         return _hidden(script)
     return Wrapping(
         is_transparent=False,
-        vouches=wrapper.vouches,
+        allows_inner=wrapper.allows_inner,
         scripts=(*texts, *((script,) if script else ())),
         own=(*own, *(words[stop:] if stop is not None else ())),
-        is_meant=wrapper.vouches,
+        allows_scripts=wrapper.allows_inner,
     )
 
 
@@ -359,7 +359,7 @@ def _aliases(command: SimpleCommand) -> Wrapping:
 
 def _find(command: SimpleCommand) -> Wrapping | None:
     """The commands of `-exec` and its kin; `{}` is a path below the places where the search begins."""
-    inners: list[Inner] = []
+    inner_commands: list[InnerCommand] = []
     words = command.words
     values = [word.value for word in words]
     roots = find_roots(values)[:MAX_ROOTS]
@@ -380,8 +380,8 @@ def _find(command: SimpleCommand) -> Wrapping | None:
             filled = tuple(part for word in inner_words for part in _filled(word, found))
             inner = SimpleCommand(_text_of(inner_words), filled)
             taken = takes if takes == "files" or values[start - 1] not in _EXEC_ELSEWHERE else "nothing"
-            inners.extend(Inner(inner, start, directory, taken) for directory in directories)
-    return Wrapping(is_transparent=False, inners=tuple(inners)) if inners else None
+            inner_commands.extend(InnerCommand(inner, start, directory, taken) for directory in directories)
+    return Wrapping(is_transparent=False, inner_commands=tuple(inner_commands)) if inner_commands else None
 
 
 def _filled(word: Word, found: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -402,7 +402,7 @@ def _git(command: SimpleCommand) -> Wrapping | None:
                 if pair[0] == "submodule" and len(rest) == 1 and rest[0].is_fixed:
                     return Wrapping(is_transparent=False, scripts=(rest[0].value,))
                 inner = SimpleCommand(_text_of(tuple(rest)), tuple(rest))
-                return Wrapping(is_transparent=False, inners=(Inner(inner, len(words) - len(rest)),))
+                return Wrapping(is_transparent=False, inner_commands=(InnerCommand(inner, len(words) - len(rest)),))
         if pair[0] in ("-x", "--exec") and "rebase" in values[:at] and words[at + 1].is_fixed:
             return Wrapping(is_transparent=False, scripts=(pair[1],))
         if pair[0] == "-c" and "=!" in pair[1].replace(" ", ""):

@@ -48,7 +48,7 @@ class TreeFilter:
             return False
         return not (self.is_hidden_out and any(one.startswith(".") for one in parts))
 
-    def sees(self, path: str) -> bool:
+    def includes(self, path: str) -> bool:
         """Whether a file may be looked into.
 
         Args:
@@ -73,7 +73,7 @@ def search_filter(name: str, options: Options) -> TreeFilter | None:
     return _of_grep(options) if name == "grep" else _of_rg(options)
 
 
-def found_filter(words: Sequence[str]) -> TreeFilter | None:
+def find_filter(words: Sequence[str]) -> TreeFilter | None:
     """What `find` with these words, its name included, comes upon; None: perhaps everything."""
     patterns = tuple(after for before, after in pairwise(words) if before == "-name")
     is_sure = finds_all_at_once(words) and len(patterns) == 1 and _GLOB.match(patterns[0])

@@ -12,9 +12,9 @@ from tui_agent.protocol.permissions import (
     Verdict,
 )
 
-from .rule_book import STRICTNESS, Ruling
+from .rule_set import STRICTNESS, Ruling
 
-Nature = Literal["look", "effect", "edit"]
+AccessKind = Literal["look", "effect", "edit"]
 """What a call does that no rule speaks about: look somewhere, change something, edit a file of the workspace."""
 
 MAX_TRACE = 400
@@ -60,7 +60,7 @@ def deciding(findings: Iterable[Finding]) -> Finding:
     return min(findings, key=lambda finding: (-STRICTNESS[finding.decision], _SOURCE_ORDER[finding.source]))
 
 
-def by_mode(mode: PermissionMode, nature: Nature, what: str) -> Finding:
+def finding_for_mode(mode: PermissionMode, access_kind: AccessKind, what: str) -> Finding:
     """What the mode says about something that no rule decides (S1-16)."""
     match mode:
         case PermissionMode.ALLOW:
@@ -68,18 +68,18 @@ def by_mode(mode: PermissionMode, nature: Nature, what: str) -> Finding:
         case PermissionMode.DENY:
             return Finding("deny", "mode", f"mode deny refuses {what}, and no rule allows it")
         case PermissionMode.PLAN:
-            if nature == "look":
+            if access_kind == "look":
                 return Finding("ask", "mode", f"{what} needs an answer")
             return Finding("deny", "floor", f"plan mode changes nothing: {what}")
         case PermissionMode.ACCEPT_EDITS:
-            if nature == "edit":
+            if access_kind == "edit":
                 return Finding("allow", "mode", f"mode accept_edits runs {what}")
             return Finding("ask", "mode", f"{what} needs an answer")
         case PermissionMode.ASK:
             return Finding("ask", "mode", f"{what} needs an answer")
 
 
-def by_rule(ruling: Ruling) -> Finding | None:
+def finding_for_rule(ruling: Ruling) -> Finding | None:
     """What rules say; None if none speaks."""
     if ruling.verdict is None or ruling.rule is None:
         return None

@@ -24,7 +24,7 @@ class Wrapper:
     """`NAME=value` before the command sets a variable."""
     is_transparent: bool = False
     """Changes nothing about what the command does: the inner command alone decides."""
-    vouches: bool = False
+    allows_inner: bool = False
     """A rule that allows the wrapper is meant to allow what it runs."""
     is_open: bool = False
     """The command gets more words at run time."""
@@ -201,9 +201,9 @@ def wrappers() -> dict[str, Wrapper]:
     for name, text in _JOINED.items():
         table[name] = _wrapper(text, is_open=name == "parallel", joins=True)
     for name, text in _REMOTE.items():
-        table[name] = _wrapper(text, vouches=True, joins=True)
+        table[name] = _wrapper(text, allows_inner=True, joins=True)
     for name, text in (_RUNNERS | _of_containers()).items():
-        table[name] = _wrapper(text, vouches=True)
+        table[name] = _wrapper(text, allows_inner=True)
     return table
 
 
@@ -222,7 +222,7 @@ def _wrapper(
     *,
     assigns: bool = False,
     is_transparent: bool = False,
-    vouches: bool = False,
+    allows_inner: bool = False,
     is_open: bool = False,
     joins: bool = False,
 ) -> Wrapper:
@@ -230,5 +230,5 @@ def _wrapper(
     directories = frozenset(name.removesuffix("@") for name in names(marked) if name.endswith("@"))
     values = frozenset(name.removesuffix("@") for name in names(marked))
     return Wrapper(
-        names(flags), values, int(own_words or 0), assigns, is_transparent, vouches, is_open, directories, joins
+        names(flags), values, int(own_words or 0), assigns, is_transparent, allows_inner, is_open, directories, joins
     )

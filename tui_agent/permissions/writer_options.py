@@ -22,7 +22,7 @@ class Write:
 
 
 @dataclass(slots=True)
-class SortedWords:
+class ParsedArguments:
     """A writer's words, sorted."""
 
     operands: list[str] = field(default_factory=list[str])
@@ -60,9 +60,9 @@ class SortedWords:
         return not self.flags.isdisjoint(options)
 
 
-def sort_words(name: str, entry: Writer, words: Sequence[str]) -> SortedWords:
+def parse_writer_arguments(name: str, entry: Writer, words: Sequence[str]) -> ParsedArguments:
     """Sorts the words behind a command's name."""
-    found = SortedWords()
+    found = ParsedArguments()
     waiting = list(reversed(words))
     is_after_unknown = False
     while waiting:
@@ -94,7 +94,7 @@ def sort_words(name: str, entry: Writer, words: Sequence[str]) -> SortedWords:
     return found
 
 
-def writes_of(name: str, entry: Writer, found: SortedWords) -> list[Write]:
+def writes_of(name: str, entry: Writer, found: ParsedArguments) -> list[Write]:
     """What a command changes, by its role."""
     whole = found.has(*entry.whole)
     writes = [Write(path, whole) for path in found.written]
@@ -129,7 +129,7 @@ def _stricter(first: OptionValue, second: OptionValue) -> OptionValue:
     return first if _KINDS.index(first) >= _KINDS.index(second) else second
 
 
-def _keep(found: SortedWords, kind: OptionValue, value: str) -> None:
+def _keep(found: ParsedArguments, kind: OptionValue, value: str) -> None:
     match kind:
         case "write":
             found.written.append(value)
@@ -147,7 +147,7 @@ def _keep(found: SortedWords, kind: OptionValue, value: str) -> None:
             pass
 
 
-def _into(found: SortedWords, whole: bool) -> list[Write]:
+def _into(found: ParsedArguments, whole: bool) -> list[Write]:
     """The target and, in case it is a directory, the names that the sources get in it."""
     writes = [Write(found.target, whole)]
     for source in found.sources:

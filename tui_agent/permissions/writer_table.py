@@ -175,7 +175,7 @@ WRITERS: dict[str, str] = {
     "git worktree move": "ALL:",
     "git worktree remove": "ALL:",
 }
-"""What each command changes. How those that need more than a line are called is told in `called_effects`."""
+"""What each command changes. How those that need more than a line are called is told in `subcommand_effects`."""
 
 PLAIN_FLAGS = names(
     "--all --append --archive --backup --bzip2 --compress --compressed --create --debug --decode --delete "

@@ -31,7 +31,7 @@ RING_SIZE = 5_000
 
 _MergeKey = tuple[Any, ...]
 
-_GLANCED_AT = frozenset({MessageDelta, ToolOutput, ToolUpdated, ToolProgress, ContextUsage})
+_MERGEABLE = frozenset({MessageDelta, ToolOutput, ToolUpdated, ToolProgress, ContextUsage})
 """Events that may be merged, and so may wait a moment."""
 
 
@@ -228,7 +228,7 @@ class Subscription:
         if not self._waiting:
             self._arrived.set()
         self._waiting.append(envelope)
-        if type(envelope.event) in _GLANCED_AT:
+        if type(envelope.event) in _MERGEABLE:
             self._may_merge = self._merge
         elif not self._urgent.is_set():
             self._urgent.set()
@@ -333,7 +333,7 @@ def merge_neighbours(envelopes: Iterable[Envelope]) -> list[Envelope]:
         open_runs.clear()
 
     for envelope in envelopes:
-        if type(envelope.event) in _GLANCED_AT:
+        if type(envelope.event) in _MERGEABLE:
             key = _merge_key(envelope)
             if key in open_runs:
                 open_runs[key][1].append(envelope)

@@ -32,7 +32,7 @@ class Crash:
     @property
     def text(self) -> str:
         """The text of the error, or its type if it has no text (S2-20)."""
-        return words_of(self.error)
+        return error_message(self.error)
 
     @property
     def trace(self) -> str:
@@ -111,7 +111,7 @@ def name_of(callback: Callable[..., object]) -> str:
     return type(callback).__name__
 
 
-def words_of(error: BaseException) -> str:
+def error_message(error: BaseException) -> str:
     """Return what an error says; of errors that come together, what each of them says."""
     if isinstance(error, asyncio.CancelledError):
         return "it cancelled itself"
@@ -120,7 +120,7 @@ def words_of(error: BaseException) -> str:
     if isinstance(error, BaseExceptionGroup):
         # The type of what it holds is lost in the check.
         group = cast(BaseExceptionGroup[BaseException], error)
-        return "; ".join(dict.fromkeys(map(words_of, group.exceptions)))
+        return "; ".join(dict.fromkeys(map(error_message, group.exceptions)))
     with contextlib.suppress(Exception):
         return str(error) or type(error).__name__
     return type(error).__name__

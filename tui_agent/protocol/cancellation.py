@@ -12,7 +12,7 @@ from collections.abc import Callable
 from .callbacks import log_failure, name_of, notify
 from .errors import OperationCancelledError
 
-PROGRAM_LEFT = "the program was left"
+PROGRAM_QUIT = "the program was left"
 """How a reason begins where nobody took anything back: the program ends, and the session may go on later."""
 
 NOT_BEGUN = "not_begun"

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_args
 from pydantic import Field, TypeAdapter, ValidationError, create_model
 
 from .events import SCHEMA_VERSION, AgentEvent
-from .messages import Word, is_array, is_object
+from .messages import FrozenModel, is_array, is_object
 
 LATEST_TIME = 253_370_764_800_000
 """Milliseconds since the epoch: the year 9999, the last that calendars know."""
@@ -146,7 +146,7 @@ def _origin(*fields: Any) -> Origin:
     return Origin(*fields)
 
 
-class _Line(Word):
+class _Line(FrozenModel):
     """A line as it stands in a file; an older or later version may leave fields empty."""
 
     v: int | None = SCHEMA_VERSION

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from .messages import (
+    FrozenModel,
     JsonObject,
     Message,
     StopReason,
@@ -18,7 +19,6 @@ from .messages import (
     UserBlock,
     UserKind,
     UserMessage,
-    Word,
 )
 from .permissions import ApprovalRequest, DecisionPart, DecisionSource, GrantScope, PermissionMode, Verdict
 from .reports import AgentRunReport, Metric, RunReason
@@ -68,7 +68,7 @@ BlockedOn = Literal["permission", "approval", "slot", "group", "hook"]
 # --- agent, run, turn, step -------------------------------------------------------------------------------------------
 
 
-class AgentCreated(Word):
+class AgentCreated(FrozenModel):
     """An agent exists and has published its layers (S4-33)."""
 
     type: Literal["agent.created"] = "agent.created"
@@ -77,14 +77,14 @@ class AgentCreated(Word):
     mode: PermissionMode
 
 
-class AgentDestroyed(Word):
+class AgentDestroyed(FrozenModel):
     """An agent is gone."""
 
     type: Literal["agent.destroyed"] = "agent.destroyed"
     reason: str
 
 
-class RunStarted(Word):
+class RunStarted(FrozenModel):
     """One user input begins to be handled."""
 
     type: Literal["run.started"] = "run.started"
@@ -96,7 +96,7 @@ class RunStarted(Word):
     mode: PermissionMode
 
 
-class RunEnded(Word):
+class RunEnded(FrozenModel):
     """The run is over; the last event of its run id, exactly once."""
 
     type: Literal["run.ended"] = "run.ended"
@@ -116,7 +116,7 @@ class RunEnded(Word):
     report: AgentRunReport | None = None
 
 
-class TurnStarted(Word):
+class TurnStarted(FrozenModel):
     """One assistant message and its tools begin."""
 
     type: Literal["turn.started"] = "turn.started"
@@ -124,7 +124,7 @@ class TurnStarted(Word):
     trigger: str = ""
 
 
-class TurnEnded(Word):
+class TurnEnded(FrozenModel):
     """One assistant message and its tools are done."""
 
     type: Literal["turn.ended"] = "turn.ended"
@@ -134,7 +134,7 @@ class TurnEnded(Word):
     usage: Usage = Usage()
 
 
-class StepStarted(Word):
+class StepStarted(FrozenModel):
     """A request to the model is about to be sent."""
 
     type: Literal["step.started"] = "step.started"
@@ -142,7 +142,7 @@ class StepStarted(Word):
     kind: Literal["initial", "tool_followup"]
 
 
-class StepEnded(Word):
+class StepEnded(FrozenModel):
     """The model's answer is complete, or there will be none; its calls may still run until `turn.ended` (S4-40)."""
 
     type: Literal["step.ended"] = "step.ended"
@@ -157,7 +157,7 @@ class StepEnded(Word):
     talked. The run's report has the time of all of them."""
 
 
-class StepRetry(Word):
+class StepRetry(FrozenModel):
     """A request to the model failed; it is sent again after a wait."""
 
     type: Literal["step.retry"] = "step.retry"
@@ -172,7 +172,7 @@ class StepRetry(Word):
     text: str = ""
 
 
-class RequestBuilt(Word):
+class RequestBuilt(FrozenModel):
     """A request is ready to be sent (debug)."""
 
     type: Literal["request.built"] = "request.built"
@@ -186,7 +186,7 @@ class RequestBuilt(Word):
 InputSource = Literal["prompt", "steering", "follow_up"]
 
 
-class InputWarned(Word):
+class InputWarned(FrozenModel):
     """An input filter had something to say."""
 
     type: Literal["input.warned"] = "input.warned"
@@ -195,7 +195,7 @@ class InputWarned(Word):
     source: InputSource
 
 
-class InputRejected(Word):
+class InputRejected(FrozenModel):
     """An input filter refused the input."""
 
     type: Literal["input.rejected"] = "input.rejected"
@@ -204,7 +204,7 @@ class InputRejected(Word):
     source: InputSource
 
 
-class SteeringQueued(Word):
+class SteeringQueued(FrozenModel):
     """A message waits to be delivered."""
 
     type: Literal["steering.queued"] = "steering.queued"
@@ -216,7 +216,7 @@ class SteeringQueued(Word):
     message: UserMessage | None = None
 
 
-class SteeringDelivered(Word):
+class SteeringDelivered(FrozenModel):
     """A waiting message became part of the conversation."""
 
     type: Literal["steering.delivered"] = "steering.delivered"
@@ -227,7 +227,7 @@ class SteeringDelivered(Word):
     """Where it landed, such as `after step 3`."""
 
 
-class SteeringRequeued(Word):
+class SteeringRequeued(FrozenModel):
     """A message that was taken could not be delivered and waits again, in front."""
 
     type: Literal["steering.requeued"] = "steering.requeued"
@@ -237,7 +237,7 @@ class SteeringRequeued(Word):
     reason: str
 
 
-class SteeringDropped(Word):
+class SteeringDropped(FrozenModel):
     """The user recalled a waiting message."""
 
     type: Literal["steering.dropped"] = "steering.dropped"
@@ -250,7 +250,7 @@ class SteeringDropped(Word):
 # --- messages ---------------------------------------------------------------------------------------------------------
 
 
-class MessageStarted(Word):
+class MessageStarted(FrozenModel):
     """A message begins."""
 
     type: Literal["message.started"] = "message.started"
@@ -260,7 +260,7 @@ class MessageStarted(Word):
     """The call a tool result answers."""
 
 
-class MessageDelta(Word):
+class MessageDelta(FrozenModel):
     """More of a message; neighbours are merged by concatenation."""
 
     type: Literal["message.delta"] = "message.delta"
@@ -270,7 +270,7 @@ class MessageDelta(Word):
     call_id: str | None = None
 
 
-class MessageEnded(Word):
+class MessageEnded(FrozenModel):
     """A message is complete and part of the conversation."""
 
     type: Literal["message.ended"] = "message.ended"
@@ -280,7 +280,7 @@ class MessageEnded(Word):
     usage: Usage | None = None
 
 
-class MessageDiscarded(Word):
+class MessageDiscarded(FrozenModel):
     """A begun message is thrown away; nothing of it stays in the conversation."""
 
     type: Literal["message.discarded"] = "message.discarded"
@@ -291,7 +291,7 @@ class MessageDiscarded(Word):
 # --- tools ------------------------------------------------------------------------------------------------------------
 
 
-class ToolQueued(Word):
+class ToolQueued(FrozenModel):
     """A call was received; published for every call, in call order."""
 
     type: Literal["tool.queued"] = "tool.queued"
@@ -311,7 +311,7 @@ class ToolQueued(Word):
     """One line by the tool itself."""
 
 
-class ToolBlockedOn(Word):
+class ToolBlockedOn(FrozenModel):
     """A call waits."""
 
     type: Literal["tool.blocked_on"] = "tool.blocked_on"
@@ -321,7 +321,7 @@ class ToolBlockedOn(Word):
     """Ids of the calls it waits for."""
 
 
-class ToolStarted(Word):
+class ToolStarted(FrozenModel):
     """A call really executes."""
 
     type: Literal["tool.started"] = "tool.started"
@@ -343,7 +343,7 @@ class ToolStarted(Word):
     """Mark of every process that the call starts; empty where its tool starts none."""
 
 
-class ToolUpdated(Word):
+class ToolUpdated(FrozenModel):
     """A partial result; the last one counts."""
 
     type: Literal["tool.update"] = "tool.update"
@@ -353,7 +353,7 @@ class ToolUpdated(Word):
     """Number of this update of its call, from 1."""
 
 
-class ToolProgress(Word):
+class ToolProgress(FrozenModel):
     """A line of progress; the last one counts."""
 
     type: Literal["tool.progress"] = "tool.progress"
@@ -362,7 +362,7 @@ class ToolProgress(Word):
     fraction: float | None = None
 
 
-class ToolOutput(Word):
+class ToolOutput(FrozenModel):
     """Output as it comes; neighbours are merged by concatenation."""
 
     type: Literal["tool.output"] = "tool.output"
@@ -373,7 +373,7 @@ class ToolOutput(Word):
     """All bytes of this stream so far: as the tool counts them, or else those that were published."""
 
 
-class ToolData(Word):
+class ToolData(FrozenModel):
     """Typed data of a running call."""
 
     type: Literal["tool.data"] = "tool.data"
@@ -389,7 +389,7 @@ class ProcessStarted(StartedProcess):
     call_id: str
 
 
-class ToolEnded(Word):
+class ToolEnded(FrozenModel):
     """A call is over; exactly once for each queued call, whatever path led here."""
 
     type: Literal["tool.ended"] = "tool.ended"
@@ -417,7 +417,7 @@ class ToolEnded(Word):
     traceback: str | None = None
 
 
-class ToolBatchStarted(Word):
+class ToolBatchStarted(FrozenModel):
     """The calls of one message are taken in hand."""
 
     type: Literal["tool.batch_started"] = "tool.batch_started"
@@ -429,7 +429,7 @@ class ToolBatchStarted(Word):
     """The same by wave; empty under `auto`, where each call waits for those alone that it conflicts with."""
 
 
-class ToolBatchEnded(Word):
+class ToolBatchEnded(FrozenModel):
     """Every call of the batch has its one result."""
 
     type: Literal["tool.batch_ended"] = "tool.batch_ended"
@@ -446,7 +446,7 @@ class ToolBatchEnded(Word):
 # --- hooks, permissions, approvals, guardrails ------------------------------------------------------------------------
 
 
-class HookStarted(Word):
+class HookStarted(FrozenModel):
     """A hook is asked. Hooks on updates run too often for this event: only their failures are published."""
 
     type: Literal["hook.started"] = "hook.started"
@@ -455,7 +455,7 @@ class HookStarted(Word):
     call_id: str | None = None
 
 
-class HookEnded(Word):
+class HookEnded(FrozenModel):
     """A hook answered."""
 
     type: Literal["hook.ended"] = "hook.ended"
@@ -467,7 +467,7 @@ class HookEnded(Word):
     ms: float = 0.0
 
 
-class HookFailed(Word):
+class HookFailed(FrozenModel):
     """A hook raised or did not answer in time."""
 
     type: Literal["hook.failed"] = "hook.failed"
@@ -480,7 +480,7 @@ class HookFailed(Word):
     """True if the call continues all the same."""
 
 
-class PermissionDecided(Word):
+class PermissionDecided(FrozenModel):
     """A call was judged (audit)."""
 
     type: Literal["permission.decided"] = "permission.decided"
@@ -493,7 +493,7 @@ class PermissionDecided(Word):
     parts: tuple[DecisionPart, ...] = ()
 
 
-class PermissionModeChanged(Word):
+class PermissionModeChanged(FrozenModel):
     """Another mode is in force."""
 
     type: Literal["permission.mode_changed"] = "permission.mode_changed"
@@ -508,7 +508,7 @@ class ApprovalRequested(ApprovalRequest):
     type: Literal["approval.requested"] = "approval.requested"
 
 
-class ApprovalResolved(Word):
+class ApprovalResolved(FrozenModel):
     """The question is answered, by whomever; any dialog about it closes."""
 
     type: Literal["approval.resolved"] = "approval.resolved"
@@ -522,7 +522,7 @@ class ApprovalResolved(Word):
     """The rule that is to be stored for more than this call; None: none, or it is not known yet what it is."""
 
 
-class GuardrailTripped(Word):
+class GuardrailTripped(FrozenModel):
     """A guardrail did not pass."""
 
     type: Literal["guardrail.tripped"] = "guardrail.tripped"
@@ -533,7 +533,7 @@ class GuardrailTripped(Word):
     halted: bool
 
 
-class LoopDetected(Word):
+class LoopDetected(FrozenModel):
     """The model repeats itself."""
 
     type: Literal["loop.detected"] = "loop.detected"
@@ -545,7 +545,7 @@ class LoopDetected(Word):
 # --- context, usage, sessions -----------------------------------------------------------------------------------------
 
 
-class ContextUsage(Word):
+class ContextUsage(FrozenModel):
     """How full the model's window is; the last one counts."""
 
     type: Literal["context.usage"] = "context.usage"
@@ -554,7 +554,7 @@ class ContextUsage(Word):
     source: Literal["actual", "estimate"]
 
 
-class CompactionStarted(Word):
+class CompactionStarted(FrozenModel):
     """The conversation is being shortened."""
 
     type: Literal["compaction.started"] = "compaction.started"
@@ -563,7 +563,7 @@ class CompactionStarted(Word):
     tokens_before: int
 
 
-class CompactionEnded(Word):
+class CompactionEnded(FrozenModel):
     """A compaction ended. The event holds enough to repeat it on a conversation read from a journal."""
 
     type: Literal["compaction.ended"] = "compaction.ended"
@@ -584,7 +584,7 @@ class CompactionEnded(Word):
     """Results as they are now, under their ids."""
 
 
-class CompactionUndone(Word):
+class CompactionUndone(FrozenModel):
     """The last compaction was taken back."""
 
     type: Literal["compaction.undone"] = "compaction.undone"
@@ -593,7 +593,7 @@ class CompactionUndone(Word):
     """Number of messages that are there again."""
 
 
-class UsageUpdated(Word):
+class UsageUpdated(FrozenModel):
     """Tokens and cost so far."""
 
     type: Literal["usage.updated"] = "usage.updated"
@@ -602,7 +602,7 @@ class UsageUpdated(Word):
     cost: float | None = None
 
 
-class CheckpointSaved(Word):
+class CheckpointSaved(FrozenModel):
     """A snapshot was stored."""
 
     type: Literal["checkpoint.saved"] = "checkpoint.saved"
@@ -610,7 +610,7 @@ class CheckpointSaved(Word):
     pending: tuple[str, ...] = ()
 
 
-class CheckpointRestored(Word):
+class CheckpointRestored(FrozenModel):
     """A snapshot was taken up again."""
 
     type: Literal["checkpoint.restored"] = "checkpoint.restored"
@@ -618,7 +618,7 @@ class CheckpointRestored(Word):
     pending: tuple[str, ...] = ()
 
 
-class SessionCreated(Word):
+class SessionCreated(FrozenModel):
     """A new session is kept from here on."""
 
     type: Literal["session.created"] = "session.created"
@@ -629,7 +629,7 @@ class SessionCreated(Word):
     version: str = ""
 
 
-class SessionLoaded(Word):
+class SessionLoaded(FrozenModel):
     """A stored session was resumed."""
 
     type: Literal["session.loaded"] = "session.loaded"
@@ -640,7 +640,7 @@ class SessionLoaded(Word):
     events: int = 0
 
 
-class SessionSwitched(Word):
+class SessionSwitched(FrozenModel):
     """Another session is on the screen."""
 
     type: Literal["session.switched"] = "session.switched"
@@ -648,7 +648,7 @@ class SessionSwitched(Word):
     path: str | None = None
 
 
-class SessionForked(Word):
+class SessionForked(FrozenModel):
     """A session was copied up to an event."""
 
     type: Literal["session.forked"] = "session.forked"
@@ -658,7 +658,7 @@ class SessionForked(Word):
     at_seq: int
 
 
-class SessionRenamed(Word):
+class SessionRenamed(FrozenModel):
     """A session has another title."""
 
     type: Literal["session.renamed"] = "session.renamed"
@@ -666,7 +666,7 @@ class SessionRenamed(Word):
     title: str
 
 
-class SessionRewinding(Word):
+class SessionRewinding(FrozenModel):
     """Files begin to go back; `session.rewound` ends it. Where none follows, it broke off in the middle."""
 
     type: Literal["session.rewinding"] = "session.rewinding"
@@ -682,7 +682,7 @@ class SessionRewinding(Word):
     """Text for the model if the rewind broke off; the newest message in that case."""
 
 
-class SessionRewound(Word):
+class SessionRewound(FrozenModel):
     """The user rewound files, the conversation or both to their state right after an earlier event.
 
     The files changed back were told before, each by a `file.changed`. Nothing is ever taken out of the journal.
@@ -709,7 +709,7 @@ class SessionRewound(Word):
     """Text for the model; the newest message from then on."""
 
 
-class SessionSaved(Word):
+class SessionSaved(FrozenModel):
     """The journal is on disk up to here."""
 
     type: Literal["session.saved"] = "session.saved"
@@ -717,7 +717,7 @@ class SessionSaved(Word):
     path: str | None = None
 
 
-class SessionSaveFailed(Word):
+class SessionSaveFailed(FrozenModel):
     """The journal could not be written; the conversation continues, and unsaved events stay in memory."""
 
     type: Literal["session.save_failed"] = "session.save_failed"
@@ -726,7 +726,7 @@ class SessionSaveFailed(Word):
     error: str
 
 
-class SessionRepaired(Word):
+class SessionRepaired(FrozenModel):
     """A damaged journal or an unfinished run was mended on load."""
 
     type: Literal["session.repaired"] = "session.repaired"
@@ -738,7 +738,7 @@ class SessionRepaired(Word):
 # --- sub-agents, background work, servers, domain ---------------------------------------------------------------------
 
 
-class SubagentStarted(Word):
+class SubagentStarted(FrozenModel):
     """A call started an agent of its own."""
 
     type: Literal["subagent.started"] = "subagent.started"
@@ -748,7 +748,7 @@ class SubagentStarted(Word):
     task: str
 
 
-class SubagentEnded(Word):
+class SubagentEnded(FrozenModel):
     """That agent is done."""
 
     type: Literal["subagent.ended"] = "subagent.ended"
@@ -760,7 +760,7 @@ class SubagentEnded(Word):
     usage: Usage = Usage()
 
 
-class BackgroundStarted(Word):
+class BackgroundStarted(FrozenModel):
     """Work started that continues beside the conversation."""
 
     type: Literal["background.started"] = "background.started"
@@ -769,7 +769,7 @@ class BackgroundStarted(Word):
     command: str = ""
 
 
-class BackgroundOutput(Word):
+class BackgroundOutput(FrozenModel):
     """Output of background work."""
 
     type: Literal["background.output"] = "background.output"
@@ -778,7 +778,7 @@ class BackgroundOutput(Word):
     chunk: str
 
 
-class BackgroundEnded(Word):
+class BackgroundEnded(FrozenModel):
     """Background work is over."""
 
     type: Literal["background.ended"] = "background.ended"
@@ -788,7 +788,7 @@ class BackgroundEnded(Word):
     code: int | None = None
 
 
-class McpStatus(Word):
+class McpStatus(FrozenModel):
     """A tool server changed its state."""
 
     type: Literal["mcp.status"] = "mcp.status"
@@ -798,21 +798,21 @@ class McpStatus(Word):
     tools: tuple[str, ...] = ()
 
 
-class TodoItem(Word):
+class TodoItem(FrozenModel):
     """One line of the model's plan."""
 
     text: str
     status: Literal["pending", "in_progress", "done"]
 
 
-class TodoUpdated(Word):
+class TodoUpdated(FrozenModel):
     """The model's list of what is to do; replaces the one before."""
 
     type: Literal["todo.updated"] = "todo.updated"
     items: tuple[TodoItem, ...]
 
 
-class PlanProposed(Word):
+class PlanProposed(FrozenModel):
     """The model proposes what to do."""
 
     type: Literal["plan.proposed"] = "plan.proposed"
@@ -820,7 +820,7 @@ class PlanProposed(Word):
     text: str
 
 
-class PlanResolved(Word):
+class PlanResolved(FrozenModel):
     """A proposed plan was taken or not."""
 
     type: Literal["plan.resolved"] = "plan.resolved"
@@ -829,7 +829,7 @@ class PlanResolved(Word):
     note: str = ""
 
 
-class QuestionAsked(Word):
+class QuestionAsked(FrozenModel):
     """The model asks the user something."""
 
     type: Literal["question.asked"] = "question.asked"
@@ -838,7 +838,7 @@ class QuestionAsked(Word):
     options: tuple[str, ...] = ()
 
 
-class QuestionAnswered(Word):
+class QuestionAnswered(FrozenModel):
     """The user answered."""
 
     type: Literal["question.answered"] = "question.answered"
@@ -846,7 +846,7 @@ class QuestionAnswered(Word):
     text: str
 
 
-class FileState(Word):
+class FileState(FrozenModel):
     """What a file was at one moment. The session keeps its content under the digest, unless it says otherwise."""
 
     digest: str
@@ -860,7 +860,7 @@ class FileState(Word):
     """Whether the content can be had again."""
 
 
-class FileChanged(Word):
+class FileChanged(FrozenModel):
     """A tool, or an undo of the user, changed a file."""
 
     type: Literal["file.changed"] = "file.changed"
@@ -881,7 +881,7 @@ class FileChanged(Word):
 # --- notices, status --------------------------------------------------------------------------------------------------
 
 
-class Warned(Word):
+class Warned(FrozenModel):
     """Something is not as it should be; the work continues."""
 
     type: Literal["warning"] = "warning"
@@ -890,7 +890,7 @@ class Warned(Word):
     context: JsonObject = Field(default_factory=dict)
 
 
-class Failed(Word):
+class Failed(FrozenModel):
     """Something went wrong; the text says what happened, what was kept and what to do."""
 
     type: Literal["error"] = "error"
@@ -899,7 +899,7 @@ class Failed(Word):
     context: JsonObject = Field(default_factory=dict)
 
 
-class Noticed(Word):
+class Noticed(FrozenModel):
     """Something worth knowing."""
 
     type: Literal["notice"] = "notice"
@@ -908,7 +908,7 @@ class Noticed(Word):
     context: JsonObject = Field(default_factory=dict)
 
 
-class StatusChanged(Word):
+class StatusChanged(FrozenModel):
     """What the agent does now."""
 
     type: Literal["status.changed"] = "status.changed"

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 from .background import run_service
 
-LOOK_SECONDS = 1.0
+POLL_SECONDS = 1.0
 """Seconds between two checks."""
 
 QUIET_MS = 200
@@ -51,7 +51,7 @@ class WatchedFiles:
         """Return a value that changes with the files. Links are followed; files that cannot be read count as absent."""
         return frozenset(mark for path in self._paths() if (mark := _mark(path)) is not None)
 
-    def holders(self) -> frozenset[tuple[str, int, int]]:
+    def watchable_directories(self) -> frozenset[tuple[str, int, int]]:
         """Return the existing directories that hold nothing but such files, each with what identifies it."""
         own = {file.parent for file in self._files} | {*self._directories}
         return frozenset(holder for path in own if (holder := _holder(path)) is not None)
@@ -89,7 +89,7 @@ async def watch_files(
                 known = found
                 await changed()
             try:
-                async with asyncio.timeout(LOOK_SECONDS):
+                async with asyncio.timeout(POLL_SECONDS):
                     await hint.wait()
             except TimeoutError:
                 pass
@@ -100,21 +100,21 @@ async def _wake_on_reports(files: WatchedFiles, hint: asyncio.Event) -> None:
     """Set `hint` whenever the system reports a change in a directory of the files, also after directories changed."""
     # The import takes 60 ms; in a thread it delays nothing.
     watchfiles: Any = await asyncio.to_thread(importlib.import_module, "watchfiles")
-    settings = {"step": QUIET_MS, "rust_timeout": int(LOOK_SECONDS * 1000), "yield_on_timeout": True}
+    settings = {"step": QUIET_MS, "rust_timeout": int(POLL_SECONDS * 1000), "yield_on_timeout": True}
     while True:
-        holders = await asyncio.to_thread(files.holders)
-        if holders:
-            paths = sorted(path for path, *_ in holders)
+        watchable_directories = await asyncio.to_thread(files.watchable_directories)
+        if watchable_directories:
+            paths = sorted(path for path, *_ in watchable_directories)
             try:
                 async with aclosing(watchfiles.awatch(*paths, recursive=False, **settings)) as reports:
                     async for report in reports:
                         if report:
                             hint.set()
-                        if holders != await asyncio.to_thread(files.holders):
+                        if watchable_directories != await asyncio.to_thread(files.watchable_directories):
                             break
             except FileNotFoundError:
                 pass  # A directory was removed between the check and the watch.
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(POLL_SECONDS)
 
 
 def _mark(path: str) -> Mark | None:

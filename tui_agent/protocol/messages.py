@@ -57,20 +57,20 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class Word(BaseModel):
+class FrozenModel(BaseModel):
     """Base of everything that crosses a border: frozen, and readers ignore what they do not know."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
 
-class TextBlock(Word):
+class TextBlock(FrozenModel):
     """Plain text."""
 
     type: Literal["text"] = "text"
     text: str
 
 
-class ImageBlock(Word):
+class ImageBlock(FrozenModel):
     """An image, base64-encoded."""
 
     type: Literal["image"] = "image"
@@ -78,7 +78,7 @@ class ImageBlock(Word):
     data: str
 
 
-class ThinkingBlock(Word):
+class ThinkingBlock(FrozenModel):
     """The model's reasoning, with the signature the API wants back unchanged."""
 
     type: Literal["thinking"] = "thinking"
@@ -88,7 +88,7 @@ class ThinkingBlock(Word):
     """Encrypted reasoning that must be sent back as it came; `thinking` is then empty."""
 
 
-class ToolCall(Word):
+class ToolCall(FrozenModel):
     """One call the model asks for; `id` flows unchanged to its result (S4-87)."""
 
     type: Literal["tool_call"] = "tool_call"
@@ -106,7 +106,7 @@ UserBlock = Annotated[TextBlock | ImageBlock, Field(discriminator="type")]
 AssistantBlock = Annotated[TextBlock | ThinkingBlock | ToolCall, Field(discriminator="type")]
 
 
-class Usage(Word):
+class Usage(FrozenModel):
     """Tokens of one response, or a sum of several."""
 
     input_tokens: int = 0
@@ -134,7 +134,7 @@ UserKind = Literal["prompt", "steer", "follow_up", "notice", "command"]
 what a command of the person's gave."""
 
 
-class UserMessage(Word):
+class UserMessage(FrozenModel):
     """What a person (or, as `notice`, the system) says to the model."""
 
     role: Literal["user"] = "user"
@@ -150,12 +150,12 @@ class UserMessage(Word):
         return joined_text(self.content)
 
     @property
-    def is_said(self) -> bool:
+    def is_from_user(self) -> bool:
         """Whether a person wrote it: no notice of the system's, and not what a command gave."""
         return self.kind not in ("notice", "command")
 
 
-class AssistantMessage(Word):
+class AssistantMessage(FrozenModel):
     """One complete model response."""
 
     role: Literal["assistant"] = "assistant"
@@ -177,7 +177,7 @@ class AssistantMessage(Word):
         return tuple(block for block in self.content if isinstance(block, ToolCall))
 
 
-class ToolResultMessage(Word):
+class ToolResultMessage(FrozenModel):
     """The one answer to one call (S0-41)."""
 
     role: Literal["tool_result"] = "tool_result"
@@ -204,19 +204,19 @@ def user_message(text: str, kind: UserKind = "prompt") -> UserMessage:
     return UserMessage(content=(TextBlock(text=text),), kind=kind)
 
 
-def joined_text(content: tuple[Word, ...]) -> str:
+def joined_text(content: tuple[FrozenModel, ...]) -> str:
     """The text blocks of `content`, joined by newlines."""
     return "\n".join(block.text for block in content if isinstance(block, TextBlock))
 
 
-MOST_LEVELS = 100
+MAX_NESTING = 100
 """Most lists and objects that may stand in one another in arguments; what nests deeper cannot be told or kept."""
 
-TOO_DEEP = f"arguments are nested more than {MOST_LEVELS} levels deep"
+TOO_DEEP = f"arguments are nested more than {MAX_NESTING} levels deep"
 """What is said of such arguments."""
 
 
-def nests_deeper(value: object, levels: int = MOST_LEVELS) -> bool:
+def nests_deeper(value: object, levels: int = MAX_NESTING) -> bool:
     """Whether lists and objects stand in one another more than `levels` deep."""
     if is_object(value):
         return levels <= 0 or any(nests_deeper(inner, levels - 1) for inner in value.values())

@@ -8,7 +8,7 @@ from typing import Literal, Protocol, Self
 
 from pydantic import Field, model_validator
 
-from .messages import JsonObject, Word, new_id
+from .messages import FrozenModel, JsonObject, new_id
 from .tool import Preview, Tool, ToolResult, Verdict
 from .value_checks import expect_choice
 
@@ -40,7 +40,7 @@ def as_permission_mode(name: str, mode: object) -> PermissionMode:
     return PermissionMode(mode)
 
 
-class DecisionPart(Word):
+class DecisionPart(FrozenModel):
     """The verdict on one part of a call, such as one simple command of a pipeline."""
 
     text: str
@@ -50,7 +50,7 @@ class DecisionPart(Word):
     reason: str = ""
 
 
-class PermissionDecision(Word):
+class PermissionDecision(FrozenModel):
     """A verdict with everything needed to explain it."""
 
     decision: Verdict
@@ -65,11 +65,11 @@ class PermissionDecision(Word):
     """Resolved paths the call would touch; part of what an approval is bound to (P53)."""
 
 
-PERSON = "you"
+DECIDED_BY_USER = "you"
 """Who asks about a call of the person's own."""
 
 
-class ApprovalRequest(Word):
+class ApprovalRequest(FrozenModel):
     """A question to a person about one call; plain data, so that any front end can answer it."""
 
     request_id: str = Field(default_factory=lambda: new_id("ask"))
@@ -92,10 +92,10 @@ class ApprovalRequest(Word):
     rules: tuple[str, ...] = ()
     """Every rule that an answer may store instead, narrowest first; `session_rule` is one of them."""
     agent: str = "main"
-    """Who asks: `main`, the label of a sub-agent, or `you` (`PERSON`) for a command of the person's own."""
+    """Who asks: `main`, the label of a sub-agent, or `you` (`DECIDED_BY_USER`) for a command of the person's own."""
 
 
-class ApprovalDecision(Word):
+class ApprovalDecision(FrozenModel):
     """An answer (C45). The default of everything is nothing: a decision is always made on purpose."""
 
     decision: Literal["approve", "deny", "skip"]

@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field
 
 from .errors import TuiAgentError
-from .messages import JsonObject, Usage, Word
+from .messages import FrozenModel, JsonObject, Usage
 
 RunReason = Literal[
     "done",
@@ -30,14 +30,14 @@ INVALID_OUTPUT = "invalid_output"
 MetricValue = float | str | bool
 
 
-class Metric(Word):
+class Metric(FrozenModel):
     """One value a tool noted about its own work."""
 
     value: MetricValue
     type: str = "value"
 
 
-class ToolCallReport(Word):
+class ToolCallReport(FrozenModel):
     """One call, as it ended."""
 
     call_id: str
@@ -53,7 +53,7 @@ class ToolCallReport(Word):
     metrics: dict[str, Metric] = Field(default_factory=dict)
 
 
-class StepReport(Word):
+class StepReport(FrozenModel):
     """One model response and its tool calls."""
 
     index: int
@@ -65,7 +65,7 @@ class StepReport(Word):
     tool_total_ms: float = 0.0
 
 
-class AgentRunReport(Word):
+class AgentRunReport(FrozenModel):
     """One user input handled to its end."""
 
     id: str

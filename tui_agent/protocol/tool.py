@@ -1,6 +1,6 @@
 """What a tool is: it brings its own words, so that no central switch knows any tool by name (S1-26, S1-27).
 
-A tool works on `JsonObject` arguments; `tui_agent.tools.typed` adds a typed arguments model on top.
+A tool works on `JsonObject` arguments; `tui_agent.tools.typed_tool` adds a typed arguments model on top.
 """
 
 from abc import ABC, abstractmethod
@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from pydantic import BaseModel, Field
 
 from .cancellation import CancellationToken
-from .messages import AssistantMessage, JsonObject, Word, is_object
+from .messages import AssistantMessage, FrozenModel, JsonObject, is_object
 from .reports import Metric, MetricValue
 from .tool_result import ToolResult, as_tool_result
 
@@ -27,7 +27,7 @@ Timeout: TypeAlias = float | Literal["default"] | None
 """Seconds, or the engine's configured time; None: no engine timeout, because the tool keeps its own or needs none."""
 
 
-class ToolSpec(Word):
+class ToolSpec(FrozenModel):
     """What the model is shown of a tool."""
 
     name: str
@@ -35,7 +35,7 @@ class ToolSpec(Word):
     input_schema: JsonObject
 
 
-class Preview(Word):
+class Preview(FrozenModel):
     """What a call would do, shown before it is allowed."""
 
     kind: Literal["diff", "command", "text"]
@@ -106,20 +106,20 @@ Subject = PathSubject | CommandSubject | UrlSubject
 """What a rule's pattern is compared with; a tool without one is matched by its name alone (P59)."""
 
 
-class ContentUpdate(Word):
+class ContentUpdate(FrozenModel):
     """A partial result: `context.update`."""
 
     partial: ToolResult
 
 
-class ProgressUpdate(Word):
+class ProgressUpdate(FrozenModel):
     """A line of progress: `context.progress`."""
 
     text: str
     fraction: float | None = Field(default=None, ge=0.0, le=1.0)
 
 
-class OutputUpdate(Word):
+class OutputUpdate(FrozenModel):
     """Output as it comes: `context.output`."""
 
     chunk: str
@@ -128,7 +128,7 @@ class OutputUpdate(Word):
     """All bytes of this stream so far, also those not shown; 0: the engine counts those it is told."""
 
 
-class DataUpdate(Word):
+class DataUpdate(FrozenModel):
     """Typed data: `context.emit` (S3-16)."""
 
     kind: str
@@ -138,7 +138,7 @@ class DataUpdate(Word):
 ToolUpdate = ContentUpdate | ProgressUpdate | OutputUpdate | DataUpdate
 
 
-class StartedProcess(Word):
+class StartedProcess(FrozenModel):
     """The first process of a program that a call started, recorded so that a later tui-agent finds it after a crash."""
 
     pid: int
@@ -151,7 +151,7 @@ class StartedProcess(Word):
     """Mark of every process that the program starts."""
 
 
-def _nobody_judges(name: str, arguments: JsonObject) -> Verdict:
+def _deny_all(name: str, arguments: JsonObject) -> Verdict:
     """Stands for a policy where there is no engine: nothing is allowed."""
     return "deny"
 
@@ -181,7 +181,7 @@ class ToolContext:
     """The resolved paths the call was judged by: a tool opens these and resolves nothing again; empty: none were."""
     answer: AssistantMessage | None = None
     """The answer the call stands in; None where it began before that was complete (S3-15)."""
-    can_use: Callable[[str, JsonObject], Verdict] = _nobody_judges
+    can_use: Callable[[str, JsonObject], Verdict] = _deny_all
     """How another call, by tool name and arguments, would be judged now; starts nothing, asks nobody (S3-15)."""
     mark: str = ""
     """Mark for every process that this call starts, recorded before the call began; empty: the tool makes its own."""

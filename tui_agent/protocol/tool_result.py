@@ -14,7 +14,7 @@ from typing import Any, cast
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from .errors import ToolError
-from .messages import ImageBlock, JsonObject, TextBlock, UserBlock, Word, is_array, is_object, joined_text
+from .messages import FrozenModel, ImageBlock, JsonObject, TextBlock, UserBlock, is_array, is_object, joined_text
 
 RESULT_FIELDS = ("content", "details", "is_error", "terminate", "child_run_id")
 """What a dict may have that stands for a `ToolResult`; one that has anything else is data of the tool's own."""
@@ -23,7 +23,7 @@ _BLOCKS: TypeAdapter[list[UserBlock]] = TypeAdapter(list[UserBlock], config={"de
 _RETURN_THESE = "Return text, bytes, JSON data, a model, content blocks or a ToolResult."
 
 
-class ToolResult(Word):
+class ToolResult(FrozenModel):
     """What a call gave: blocks for the model, details for the screen (C56)."""
 
     content: tuple[UserBlock, ...] = ()

@@ -1,7 +1,7 @@
 """The table of characters that are shown as an escape wherever text leaves the program (safety promise 17).
 
-Every way out uses it: the screen (`ui/text.py`), the files of `sessions export` (`session/inert_text.py`), the lines of
-the headless mode and of every command. A character is in the table if a terminal may act on it, or when a reader
+Every output uses it: the screen (`ui/text/sanitiser.py`), `sessions export` (`session/markdown_sanitiser.py`), the
+headless mode and every command. A character is in the table if a terminal may act on it, or when a reader
 cannot see it: controls, format and private characters, unassigned ones, halves of surrogate pairs, line and paragraph
 separators, blanks other than the space, fillers, and selectors of a variant.
 
@@ -12,7 +12,7 @@ Three groups are shown without an escape where text is for reading:
 - joiners and selectors inside a sequence that needs them: an emoji such as a family or a red heart, and a word of a
   script whose letters join. Anywhere else they are escapes, also directly beside such a sequence.
 
-The approval dialog makes no such exception (`ui.text.visible`).
+The approval dialog makes no such exception (`ui.text.sanitiser.visible`).
 """
 
 import re
@@ -49,15 +49,15 @@ _JOINER_SIGNS = "\u200c\u200d\ufe0e\ufe0f"
 _JOINERS = re.compile(f"[{_JOINER_SIGNS}]")
 
 
-HALVES_NOTE = "# Bytes that are not text are escapes such as \\udc80"
-"""First line of a diff in which halves of surrogate pairs are escapes, see `without_halves`."""
+SURROGATES_NOTE = "# Bytes that are not text are escapes such as \\udc80"
+"""First line of a diff in which halves of surrogate pairs are escapes, see `escape_surrogates`."""
 _HALF = re.compile("[\ud800-\udfff]")
 _BEFORE_HALF = re.compile("\\\\+(?=ud[89a-f][0-9a-f]{2}|[\ud800-\udfff])")
 _HALF_ESCAPE = re.compile(r"(\\+)(ud[89a-f][0-9a-f]{2})")
 
 
 @lru_cache(maxsize=4096)
-def is_unseen(character: str) -> bool:
+def is_invisible(character: str) -> bool:
     """Return True if the table holds the character."""
     category = unicodedata.category(character)
     if category in _CATEGORIES or (category == "Zs" and character != " "):
@@ -76,7 +76,7 @@ def escape_of(character: str) -> str:
 
 def escapes_in(text: str) -> dict[int, str]:
     """Return the table for `str.translate` that escapes a text; line feeds and tabs stay."""
-    return {ord(one): escape_of(one) for one in set(text) if one not in _KEPT and is_unseen(one)}
+    return {ord(one): escape_of(one) for one in set(text) if one not in _KEPT and is_invisible(one)}
 
 
 def escaped(text: str) -> str:
@@ -102,7 +102,7 @@ def escaped(text: str) -> str:
 
 def escaped_json(line: str) -> str:
     """Return the same JSON with JSON escapes for the characters of the table."""
-    return _SUSPECT.sub(lambda match: _json_escape(match[0]) if is_unseen(match[0]) else match[0], line)
+    return _SUSPECT.sub(lambda match: _json_escape(match[0]) if is_invisible(match[0]) else match[0], line)
 
 
 def without_joiners(text: str) -> str:
@@ -120,7 +120,7 @@ def _json_escape(letter: str) -> str:
     return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
 
 
-def without_halves(text: str) -> str:
+def escape_surrogates(text: str) -> str:
     """Return a text that JSON can hold: halves of surrogate pairs are escapes such as `\\udc80`.
 
     A backslash in front of what reads like such an escape is doubled; a text without halves stays as it is.
@@ -131,8 +131,8 @@ def without_halves(text: str) -> str:
     return _HALF.sub(lambda match: escape_of(match[0]), doubled)
 
 
-def with_halves(text: str) -> str:
-    """Undo `without_halves`."""
+def unescape_surrogates(text: str) -> str:
+    """Undo `escape_surrogates`."""
 
     def read(match: re.Match[str]) -> str:
         backslashes, letters = match[1], match[2]

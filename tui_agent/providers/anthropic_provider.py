@@ -26,9 +26,9 @@ from tui_agent.protocol.value_checks import (
 )
 
 from .model_table import default_max_tokens, model_info, thinking_form
-from .provider_failures import ErrorWriter
+from .provider_failures import ErrorFactory
 from .request_builder import RequestBuilder, RequestSettings, ThinkingMode
-from .wire_answer import WireAnswer
+from .response_decoder import ResponseDecoder
 
 if TYPE_CHECKING:
     from .anthropic_sdk import SdkClient
@@ -127,7 +127,7 @@ class AnthropicProvider:
         client = await self._ready()
         body, is_taken = await self._build(request)
         async with await client.open(body) as answer, aclosing(answer.chunks()) as chunks:
-            fold = WireAnswer(client.errors, answer.request_id, is_taken)
+            fold = ResponseDecoder(client.errors, answer.request_id, is_taken)
             async for chunk in chunks:
                 for fact in fold.facts(chunk):
                     if isinstance(fact, StreamEnded):
@@ -157,7 +157,7 @@ class AnthropicProvider:
         here = self._here()
         async with here.loading:
             if self._closed:
-                raise ErrorWriter().write("unavailable", "the provider was closed")
+                raise ErrorFactory().write("unavailable", "the provider was closed")
             if here.client is None:
                 here.client = await asyncio.to_thread(self._load)
             return here.client
@@ -176,15 +176,15 @@ class AnthropicProvider:
             from .anthropic_sdk import SdkClient
         except ImportError as error:
             reason = f"the anthropic package cannot be loaded ({error}); install tui-agent again"
-            raise ErrorWriter().write("unavailable", reason) from error
+            raise ErrorFactory().write("unavailable", reason) from error
         except (OSError, MemoryError) as error:
             reason = f"the anthropic package cannot be loaded now ({reason_of(error)})"
-            raise ErrorWriter().write("unavailable", reason) from error
+            raise ErrorFactory().write("unavailable", reason) from error
         try:
             client = self._connect(SdkClient)
         except (OSError, MemoryError) as error:
             reason = f"no connection can be prepared ({reason_of(error)})"
-            raise ErrorWriter().write("unavailable", reason) from error
+            raise ErrorFactory().write("unavailable", reason) from error
         if not client.has_credentials:
             raise client.errors.write("authentication", _NO_KEY)
         return client

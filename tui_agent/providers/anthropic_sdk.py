@@ -14,7 +14,7 @@ from anthropic import AnthropicError, APIConnectionError, APIStatusError, APITim
 
 from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
 
-from .provider_failures import ErrorWriter
+from .provider_failures import ErrorFactory
 
 _EVENT_STREAM = "text/event-stream"
 
@@ -48,10 +48,10 @@ class SdkClient:
                 timeout=httpx2.Timeout(silence_timeout, connect=connect_timeout),
             )
         except (AnthropicError, httpx2.InvalidURL, ValueError, OSError) as error:
-            failure = ErrorWriter(_known(api_key, auth_token)).write("unavailable", _root_cause(error))
+            failure = ErrorFactory(_known(api_key, auth_token)).write("unavailable", _root_cause(error))
         if failure is not None:
             raise failure
-        self.errors = ErrorWriter(_known(self._client.api_key, self._client.auth_token), _address(self._client))
+        self.errors = ErrorFactory(_known(self._client.api_key, self._client.auth_token), _address(self._client))
         """Writes the errors of this client."""
 
     @property
@@ -61,7 +61,7 @@ class SdkClient:
         named = {name.lower() for name in client.default_headers}
         return bool(client.api_key or client.auth_token or client.credentials or "authorization" in named)
 
-    async def open(self, body: bytes) -> "SdkAnswer":
+    async def open(self, body: bytes) -> "SdkResponse":
         """Sends one request and waits for the head of its answer.
 
         Raises:
@@ -102,10 +102,10 @@ class SdkClient:
         """Closes all connections."""
         await self._client.close()
 
-    async def _checked(self, response: object) -> "SdkAnswer":
+    async def _checked(self, response: object) -> "SdkResponse":
         if not isinstance(response, httpx2.Response):
             raise self.errors.write("bad_response", "the SDK gave no response")
-        answer = SdkAnswer(response, self.errors)
+        answer = SdkResponse(response, self.errors)
         kind = str(response.headers.get("content-type", ""))
         if not kind.startswith(_EVENT_STREAM):
             await response.aclose()
@@ -114,10 +114,10 @@ class SdkClient:
         return answer
 
 
-class SdkAnswer:
+class SdkResponse:
     """The bytes of one answer. Leaving its context closes the connection, unless the answer was read to its end."""
 
-    def __init__(self, response: httpx2.Response, errors: ErrorWriter) -> None:
+    def __init__(self, response: httpx2.Response, errors: ErrorFactory) -> None:
         self._response = response
         self._errors = errors
         self.broken: ProviderError | None = None

@@ -53,7 +53,7 @@ _TABLE: dict[str, _Row] = {
 }
 _FAMILY = _Row(200_000, 32_000, None, "adaptive")
 """A model of the same maker that is younger than this table."""
-_STRANGER = _Row(_UNKNOWN_WINDOW, 8_192, None, "budget")
+_UNKNOWN_MODEL = _Row(_UNKNOWN_WINDOW, 8_192, None, "budget")
 
 _PREFIX = re.compile(r"^(?:[a-z]{2,6}\.)?anthropic[./]")
 _SUFFIX = re.compile(r"(?:[-@]\d{8})?(?:-v\d+(?::\d+)?)?$|-latest$")
@@ -82,4 +82,4 @@ def _row(name: str) -> _Row:
     plain = _SUFFIX.sub("", _PREFIX.sub("", name.strip().lower()))
     if plain in _TABLE:
         return _TABLE[plain]
-    return _FAMILY if plain.startswith("claude-") else _STRANGER
+    return _FAMILY if plain.startswith("claude-") else _UNKNOWN_MODEL

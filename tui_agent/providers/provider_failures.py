@@ -92,7 +92,7 @@ _ADVICE: dict[ProviderErrorKind, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorWriter:
+class ErrorFactory:
     """Writes the errors of one provider."""
 
     secrets: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ class ErrorWriter:
 
     def of_status(self, status: int, body: object, headers: Mapping[str, str]) -> ProviderError:
         """For an answer that is an error."""
-        told = _Told.of(body)
+        told = _ErrorBody.of(body)
         kind = _kind_of_status(status, told, headers)
         return self.write(
             kind,
@@ -139,7 +139,7 @@ class ErrorWriter:
 
     def of_event(self, body: JsonObject, request_id: str | None) -> ProviderError:
         """For an error event in the middle of a good answer."""
-        told = _Told.of(body)
+        told = _ErrorBody.of(body)
         kind = _BY_TYPE.get(told.kind, "server")
         if kind == "invalid_request" and _TOO_LONG.search(told.words):
             kind = "context_exceeded"
@@ -171,7 +171,7 @@ class ErrorWriter:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _ErrorBody:
     """What an error body says."""
 
     kind: str = ""
@@ -180,7 +180,7 @@ class _Told:
     request_id: str | None = None
 
     @classmethod
-    def of(cls, body: object) -> "_Told":
+    def of(cls, body: object) -> "_ErrorBody":
         """Reads the API's form, the forms of other servers, plain text, and the pages of proxies."""
         if not is_object(body):
             text = body.strip() if isinstance(body, str) else ""
@@ -234,7 +234,7 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-def _kind_of_status(status: int, told: _Told, headers: Mapping[str, str]) -> ProviderErrorKind:
+def _kind_of_status(status: int, told: _ErrorBody, headers: Mapping[str, str]) -> ProviderErrorKind:
     kind = _BY_STATUS.get(status)
     if kind is None:
         kind = "server" if status >= 500 else "bad_response" if status < 400 else "invalid_request"

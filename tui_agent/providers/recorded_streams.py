@@ -21,16 +21,16 @@ from tui_agent.protocol.provider import (
     StreamEvent,
 )
 
-Note = Callable[[JsonObject], object]
+RecordStream = Callable[[JsonObject], object]
 
 
-class NotedProvider:
+class RecordingProvider:
     """Another provider, with notes of everything it sends; implements `protocol.provider.ModelProvider`.
 
     A note is `{"request": 3, …}` with one of `begin` (what was asked, in short), `event`, `error` and `end`.
     """
 
-    def __init__(self, provider: ModelProvider, note: Note) -> None:
+    def __init__(self, provider: ModelProvider, note: RecordStream) -> None:
         self._provider = provider
         self._note = note
         self._requests = 0
@@ -71,7 +71,7 @@ class NotedProvider:
                 await stream.aclose()
 
 
-class ReplayedProvider:
+class ReplayProvider:
     """Sends what was noted, a request's stream for each request like it; implements `ModelProvider`.
 
     A request gets the first stream that is left of those that answered a conversation with the same beginning and as
@@ -163,7 +163,7 @@ def _plain_error(error: ProviderError) -> JsonObject:
 
 
 @dataclass(frozen=True)
-class _NotedError:
+class _RecordedError:
     """What is kept of a provider's error."""
 
     text: str = "the model failed"
@@ -174,9 +174,9 @@ class _NotedError:
 
 def _error_of(record: JsonObject) -> ProviderError:
     try:
-        noted = TypeAdapter(_NotedError).validate_python(record)
+        noted = TypeAdapter(_RecordedError).validate_python(record)
     except ValidationError:
-        noted = _NotedError()
+        noted = _RecordedError()
     return ProviderError(noted.text, kind=noted.kind, status=noted.status, retry_after=noted.retry_after)
 
 

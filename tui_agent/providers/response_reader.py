@@ -106,7 +106,7 @@ class ResponseReader:
         return [StreamStarted(_text(message, "model"), self._usage)]
 
     def _block_started(self, event: JsonObject) -> list[StreamEvent]:
-        told = self._tell_unread(cut=False)
+        told = self._warn_unreadable_arguments(cut=False)
         content = _object(event, "content_block")
         block = _Block(_text(content, "type"), _index(event))
         self._open[block.index] = block
@@ -172,16 +172,16 @@ class ResponseReader:
         if reason := _text(delta, "stop_reason"):
             self._stop_reason = _STOP_REASONS.get(reason, "other")
             self._detail = _detail(delta, reason)
-            told = self._tell_unread(cut=self._stop_reason in _CUTTING)
+            told = self._warn_unreadable_arguments(cut=self._stop_reason in _CUTTING)
             if self._stop_reason in _CUTTING:
-                told += self._tell_unended()
+                told += self._warn_unfinished_blocks()
         return [*told, UsageReported(self._usage)]
 
     def _message_stopped(self, _: JsonObject) -> list[StreamEvent]:
         if self.complete:
             return []
         self.complete = True
-        told = self._tell_unread(cut=False) + self._tell_unended()
+        told = self._warn_unreadable_arguments(cut=False) + self._warn_unfinished_blocks()
         reason, detail = self._stop_reason, self._detail
         if reason is None:
             reason, detail = "other", "the model gave no reason for stopping"
@@ -205,7 +205,7 @@ class ResponseReader:
             return block
         return next((block for block in reversed(self._open.values()) if block.kind == kind), None)
 
-    def _tell_unread(self, *, cut: bool) -> list[StreamEvent]:
+    def _warn_unreadable_arguments(self, *, cut: bool) -> list[StreamEvent]:
         told: list[StreamEvent] = []
         for block in self._unread:
             call = ToolCall(id=block.call_id, name=block.name, cut=True) if cut else block.to_call()
@@ -213,7 +213,7 @@ class ResponseReader:
         self._unread.clear()
         return told
 
-    def _tell_unended(self) -> list[StreamEvent]:
+    def _warn_unfinished_blocks(self) -> list[StreamEvent]:
         """Blocks the model stopped in the middle of."""
         told: list[StreamEvent] = []
         for block in self._open.values():

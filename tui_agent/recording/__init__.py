@@ -1,17 +1,17 @@
 """Recordings: everything that made a screen in one file, from which it comes again without key or network."""
 
-from .tape import Entry, EntryKind, Head, Recording, Tape
-from .tape_reader import parse_recording, read_recording
-from .tape_writer import TapeWriter, with_bus_on_tape
+from .recording_format import EntryKind, Recording, RecordingEntry, RecordingHeader, RecordingSink
+from .recording_reader import parse_recording, read_recording
+from .recording_writer import RecordingWriter, record_bus
 
 __all__ = [
-    "Entry",
     "EntryKind",
-    "Head",
     "Recording",
-    "Tape",
-    "TapeWriter",
+    "RecordingEntry",
+    "RecordingHeader",
+    "RecordingSink",
+    "RecordingWriter",
     "parse_recording",
     "read_recording",
-    "with_bus_on_tape",
+    "record_bus",
 ]

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tui_agent.protocol.events import FileState
 from tui_agent.tools.content_store import ContentStore
-from tui_agent.tools.file_states import content_of, diff_between, same_file, state_of
+from tui_agent.tools.file_states import content_of, diff_between, read_file_state, same_file
 
-from .file_record import RecordedChange
+from .file_history import RecordedChange
 from .rewind_plan import FileStep, StepKind
 
 NOT_KEPT = "its content from then was not kept: the file was too large, or there were too many"
@@ -49,7 +49,7 @@ class _Reading:
         return found
 
 
-def steps_back(
+def plan_rewind(
     changes: Sequence[RecordedChange], to_seq: int, contents: ContentStore, shown: Callable[[Path], str]
 ) -> tuple[FileStep, ...]:
     """What would happen so that every file is what it was right after an event. Blocks.
@@ -67,7 +67,7 @@ def steps_back(
     return tuple(sorted(steps, key=lambda step: step.shown))
 
 
-def steps_of_call(
+def plan_call_undo(
     changes: Sequence[RecordedChange], calls: frozenset[str], contents: ContentStore, shown: Callable[[Path], str]
 ) -> tuple[FileStep, ...]:
     """What would happen so that what these calls changed is as it was before them. Blocks."""
@@ -99,7 +99,7 @@ def _step(
     first, last = ours[0], ours[-1]
     target, left = first.before, last.after
     try:
-        now = state_of(path, None)
+        now = read_file_state(path, None)
     except OSError as error:
         return FileStep(path, shown(path), "stuck", None, target, problem=f"cannot be read: {error.strerror or error}")
     if first.known and same_file(now, target):

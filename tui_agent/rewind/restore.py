@@ -12,8 +12,8 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.events import FileState
 from tui_agent.tools.atomic_write import replace_file
 from tui_agent.tools.content_store import ContentStore
-from tui_agent.tools.file_states import TreeChange, content_of, same_file, state_of
-from tui_agent.tools.held_directory import Place, held_directory
+from tui_agent.tools.file_states import TreeChange, content_of, read_file_state, same_file
+from tui_agent.tools.pinned_directory import ResolvedPath, pinned_directory
 
 from .rewind_plan import FileStep
 
@@ -25,7 +25,7 @@ def carry_out(step: FileStep, contents: ContentStore) -> tuple[TreeChange, ...]:
         ToolError: it was not done: the file is not what the person was shown, or cannot be kept or written.
     """
     try:
-        now = state_of(step.path, contents)
+        now = read_file_state(step.path, contents)
         if same_file(now, step.target):
             return ()
         if not same_file(now, step.now):
@@ -36,7 +36,7 @@ def carry_out(step: FileStep, contents: ContentStore) -> tuple[TreeChange, ...]:
         if content is None:
             raise ToolError("its content from then is damaged or gone")
         if now is None and step.target is not None:
-            _clear_the_way(step.path)
+            _remove_empty_directory(step.path)
         if step.target is None:
             _delete(step.path)
         elif step.target.is_link or (now is not None and now.is_link):
@@ -48,7 +48,7 @@ def carry_out(step: FileStep, contents: ContentStore) -> tuple[TreeChange, ...]:
     return (TreeChange(step.path, now, step.target),)
 
 
-def in_turn(steps: Sequence[FileStep]) -> tuple[FileStep, ...]:
+def order_steps(steps: Sequence[FileStep]) -> tuple[FileStep, ...]:
     """The order in which steps are done: what goes makes room for what comes, from the inside out."""
     gone = [step for step in steps if step.target is None]
     return (
@@ -58,18 +58,18 @@ def in_turn(steps: Sequence[FileStep]) -> tuple[FileStep, ...]:
 
 
 def _delete(path: Path) -> None:
-    with held_directory(path.parent) as directory:
+    with pinned_directory(path.parent) as directory:
         os.unlink(path.name, dir_fd=directory)
 
 
-def _clear_the_way(path: Path) -> None:
+def _remove_empty_directory(path: Path) -> None:
     """Takes a directory away that stands where a file was, if there is nothing but directories in it.
 
     Raises:
         ToolError: somebody has something in it.
         OSError: it cannot be taken away.
     """
-    with suppress(FileNotFoundError), held_directory(path.parent) as directory:
+    with suppress(FileNotFoundError), pinned_directory(path.parent) as directory:
         if not stat.S_ISDIR(os.stat(path.name, dir_fd=directory, follow_symlinks=False).st_mode):
             return
         if any(files for _, _, files, _ in os.fwalk(path.name, dir_fd=directory)):
@@ -82,15 +82,15 @@ def _clear_the_way(path: Path) -> None:
 
 def _write(path: Path, shown: str, target: FileState, content: bytes) -> None:
     """Gives a regular file its content and mode."""
-    place = Place(path)
+    place = ResolvedPath(path)
     before: os.stat_result | None = None
     try:
-        with held_directory(path.parent) as directory:
+        with pinned_directory(path.parent) as directory:
             before = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
     except FileNotFoundError:
         pass
     replace_file(place, content, before, shown)
-    with held_directory(path.parent) as directory:
+    with pinned_directory(path.parent) as directory:
         status = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
         if stat.S_ISREG(status.st_mode) and stat.S_IMODE(status.st_mode) != target.mode:
             descriptor = os.open(path.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
@@ -103,7 +103,7 @@ def _write(path: Path, shown: str, target: FileState, content: bytes) -> None:
 def _put(path: Path, target: FileState, content: bytes) -> None:
     """Puts a link, or a file where a link was, in place at once."""
     temporary = f".{path.name[:40]}.{secrets.token_hex(8)}.tmp"
-    with held_directory(path.parent, create=True) as directory:
+    with pinned_directory(path.parent, create=True) as directory:
         try:
             if target.is_link:
                 os.symlink(os.fsdecode(content), temporary, dir_fd=directory)

@@ -86,7 +86,7 @@ class RewindPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RewindOutcome:
     """What became of it."""
 
     done: tuple[str, ...] = ()

@@ -13,17 +13,17 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.errors import AlreadyRunningError, SessionError, ToolError
 from tui_agent.protocol.events import FileChanged, SessionRewinding, SessionRewound
 from tui_agent.protocol.messages import Message, UserMessage, user_message
+from tui_agent.session.history_fold import messages_of
 from tui_agent.session.journal_reader import read_journal
-from tui_agent.session.replay import messages_of
 from tui_agent.tools.content_store import CONTENT_LIMIT, ContentStore
 from tui_agent.tools.file_states import NO_DIFF, TreeChange
-from tui_agent.tools.own_thread import finish_in_thread
+from tui_agent.tools.shielded_thread import run_shielded_in_thread
 from tui_agent.tools.unified_diff import Diff
 
-from .file_record import calls_below, changes_in, cut_off_calls, points_in, unseen_commands
-from .planner import steps_back, steps_of_call
-from .restore import carry_out, in_turn
-from .rewind_plan import FileStep, Outcome, RewindPlan, RewindPoint, Scope
+from .file_history import call_subtree, changes_in, interrupted_calls, rewind_points, unobserved_commands
+from .planner import plan_call_undo, plan_rewind
+from .restore import carry_out, order_steps
+from .rewind_plan import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
 
 NAMED_FILES = 20
 """Files that are named to the model."""
@@ -62,7 +62,7 @@ class Rewinder:
             SessionError: the journal cannot be read.
         """
         envelopes = await self._envelopes()
-        return await asyncio.to_thread(points_in, envelopes)
+        return await asyncio.to_thread(rewind_points, envelopes)
 
     async def plan(self, point: RewindPoint) -> RewindPlan:
         """What going back to a moment would do.
@@ -86,7 +86,9 @@ class Rewinder:
         envelopes = await self._envelopes()
         return await asyncio.to_thread(self._plan_for_call, envelopes, call_id, text)
 
-    async def carry_out(self, plan: RewindPlan, scope: Scope, overwritten: AbstractSet[Path] = frozenset()) -> Outcome:
+    async def carry_out(
+        self, plan: RewindPlan, scope: Scope, overwritten: AbstractSet[Path] = frozenset()
+    ) -> RewindOutcome:
         """Goes back, and tells it. Every file is changed whole or not at all; what fails keeps no other from its turn.
 
         Args:
@@ -105,13 +107,13 @@ class Rewinder:
         if scope != "files":
             envelopes = [one for one in await self._envelopes() if one.seq <= plan.to_seq]
             messages = await asyncio.to_thread(messages_of, envelopes)
-        chosen = in_turn(plan.chosen(scope, overwritten))
+        chosen = order_steps(plan.chosen(scope, overwritten))
         passed_over = [step.shown for step in plan.steps if step not in chosen] if scope != "conversation" else []
         done: list[str] = []
         failed: list[str] = []
         try:
             if chosen:
-                await self._tell_intent(plan, chosen)
+                await self._publish_intent(plan, chosen)
             for step in chosen:
                 try:
                     await self._do(step, done)
@@ -119,12 +121,12 @@ class Rewinder:
                     failed.append(f"{step.shown}: {error}")
         except asyncio.CancelledError:
             rest = [step.shown for step in chosen if step.shown not in done]
-            self.agent.go_back((), _told_of(plan, "files", from_seq, done, [*passed_over, *rest]))
+            self.agent.go_back((), _rewound_event(plan, "files", from_seq, done, [*passed_over, *rest]))
             raise
-        self.agent.go_back(messages, _told_of(plan, scope, from_seq, done, [*passed_over, *failed]))
-        return Outcome(tuple(done), tuple(passed_over), tuple(failed), plan.draft if scope != "files" else "")
+        self.agent.go_back(messages, _rewound_event(plan, scope, from_seq, done, [*passed_over, *failed]))
+        return RewindOutcome(tuple(done), tuple(passed_over), tuple(failed), plan.draft if scope != "files" else "")
 
-    async def _tell_intent(self, plan: RewindPlan, chosen: Sequence[FileStep]) -> None:
+    async def _publish_intent(self, plan: RewindPlan, chosen: Sequence[FileStep]) -> None:
         """Has on record what is about to change (P82); where nothing can be kept, that was told, and it goes on."""
         names = tuple(step.shown for step in chosen)
         words = (
@@ -151,10 +153,10 @@ class Rewinder:
             made.extend(carry_out(step, self.contents))
 
         try:
-            await finish_in_thread(work)
+            await run_shielded_in_thread(work)
         finally:
             for change in made:
-                self.bus.publish(_told(change, step))
+                self.bus.publish(_file_changed_event(change, step))
                 done.append(step.shown)
 
     async def _envelopes(self) -> Sequence[Envelope]:
@@ -162,15 +164,15 @@ class Rewinder:
         return (await asyncio.to_thread(read_journal, self.journal)).envelopes
 
     def _plan(self, envelopes: Sequence[Envelope], point: RewindPoint) -> RewindPlan:
-        steps = steps_back(changes_in(envelopes), point.seq, self.contents, self._shown)
+        steps = plan_rewind(changes_in(envelopes), point.seq, self.contents, self._shown)
         now, then = messages_of(envelopes), messages_of([one for one in envelopes if one.seq <= point.seq])
         kept = {message.id for message in then}
         gone = [message for message in now if message.id not in kept]
         notes: list[str] = []
-        if unseen := unseen_commands(envelopes, point.seq):
+        if unseen := unobserved_commands(envelopes, point.seq):
             words = "the tree was too large to be compared: what it changed is not known"
             notes.append(f"{unseen} commands ran since, but {words}")
-        if cut_off := cut_off_calls(envelopes, point.seq):
+        if cut_off := interrupted_calls(envelopes, point.seq):
             notes.append(
                 f"the program ended in the middle of {_named(cut_off)}: what that changed is not known, and stays"
             )
@@ -180,32 +182,34 @@ class Rewinder:
             steps=steps,
             messages=len(gone),
             draft=point.text if point.is_turn else "",
-            notes=(*notes, *_last_words(steps)),
+            notes=(*notes, *_deletion_note(steps)),
             cut_off=cut_off,
         )
 
     def _plan_for_call(self, envelopes: Sequence[Envelope], call_id: str, text: str) -> RewindPlan:
-        calls = calls_below(envelopes, call_id)
-        steps = steps_of_call(changes_in(envelopes), calls, self.contents, self._shown)
+        calls = call_subtree(envelopes, call_id)
+        steps = plan_call_undo(changes_in(envelopes), calls, self.contents, self._shown)
         last = envelopes[-1].seq if envelopes else 0
-        return RewindPlan(to_seq=last, text=text, steps=steps, call_id=call_id, notes=_last_words(steps))
+        return RewindPlan(to_seq=last, text=text, steps=steps, call_id=call_id, notes=_deletion_note(steps))
 
     def _shown(self, path: Path) -> str:
         return str(path.relative_to(self.root) if path.is_relative_to(self.root) else path)
 
 
-def _last_words(steps: Sequence[FileStep]) -> tuple[str, ...]:
+def _deletion_note(steps: Sequence[FileStep]) -> tuple[str, ...]:
     """A note about files that cannot be had again once they are deleted."""
     gone = [one.shown for one in steps if one.kind == "delete" and one.now is not None and one.now.size > CONTENT_LIMIT]
     return (f"Too large to be kept, so that deleting cannot be undone: {_named(gone)}.",) if gone else ()
 
 
-def _told(change: TreeChange, step: FileStep) -> FileChanged:
+def _file_changed_event(change: TreeChange, step: FileStep) -> FileChanged:
     counts = NO_DIFF if step.problem else Diff("", step.added, step.removed)
     return FileChanged.model_validate(change.event_data(counts))
 
 
-def _told_of(plan: RewindPlan, scope: Scope, from_seq: int, done: Sequence[str], left: Sequence[str]) -> SessionRewound:
+def _rewound_event(
+    plan: RewindPlan, scope: Scope, from_seq: int, done: Sequence[str], left: Sequence[str]
+) -> SessionRewound:
     """What is told of a going back."""
     return SessionRewound(
         to_seq=plan.to_seq,

@@ -20,7 +20,7 @@ from tui_agent.protocol.messages import (
 )
 from tui_agent.protocol.visible_text import escaped, escaped_json
 
-from .inert_text import code_span, inert_label, inert_markdown
+from .markdown_sanitiser import code_span, escape_label, sanitise_markdown
 from .stored_session import StoredSession
 
 ExportFormat: TypeAlias = Literal["md", "html", "jsonl"]
@@ -50,7 +50,7 @@ def to_markdown(session: StoredSession) -> str:
     for part in _parts(session.messages):
         if part.heading:
             lines += [f"## {part.heading}", ""]
-        lines += [_fenced(part) if part.literal else inert_markdown(part.text), ""]
+        lines += [_fenced(part) if part.literal else sanitise_markdown(part.text), ""]
     return "\n".join(lines)
 
 
@@ -131,7 +131,7 @@ def _fenced(part: _Part) -> str:
     text = escaped(part.text)
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"**{inert_label(part.label)}**\n\n{fence}\n{text}\n{fence}"
+    return f"**{escape_label(part.label)}**\n\n{fence}\n{text}\n{fence}"
 
 
 def _escaped(text: str) -> str:

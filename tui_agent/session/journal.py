@@ -56,7 +56,7 @@ class JournalFile:
         """
         self.path = path
         self._disk = disk or Disk()
-        self._descriptor = _open_under_lease(path)
+        self._descriptor = _open_locked(path)
         try:
             self._begin(expected_size)
         except (OSError, SessionError):
@@ -109,11 +109,11 @@ class JournalFile:
         """Closes the file and gives the lease back; a line that was written in part goes. May be called again."""
         if self._descriptor >= 0:
             with suppress(OSError):
-                self._cut_own_torn_line()
+                self._discard_torn_line()
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def _cut_own_torn_line(self) -> None:
+    def _discard_torn_line(self) -> None:
         """Nothing more will be written: of what could not be kept for sure, the whole lines stay."""
         if self._half_written:
             size = os.fstat(self._descriptor).st_size
@@ -144,20 +144,20 @@ class JournalFile:
         self._since_sync = []
 
 
-def with_lease(path: Path, action: Callable[[], None]) -> None:
+def with_journal_lock(path: Path, action: Callable[[], None]) -> None:
     """Does something to a journal that nobody may have open meanwhile, such as removing it.
 
     Raises:
         SessionError: another process has it open.
     """
-    descriptor = _open_under_lease(path)
+    descriptor = _open_locked(path)
     try:
         action()
     finally:
         os.close(descriptor)
 
 
-def _open_under_lease(path: Path) -> int:
+def _open_locked(path: Path) -> int:
     """A descriptor that holds the lease on the file that has this name now."""
     try:
         while True:

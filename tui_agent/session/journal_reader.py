@@ -14,7 +14,7 @@ from typing import Literal
 from tui_agent.protocol.envelope import Envelope, read_envelope
 from tui_agent.protocol.errors import SessionError
 from tui_agent.protocol.events import SessionLoaded
-from tui_agent.protocol.plain_file import plain_content
+from tui_agent.protocol.regular_file import read_regular_file
 
 MOST_BYTES = 8 * 1024**3
 """Largest journal in bytes: a whole session is kept in memory."""
@@ -45,7 +45,7 @@ class JournalContents:
     problems: tuple[Problem, ...]
     size: int
     """Bytes that were read."""
-    told_until: int = 0
+    published_until: int = 0
     """Line of the newest `session.loaded`: the problems before it were told when that was written."""
 
     @property
@@ -61,10 +61,10 @@ def read_journal(path: Path) -> JournalContents:
         SessionError: the file cannot be read at all.
     """
     try:
-        data = plain_content(str(path), MOST_BYTES)
+        data = read_regular_file(str(path), MOST_BYTES)
     except OSError as error:
         raise SessionError(f"Session {path.stem} cannot be read: {error.strerror or error}.") from error
-    with _collector_at_rest():
+    with _gc_paused():
         return parse_journal(data)
 
 
@@ -74,7 +74,7 @@ def parse_journal(data: bytes) -> JournalContents:
     problems: list[Problem] = []
     unknown: list[int] = []
     unordered: list[int] = []
-    newest = told_until = 0
+    newest = published_until = 0
     for number, line in enumerate(BytesIO(data.removeprefix(BYTE_ORDER_MARK)), start=1):
         content = line.strip(b"\0 \t\r\n")
         if not content:
@@ -93,7 +93,7 @@ def parse_journal(data: bytes) -> JournalContents:
             unordered.append(number)
         newest = max(newest, envelope.seq)
         if isinstance(envelope.event, SessionLoaded):
-            told_until = number
+            published_until = number
         envelopes.append(envelope)
     if unknown:
         words = "1 event has a type" if len(unknown) == 1 else f"{len(unknown)} events have types"
@@ -102,11 +102,11 @@ def parse_journal(data: bytes) -> JournalContents:
         others = f", and {len(unordered) - 1} more lines" if len(unordered) > 1 else ""
         text = f"Line {unordered[0]}{others} came a second time or out of order; what they say is kept."
         problems.append(Problem("order", unordered[0], text))
-    return JournalContents(tuple(envelopes), tuple(problems), len(data), told_until)
+    return JournalContents(tuple(envelopes), tuple(problems), len(data), published_until)
 
 
 @contextmanager
-def _collector_at_rest() -> Generator[None, None, None]:
+def _gc_paused() -> Generator[None, None, None]:
     """Every event that is read is kept: looking for garbage among them, now or later, finds none and costs seconds."""
     was_on = gc.isenabled()
     gc.disable()

@@ -9,9 +9,9 @@ from tui_agent.protocol.events import SessionRewound
 
 from .journal_reader import parse_journal
 
-FIRST_LOOK = 128 * 1024
+FIRST_READ_SIZE = 128 * 1024
 """Bytes looked at: many screens of an ordinary conversation."""
-LONGEST_LOOK = 4 * 1024 * 1024
+MAX_READ_SIZE = 4 * 1024 * 1024
 """Bytes looked at where runs are longer than that."""
 _PIECE = 1024 * 1024
 _RUN, _ROOT, _CALL = b'"type":"run.started"', b'"depth":0', b'"type":"tool.queued"'
@@ -37,8 +37,10 @@ def read_tail(path: Path) -> JournalTail | None:
     try:
         with path.open("rb", buffering=0) as file:
             size = os.fstat(file.fileno()).st_size
-            look = FIRST_LOOK
-            while (start := _begin_of_run(_last(file.fileno(), size, look))) is None and look < min(size, LONGEST_LOOK):
+            look = FIRST_READ_SIZE
+            while (start := _begin_of_run(_last(file.fileno(), size, look))) is None and look < min(
+                size, MAX_READ_SIZE
+            ):
                 look *= 4
             tail = _last(file.fileno(), size, look)[start or 0 :]
             contents = parse_journal(tail)

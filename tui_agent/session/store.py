@@ -15,7 +15,7 @@ from tui_agent.protocol.errors import ConfigurationError, SessionError
 from tui_agent.protocol.events import SessionCreated, SessionForked, SessionLoaded, SessionRenamed
 from tui_agent.protocol.messages import now_ms
 
-from .journal import FILE_MODE, JournalFile, with_lease
+from .journal import FILE_MODE, JournalFile, with_journal_lock
 from .journal_reader import JournalContents, read_journal
 from .stored_session import StoredSession
 from .summary import SessionSummary, says, summarise
@@ -126,7 +126,7 @@ class SessionStore:
             cwd=_cwd_of(contents),
             envelopes=contents.envelopes,
             problems=problems,
-            new_problems=tuple(problem for problem in problems if problem.line > contents.told_until),
+            new_problems=tuple(problem for problem in problems if problem.line > contents.published_until),
             size=contents.size,
             next_seq=contents.last_seq + 1,
             resumed=True,
@@ -194,7 +194,7 @@ class SessionStore:
             path.unlink()
 
         try:
-            with_lease(path, remove)
+            with_journal_lock(path, remove)
         except OSError as error:
             raise SessionError(f"Session {session_id} cannot be removed: {error.strerror or error}.") from error
 

@@ -11,11 +11,11 @@ from tui_agent.protocol.events import RunEnded, SessionCreated, SessionLoaded, S
 from tui_agent.protocol.messages import Message, UserMessage, new_id
 from tui_agent.protocol.reports import AgentRunReport
 
-from .conversation_path import broken_rewind
+from .active_branch import interrupted_rewind
+from .history_fold import HistoryFold, ResumableConversation, fold_history, granted_rules, waiting_messages
+from .interrupted_run import InterruptedRun, unfinished
 from .journal_reader import Problem
 from .lost_processes import LostProcess, lost_processes
-from .replay import HistoryFold, OpenEnd, fold_of, granted_rules, waiting_messages
-from .unfinished import Unfinished, unfinished
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class StoredSession:
     """Whether there was a journal before."""
 
     @classmethod
-    def unkept(cls, cwd: Path, session_id: str | None = None) -> "StoredSession":
+    def ephemeral(cls, cwd: Path, session_id: str | None = None) -> "StoredSession":
         """A session that leaves nothing on the disk."""
         return cls(session_id or new_id("session"), None, cwd)
 
     @cached_property
     def _fold(self) -> HistoryFold:
-        return fold_of(self.envelopes)
+        return fold_history(self.envelopes)
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:
@@ -71,7 +71,7 @@ class StoredSession:
         return tuple(event.report for event in ends if isinstance(event, RunEnded) and event.report is not None)
 
     @cached_property
-    def unfinished(self) -> Unfinished:
+    def unfinished(self) -> InterruptedRun:
         """What the last run left open."""
         return unfinished(self.envelopes, root=self._fold)
 
@@ -81,13 +81,13 @@ class StoredSession:
         return lost_processes(self.envelopes)
 
     @cached_property
-    def open_end(self) -> OpenEnd | None:
+    def resumable_conversation(self) -> ResumableConversation | None:
         """The conversation with its last calls open, where one of them waited for a person; None where none did."""
-        return self._fold.open_end()
+        return self._fold.resumable_conversation()
 
     def fold(self) -> None:
         """Works out what follows from a long past, which takes a while: off the event loop, before it is asked for."""
-        _ = self.messages, self.waiting, self.unfinished, self.open_end, self.lost_processes
+        _ = self.messages, self.waiting, self.unfinished, self.resumable_conversation, self.lost_processes
 
     def grants(self, cwd: Path) -> tuple[str, ...]:
         """The rules a person gave for this session while it was about this directory."""
@@ -97,7 +97,7 @@ class StoredSession:
         """Where its events come from."""
         return Origin(session_id=self.id)
 
-    def announce(self, bus: EventBus, version: str, *, takes_up: bool = False) -> None:
+    def announce(self, bus: EventBus, version: str, *, resume_pending_calls: bool = False) -> None:
         """Tells the session's first events: that it is new, or that it goes on, what was mended, what was left open.
 
         To be called once, when the recorder listens and before anything else is told.
@@ -105,7 +105,7 @@ class StoredSession:
         Args:
             bus: where.
             version: of the program.
-            takes_up: whether the calls of `open_end` are taken up at once, by an agent that was given it.
+            resume_pending_calls: True if an agent with `resumable_conversation` resumes its calls at once.
         """
         path = None if self.path is None else str(self.path)
         if not self.resumed:
@@ -115,21 +115,21 @@ class StoredSession:
             SessionLoaded(id=self.id, path=path, cwd=str(self.cwd), version=version, events=len(self.envelopes))
         )
         left = self.unfinished
-        if takes_up and self.open_end is not None:
-            left = unfinished(self.envelopes, {call.call_id for call in self.open_end.calls}, self._fold)
+        if resume_pending_calls and self.resumable_conversation is not None:
+            left = unfinished(self.envelopes, {call.call_id for call in self.resumable_conversation.calls}, self._fold)
         if what := self._repairs(left):
             bus.publish(SessionRepaired(id=self.id, path=path, what=what))
         for closing in (*left.closing, *left.notice):
             bus.publish(closing.event, closing.origin)
 
-    def _repairs(self, left: Unfinished) -> str:
+    def _repairs(self, left: InterruptedRun) -> str:
         """What was wrong, in one line; empty where all was well."""
         found = [problem.text for problem in self.new_problems[:5]]
         if len(self.new_problems) > len(found):
             found.append(f"{len(self.new_problems) - len(found)} more lines could not be read.")
         if left.closing:
             found.append(f"{str(left).capitalize()}.")
-        if (broken := broken_rewind(self.envelopes)) is not None:
+        if (broken := interrupted_rewind(self.envelopes)) is not None:
             more = f" and {broken.total - len(broken.files)} more" if broken.total > len(broken.files) else ""
             found.append(
                 f"Going back to “{broken.text[:80]}” broke off: some of {', '.join(broken.files)}{more} may be as they "

@@ -9,7 +9,7 @@ from .grep_tool import GrepTool
 from .read_tool import ReadTool
 from .sandbox import Sandbox, sandbox_problem
 from .todo_tool import TodoTool
-from .typed import Arguments, TypedTool
+from .typed_tool import Arguments, TypedTool
 from .workspace import Workspace
 from .write_tool import WriteTool
 

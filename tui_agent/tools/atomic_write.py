@@ -8,13 +8,13 @@ from contextlib import suppress
 
 from tui_agent.protocol.errors import ToolError
 
-from .held_directory import Place, held_directory, refuse_special
+from .pinned_directory import ResolvedPath, pinned_directory, refuse_special
 
 _NEW_FILE_MODE = 0o666
 """Mode of a file that did not exist; the process's umask takes bits away."""
 
 
-def replace_file(place: Place, content: bytes, before: os.stat_result | None, shown: str) -> os.stat_result:
+def replace_file(place: ResolvedPath, content: bytes, before: os.stat_result | None, shown: str) -> os.stat_result:
     """Gives the file at `place` a new content; mode, owner and extended attributes stay. Blocks.
 
     Args:
@@ -31,7 +31,7 @@ def replace_file(place: Place, content: bytes, before: os.stat_result | None, sh
         OSError: writing failed; nothing was changed.
     """
     path = place.path
-    with held_directory(path.parent, create=True, place=place) as directory:
+    with pinned_directory(path.parent, create=True, place=place) as directory:
         _refuse_other(_status(path.name, directory), before, shown)
         if before is not None and not os.access(path.name, os.W_OK, dir_fd=directory, effective_ids=True):
             raise ToolError(

@@ -23,15 +23,15 @@ from .child_environment import child_environment, read_only_environment
 from .file_change import DIFF_LIMIT
 from .file_states import TreeChange, diffs_of
 from .live_output import LiveOutput
-from .own_thread import finish_in_thread
 from .process import ProcessOutcome, ProcessSpec, run_process
 from .process_tree import TreeMark
 from .programs import find_program
 from .sandbox import Sandbox
+from .shielded_thread import run_shielded_in_thread
 from .spool_file import SPOOL_LIMIT, SpoolFile
 from .text_format import printable
-from .tree_watch import Look, TreeWatch
-from .typed import Arguments, TypedTool, WordText
+from .tree_watch import TreeSnapshot, TreeWatch
+from .typed_tool import Arguments, TypedTool, WordText
 from .unified_diff import Diff
 from .workspace import Workspace
 
@@ -47,7 +47,7 @@ _OWN_TIMER_LATER = 0.25
 _DIFF_SECONDS = 0.2
 """Longest time that changed files are compared line by line."""
 
-_TOLD_AT_ONCE = 200
+_CHANGES_PER_LOOP_TURN = 200
 
 _DESCRIPTION = f"""Runs a command with bash in the working directory and shows its output.
 Each call is a new shell: directory and variables do not last. There is no terminal and no input, so nothing may ask.
@@ -129,7 +129,7 @@ class BashTool(TypedTool[BashArguments]):
             self._workspace.warn_of_full_spool()
             changed: int | None = None
             if watch is not None and before is not None:
-                changed = await run_service("finding changed files", _tell_changes(watch, before, context))
+                changed = await run_service("finding changed files", _publish_changes(watch, before, context))
         result = _result(args, outcome, captured, context, is_sandboxed=self._sandbox is not None)
         if watch is not None and result.details is not None:
             result.details["files_changed"] = changed
@@ -164,17 +164,17 @@ class BashTool(TypedTool[BashArguments]):
         return ProcessSpec(argv, self._workspace.root, environment, limit, is_command=True)
 
 
-async def _tell_changes(watch: TreeWatch, before: Look, context: ToolContext) -> int | None:
+async def _publish_changes(watch: TreeWatch, before: TreeSnapshot, context: ToolContext) -> int | None:
     """Tells what the command changed, however it ended; returns how many files, None where some may be missing."""
-    told, is_complete = await finish_in_thread(lambda: _compared(watch, before))
+    told, is_complete = await run_shielded_in_thread(lambda: _compared(watch, before))
     for number, (change, diff) in enumerate(told, start=1):
         context.emit("file.changed", change.event_data(diff))
-        if number % _TOLD_AT_ONCE == 0:
+        if number % _CHANGES_PER_LOOP_TURN == 0:
             await asyncio.sleep(0)
     return len(told) if is_complete else None
 
 
-def _compared(watch: TreeWatch, before: Look) -> tuple[list[tuple[TreeChange, Diff]], bool]:
+def _compared(watch: TreeWatch, before: TreeSnapshot) -> tuple[list[tuple[TreeChange, Diff]], bool]:
     changes = watch.changes_since(before)
     diffs = diffs_of(changes.files, watch.contents, watch.root, seconds=_DIFF_SECONDS, room=DIFF_LIMIT)
     return list(zip(changes.files, diffs, strict=True)), changes.is_complete

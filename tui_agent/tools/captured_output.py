@@ -97,7 +97,7 @@ class CapturedOutput:
     def close(self) -> Captured:
         """Ends it and gives what was kept; what comes later is ignored. What is no text is always in a file."""
         with self._lock:
-            is_text = not is_no_text(self._head)
+            is_text = not looks_binary(self._head)
             if not is_text and not self._spool.begun:
                 self._spool.write(bytes(self._head + self._tail))
             self._closed = True
@@ -129,7 +129,7 @@ class CapturedOutput:
         self._skipped += max(0, dropped) + max(0, len(data) - most)
 
 
-def is_no_text(sample: bytes | bytearray) -> bool:
+def looks_binary(sample: bytes | bytearray) -> bool:
     """Whether an output that begins like this is no text: many control characters, or bytes that no character has."""
     strange = sum(byte < 32 and byte not in _TEXT_CONTROLS for byte in sample)
     strange += sample.decode("utf-8", "replace").count("\ufffd")

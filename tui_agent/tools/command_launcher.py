@@ -19,7 +19,7 @@ _MARKED = 'ulimit -S -x "$0" 2>/dev/null; exec -- "$@"'
 _PROBE_SECONDS = 10
 
 
-def launched(argv: tuple[str, ...], mark: TreeMark, workspace: Path) -> tuple[str, ...]:
+def wrap_argv(argv: tuple[str, ...], mark: TreeMark, workspace: Path) -> tuple[str, ...]:
     """Return the command line that starts `argv` with both, as far as the system has the programs. Blocks."""
     bash = find_program("bash", workspace)
     if sys.platform != "linux" or bash is None:

@@ -12,7 +12,7 @@ from tui_agent.protocol.errors import ToolError
 
 from .child_environment import child_environment
 from .file_listing import BoundedBytes
-from .held_directory import Place, entered_directory, opened_file
+from .pinned_directory import ResolvedPath, open_regular_file, pinned_cwd
 from .process import ProcessSpec, run_process
 from .search_engine import PythonSearch, Ripgrep, SearchEngine, SearchMode, SearchRequest
 from .text_format import is_binary
@@ -57,7 +57,7 @@ class SearchResult:
 
 
 async def search_contents(
-    place: Place,
+    place: ResolvedPath,
     files: Sequence[str],
     request: SearchRequest,
     ripgrep: Ripgrep | None,
@@ -84,7 +84,7 @@ async def search_contents(
 
 
 async def _search_batch(
-    place: Place,
+    place: ResolvedPath,
     batch: Sequence[str],
     request: SearchRequest,
     engines: list[SearchEngine],
@@ -94,7 +94,7 @@ async def _search_batch(
     """Hits of one batch, and whether it was searched to its end. An engine that cannot read the pattern is dropped."""
     output, errors = BoundedBytes(_OUTPUT_SIZE), BoundedBytes(_ERRORS_SIZE)
     command = engines[0].search_command(request, [f"./{name}" for name in batch])
-    with entered_directory(place) as entered:
+    with pinned_cwd(place) as entered:
         spec = ProcessSpec(command, entered, child_environment(os.environ), seconds)
         outcome = await run_process(spec, output, errors, cancellation)
     cancellation.raise_if_set()
@@ -138,10 +138,10 @@ def _hits(output: bytes, mode: SearchMode) -> dict[str, FileHits]:
     return hits
 
 
-def _is_text_file(place: Place, name: str) -> bool:
+def _is_text_file(place: ResolvedPath, name: str) -> bool:
     """Whether a text file stands there; what was found by way of a link that was put there meanwhile is left out."""
     try:
-        with opened_file(place.path / name, name, place=place) as (descriptor, _):
+        with open_regular_file(place.path / name, name, place=place) as (descriptor, _):
             return not is_binary(os.pread(descriptor, _BINARY_SAMPLE, 0))
     except (OSError, ToolError):
         return False

@@ -12,8 +12,8 @@ from tui_agent.protocol.tool import Accesses, JudgedTarget, PathSubject, Preview
 
 from .edit_match import replace_text
 from .file_change import PlannedChange, load_file, make_change, plan_change, refuse_changed, target_of
-from .file_errors import missing_file
-from .typed import Arguments, PathText, TypedTool
+from .file_errors import missing_file_error
+from .typed_tool import Arguments, PathText, TypedTool
 from .unified_diff import replaced_lines
 from .workspace import Workspace
 
@@ -74,7 +74,7 @@ class EditTool(TypedTool[EditArguments]):
         place, shown, notes = target_of(self._workspace, args.path, targets)
         before = load_file(place, shown)
         if before is None:
-            raise missing_file(place.path, shown)
+            raise missing_file_error(place.path, shown)
         if checked:
             refuse_changed(self._workspace, place, shown, before)
         try:

@@ -14,9 +14,9 @@ from .atomic_write import replace_file
 from .content_store import ContentStore
 from .file_errors import told
 from .file_states import TreeChange, state_of_content
-from .file_versions import FileVersion, digest_of, what_changed
-from .held_directory import Place, opened_file
-from .own_thread import finish_in_thread
+from .file_versions import FileVersion, describe_change, digest_of
+from .pinned_directory import ResolvedPath, open_regular_file
+from .shielded_thread import run_shielded_in_thread
 from .text_format import SAMPLE_SIZE, TextFormat, format_of, is_binary, printable
 from .unified_diff import Diff, diff_of
 from .workspace import Workspace
@@ -43,7 +43,7 @@ class LoadedFile:
 class PlannedChange:
     """What a call would do to a file."""
 
-    place: Place
+    place: ResolvedPath
     shown: str
     before: LoadedFile | None
     """None: the file does not exist yet."""
@@ -74,7 +74,7 @@ class PlannedChange:
 
 def target_of(
     workspace: Workspace, path: str, targets: Sequence[JudgedTarget] = ()
-) -> tuple[Place, str, tuple[str, ...]]:
+) -> tuple[ResolvedPath, str, tuple[str, ...]]:
     """The file a call means: where it was judged to be, as shown, and a note where a symbolic link led there.
 
     Raises:
@@ -92,14 +92,14 @@ def target_of(
     return place, shown, (linked,) if named != resolved else ()
 
 
-def load_file(place: Place, shown: str) -> LoadedFile | None:
+def load_file(place: ResolvedPath, shown: str) -> LoadedFile | None:
     """Reads a whole text file; None where there is none. Blocks.
 
     Raises:
         ToolError: it is no regular file, too large, binary, or not readable.
     """
     try:
-        with told(f"cannot read {shown}"), opened_file(place.path, shown, place=place) as (descriptor, status):
+        with told(f"cannot read {shown}"), open_regular_file(place.path, shown, place=place) as (descriptor, status):
             if status.st_size > CHANGE_LIMIT:
                 too_large = f"files over {CHANGE_LIMIT:,} are changed with programs run by bash"
                 raise ToolError(f"{shown} has {status.st_size:,} bytes; {too_large}")
@@ -115,7 +115,7 @@ def load_file(place: Place, shown: str) -> LoadedFile | None:
     return LoadedFile(form.decode(content), form, status, FileVersion.of(status, digest_of(content), content))
 
 
-def refuse_changed(workspace: Workspace, place: Place, shown: str, now: LoadedFile) -> None:
+def refuse_changed(workspace: Workspace, place: ResolvedPath, shown: str, now: LoadedFile) -> None:
     """Lets a file pass that is as it was last read, or was never read.
 
     Raises:
@@ -123,13 +123,13 @@ def refuse_changed(workspace: Workspace, place: Place, shown: str, now: LoadedFi
     """
     seen = workspace.versions.last_seen(place.path)
     if seen is not None and not seen.is_same_as(now.version):
-        changes = what_changed(seen, now.version)
+        changes = describe_change(seen, now.version)
         what_to_do = "nothing was written: read it again, then repeat"
         raise ToolError(f"{shown} changed on disk since it was last read; {what_to_do}; {changes}")
 
 
 def plan_change(
-    place: Place, shown: str, before: LoadedFile | None, text: str, content: bytes, notes: tuple[str, ...] = ()
+    place: ResolvedPath, shown: str, before: LoadedFile | None, text: str, content: bytes, notes: tuple[str, ...] = ()
 ) -> PlannedChange:
     """The change that gives a file a new text, with its difference."""
     old_name, old_text = ("/dev/null", "") if before is None else (f"a/{shown.lstrip('/')}", before.text)
@@ -158,14 +158,14 @@ async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolCo
             before = None if plan.before is None else plan.before.status
             status = replace_file(plan.place, plan.content, before, plan.shown)
         if workspace.contents is not None:
-            event.update(_as_told(plan, status, workspace.contents).event_data(diff))
+            event.update(_recorded_change(plan, status, workspace.contents).event_data(diff))
         version = FileVersion.of(status, digest_of(plan.content), plan.content)
         workspace.versions.remember(plan.place.path, version)
         written.append(status)
 
     context.cancellation.raise_if_set()
     try:
-        await finish_in_thread(work)
+        await run_shielded_in_thread(work)
     finally:
         if written:
             context.emit("file.changed", event)
@@ -183,7 +183,7 @@ def unchanged(plan: PlannedChange) -> ToolResult:
     )
 
 
-def _as_told(plan: PlannedChange, status: os.stat_result, contents: ContentStore) -> TreeChange:
+def _recorded_change(plan: PlannedChange, status: os.stat_result, contents: ContentStore) -> TreeChange:
     """The change with what the file was and is, both kept."""
     before = None
     if plan.before is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
 
-from .held_directory import names_in
+from .pinned_directory import names_in
 from .text_format import printable
 
 _NAMES_LOOKED_AT = 5_000
@@ -37,7 +37,7 @@ def told(what_failed: str) -> Generator[None, None, None]:
         raise ToolError(f"{what_failed}: {words}") from error
 
 
-def missing_file(path: Path, shown: str) -> ToolError:
+def missing_file_error(path: Path, shown: str) -> ToolError:
     """Says that `path` does not exist, and which names near it do."""
     directory = path.parent
     while not os.path.isdir(directory):
@@ -49,7 +49,7 @@ def missing_file(path: Path, shown: str) -> ToolError:
     return ToolError(f"{shown} does not exist{_hint(path.name, directory)}")
 
 
-def directory_instead(path: Path, shown: str) -> ToolError:
+def is_directory_error(path: Path, shown: str) -> ToolError:
     """Says that `path` is a directory, and what is in it."""
     names = _names(path)
     more = f", and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""

@@ -12,8 +12,8 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 
 from .child_environment import child_environment
-from .held_directory import Place, entered_directory, entries_in, held_below, held_directory
 from .ignore_rules import GIT_NAME, RULES_NAME, IgnoreRules, SearchScope
+from .pinned_directory import ResolvedPath, pinned_below, pinned_cwd, pinned_directory, scan_directory
 from .process import ProcessOutcome, ProcessSpec, run_process
 from .search_engine import Ripgrep
 
@@ -50,7 +50,7 @@ class BoundedBytes:
 
 
 async def list_files(
-    place: Place, workspace: Path, ripgrep: Ripgrep | None, cancellation: CancellationToken
+    place: ResolvedPath, workspace: Path, ripgrep: Ripgrep | None, cancellation: CancellationToken
 ) -> FileListing:
     """Lists all files below a directory.
 
@@ -72,7 +72,7 @@ async def _listed_by(ripgrep: Ripgrep, scope: SearchScope, cancellation: Cancell
     """Return the listing of ripgrep; None if it does not work here."""
     command = ripgrep.list_command(ignore=scope.rules is not None)
     output, errors = BoundedBytes(_LISTING_SIZE), BoundedBytes(_LISTING_SIZE)
-    with entered_directory(scope.place) as entered:
+    with pinned_cwd(scope.place) as entered:
         spec = ProcessSpec(command, entered, child_environment(os.environ), LISTING_TIME)
         outcome, is_stuck = await _unless_stuck(spec, output, errors, cancellation)
     cancellation.raise_if_set()
@@ -115,8 +115,8 @@ def walk_files(scope: SearchScope, stopped: Callable[[], bool], seconds: float, 
         OSError: the directory the search begins in cannot be listed.
     """
     walk = _Walk(scope, time.monotonic() + seconds, links)
-    with held_directory(scope.place.path, place=scope.place) as start:
-        with entries_in(start):
+    with pinned_directory(scope.place.path, place=scope.place) as start:
+        with scan_directory(start):
             pass  # A start that cannot be listed is an error; below it such a directory is passed over.
         while walk.waiting and not walk.is_late():
             if stopped():
@@ -148,7 +148,7 @@ class _Walk:
         """List one directory that waits, which stays waiting if the time is over before its end."""
         below, rules = self.waiting.pop()
         directory = os.path.join(self.scope.place.path, below)
-        with suppress(OSError), held_below(start, below) as held, entries_in(held) as entries:
+        with suppress(OSError), pinned_below(start, below) as held, scan_directory(held) as entries:
             rules = rules and rules.inside(held, directory)
             for entry in entries:
                 if self.is_late():

@@ -13,7 +13,7 @@ from tui_agent.protocol.messages import JsonObject
 
 from .content_store import CONTENT_LIMIT, ContentStore
 from .file_versions import new_hash
-from .held_directory import held_directory, opened_file
+from .pinned_directory import open_regular_file, pinned_directory
 from .text_format import format_of, is_binary, printable, printable_name
 from .unified_diff import Diff, diff_of
 
@@ -61,21 +61,21 @@ def state_of_content(content: bytes, mode: int, contents: ContentStore) -> FileS
     return FileState(digest=digest, size=len(content), mode=stat.S_IMODE(mode), kept=kept)
 
 
-def state_of(path: Path, contents: ContentStore | None) -> FileState | None:
+def read_file_state(path: Path, contents: ContentStore | None) -> FileState | None:
     """What is at a path now, its content kept where there is a store. None: nothing, or no file. Blocks.
 
     Raises:
         OSError: it is there and cannot be read.
     """
     try:
-        with held_directory(path.parent) as directory:
+        with pinned_directory(path.parent) as directory:
             status = os.stat(path.name, dir_fd=directory, follow_symlinks=False)
             if stat.S_ISLNK(status.st_mode):
                 target = os.fsencode(os.readlink(path.name, dir_fd=directory))
                 return _with_content(target, status, contents, is_link=True)
         if not stat.S_ISREG(status.st_mode):
             return None
-        with opened_file(path, str(path)) as (descriptor, status), open(descriptor, "rb", closefd=False) as file:
+        with open_regular_file(path, str(path)) as (descriptor, status), open(descriptor, "rb", closefd=False) as file:
             if status.st_size > HASHED_LIMIT:
                 return FileState(digest="", size=status.st_size, mode=stat.S_IMODE(status.st_mode), kept=False)
             if status.st_size > CONTENT_LIMIT:

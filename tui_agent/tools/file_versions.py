@@ -90,7 +90,7 @@ def new_hash(data: bytes = b"") -> "hashlib.blake2b":
     return hashlib.blake2b(data, digest_size=16)
 
 
-def what_changed(before: FileVersion, now: FileVersion) -> str:
+def describe_change(before: FileVersion, now: FileVersion) -> str:
     """The change between two versions in words, as a difference where both contents are at hand."""
     if before.content is None or now.content is None or is_binary(before.content) or is_binary(now.content):
         return f"it had {before.size:,} bytes and now has {now.size:,}"

@@ -10,13 +10,13 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
 
-from .file_errors import missing_file, told
+from .file_errors import missing_file_error, told
 from .file_listing import list_files
 from .glob_pattern import GlobPattern
-from .held_directory import regular_files
+from .pinned_directory import regular_files
 from .search_engine import find_ripgrep
 from .text_format import printable
-from .typed import Arguments, PathText, TypedTool, WordText
+from .typed_tool import Arguments, PathText, TypedTool, WordText
 from .workspace import Workspace
 
 MOST_SHOWN = 1_000
@@ -71,7 +71,7 @@ def refuse_no_directory(workspace: Workspace, root: Path) -> None:
     """
     shown = workspace.display(root)
     if not os.path.lexists(root):
-        raise missing_file(root, shown)
+        raise missing_file_error(root, shown)
     if not os.path.isdir(root):
         raise ToolError(f"{shown} is not a directory")
 

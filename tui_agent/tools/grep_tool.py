@@ -12,14 +12,14 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
 
 from .content_search import SearchResult, search_contents
-from .file_errors import missing_file, told
+from .file_errors import missing_file_error, told
 from .file_listing import FileListing, list_files
-from .found_lines import found_lines
 from .glob_pattern import GlobPattern
-from .held_directory import Place, opened_file
+from .matching_lines import matching_lines
+from .pinned_directory import ResolvedPath, open_regular_file
 from .search_engine import SearchMode, SearchRequest, find_ripgrep
 from .text_format import printable
-from .typed import Arguments, PathText, TypedTool, WordText
+from .typed_tool import Arguments, PathText, TypedTool, WordText
 from .workspace import Workspace
 
 _DESCRIPTION = """Searches files for a regular expression, line by line.
@@ -45,7 +45,7 @@ class GrepArguments(Arguments):
 class _Found:
     """Where it was searched, and what was found."""
 
-    place: Place
+    place: ResolvedPath
     """The directory."""
     listing: FileListing
     result: SearchResult
@@ -90,14 +90,14 @@ class GrepTool(TypedTool[GrepArguments]):
         place, cancellation = self._workspace.place(args.path, context.targets), context.cancellation
         start = place.path
         if not os.path.lexists(start):
-            raise missing_file(start, self._workspace.display(start))
+            raise missing_file_error(start, self._workspace.display(start))
         ripgrep = find_ripgrep(self._workspace.root)
         if os.path.isdir(start):
             listing = await list_files(place, self._workspace.root, ripgrep, cancellation)
         else:
-            with opened_file(start, self._workspace.display(start), place=place):
+            with open_regular_file(start, self._workspace.display(start), place=place):
                 pass
-            place, listing = Place(start.parent, place.known), FileListing((start.name,), True)
+            place, listing = ResolvedPath(start.parent, place.known), FileListing((start.name,), True)
         names = await asyncio.to_thread(kept, listing.names)
         request = SearchRequest(args.pattern, args.output_mode, args.ignore_case, args.limit)
         return _Found(place, listing, await search_contents(place, names, request, ripgrep, cancellation))
@@ -105,7 +105,7 @@ class GrepTool(TypedTool[GrepArguments]):
     def _lines(self, args: GrepArguments, found: _Found, cancellation: CancellationToken) -> list[str]:
         """What was found, a line each."""
         if args.output_mode == "content":
-            return found_lines(found.place, found.result.hits, args.context, self._workspace, cancellation.is_set)
+            return matching_lines(found.place, found.result.hits, args.context, self._workspace, cancellation.is_set)
         shown = [(self._workspace.display(found.place.path / hit.name), hit.count) for hit in found.result.hits]
         return [f"{name}:{count}" if args.output_mode == "count" else name for name, count in shown]
 

@@ -11,7 +11,7 @@ from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from tui_agent.protocol.errors import ToolError
 
-from .held_directory import Place, held_directory, opened_in
+from .pinned_directory import ResolvedPath, open_regular_file_at, pinned_directory
 
 GIT_NAME = ".git"
 """Git's own directory, or the file that points to it; never searched."""
@@ -30,7 +30,7 @@ _EARLY_STAR = re.compile(r"\[\^/\]\*((?:\\.|\[\^/\](?!\*)|\[(?!\^/\])(?:\\.|[^\]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class IgnoreRule:
     """One line of a `.gitignore` file."""
 
     regex: re.Pattern[str]
@@ -51,12 +51,12 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleFile:
+class IgnoreFile:
     """One `.gitignore` file."""
 
     base: str
     """Path of its directory, with a slash at the end."""
-    rules: tuple[Rule, ...]
+    rules: tuple[IgnoreRule, ...]
     """The last that fits decides."""
 
     def verdict(self, path: str, *, is_directory: bool) -> bool | None:
@@ -69,7 +69,7 @@ class RuleFile:
 class IgnoreRules:
     """The rule files in force in one directory, the nearest last: it has the first word."""
 
-    files: tuple[RuleFile, ...] = ()
+    files: tuple[IgnoreFile, ...] = ()
 
     def leaves_out(self, path: str, *, is_directory: bool) -> bool:
         """Whether a path is left out; for paths below all their directories, whose parents are not left out."""
@@ -95,14 +95,14 @@ class IgnoreRules:
 class SearchScope:
     """Where a search goes, and what it leaves out."""
 
-    place: Place
+    place: ResolvedPath
     """The directory the search begins in."""
     rules: IgnoreRules | None
     """Rules from above that directory; None: it is ignored itself, so that a search in it covers everything."""
     in_repository: bool
 
     @classmethod
-    def of(cls, place: Place, workspace: Path) -> "SearchScope":
+    def of(cls, place: ResolvedPath, workspace: Path) -> "SearchScope":
         """Return the scope of a search in a directory; reads the rule files above it. Blocks.
 
         Raises:
@@ -117,14 +117,14 @@ class SearchScope:
             if directory != top and rules.leaves_out(str(directory), is_directory=True):
                 return cls(place, None, repository is not None)
             if directory != root:
-                with held_directory(directory, place=place) as held:
+                with pinned_directory(directory, place=place) as held:
                     rules = rules.inside(held, str(directory))
         return cls(place, rules, repository is not None)
 
 
-def _holds_repository(directory: Path, place: Place) -> bool:
+def _holds_repository(directory: Path, place: ResolvedPath) -> bool:
     """Return True if a repository begins in a directory."""
-    with held_directory(directory, place=place) as held:
+    with pinned_directory(directory, place=place) as held:
         return _has_repository(held)
 
 
@@ -145,10 +145,10 @@ def _from_to(top: Path, root: Path) -> Iterator[Path]:
         yield top
 
 
-def _rule_file(held: int, directory: str) -> RuleFile | None:
+def _rule_file(held: int, directory: str) -> IgnoreFile | None:
     """Return the rule file of a directory, if it has a readable one; like git, ignore one that is a link."""
     try:
-        with opened_in(held, RULES_NAME, RULES_NAME) as (descriptor, status):
+        with open_regular_file_at(held, RULES_NAME, RULES_NAME) as (descriptor, status):
             if status.st_size > _RULES_LIMIT:
                 return None
             with open(descriptor, encoding="utf-8", errors="replace", closefd=False) as file:
@@ -156,10 +156,10 @@ def _rule_file(held: int, directory: str) -> RuleFile | None:
     except (OSError, ToolError):
         return None
     rules = (rule for line in lines if len(line) <= _LONGEST_RULE and (rule := _rule(line)))
-    return RuleFile(os.path.join(directory, ""), tuple(islice(rules, _MOST_RULES)))
+    return IgnoreFile(os.path.join(directory, ""), tuple(islice(rules, _MOST_RULES)))
 
 
-def _rule(line: str) -> Rule | None:
+def _rule(line: str) -> IgnoreRule | None:
     """The rule of a line; None for a blank, a comment, what git takes for no pattern, and what would take too long to
     compare."""
     bare = line.rstrip()
@@ -169,6 +169,6 @@ def _rule(line: str) -> Rule | None:
         if regex is None or leaves_out is None or len(_CROSSING.findall(regex)) > _MOST_CROSSINGS:
             return None
         # A star that another one follows may end where it first can, for good: no name makes the search long.
-        return Rule(re.compile(_EARLY_STAR.sub(r"(?>[^/]*?\1)", regex)), leaves_out)
+        return IgnoreRule(re.compile(_EARLY_STAR.sub(r"(?>[^/]*?\1)", regex)), leaves_out)
     except (ValueError, re.error):
         return None

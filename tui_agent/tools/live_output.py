@@ -10,7 +10,7 @@ FLUSH_INTERVAL = 0.05
 """Least seconds between two pieces; together with `LIVE_SIZE` this bounds a flood to 80 KB a second."""
 
 
-class Teller(Protocol):
+class OutputCallback(Protocol):
     """Where text goes; `ToolContext.output` is one."""
 
     def __call__(self, chunk: str, *, bytes_total: int) -> None: ...
@@ -19,7 +19,7 @@ class Teller(Protocol):
 class LiveOutput:
     """Takes pieces out of a `CapturedOutput` at a bounded rate. Lives on the event loop."""
 
-    def __init__(self, captured: CapturedOutput, tell: Teller) -> None:
+    def __init__(self, captured: CapturedOutput, tell: OutputCallback) -> None:
         self._captured = captured
         self._tell = tell
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")

@@ -32,7 +32,7 @@ def placeholders(paths: Iterable[Path]) -> Generator[frozenset[Path]]:
     with ExitStack() as held:
         impossible: set[Path] = set()
         for path in paths:
-            missing = standing_in(path)
+            missing = placeholder_for(path)
             try:
                 _hold(missing, held)
             except OSError as error:
@@ -42,7 +42,7 @@ def placeholders(paths: Iterable[Path]) -> Generator[frozenset[Path]]:
         yield frozenset(impossible)
 
 
-def standing_in(path: Path) -> Path:
+def placeholder_for(path: Path) -> Path:
     """What stands for `path`: itself where it or its parent exists, else the topmost missing one above it."""
     while not os.path.lexists(path.parent):
         path = path.parent
@@ -54,19 +54,19 @@ def _hold(path: Path, held: ExitStack) -> None:
     for _ in range(_TRIES):
         with suppress(FileExistsError):
             os.mkdir(path, PLACEHOLDER_MODE)
-        if not _is_stand_in(path):
+        if not _is_placeholder(path):
             return
         with suppress(FileNotFoundError):
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             fcntl.flock(descriptor, fcntl.LOCK_SH)
             if _is_still(descriptor, path):
-                held.callback(_let_go, descriptor, path)
+                held.callback(_release_placeholder, descriptor, path)
                 return
             os.close(descriptor)
     raise OSError(errno.EAGAIN, "others make and remove it all the time", str(path))
 
 
-def _let_go(descriptor: int, path: Path) -> None:
+def _release_placeholder(descriptor: int, path: Path) -> None:
     """Removes the stand-in if nobody else holds it and nothing was put into it."""
     try:
         with suppress(OSError):
@@ -77,7 +77,7 @@ def _let_go(descriptor: int, path: Path) -> None:
         os.close(descriptor)
 
 
-def _is_stand_in(path: Path) -> bool:
+def _is_placeholder(path: Path) -> bool:
     with suppress(OSError):
         mode = path.lstat().st_mode
         return stat.S_ISDIR(mode) and bool(mode & stat.S_ISVTX)

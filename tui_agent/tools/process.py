@@ -19,12 +19,12 @@ from typing import Any, Literal
 from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.tool import StartedProcess
 
-from .command_launcher import launched
+from .command_launcher import wrap_argv
 from .orphans import call_running, unclaimed_orphans
 from .output_pump import OutputPump, Sink
-from .own_thread import finish_in_thread
 from .process_record import record_of
 from .process_tree import TreeMark, end_tree
+from .shielded_thread import run_shielded_in_thread
 
 GRACE = 0.8
 """Seconds between TERM and KILL; with the times below, a result comes well within its limit plus 2 s."""
@@ -93,7 +93,7 @@ async def run_process(
     """
     mark = mark or TreeMark.new()
     if spec.is_command:
-        spec = replace(spec, argv=await asyncio.to_thread(launched, spec.argv, mark, spec.cwd))
+        spec = replace(spec, argv=await asyncio.to_thread(wrap_argv, spec.argv, mark, spec.cwd))
     pump = OutputPump([sink for sink in (stdout, stderr) if sink is not None], on_data)
     late: tuple[str, ...] = ()
     try:
@@ -102,7 +102,7 @@ async def run_process(
     finally:
         if unclaimed_orphans(mark.limit):
             # Calls that ended at the same time may each have left an orphan to the other.
-            late = await finish_in_thread(partial(end_tree, None, mark, grace=GRACE))
+            late = await run_shielded_in_thread(partial(end_tree, None, mark, grace=GRACE))
     return replace(outcome, ended=(*outcome.ended, *late)) if late else outcome
 
 
@@ -118,7 +118,7 @@ async def _run(
         process = await _spawn(spec, mark, pump.write_ends)
     except asyncio.CancelledError:
         pump.stop()
-        await finish_in_thread(partial(end_tree, None, mark, grace=0))
+        await run_shielded_in_thread(partial(end_tree, None, mark, grace=0))
         raise
     except BaseException:
         pump.stop()
@@ -134,7 +134,7 @@ async def _run(
             ending = "enough" if pump.sated.is_set() else ending
     finally:
         try:
-            ended = await finish_in_thread(
+            ended = await run_shielded_in_thread(
                 partial(end_tree, process.pid, mark, grace=GRACE, spares_leader=spec.is_wrapped)
             )
             await pump.wait(DRAIN_TIME)
@@ -170,7 +170,7 @@ async def _wait_for_end(
     over = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         waits: tuple[Coroutine[Any, Any, object], ...] = (process.wait(), cancellation.wait(), pump.sated.wait())
-        watchers = [group.create_task(_then_set(over, wait)) for wait in waits]
+        watchers = [group.create_task(_set_when_done(over, wait)) for wait in waits]
         try:
             with suppress(TimeoutError):
                 async with asyncio.timeout(limit):
@@ -185,7 +185,7 @@ async def _wait_for_end(
     return "cancelled" if cancellation.is_set() else "timeout"
 
 
-async def _then_set(over: asyncio.Event, wait: Coroutine[Any, Any, object]) -> None:
+async def _set_when_done(over: asyncio.Event, wait: Coroutine[Any, Any, object]) -> None:
     await wait
     over.set()
 

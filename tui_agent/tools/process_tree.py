@@ -24,9 +24,9 @@ _LIMIT_DIGITS = 15
 """Hexadecimal digits of a token that make its limit: 60 bits, which every system accepts as a limit."""
 _LOOK_AGAIN = 0.01
 _KILL_TIME = 0.5
-_LOOKS_AT_FIRST = 10
+_MAX_INITIAL_SCANS = 10
 """Most looks before anything was found."""
-_LOOKS_IN_VAIN = 2
+_EMPTY_SCANS_NEEDED = 2
 """Looks that find nothing before nothing counts as left."""
 _EXEC_TIME = 0.2
 """Most seconds to wait for a process that is just changing its program."""
@@ -91,7 +91,7 @@ def end_tree(leader: int | None, mark: TreeMark, *, grace: float, spares_leader:
 
 def _is_there(leader: int | None, mark: TreeMark) -> bool:
     """Whether anything of the tree runs, as far as several looks can tell."""
-    for _ in range(_LOOKS_AT_FIRST):
+    for _ in range(_MAX_INITIAL_SCANS):
         tied, is_certain = _look(leader, mark)
         if tied or is_certain:
             return tied
@@ -102,7 +102,7 @@ def _kill(leader: int | None, mark: TreeMark) -> None:
     """Kills what is left, each the moment it is seen, until it is certain that nothing is left."""
     deadline = time.monotonic() + _KILL_TIME
     in_vain = 0
-    while in_vain < _LOOKS_IN_VAIN and time.monotonic() < deadline:
+    while in_vain < _EMPTY_SCANS_NEEDED and time.monotonic() < deadline:
         tied, is_certain = _look(leader, mark, kills=True)
         for process in _with_orphans(leader, mark) if tied else ():
             _send(process, signal.SIGKILL)

@@ -11,13 +11,13 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject, TextBlock
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
 
-from .file_errors import directory_instead, missing_file, told
+from .file_errors import is_directory_error, missing_file_error, told
 from .file_versions import FileVersion, digest_of
-from .held_directory import Place, opened_file
 from .image_file import IMAGE_LIMIT, image_block, image_type
 from .line_pages import Line, LinePage, LineRequest, read_lines
+from .pinned_directory import ResolvedPath, open_regular_file
 from .text_format import SAMPLE_SIZE, is_binary, printable
-from .typed import Arguments, PathText, TypedTool
+from .typed_tool import Arguments, PathText, TypedTool
 from .workspace import Workspace
 
 PAGE_LINES = 2_000
@@ -69,12 +69,12 @@ class ReadTool(TypedTool[ReadArguments]):
             self._read, args, self._workspace.place(args.path, context.targets), context.cancellation.is_set
         )
 
-    def _read(self, args: ReadArguments, place: Place, stopped: Callable[[], bool]) -> ToolResult:
+    def _read(self, args: ReadArguments, place: ResolvedPath, stopped: Callable[[], bool]) -> ToolResult:
         path, shown = place.path, self._workspace.display(place.path)
         if os.path.isdir(path):
-            raise directory_instead(path, shown)
+            raise is_directory_error(path, shown)
         try:
-            with told(f"cannot read {shown}"), opened_file(path, shown, place=place) as (descriptor, status):
+            with told(f"cannot read {shown}"), open_regular_file(path, shown, place=place) as (descriptor, status):
                 sample = os.pread(descriptor, SAMPLE_SIZE, 0)
                 if media_type := image_type(sample):
                     return self._image(path, descriptor, status, media_type)
@@ -85,7 +85,7 @@ class ReadTool(TypedTool[ReadArguments]):
                 page = read_lines(descriptor, sample, request, stopped)
         except ToolError as error:
             if isinstance(error.__cause__, FileNotFoundError):
-                raise missing_file(path, shown) from error
+                raise missing_file_error(path, shown) from error
             raise
         self._workspace.versions.remember(path, page.version)
         return _page_result(page, args, path, shown)

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
 
-from .own_thread import finish_in_thread
-from .placeholders import placeholders, standing_in
+from .placeholders import placeholder_for, placeholders
 from .process import ProcessOutcome, ProcessSpec
 from .programs import find_program
+from .shielded_thread import run_shielded_in_thread
 
 HOW_TO_HELP = (
     "Install bubblewrap (its program is called bwrap) or allow it to make user namespaces; `tui-agent doctor` tells "
@@ -82,9 +82,9 @@ class Sandbox:
         """
         held = ExitStack()
         try:
-            yield await finish_in_thread(partial(self._prepare, spec, held))
+            yield await run_shielded_in_thread(partial(self._prepare, spec, held))
         finally:
-            await finish_in_thread(held.close)
+            await run_shielded_in_thread(held.close)
 
     def arguments(self, root: Path, places: Sequence[Path], search_path: str) -> list[str]:
         """Bubblewrap's options for a command in `root`.
@@ -120,7 +120,7 @@ class Sandbox:
             raise ToolError(_refusal("no program of the name bwrap is on PATH outside the workspace"))
         if any(Path(place).is_relative_to(root) for place in (*_PRIVATE, "/dev", "/proc")):
             raise ToolError(f"The command was not run: the sandbox does not work with {root} as the working directory.")
-        wanted = list(dict.fromkeys(standing_in(place) for place in self.protected_places(root)))
+        wanted = list(dict.fromkeys(placeholder_for(place) for place in self.protected_places(root)))
         links = [place for place in wanted if place.is_symlink()]
         if links:
             raise ToolError(f"The command was not run: {links[0]} is a link, which the sandbox cannot protect.")

@@ -35,7 +35,7 @@ class SearchRequest:
     """Most matching lines shown in mode `content`, else files."""
 
     @property
-    def most_of_one(self) -> int:
+    def max_matches_per_file(self) -> int:
         """Matching lines of one file that are looked for: one more than can be shown, to know whether there are."""
         return self.limit + 1
 
@@ -57,7 +57,7 @@ class Ripgrep:
     def search_command(self, request: SearchRequest, files: Sequence[str]) -> tuple[str, ...]:
         case = "--ignore-case" if request.ignore_case else "--case-sensitive"
         how = ("--text", "--crlf", "--no-mmap", "--no-heading", "--with-filename", "--no-ignore", case)
-        most = (f"--max-count={request.most_of_one}",) if request.mode == "content" else ()
+        most = (f"--max-count={request.max_matches_per_file}",) if request.mode == "content" else ()
         what = ("-e", request.pattern, "--", *files)
         return (str(self.program), *_SAME_EVERYWHERE, *how, *_MODES[request.mode], *most, *what)
 
@@ -85,7 +85,7 @@ class PythonSearch:
                 "pattern": request.pattern,
                 "mode": request.mode,
                 "ignore_case": request.ignore_case,
-                "limit": request.most_of_one,
+                "limit": request.max_matches_per_file,
             }
         )
         return (sys.executable, "-I", "-S", "-B", "-W", "ignore", str(_WORKER), options, *files)

@@ -8,7 +8,7 @@ from pydantic import Field, StringConstraints
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, ToolContext, ToolResult
 
-from .typed import Arguments, TypedTool
+from .typed_tool import Arguments, TypedTool
 
 _DESCRIPTION = """Keeps your list of what is to do, for work of several steps; the user sees it.
 Each call replaces the whole list. Mark one item in_progress before you begin it, and done as soon as it is."""

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from .child_environment import child_environment, read_only_environment
 from .file_listing import walk_files
-from .held_directory import Place
 from .ignore_rules import SearchScope
+from .pinned_directory import ResolvedPath
 from .programs import find_program
 
 LISTING_SECONDS = 1.5
@@ -104,7 +104,7 @@ class GitFiles:
 def walked_listing(root: Path) -> TreeListing:
     """The files of a directory that is no work tree, but for those that `.gitignore` files leave out. Blocks."""
     try:
-        scope = SearchScope.of(Place(root), root)
+        scope = SearchScope.of(ResolvedPath(root), root)
         listing = walk_files(scope, lambda: False, LISTING_SECONDS, links=True)
     except OSError:
         return TreeListing({}, complete=False)

@@ -19,13 +19,13 @@ from typing import TypeAlias
 from tui_agent.protocol.events import FileState
 
 from .content_store import ContentStore
-from .file_states import TreeChange, same_file, state_of, state_of_content
+from .file_states import TreeChange, read_file_state, same_file, state_of_content
 from .tree_listing import GitFiles, TreeListing, walked_listing
 
 MOST_FILES = 50_000
 """Files looked at; in a larger tree the changes of commands are not looked for."""
 
-MOST_SLOW_LOOKS = 3
+MAX_SLOW_SNAPSHOTS = 3
 """Looks in a row that took too long, after which there is no further one."""
 
 KEPT_LIMIT = 2 * 1024 * 1024
@@ -46,7 +46,7 @@ Identity: TypeAlias = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class FileSnapshot:
     """A file as it was when the tree was looked at."""
 
     identity: Identity
@@ -59,12 +59,12 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TreeSnapshot:
     """The whole tree at one moment."""
 
     began: int
     """When, in nanoseconds of the clock files are stamped with."""
-    files: Mapping[str, Seen] = field(default_factory=dict[str, Seen])
+    files: Mapping[str, FileSnapshot] = field(default_factory=dict[str, FileSnapshot])
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,29 +92,29 @@ class TreeWatch:
         """Where contents are kept."""
         self._private = tuple(str(path.relative_to(root)) for path in private if path.is_relative_to(root))
         self._git = GitFiles.of(root)
-        self._last: Mapping[str, Seen] | None = None
+        self._last: Mapping[str, FileSnapshot] | None = None
         self._is_too_large = False
         self._slow_looks = 0
         self._lock = threading.Lock()
 
-    def look(self) -> Look | None:
+    def look(self) -> TreeSnapshot | None:
         """The tree as it is now, with everything kept that cannot be had from git; None where it is too large, or the
         disk too slow."""
         with self._lock:
             return self._look()
 
-    def changes_since(self, before: Look) -> Changes:
+    def changes_since(self, before: TreeSnapshot) -> Changes:
         """Every file that is not what it was, its present content kept."""
         with self._lock:
             return self._changes_since(before)
 
-    def _look(self) -> Look | None:
+    def _look(self) -> TreeSnapshot | None:
         began = time.clock_gettime_ns(_STAMP_CLOCK)
         listing = None if self._is_too_large else self._listing()
         if listing is None:
             return None
         known = self._last or {}
-        files: dict[str, Seen] = {}
+        files: dict[str, FileSnapshot] = {}
         unread: list[str] = []
         for name, status in self._statuses(listing.names):
             old = known.get(name)
@@ -126,9 +126,9 @@ class TreeWatch:
                 unread.append(name)
         self._read(files, unread)
         self._last = files
-        return Look(began, files)
+        return TreeSnapshot(began, files)
 
-    def _changes_since(self, before: Look) -> Changes:
+    def _changes_since(self, before: TreeSnapshot) -> Changes:
         began = time.clock_gettime_ns(_STAMP_CLOCK)
         listing = self._listing()
         names = before.files.keys() | (listing.names.keys() if listing is not None else set[str]())
@@ -143,7 +143,7 @@ class TreeWatch:
                     touched.append(name)
             elif status is None or seen.identity != _identity(status) or (not seen.is_settled and _is_known(seen)):
                 touched.append(name)
-        befores = self._befores(before, touched)
+        befores = self._previous_states(before, touched)
         changes: list[TreeChange] = []
         for name in touched:
             path = self.root / name
@@ -161,7 +161,7 @@ class TreeWatch:
         found = None if self._git is None else self._git.list(compared=self._last is None)
         listing = found or walked_listing(self.root)
         self._slow_looks = 0 if listing.complete else self._slow_looks + 1
-        self._is_too_large = len(listing.names) > MOST_FILES or self._slow_looks >= MOST_SLOW_LOOKS
+        self._is_too_large = len(listing.names) > MOST_FILES or self._slow_looks >= MAX_SLOW_SNAPSHOTS
         if not listing.complete or self._is_too_large:
             return None
         if not self._private:
@@ -185,7 +185,7 @@ class TreeWatch:
             if stat.S_ISREG(status.st_mode) or stat.S_ISLNK(status.st_mode):
                 yield name, status
 
-    def _read(self, files: dict[str, Seen], names: Iterable[str]) -> None:
+    def _read(self, files: dict[str, FileSnapshot], names: Iterable[str]) -> None:
         """Keeps the contents of these files, as far as there is time; large ones are left for what they are."""
         deadline = time.monotonic() + KEEPING_SECONDS
         for name in names:
@@ -196,7 +196,7 @@ class TreeWatch:
                 state = _state_or_none(self.root / name, self.contents)
                 files[name] = replace(seen, state=state, git_object="")
 
-    def _befores(self, before: Look, names: Iterable[str]) -> dict[str, FileState]:
+    def _previous_states(self, before: TreeSnapshot, names: Iterable[str]) -> dict[str, FileState]:
         """What files were: as they were read, or as git has them; of others only that they were."""
         states: dict[str, FileState] = {}
         by_object: dict[str, list[str]] = {}
@@ -216,7 +216,7 @@ class TreeWatch:
                         states[name] = self._of_git(content, seen)
         return states
 
-    def _of_git(self, content: bytes, seen: Seen) -> FileState:
+    def _of_git(self, content: bytes, seen: FileSnapshot) -> FileState:
         mode = seen.identity[4]
         state = state_of_content(content, mode, self.contents)
         return state.model_copy(update={"is_link": True, "mode": 0}) if stat.S_ISLNK(mode) else state
@@ -236,20 +236,20 @@ def _is_directory(name: str, prefix: str, known: dict[str, bool]) -> bool:
     return found
 
 
-def _seen(status: os.stat_result, began: int, git_object: str) -> Seen:
+def _seen(status: os.stat_result, began: int, git_object: str) -> FileSnapshot:
     is_settled = max(status.st_mtime_ns, status.st_ctime_ns) < began - TICK_NS
-    return Seen(_identity(status), is_settled, git_object)
+    return FileSnapshot(_identity(status), is_settled, git_object)
 
 
 def _identity(status: os.stat_result) -> Identity:
     return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode
 
 
-def _is_known(seen: Seen) -> bool:
+def _is_known(seen: FileSnapshot) -> bool:
     return seen.state is not None or bool(seen.git_object)
 
 
-def _unknown(seen: Seen) -> FileState:
+def _unknown(seen: FileSnapshot) -> FileState:
     """A file that was there, and of which no more is known."""
     mode = seen.identity[4]
     return FileState(digest="", size=seen.identity[1], mode=stat.S_IMODE(mode), is_link=stat.S_ISLNK(mode), kept=False)
@@ -258,6 +258,6 @@ def _unknown(seen: Seen) -> FileState:
 def _state_or_none(path: Path, contents: ContentStore) -> FileState | None:
     """A file's state; None where there is none that can be read."""
     try:
-        return state_of(path, contents)
+        return read_file_state(path, contents)
     except OSError:
         return None

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tui_agent.protocol.visible_text import HALVES_NOTE, without_halves
+from tui_agent.protocol.visible_text import SURROGATES_NOTE, escape_surrogates
 
 CONTEXT = 3
 """Unchanged lines shown round a change."""
@@ -64,8 +64,8 @@ def diff_of(old: str, new: str, old_name: str, new_name: str) -> Diff:
     removed = sum(line.startswith("-") for line in hunks)
     added = sum(line.startswith("+") for line in hunks)
     text = "\n".join((*_notes(*ends), f"--- {old_name}", f"+++ {new_name}", *hunks)) + "\n"
-    whole = without_halves(text)
-    return Diff(text if whole == text else f"{HALVES_NOTE}\n{whole}", added, removed)
+    whole = escape_surrogates(text)
+    return Diff(text if whole == text else f"{SURROGATES_NOTE}\n{whole}", added, removed)
 
 
 def replaced_lines(old: str, new: str) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from tui_agent.protocol.tool import JudgedTarget
 
 from .content_store import ContentStore
 from .file_versions import FileVersions
-from .held_directory import Place
+from .pinned_directory import ResolvedPath
 from .spool_file import SESSION_SPOOL_LIMIT, SPOOL_PREFIX, SpoolBudget
 from .text_format import printable_name
 from .tree_watch import TreeWatch
@@ -62,9 +62,9 @@ class Workspace:
         """The path a name leads to, every link followed, also where its last parts do not exist yet."""
         return Path(os.path.realpath(os.path.join(self.root, self.given(path))))
 
-    def place(self, path: str, targets: Sequence[JudgedTarget]) -> Place:
+    def place(self, path: str, targets: Sequence[JudgedTarget]) -> ResolvedPath:
         """Where a call that names `path` works: exactly where it was judged to, if it was."""
-        return Place.of(targets[0]) if targets else Place(self.resolve(path))
+        return ResolvedPath.of(targets[0]) if targets else ResolvedPath(self.resolve(path))
 
     def contains(self, path: Path) -> bool:
         """Whether a resolved path is the root or below it, compared by components."""

@@ -19,9 +19,9 @@ from .file_change import (
     target_of,
     unchanged,
 )
-from .held_directory import Place
+from .pinned_directory import ResolvedPath
 from .text_format import TextFormat, uses_crlf
-from .typed import Arguments, PathText, TypedTool
+from .typed_tool import Arguments, PathText, TypedTool
 from .workspace import Workspace
 
 _DESCRIPTION = """Writes a file: makes a new one, or replaces the whole content of an existing one.
@@ -85,7 +85,7 @@ class WriteTool(TypedTool[WriteArguments]):
             notes += (f"the file was {before.format.words}, which cannot hold the new text; it is UTF-8 now",)
         return plan_change(place, shown, before, text, content, notes)
 
-    def _refuse_unknown(self, place: Place, shown: str, before: LoadedFile) -> None:
+    def _refuse_unknown(self, place: ResolvedPath, shown: str, before: LoadedFile) -> None:
         """Lets a file pass that was read, and is as it was then."""
         if self._workspace.versions.last_seen(place.path) is None:
             words = "read it first, so that nothing unknown is overwritten"

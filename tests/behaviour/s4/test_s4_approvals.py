@@ -7,7 +7,7 @@ import pytest
 
 from tests.agent.fakes import FakeCheckpoints, FakeGuardrail, FakePolicy
 from tests.agent.harness import AT_ONCE, Bench, BenchMaker, ScriptedTool
-from tests.support.judged_bus import JudgedBus
+from tests.support.validating_bus import ValidatingBus
 from tui_agent.agent import AgentLoop, AgentLoopConfig, AgentLoopSnapshot, GuardrailContext, GuardrailDecision
 from tui_agent.agent.guardrails import GuardrailKind, Severity
 from tui_agent.context import ContextLayer
@@ -139,7 +139,7 @@ async def test_s4_72_a_decision_given_beforehand_counts_first_and_once_then_the_
     assert [(event.by, event.decision) for event in b.of(ApprovalResolved)] == [("resume", "approve"), ("user", "deny")]
     assert len(tool.runs) == 1
     (first, _) = b.of(ApprovalRequested)
-    again = await gate.ask(ApprovalRequest(**dict(first)), JudgedBus(whole=False))
+    again = await gate.ask(ApprovalRequest(**dict(first)), ValidatingBus(whole=False))
     assert (again.by, again.decision.decision) == ("user", "deny"), "it is used up"
 
 
@@ -199,7 +199,7 @@ async def asked_and_killed(bench: BenchMaker, *calls: Any, **config: Any) -> tup
 
 def revived(bench: BenchMaker, snapshot: AgentLoopSnapshot, *tools: ScriptedTool, **config: Any) -> Bench:
     """An agent of another process, made from a snapshot."""
-    provider, bus = ScriptedProvider(["Done."]), JudgedBus(whole=False)
+    provider, bus = ScriptedProvider(["Done."]), ValidatingBus(whole=False)
     made = AgentLoopConfig(provider, tools=tools, bus=bus, policy=FakePolicy(), retry=AT_ONCE, **config)
     return bench.add(AgentLoop.restore(snapshot, made), provider, bus)
 

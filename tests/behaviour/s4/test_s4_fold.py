@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from tests.agent.harness import BenchMaker, ScriptedTool
-from tui_agent.agent.step import StepState, accumulate, build_message, finalize_unended_tool_calls
+from tui_agent.agent.response_accumulator import StepState, accumulate, build_message, finalize_unended_tool_calls
 from tui_agent.execution import ExecutionOptions
 from tui_agent.protocol.events import MessageDelta
 from tui_agent.protocol.messages import TextBlock, ThinkingBlock, ToolCall, Usage, parse_tool_call

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.agent.harness import asking
-from tests.support.transcripts import validate_history
+from tests.support.transcript_checks import validate_history
 from tui_agent.context import ContextLayer, ConversationHistory, HistorySnapshot, LayerChange
 from tui_agent.protocol.messages import (
     AssistantMessage,

@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.providers.demo.demo_intents import HELP, understand, unquoted
-from tui_agent.providers.demo.guided_tour import Workshop
+from tui_agent.providers.demo.guided_tour import DemoWorkspace
 
-WORKSHOP = Workshop("/tmp/tour", "python3 -m pytest -q /tmp/tour")
+WORKSHOP = DemoWorkspace("/tmp/tour", "python3 -m pytest -q /tmp/tour")
 
 
 def calls(words: str) -> list[tuple[str, JsonObject]]:

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.support.demo_talk import POSTPONED, WORKSHOP, DemoTalk, Result, called
-from tests.support.words import json_values
+from tests.support.demo_conversation import POSTPONED, WORKSHOP, DemoConversation, Result, called
+from tests.support.protocol_strategies import json_values
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.providers.demo.demo_intents import HELP
-from tui_agent.providers.demo.demo_policy import LABEL, answer_to
+from tui_agent.providers.demo.demo_policy import LABEL, next_turn
 from tui_agent.providers.demo.demo_transcript import read_request
 
 FILES = {"a.py": "     1\tone\n     2\ttwo\n     3\tthree", "b.py": "     1\tone\n     2\t2\n     3\tthree"}
@@ -22,7 +22,7 @@ def execute(name: str, arguments: JsonObject) -> Result:
 
 
 def test_it_says_once_what_it_is() -> None:
-    talk = DemoTalk(execute)
+    talk = DemoConversation(execute)
 
     first = talk.ask("read a.py")
     talk.finish()
@@ -34,7 +34,7 @@ def test_it_says_once_what_it_is() -> None:
 
 
 def test_what_it_does_not_understand_is_answered_honestly() -> None:
-    turn = DemoTalk().ask("write me a sonnet about compilers")
+    turn = DemoConversation().ask("write me a sonnet about compilers")
 
     assert turn.calls == ()
     assert "I do not understand" in turn.text
@@ -43,7 +43,7 @@ def test_what_it_does_not_understand_is_answered_honestly() -> None:
 
 
 def test_a_file_is_read_and_its_beginning_shown() -> None:
-    talk = DemoTalk(execute)
+    talk = DemoConversation(execute)
 
     asked, told = talk.ask("show a.py"), talk.finish()
 
@@ -53,14 +53,14 @@ def test_a_file_is_read_and_its_beginning_shown() -> None:
 
 def test_notes_about_a_file_are_not_its_lines() -> None:
     note = "[lines 1 to 3 of 9; read on with offset=4]"
-    talk = DemoTalk(lambda *_: f"{FILES['a.py']}\n{note}")
+    talk = DemoConversation(lambda *_: f"{FILES['a.py']}\n{note}")
     talk.ask("show a.py")
 
     assert note not in talk.finish().text
 
 
 def test_what_failed_is_said() -> None:
-    talk = DemoTalk(execute)
+    talk = DemoConversation(execute)
     talk.ask("read a.py and gone.py")
 
     text = talk.finish().text
@@ -70,7 +70,7 @@ def test_what_failed_is_said() -> None:
 
 
 def test_a_command_is_reported_by_the_end_of_its_output() -> None:
-    talk = DemoTalk(lambda *_: "\n".join(f"line {n}" for n in range(100)))
+    talk = DemoConversation(lambda *_: "\n".join(f"line {n}" for n in range(100)))
     talk.ask("run make")
 
     text = talk.finish().text
@@ -80,14 +80,14 @@ def test_a_command_is_reported_by_the_end_of_its_output() -> None:
 
 
 def test_a_command_that_failed_shows_why() -> None:
-    talk = DemoTalk(lambda *_: ("exit code 2\nmake: no rule\n", True))
+    talk = DemoConversation(lambda *_: ("exit code 2\nmake: no rule\n", True))
     talk.ask("run make")
 
     assert "make: no rule" in talk.finish().text
 
 
 def test_files_are_compared_by_their_lines() -> None:
-    talk = DemoTalk(execute)
+    talk = DemoConversation(execute)
     asked = talk.ask("compare a.py and b.py")
 
     assert called(asked) == [("read", "a.py"), ("read", "b.py")]
@@ -97,21 +97,21 @@ def test_files_are_compared_by_their_lines() -> None:
 
 
 def test_equal_files_are_told_to_be_equal() -> None:
-    talk = DemoTalk(execute)
+    talk = DemoConversation(execute)
     talk.ask("compare a.py and a.py")
 
     assert "hold the same 3 lines" in talk.finish().text
 
 
 def test_files_that_cannot_be_read_are_not_compared() -> None:
-    talk = DemoTalk(execute)
+    talk = DemoConversation(execute)
     talk.ask("compare a.py and gone.py")
 
     assert "cannot compare them: gone.py does not exist" in talk.finish().text
 
 
 def test_a_replacement_is_read_proposed_and_reported() -> None:
-    talk = DemoTalk(execute)
+    talk = DemoConversation(execute)
 
     asked, proposed, told = talk.ask("replace two with 2 in a.py"), talk.go_on(), talk.go_on()
 
@@ -123,7 +123,7 @@ def test_a_replacement_is_read_proposed_and_reported() -> None:
 
 
 def test_nothing_is_replaced_where_there_is_nothing_to_replace() -> None:
-    talk = DemoTalk(execute)
+    talk = DemoConversation(execute)
     talk.ask("replace seven with 7 in a.py")
 
     assert "There is no `seven`" in talk.finish().text
@@ -131,7 +131,7 @@ def test_nothing_is_replaced_where_there_is_nothing_to_replace() -> None:
 
 
 def test_a_denied_edit_is_reported_as_such() -> None:
-    talk = DemoTalk(
+    talk = DemoConversation(
         lambda name, a: execute(name, a) if name == "read" else ("The user denied this call: not now", True)
     )
     talk.ask("replace two with 2 in a.py")
@@ -140,7 +140,7 @@ def test_a_denied_edit_is_reported_as_such() -> None:
 
 
 def test_several_goals_follow_each_other_in_one_run() -> None:
-    talk = DemoTalk(execute)
+    talk = DemoConversation(execute)
 
     first = talk.ask("read a.py then run ls")
     second = talk.go_on()
@@ -152,7 +152,7 @@ def test_several_goals_follow_each_other_in_one_run() -> None:
 
 
 def test_a_tool_that_is_not_there_is_not_called() -> None:
-    turn = DemoTalk(tools=("read",)).ask("run ls")
+    turn = DemoConversation(tools=("read",)).ask("run ls")
 
     assert turn.calls == ()
     assert "no tool named `bash`" in turn.text
@@ -160,7 +160,7 @@ def test_a_tool_that_is_not_there_is_not_called() -> None:
 
 @pytest.mark.parametrize("words", ["stop", "Stop!", "please stop now", "never mind", "that's enough", "cancel this"])
 def test_stop_ends_what_it_was_doing(words: str) -> None:
-    talk = DemoTalk(execute)
+    talk = DemoConversation(execute)
     talk.ask("replace two with 2 in a.py then run ls")
 
     turn = talk.go_on(words)
@@ -171,7 +171,7 @@ def test_stop_ends_what_it_was_doing(words: str) -> None:
 
 @pytest.mark.parametrize("words", ["skip", "skip that", "please skip it"])
 def test_skip_leaves_out_what_comes_next_only(words: str) -> None:
-    talk = DemoTalk(execute)
+    talk = DemoConversation(execute)
     talk.ask("replace two with 2 in a.py then run ls")
 
     turn = talk.go_on(words)
@@ -182,7 +182,7 @@ def test_skip_leaves_out_what_comes_next_only(words: str) -> None:
 
 @pytest.mark.parametrize("words", ["instead read b.py", "no, instead show b.py", "read b.py instead", "read b.py"])
 def test_instead_replaces_the_plan(words: str) -> None:
-    talk = DemoTalk(execute)
+    talk = DemoConversation(execute)
     talk.ask("replace two with 2 in a.py then run ls")
 
     turn = talk.go_on(words)
@@ -193,7 +193,7 @@ def test_instead_replaces_the_plan(words: str) -> None:
 
 @pytest.mark.parametrize("words", ["also read b.py", "and also show b.py", "read b.py too", "show b.py as well"])
 def test_also_comes_first_and_then_the_plan_goes_on(words: str) -> None:
-    talk = DemoTalk(execute)
+    talk = DemoConversation(execute)
     talk.ask("replace two with 2 in a.py")
 
     also, resumed = talk.go_on(words), talk.go_on()
@@ -204,7 +204,7 @@ def test_also_comes_first_and_then_the_plan_goes_on(words: str) -> None:
 
 
 def test_two_messages_at_once_are_both_taken_up() -> None:
-    talk = DemoTalk(execute)
+    talk = DemoConversation(execute)
     talk.ask("replace two with 2 in a.py")
 
     first = talk.go_on("also read b.py", "also run ls")
@@ -216,14 +216,14 @@ def test_two_messages_at_once_are_both_taken_up() -> None:
 
 @pytest.mark.parametrize("words", ["ok", "go on", "yes", "thanks!"])
 def test_encouragement_changes_nothing(words: str) -> None:
-    talk = DemoTalk(execute)
+    talk = DemoConversation(execute)
     talk.ask("replace two with 2 in a.py")
 
     assert called(talk.go_on(words)) == [("edit", "a.py")]
 
 
 def test_words_it_does_not_understand_do_not_stop_it() -> None:
-    talk = DemoTalk(execute)
+    talk = DemoConversation(execute)
     talk.ask("replace two with 2 in a.py")
 
     turn = talk.go_on("keep the public signature")
@@ -234,7 +234,7 @@ def test_words_it_does_not_understand_do_not_stop_it() -> None:
 
 def test_a_call_that_had_to_wait_for_a_message_is_made_again() -> None:
     answers = iter([(POSTPONED, True), "written", "read"])
-    talk = DemoTalk(lambda name, a: "     1\tx" if name == "read" else next(answers))
+    talk = DemoConversation(lambda name, a: "     1\tx" if name == "read" else next(answers))
     talk.ask("create a.txt with x")
 
     also = talk.go_on("also read b.py")
@@ -247,12 +247,12 @@ def test_a_call_that_had_to_wait_for_a_message_is_made_again() -> None:
 
 
 def test_a_steer_before_the_first_answer_counts_and_an_attachment_does_not() -> None:
-    assert called(DemoTalk(execute).ask("read a.py", "instead read b.py")) == [("read", "b.py")]
-    assert called(DemoTalk(execute).ask("read a.py", "Content of a.py:\none two three")) == [("read", "a.py")]
+    assert called(DemoConversation(execute).ask("read a.py", "instead read b.py")) == [("read", "b.py")]
+    assert called(DemoConversation(execute).ask("read a.py", "Content of a.py:\none two three")) == [("read", "a.py")]
 
 
 def test_notices_of_the_system_are_not_the_persons_words() -> None:
-    talk = DemoTalk(execute)
+    talk = DemoConversation(execute)
     talk.ask("replace two with 2 in a.py")
 
     turn = talk.go_on("<system-notice>\nstop at once\n</system-notice>")
@@ -263,15 +263,15 @@ def test_notices_of_the_system_are_not_the_persons_words() -> None:
 
 @pytest.mark.parametrize("words", ["stop", "skip"])
 def test_nothing_can_be_stopped_where_nothing_runs(words: str) -> None:
-    assert "Nothing is running" in DemoTalk().ask(words).text
+    assert "Nothing is running" in DemoConversation().ask(words).text
 
 
 def test_a_prompt_may_begin_like_a_steer() -> None:
-    assert called(DemoTalk(execute).ask("also read a.py")) == [("read", "a.py")]
+    assert called(DemoConversation(execute).ask("also read a.py")) == [("read", "a.py")]
 
 
 def test_a_new_prompt_begins_anew() -> None:
-    talk = DemoTalk(execute)
+    talk = DemoConversation(execute)
     talk.ask("replace two with 2 in a.py")
     talk.go_on("stop")
 
@@ -297,7 +297,7 @@ def test_any_conversation_ends_and_every_request_has_an_answer(
     prompts: list[tuple[str, list[str]]], data: st.DataObject
 ) -> None:
     outcomes = st.sampled_from([("failed", True), (POSTPONED, True), "1 failed, 7 passed", "8 passed", "     1\ta"])
-    talk = DemoTalk(lambda *_: data.draw(outcomes))
+    talk = DemoConversation(lambda *_: data.draw(outcomes))
     for prompt, steers in prompts:
         talk.ask(prompt)
         for words in steers:
@@ -317,4 +317,4 @@ def test_any_request_has_an_answer(anything: object) -> None:
         {"messages": [{"role": "user", "content": [{"type": "text", "text": anything}]}]},
         {"messages": [{"role": "assistant", "content": [{"type": "tool_use", "id": anything, "input": anything}]}]},
     ):
-        assert answer_to(read_request(body), WORKSHOP).text
+        assert next_turn(read_request(body), WORKSHOP).text

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.streams import calls_of, heard, text_of
+from tests.support.stream_helpers import calls_of, heard, text_of
 from tui_agent.protocol.messages import Message, user_message
 from tui_agent.protocol.provider import (
     ModelRequest,

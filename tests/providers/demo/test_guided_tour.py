@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.demo_talk import DemoTalk, Result, called
+from tests.support.demo_conversation import DemoConversation, Result, called
 from tui_agent.protocol.messages import JsonObject
-from tui_agent.providers.demo.guided_tour import READ_FIRST, Workshop
+from tui_agent.providers.demo.guided_tour import READ_FIRST, DemoWorkspace
 from tui_agent.providers.demo.sample_project import SAMPLE_FILES, copy_sample_project, sample_test_command
 
 DENIED = ("The user denied this call: leave it", True)
@@ -48,14 +48,14 @@ class RealTools:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Workshop:
+def place(tmp_path: Path) -> DemoWorkspace:
     copy_sample_project(tmp_path / "tour")
-    return Workshop(str(tmp_path / "tour"), sample_test_command(tmp_path / "tour"))
+    return DemoWorkspace(str(tmp_path / "tour"), sample_test_command(tmp_path / "tour"))
 
 
-def test_the_tour_from_its_first_word_to_green_tests(place: Workshop) -> None:
+def test_the_tour_from_its_first_word_to_green_tests(place: DemoWorkspace) -> None:
     tools = RealTools()
-    talk = DemoTalk(tools, workshop=place)
+    talk = DemoConversation(tools, demo_workspace=place)
 
     start, tests, proposal, again, end = (
         talk.ask("fix the failing test"),
@@ -78,8 +78,8 @@ def test_the_tour_from_its_first_word_to_green_tests(place: Workshop) -> None:
     assert not any(turn.fresh_sample for turn in talk.turns[1:])
 
 
-def test_a_correction_while_the_tests_run_is_taken_up_next(place: Workshop) -> None:
-    talk = DemoTalk(RealTools(), workshop=place)
+def test_a_correction_while_the_tests_run_is_taken_up_next(place: DemoWorkspace) -> None:
+    talk = DemoConversation(RealTools(), demo_workspace=place)
     talk.ask("fix the failing test")
     talk.go_on()
 
@@ -92,14 +92,14 @@ def test_a_correction_while_the_tests_run_is_taken_up_next(place: Workshop) -> N
     assert "All 8 tests pass" in talk.finish().text
 
 
-def test_names_of_the_persons_own_files_mean_their_own_outside_the_tour(place: Workshop) -> None:
-    talk = DemoTalk(RealTools(read="     1\tx"), workshop=place)
+def test_names_of_the_persons_own_files_mean_their_own_outside_the_tour(place: DemoWorkspace) -> None:
+    talk = DemoConversation(RealTools(read="     1\tx"), demo_workspace=place)
 
     assert called(talk.ask("show README.md")) == [("read", "README.md")]
 
 
-def test_a_denied_edit_ends_the_tour_without_a_change(place: Workshop) -> None:
-    talk = DemoTalk(RealTools(edit=DENIED), workshop=place)
+def test_a_denied_edit_ends_the_tour_without_a_change(place: DemoWorkspace) -> None:
+    talk = DemoConversation(RealTools(edit=DENIED), demo_workspace=place)
     talk.ask("fix the failing test")
 
     text = talk.finish().text
@@ -116,15 +116,17 @@ def test_a_denied_edit_ends_the_tour_without_a_change(place: Workshop) -> None:
         ({"bash": "Ran 8 tests in 0.1s\n\nOK\n"}, "nothing to fix"),
     ],
 )
-def test_the_tour_ends_honestly_where_it_cannot_go_on(place: Workshop, answers: dict[str, Result], words: str) -> None:
-    talk = DemoTalk(RealTools(**answers), workshop=place)
+def test_the_tour_ends_honestly_where_it_cannot_go_on(
+    place: DemoWorkspace, answers: dict[str, Result], words: str
+) -> None:
+    talk = DemoConversation(RealTools(**answers), demo_workspace=place)
     talk.ask("fix the failing test")
 
     assert words in talk.finish().text
 
 
-def test_tests_that_may_not_run_do_not_keep_it_from_the_edit(place: Workshop) -> None:
-    talk = DemoTalk(RealTools(bash=DENIED), workshop=place)
+def test_tests_that_may_not_run_do_not_keep_it_from_the_edit(place: DemoWorkspace) -> None:
+    talk = DemoConversation(RealTools(bash=DENIED), demo_workspace=place)
     talk.ask("fix the failing test")
     talk.go_on()
 
@@ -140,8 +142,8 @@ def test_tests_that_may_not_run_do_not_keep_it_from_the_edit(place: Workshop) ->
     [(1, "edit"), (2, None), (3, None)],
     ids=["before the tests", "before the edit", "before the rest"],
 )
-def test_skip_leaves_out_the_next_step(place: Workshop, steps: int, then: str | None) -> None:
-    talk = DemoTalk(RealTools(), workshop=place)
+def test_skip_leaves_out_the_next_step(place: DemoWorkspace, steps: int, then: str | None) -> None:
+    talk = DemoConversation(RealTools(), demo_workspace=place)
     talk.ask("fix the failing test")
     for _ in range(steps - 1):
         talk.go_on()
@@ -151,8 +153,8 @@ def test_skip_leaves_out_the_next_step(place: Workshop, steps: int, then: str | 
     assert [name for name, _ in called(turn)] == ([then] if then else [])
 
 
-def test_stop_leaves_the_tour(place: Workshop) -> None:
-    talk = DemoTalk(RealTools(), workshop=place)
+def test_stop_leaves_the_tour(place: DemoWorkspace) -> None:
+    talk = DemoConversation(RealTools(), demo_workspace=place)
     talk.ask("fix the failing test")
     talk.go_on()
 
@@ -168,16 +170,16 @@ def test_stop_leaves_the_tour(place: Workshop) -> None:
         ("Ran 8 tests in 4.0s\n\nFAILED (errors=3)", "A test fails"),
     ],
 )
-def test_the_output_of_both_runners_is_understood(place: Workshop, output: str, words: str) -> None:
-    talk = DemoTalk(RealTools(bash=(output, True)), workshop=place)
+def test_the_output_of_both_runners_is_understood(place: DemoWorkspace, output: str, words: str) -> None:
+    talk = DemoConversation(RealTools(bash=(output, True)), demo_workspace=place)
     talk.ask("fix the failing test")
     talk.go_on()
 
     assert words in talk.go_on().text
 
 
-def test_tests_that_still_fail_are_told(place: Workshop) -> None:
-    talk = DemoTalk(RealTools(edit="pretended", bash=("1 failed, 7 passed", True)), workshop=place)
+def test_tests_that_still_fail_are_told(place: DemoWorkspace) -> None:
+    talk = DemoConversation(RealTools(edit="pretended", bash=("1 failed, 7 passed", True)), demo_workspace=place)
     talk.ask("fix the failing test")
 
     assert "1 test still fail" in talk.finish().text

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from .demo_goals import compare_files, create_file, list_files, read_files, replace_text, run_command, search_text
 from .demo_turn import DemoTurn
-from .guided_tour import Workshop, start_tour
+from .guided_tour import DemoWorkspace, start_tour
 
 HELP = """I am a scripted demo, not a language model. I understand a few plain sentences and drive the real tools:
 
@@ -37,7 +37,7 @@ _THANKS = re.compile(r"[\s,]+(?:please|thanks|thank you)[.!]*$", re.IGNORECASE)
 _THEN = re.compile(r"[,;.]?\s+(?:and\s+)?(?:then|after that)\s+", re.I)
 
 
-def understand(words: str, workshop: Workshop) -> list[DemoTurn] | None:
+def understand(words: str, demo_workspace: DemoWorkspace) -> list[DemoTurn] | None:
     """What the words ask for, one opening turn a goal; None if they are not understood.
 
     Several goals are parted by `then`; a command or the text of a file goes to the end of the words.
@@ -48,13 +48,13 @@ def understand(words: str, workshop: Workshop) -> list[DemoTurn] | None:
     turns: list[DemoTurn] = []
     while rest:
         rest = _POLITE.sub("", rest)
-        whole = next((turn for form in _GREEDY if (turn := form(rest, workshop)) is not None), None)
+        whole = next((turn for form in _GREEDY if (turn := form(rest, demo_workspace)) is not None), None)
         if whole is not None:
             return [*turns, whole]
         if len(rest) > LONGEST:
             return None
         part, *others = _THEN.split(rest, maxsplit=1)
-        turn = next((turn for form in _FORMS if (turn := form(part.strip(), workshop)) is not None), None)
+        turn = next((turn for form in _FORMS if (turn := form(part.strip(), demo_workspace)) is not None), None)
         if turn is None:
             return None
         turns.append(turn)
@@ -62,7 +62,7 @@ def understand(words: str, workshop: Workshop) -> list[DemoTurn] | None:
     return turns or None
 
 
-_Reader: TypeAlias = Callable[[dict[str, str], Workshop], DemoTurn | None]
+_Reader: TypeAlias = Callable[[dict[str, str], DemoWorkspace], DemoTurn | None]
 """Makes a goal of the named parts of a sentence."""
 
 
@@ -73,13 +73,13 @@ class _Form:
     pattern: re.Pattern[str]
     reader: _Reader
 
-    def __call__(self, words: str, workshop: Workshop) -> DemoTurn | None:
+    def __call__(self, words: str, demo_workspace: DemoWorkspace) -> DemoTurn | None:
         match = self.pattern.fullmatch(words)
         if match is None:
             return None
         found = {name: part.strip() for name, part in match.groupdict().items() if part is not None}
         parts = {name: part if name == _SEVERAL else unquoted(part) for name, part in found.items()}
-        return self.reader(parts, workshop)
+        return self.reader(parts, demo_workspace)
 
 
 def _form(pattern: str) -> Callable[[_Reader], _Form]:
@@ -88,7 +88,7 @@ def _form(pattern: str) -> Callable[[_Reader], _Form]:
 
 
 @_form(r"(?:run|execute|exec)\s+(?P<command>.+)|[!$]\s*(?P<shell>\S.*)")
-def _run(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
+def _run(parts: dict[str, str], demo_workspace: DemoWorkspace) -> DemoTurn | None:
     command = parts.get("command") or parts.get("shell", "")
     if re.fullmatch(r"(?:the |all )*(?:unit )?tests?(?: again)?\.?", command, re.IGNORECASE):
         command = "python3 -m pytest -q"
@@ -99,27 +99,27 @@ def _run(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
     rf"(?:create|make|write)\s+(?:(?:a|the|new|file|called|named)\s+)*(?P<path>{_WORD})\s+"
     r"(?:with|containing|that says|saying)\s+(?:(?:the\s+)?(?:text|contents?|words)\b\s*:?\s*)?(?P<text>.+)"
 )
-def _create(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
+def _create(parts: dict[str, str], demo_workspace: DemoWorkspace) -> DemoTurn | None:
     return create_file(parts["path"], parts["text"])
 
 
 @_form(r".*\b(?:fix|repair|mend)\b.*\btests?\b.*|(?:start |show me |give me |take )?(?:the |a )?(?:guided )?tour\W*")
-def _tour(_: dict[str, str], workshop: Workshop) -> DemoTurn | None:
-    return start_tour(workshop)
+def _tour(_: dict[str, str], demo_workspace: DemoWorkspace) -> DemoTurn | None:
+    return start_tour(demo_workspace)
 
 
 @_form(
     rf"(?:replace|change|swap)\s+(?P<all>all\s+|every\s+)?(?P<old>{_TEXT})\s+(?:with|by|to|for)\s+(?P<new>{_TEXT})"
     rf"\s+in\s+(?:the\s+)?(?:file\s+)?(?P<path>{_WORD})(?P<everywhere>\s+everywhere)?"
 )
-def _replace(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
+def _replace(parts: dict[str, str], demo_workspace: DemoWorkspace) -> DemoTurn | None:
     everywhere = "all" in parts or "everywhere" in parts
-    return replace_text(workshop.resolve(_path(parts["path"])), parts["old"], parts["new"], everywhere)
+    return replace_text(demo_workspace.resolve(_path(parts["path"])), parts["old"], parts["new"], everywhere)
 
 
 @_form(rf"(?:compare|diff)\s+(?P<left>{_WORD})\s+(?:and|with|to|against)?\s*(?P<right>{_WORD})")
-def _compare(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
-    return compare_files(workshop.resolve(_path(parts["left"])), workshop.resolve(_path(parts["right"])))
+def _compare(parts: dict[str, str], demo_workspace: DemoWorkspace) -> DemoTurn | None:
+    return compare_files(demo_workspace.resolve(_path(parts["left"])), demo_workspace.resolve(_path(parts["right"])))
 
 
 @_form(
@@ -127,7 +127,7 @@ def _compare(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
     r"|(?:show|what)(?:\s+(?:me|the|all|my))*\s+files?(?:\s+(?:are|do you see))?)(?:\s+(?:here|there))?"
     rf"(?:\s+(?:in|of|under|below)\s+(?P<path>{_WORD}))?\W*"
 )
-def _list(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
+def _list(parts: dict[str, str], demo_workspace: DemoWorkspace) -> DemoTurn | None:
     return list_files("**/*", parts.get("path"))
 
 
@@ -135,7 +135,7 @@ def _list(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
     rf"(?:find|list|show)\s+(?:me\s+)?(?:all\s+)?(?:files?\s+)?(?:(?:named|called|like|matching)\s+)?"
     rf"(?P<pattern>[^\s\"'`]*[*][^\s\"'`]*)(?:\s+files?)?(?:\s+(?:in|under|below)\s+(?P<path>{_WORD}))?"
 )
-def _glob(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
+def _glob(parts: dict[str, str], demo_workspace: DemoWorkspace) -> DemoTurn | None:
     pattern = parts["pattern"]
     return list_files(pattern if "/" in pattern else f"**/{pattern}", parts.get("path"))
 
@@ -144,7 +144,7 @@ def _glob(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
     rf"(?:find|search(?:\s+for)?|grep(?:\s+for)?|look\s+for|where\s+is)\s+(?P<text>{_TEXT})"
     rf"(?:\s+in\s+(?:the\s+)?(?:(?:file|folder|directory)\s+)?(?P<path>{_WORD}))?"
 )
-def _find(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
+def _find(parts: dict[str, str], demo_workspace: DemoWorkspace) -> DemoTurn | None:
     everywhere = parts.get("path", "").lower() in ("all", "every", "here", "files")
     return search_text(parts["text"], None if everywhere else parts.get("path"))
 
@@ -153,8 +153,8 @@ def _find(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
     r"(?:read|show|open|cat|print|display|view|look at|what(?:'s| is) in)\s+(?:me\s+)?"
     r"(?:lines?\s+(?P<first>\d+)(?:\s*(?:-|–|to)\s*(?P<last>\d+))?\s+(?:of|in|from)\s+)?(?P<paths>.+)"
 )
-def _read(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
-    paths = [workshop.resolve(_path(path)) for path in _listed(parts[_SEVERAL])]
+def _read(parts: dict[str, str], demo_workspace: DemoWorkspace) -> DemoTurn | None:
+    paths = [demo_workspace.resolve(_path(path)) for path in _listed(parts[_SEVERAL])]
     if not paths:
         return None
     if "first" not in parts:
@@ -164,7 +164,7 @@ def _read(parts: dict[str, str], workshop: Workshop) -> DemoTurn | None:
 
 
 @_form(r"(?:help|\?|hi|hello|hey)\W*|(?:what|how)\b.*\b(?:can you|do you|do i|are you|use)\b.*|who are you\W*")
-def _help(_: dict[str, str], workshop: Workshop) -> DemoTurn | None:
+def _help(_: dict[str, str], demo_workspace: DemoWorkspace) -> DemoTurn | None:
     return DemoTurn(HELP)
 
 

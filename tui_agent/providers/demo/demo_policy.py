@@ -12,7 +12,7 @@ from .demo_goals import first_line
 from .demo_intents import HELP, LONGEST, understand
 from .demo_transcript import DemoRequest, Exchange, Task
 from .demo_turn import DemoTurn
-from .guided_tour import Workshop, is_tour, with_sample_names
+from .guided_tour import DemoWorkspace, is_tour, with_sample_names
 
 LABEL = "*Scripted demo, not a language model: the words are fixed, the tools and files are real.*"
 """Said once a conversation; the program shows it all the time as well."""
@@ -43,31 +43,31 @@ class _Plan:
         return plan
 
 
-def answer_to(request: DemoRequest, workshop: Workshop) -> DemoTurn:
+def next_turn(request: DemoRequest, demo_workspace: DemoWorkspace) -> DemoTurn:
     """The next answer."""
     task = request.task
-    plan = _opening(task, workshop)
+    plan = _opening(task, demo_workspace)
     for words in task.said:
-        if _is_understood(words, workshop):
-            plan = _steered(plan, words, workshop)
+        if _is_understood(words, demo_workspace):
+            plan = _steered(plan, words, demo_workspace)
     for exchange in task.exchanges:
-        plan = _after(plan.settled(), exchange, workshop)
+        plan = _after(plan.settled(), exchange, demo_workspace)
     turn = _possible(plan.settled().turn, request.tools)
     labelled = not task.first or task.exchanges or HELP in turn.text
     return turn if labelled else turn.after(LABEL)
 
 
-def _opening(task: Task, workshop: Workshop) -> _Plan:
+def _opening(task: Task, demo_workspace: DemoWorkspace) -> _Plan:
     words = task.prompt
     if _STOP.fullmatch(words) or _SKIP.fullmatch(words):
         return _Plan(DemoTurn("Nothing is running, so there is nothing to stop or to skip."))
-    goals = understand(words, workshop) or understand(_bare(words), workshop)
+    goals = understand(words, demo_workspace) or understand(_bare(words), demo_workspace)
     if goals is None:
         return _Plan(DemoTurn(f"I do not understand that. {HELP}"))
     return _Plan(goals[0], tuple(goals[1:]))
 
 
-def _after(plan: _Plan, exchange: Exchange, workshop: Workshop) -> _Plan:
+def _after(plan: _Plan, exchange: Exchange, demo_workspace: DemoWorkspace) -> _Plan:
     """The plan once the calls have their results and the person was heard."""
     turn = plan.turn
     if turn.waits is None:
@@ -79,11 +79,11 @@ def _after(plan: _Plan, exchange: Exchange, workshop: Workshop) -> _Plan:
     tour = any(map(is_tour, (turn, *plan.later)))
     plan = replace(plan, turn=following)
     for words in exchange.said:
-        plan = _steered(plan, words, with_sample_names(workshop) if tour else workshop)
+        plan = _steered(plan, words, with_sample_names(demo_workspace) if tour else demo_workspace)
     return plan
 
 
-def _steered(plan: _Plan, words: str, workshop: Workshop) -> _Plan:
+def _steered(plan: _Plan, words: str, demo_workspace: DemoWorkspace) -> _Plan:
     """The plan after a word of the person."""
     kind, rest = _steer_of(words)
     quoted = f"You wrote “{first_line(words)}”"
@@ -96,7 +96,7 @@ def _steered(plan: _Plan, words: str, workshop: Workshop) -> _Plan:
         if waits is None:
             return replace(plan, turn=DemoTurn(f"{plan.turn.text}\n\nThere was nothing left to skip."))
         return replace(plan.settled(), turn=waits.skip().after(f"{quoted}."))
-    goals = understand(rest, workshop)
+    goals = understand(rest, demo_workspace)
     if goals is None:
         return replace(plan, turn=plan.turn.after(f"{quoted}, which I do not understand: I go on. {_ABOUT_STEERING}"))
     if kind == "also":
@@ -122,10 +122,10 @@ def _steer_of(words: str) -> tuple[_Steer, str]:
     return "other", plain
 
 
-def _is_understood(words: str, workshop: Workshop) -> bool:
+def _is_understood(words: str, demo_workspace: DemoWorkspace) -> bool:
     """Whether words are for the offline model; what a program adds to a prompt, such as a file, is not."""
     kind, rest = _steer_of(words)
-    return kind in ("stop", "skip") or bool(rest and understand(rest, workshop))
+    return kind in ("stop", "skip") or bool(rest and understand(rest, demo_workspace))
 
 
 def _bare(words: str) -> str:

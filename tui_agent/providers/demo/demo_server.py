@@ -14,10 +14,10 @@ from typing import Literal, Self
 
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 
-from .demo_policy import answer_to
+from .demo_policy import next_turn
 from .demo_transcript import read_request
 from .demo_turn import DemoTurn
-from .guided_tour import Workshop
+from .guided_tour import DemoWorkspace
 from .loopback_http import HttpReply, HttpRequest, LoopbackServer
 from .sample_project import copy_sample_project, sample_test_command
 from .sse_writer import (
@@ -60,7 +60,7 @@ class DemoServer:
         """What requests are signed with, as `auth_token` of the provider."""
         self._pace = pace
         self._given_dir = sample_dir
-        self._workshop: Workshop | None = None
+        self._workshop: DemoWorkspace | None = None
         self._server = LoopbackServer(self._handle)
 
     def __repr__(self) -> str:
@@ -86,14 +86,14 @@ class DemoServer:
         return ("allow", f"read(/{directory}/**)"), ("allow", f"bash({self._place.test_command})")
 
     @property
-    def _place(self) -> Workshop:
+    def _place(self) -> DemoWorkspace:
         if self._workshop is None:
             raise RuntimeError("the demo is not running")
         return self._workshop
 
     async def __aenter__(self) -> Self:
         directory = await asyncio.to_thread(self._make_sample_dir)
-        self._workshop = Workshop(str(directory), sample_test_command(directory))
+        self._workshop = DemoWorkspace(str(directory), sample_test_command(directory))
         await self._server.__aenter__()
         return self
 
@@ -127,7 +127,7 @@ class DemoServer:
         return secrets.compare_digest(shown.encode(), self.token.encode())
 
     async def _answer(self, body: JsonObject, raw: bytes, reply: HttpReply) -> None:
-        turn = await asyncio.to_thread(lambda: answer_to(read_request(body), self._place))
+        turn = await asyncio.to_thread(lambda: next_turn(read_request(body), self._place))
         if turn.fresh_sample:
             try:
                 await asyncio.to_thread(copy_sample_project, self.sample_dir)

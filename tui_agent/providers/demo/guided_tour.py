@@ -25,7 +25,7 @@ _PASSED = re.compile(r"(\d+) passed|Ran (\d+) tests?\b.*\n\s*OK\b", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
+class DemoWorkspace:
     """Where the tour takes place."""
 
     directory: str
@@ -44,17 +44,18 @@ class Workshop:
         return str(PurePosixPath(self.directory) / name)
 
 
-def start_tour(workshop: Workshop) -> DemoTurn:
+def start_tour(demo_workspace: DemoWorkspace) -> DemoTurn:
     """The tour's first step, on a fresh copy of the sample."""
-    calls = tuple(DemoCall("read", {"path": workshop.path_of(name)}) for name in READ_FIRST)
+    calls = tuple(DemoCall("read", {"path": demo_workspace.path_of(name)}) for name in READ_FIRST)
     text = (
-        f"A fresh copy of a small sample project, a shop, is in `{workshop.directory}`. One of its tests fails.\n\n"
+        f"A fresh copy of a small sample project, a shop, is in `{demo_workspace.directory}`. "
+        "One of its tests fails.\n\n"
         "I read what it promises, its code and its tests, three files at the same time."
     )
     return DemoTurn(
         text,
         calls,
-        _FilesRead(workshop),
+        _FilesRead(demo_workspace),
         thinking="Guided tour: look before you touch. Reading changes nothing, so all three can go at once.",
         fresh_sample=True,
         tools=frozenset({"read", "bash", "edit"}),
@@ -70,7 +71,7 @@ def is_tour(turn: DemoTurn) -> bool:
 class _FilesRead:
     """The files are being read; next the tests run."""
 
-    workshop: Workshop
+    demo_workspace: DemoWorkspace
 
     def proceed(self, outcomes: tuple[Outcome, ...]) -> DemoTurn:
         failed = next((outcome for outcome in outcomes if outcome.is_error), None)
@@ -82,17 +83,17 @@ class _FilesRead:
             "**This is the moment to steer.** While they run, write for example `also show prices.py`, `skip` or "
             "`stop` and press Enter: it is taken up as soon as they are through."
         )
-        return DemoTurn(text, (_run_tests(self.workshop),), _TestsRun(self.workshop))
+        return DemoTurn(text, (_run_tests(self.demo_workspace),), _TestsRun(self.demo_workspace))
 
     def skip(self) -> DemoTurn:
-        return _TestsRun(self.workshop).skip()
+        return _TestsRun(self.demo_workspace).skip()
 
 
 @dataclass(frozen=True, slots=True)
 class _TestsRun:
     """The tests are running; next the edit is proposed."""
 
-    workshop: Workshop
+    demo_workspace: DemoWorkspace
 
     def proceed(self, outcomes: tuple[Outcome, ...]) -> DemoTurn:
         output = "\n".join(outcome.text for outcome in outcomes)
@@ -113,19 +114,19 @@ class _TestsRun:
             "I propose this edit. Nothing is written before you allow it."
         )
         arguments = {
-            "path": self.workshop.path_of("cart.py"),
+            "path": self.demo_workspace.path_of("cart.py"),
             "old_string": WRONG_LINES,
             "new_string": RIGHT_LINES,
         }
         thinking = "The boundary is the bug: ten itself is left out. One sign changes, and a comment says why."
-        return DemoTurn(text, (DemoCall("edit", arguments),), _EditMade(self.workshop), thinking)
+        return DemoTurn(text, (DemoCall("edit", arguments),), _EditMade(self.demo_workspace), thinking)
 
 
 @dataclass(frozen=True, slots=True)
 class _EditMade:
     """The edit waits for an answer; next the tests run again."""
 
-    workshop: Workshop
+    demo_workspace: DemoWorkspace
 
     def proceed(self, outcomes: tuple[Outcome, ...]) -> DemoTurn:
         failed = next((outcome for outcome in outcomes if outcome.is_error), None)
@@ -136,7 +137,7 @@ class _EditMade:
             )
             return DemoTurn(text)
         text = "The edit is written. I run the tests again to see whether it helped."
-        return DemoTurn(text, (_run_tests(self.workshop),), _TestsRunAgain(self.workshop))
+        return DemoTurn(text, (_run_tests(self.demo_workspace),), _TestsRunAgain(self.demo_workspace))
 
     def skip(self) -> DemoTurn:
         return DemoTurn("Then the edit is left out, and the test goes on failing. The tour ends here.")
@@ -146,20 +147,22 @@ class _EditMade:
 class _TestsRunAgain:
     """The tests run for the second time; after that comes the summary."""
 
-    workshop: Workshop
+    demo_workspace: DemoWorkspace
 
     def proceed(self, outcomes: tuple[Outcome, ...]) -> DemoTurn:
         output = "\n".join(outcome.text for outcome in outcomes)
         failed, passed = _count(_FAILED, output), _count(_PASSED, output)
         if failed or not passed:
             finding = f"{_tests(failed)} still fail" if failed else f"The tests did not run ({first_line(output)})"
-            return DemoTurn(f"{finding}. The edit is in `{self.workshop.path_of('cart.py')}`; look at it yourself.")
+            return DemoTurn(
+                f"{finding}. The edit is in `{self.demo_workspace.path_of('cart.py')}`; look at it yourself."
+            )
         text = (
             f"**All {_tests(passed)} pass.** What you have seen:\n\n"
             "- three reads that ran at the same time, without a question\n"
             "- tests whose output came in live, while you could steer\n"
             "- one edit that waited for your answer\n\n"
-            f"The project is in `{self.workshop.directory}` until the program ends. Now try your own files, for "
+            f"The project is in `{self.demo_workspace.directory}` until the program ends. Now try your own files, for "
             "example `list files`, `show README.md` or `find TODO`; `help` says what I understand."
         )
         return DemoTurn(text)
@@ -168,13 +171,13 @@ class _TestsRunAgain:
         return DemoTurn("Then without running the tests again: the edit is written, but not checked. The tour is over.")
 
 
-def with_sample_names(workshop: Workshop) -> Workshop:
+def with_sample_names(demo_workspace: DemoWorkspace) -> DemoWorkspace:
     """The same place, where names of sample files mean those files."""
-    return replace(workshop, in_tour=True)
+    return replace(demo_workspace, in_tour=True)
 
 
-def _run_tests(workshop: Workshop) -> DemoCall:
-    return DemoCall("bash", {"command": workshop.test_command, "description": "Run the sample project's tests"})
+def _run_tests(demo_workspace: DemoWorkspace) -> DemoCall:
+    return DemoCall("bash", {"command": demo_workspace.test_command, "description": "Run the sample project's tests"})
 
 
 def _count(pattern: re.Pattern[str], output: str) -> int:

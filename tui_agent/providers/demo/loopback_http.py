@@ -112,7 +112,7 @@ class LoopbackServer:
     _group: asyncio.TaskGroup = field(default_factory=asyncio.TaskGroup)
     _acceptor: asyncio.Task[None] | None = None
     _spare: socket.socket | None = None
-    """Holds a descriptor for `_turn_away`."""
+    """Holds a descriptor for `_refuse_connection`."""
 
     @property
     def port(self) -> int:
@@ -155,11 +155,11 @@ class LoopbackServer:
                 try:
                     client, _ = await loop.sock_accept(listener)
                 except OSError as error:
-                    await self._turn_away(listener, error)
+                    await self._refuse_connection(listener, error)
                 else:
                     group.create_task(run_service("a connection to the offline model", self._serve(client)))
 
-    async def _turn_away(self, listener: socket.socket, error: OSError) -> None:
+    async def _refuse_connection(self, listener: socket.socket, error: OSError) -> None:
         """Refuse the next connection if too many files are open: its client would wait for ever."""
         if self._spare is not None:
             self._spare.close()

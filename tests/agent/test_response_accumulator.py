@@ -1,0 +1,300 @@
+"""The fold of a stream into one answer (S4-14, S4-47 … S4-55)."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.agent.response_accumulator import (
+    StepState,
+    accumulate,
+    build_message,
+    build_partial,
+    finalize_unended_tool_calls,
+)
+from tui_agent.protocol.events import MessageDelta
+from tui_agent.protocol.messages import (
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolCall,
+    Usage,
+    parse_tool_call,
+)
+from tui_agent.protocol.provider import (
+    StreamEnded,
+    StreamEvent,
+    StreamStarted,
+    TextDelta,
+    ThinkingDelta,
+    ThinkingEnded,
+    ToolCallDelta,
+    ToolCallEnded,
+    ToolCallStarted,
+    UsageReported,
+)
+
+
+def _folded(*events: StreamEvent, state: StepState | None = None) -> tuple[StepState, list[MessageDelta | ToolCall]]:
+    """The state after the events, and what they gave to show or to run."""
+    state = state or StepState(message_id="m")
+    given_out = [accumulate(state, event) for event in events]
+    return state, [item for item in given_out if item is not None]
+
+
+def _call(call_id: str, name: str = "read", raw: str = "{}", *, block: int = 0) -> list[StreamEvent]:
+    """The events of one whole call."""
+    return [
+        ToolCallStarted(call_id, name, block),
+        ToolCallDelta(call_id, raw, block),
+        ToolCallEnded(parse_tool_call(call_id, name, raw), block),
+    ]
+
+
+def test_text_grows_and_is_shown_as_it_comes() -> None:
+    state, shown = _folded(TextDelta("Hel"), TextDelta(""), TextDelta("lo"))
+
+    assert state.text == "Hello"
+    assert shown == [
+        MessageDelta(message_id="m", kind="text", delta="Hel"),
+        MessageDelta(message_id="m", kind="text", delta="lo"),
+    ]
+
+
+def test_a_character_that_comes_in_two_halves_is_whole_and_half_of_one_is_replaced() -> None:
+    state = StepState()
+
+    shown = [accumulate(state, TextDelta(piece)) for piece in ("a\ud83d", "\ude00b", "\ude00c\ud83d")]
+
+    assert [delta.delta for delta in shown if isinstance(delta, MessageDelta)] == [
+        "a",
+        "\N{GRINNING FACE}b",
+        "\N{REPLACEMENT CHARACTER}c",
+    ]
+    assert build_message(state).text == "a\N{GRINNING FACE}b\N{REPLACEMENT CHARACTER}c\N{REPLACEMENT CHARACTER}"
+
+
+def test_arguments_of_a_foreign_provider_that_are_no_json_are_not_kept() -> None:
+    state = StepState()
+
+    call = accumulate(state, ToolCallEnded(ToolCall(id="c1", name="look", arguments={"at": {1}})))
+
+    assert isinstance(call, ToolCall)
+    assert (call.arguments, call.malformed) == ({}, "arguments hold what is no JSON")
+
+
+def test_thinking_is_accumulated_and_shown() -> None:
+    signed = ThinkingBlock(thinking="hmm", signature="s")
+    state, shown = _folded(ThinkingDelta("h"), ThinkingDelta("mm"), ThinkingEnded(signed), TextDelta("yes"))
+
+    assert [item.kind for item in shown if isinstance(item, MessageDelta)] == ["thinking", "thinking", "text"]
+    assert build_message(state).content == (signed, TextBlock(text="yes"))
+
+
+def test_two_thinking_blocks_in_a_row_stay_two() -> None:
+    first, second = ThinkingBlock(thinking="a", signature="1"), ThinkingBlock(thinking="", redacted="2")
+    state, _ = _folded(ThinkingDelta("a"), ThinkingEnded(first), ThinkingEnded(second), TextDelta("x"))
+
+    assert build_message(state).content[:2] == (first, second)
+
+
+def test_a_call_is_handed_over_once_at_its_end() -> None:
+    state, given_out = _folded(*_call("c1", raw='{"path": "a"}'))
+
+    assert given_out == [
+        MessageDelta(message_id="m", kind="toolcall", delta='{"path": "a"}', call_id="c1"),
+        ToolCall(id="c1", name="read", arguments={"path": "a"}),
+    ]
+    assert build_message(state).tool_calls == (given_out[1],)
+
+
+def test_a_second_end_of_the_same_call_is_nothing() -> None:
+    ended = ToolCallEnded(ToolCall(id="c1", name="read"))
+    state, given_out = _folded(ToolCallStarted("c1", "read"), ended, ended)
+
+    assert given_out == [ToolCall(id="c1", name="read")]
+    assert len(state.calls) == 1
+
+
+def test_a_call_that_only_ends_is_a_call() -> None:
+    _, given_out = _folded(ToolCallEnded(ToolCall(id="c1", name="read")), ToolCallEnded(ToolCall(id="c2", name="read")))
+
+    assert [item.id for item in given_out if isinstance(item, ToolCall)] == ["c1", "c2"]
+
+
+def test_an_end_with_an_unknown_id_ends_the_first_open_call() -> None:
+    state, given_out = _folded(
+        ToolCallStarted("c1", "read"), ToolCallStarted("c2", "grep"), ToolCallEnded(ToolCall(id="else", name="read"))
+    )
+
+    assert given_out == [ToolCall(id="c1", name="read")]
+    assert state.calls[1].finished is None
+
+
+def test_fragments_go_to_their_call_or_to_the_latest_that_is_open() -> None:
+    state, _ = _folded(
+        ToolCallStarted("c1", "read"),
+        ToolCallStarted("c2", "grep"),
+        ToolCallDelta("c1", "one"),
+        ToolCallDelta("?", "two"),
+        ToolCallDelta("c2", ""),
+    )
+
+    assert [call.fragments for call in state.calls] == [["one"], ["two"]]
+
+
+def test_a_fragment_of_no_call_is_nothing() -> None:
+    state, given_out = _folded(ToolCallDelta("c1", "x"))
+
+    assert (state.calls, given_out) == ([], [])
+
+
+def test_empty_and_repeated_ids_are_told_apart() -> None:
+    events = [*_call("", raw='{"n": 1}'), *_call("", raw='{"n": 2}'), *_call("0", raw='{"n": 3}'), *_call("used")]
+
+    state, given_out = _folded(*events, state=StepState(is_taken=lambda call_id: call_id == "used"))
+
+    calls = [item for item in given_out if isinstance(item, ToolCall)]
+    assert [call.arguments.get("n") for call in calls] == [1, 2, 3, None]
+    assert len({call.id for call in calls}) == 4
+    assert calls[2].id == "0"
+    assert calls[3].id != "used"
+    assert build_message(state).tool_calls == tuple(calls)
+
+
+def test_one_id_started_twice_makes_two_calls() -> None:
+    _, given_out = _folded(*_call("x", raw='{"n": 1}'), *_call("x", raw='{"n": 2}'))
+
+    calls = [item for item in given_out if isinstance(item, ToolCall)]
+    assert [call.arguments["n"] for call in calls] == [1, 2]
+    assert calls[0].id != calls[1].id
+
+
+def test_usage_replaces_what_was_reported_before() -> None:
+    state, _ = _folded(
+        StreamStarted("model-1", Usage(input_tokens=5)), UsageReported(Usage(input_tokens=5, output_tokens=7))
+    )
+
+    message = build_message(state)
+    assert (message.model, message.usage) == ("model-1", Usage(input_tokens=5, output_tokens=7))
+
+
+def test_calls_that_were_never_ended_are_ended_with_what_came() -> None:
+    state, _ = _folded(
+        *_call("c1"), ToolCallStarted("c2", "grep"), ToolCallDelta("c2", '{"q": 1}'), StreamEnded("tool_use")
+    )
+
+    ended = finalize_unended_tool_calls(state)
+
+    assert ended == (ToolCall(id="c2", name="grep", arguments={"q": 1}),)
+    assert finalize_unended_tool_calls(state) == ()
+    assert [call.id for call in build_message(state).tool_calls] == ["c1", "c2"]
+
+
+def test_bad_arguments_are_named_and_not_dropped() -> None:
+    state, _ = _folded(ToolCallStarted("c1", "rm"), ToolCallDelta("c1", '{"pa'), StreamEnded("tool_use"))
+
+    (call,) = finalize_unended_tool_calls(state)
+
+    assert call.arguments == {}
+    assert call.malformed is not None
+
+
+def test_a_message_with_calls_ends_in_tool_use() -> None:
+    state, _ = _folded(*_call("c1"), StreamEnded("end_turn"))
+
+    assert build_message(state).stop_reason == "tool_use"
+
+
+def test_calls_of_a_cut_message_are_marked_as_cut() -> None:
+    reasons: list[StopReason] = ["max_tokens", "model_context_window_exceeded", "refusal"]
+    for reason in reasons:
+        state, _ = _folded(*_call("c1"), StreamEnded(reason))
+
+        message = build_message(state)
+
+        assert message.stop_reason == reason
+        assert message.tool_calls[0].cut
+
+
+def test_a_stream_without_its_end_has_an_unknown_reason() -> None:
+    state, _ = _folded(TextDelta("half"))
+
+    assert state.stop_reason is None
+    assert build_message(state).stop_reason == "other"
+
+
+def test_blank_text_is_nothing_to_send_back() -> None:
+    state, _ = _folded(TextDelta(" \n"), ThinkingDelta("  ", 1), *_call("c1"))
+
+    assert [block.type for block in build_message(state).content] == ["tool_call"]
+
+
+def test_thinking_alone_is_an_empty_answer() -> None:
+    state, _ = _folded(ThinkingDelta("hmm"), TextDelta("\n"))
+    spoken, _ = _folded(TextDelta("x"))
+    acting, _ = _folded(*_call("c1"))
+
+    assert (state.is_empty, spoken.is_empty, acting.is_empty) == (True, False, False)
+
+
+def test_a_partial_answer_keeps_text_finished_calls_and_signed_thinking() -> None:
+    signed = ThinkingBlock(thinking="a", signature="s")
+    state, _ = _folded(
+        ThinkingDelta("a"),
+        ThinkingEnded(signed),
+        TextDelta("I will look", 1),
+        *_call("c1", block=2),
+        ToolCallStarted("c2", "edit", 3),
+        ToolCallDelta("c2", '{"pa', 3),
+        ThinkingDelta("unfinished", 4),
+    )
+
+    partial = build_partial(state)
+
+    assert partial is not None
+    assert partial.id == "m"
+    assert partial.content == (signed, TextBlock(text="I will look"), ToolCall(id="c1", name="read"))
+
+
+def test_nothing_worth_keeping_is_no_message() -> None:
+    thinking, _ = _folded(ThinkingEnded(ThinkingBlock(thinking="a", signature="s")), ToolCallStarted("c", "read"))
+
+    assert build_partial(StepState()) is None
+    assert build_partial(thinking) is None
+
+
+def test_states_share_nothing() -> None:
+    first, _ = _folded(TextDelta("x"), *_call("c1"))
+    second = StepState()
+
+    assert second.blocks == []
+    assert first.message_id != second.message_id
+
+
+pieces = st.lists(st.text(max_size=6), max_size=6)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["text", "thinking", "call"]), pieces), max_size=6))
+def test_what_is_shown_adds_up_to_the_message(blocks: list[tuple[str, list[str]]]) -> None:
+    events: list[StreamEvent] = []
+    for index, (kind, parts) in enumerate(blocks):
+        if kind == "text":
+            events += [TextDelta(part, index) for part in parts]
+        elif kind == "thinking":
+            events += [ThinkingDelta(part, index) for part in parts]
+        else:
+            raw = json.dumps({"text": "".join(parts)})
+            events += _call(f"c{index}", raw=raw, block=index)
+
+    state, given_out = _folded(*events, StreamEnded("end_turn"))
+
+    message = build_message(state)
+    shown = [item for item in given_out if isinstance(item, MessageDelta)]
+    texts = ["".join(parts) for kind, parts in blocks if kind == "text"]
+    assert "".join(item.delta for item in shown if item.kind == "text") == "".join(texts) == state.text
+    assert [call.arguments["text"] for call in message.tool_calls] == [
+        "".join(parts) for kind, parts in blocks if kind == "call"
+    ]
+    assert [item for item in given_out if isinstance(item, ToolCall)] == list(message.tool_calls)
+    assert finalize_unended_tool_calls(state) == ()

@@ -1,0 +1,148 @@
+"""Messages that wait are never merged, never lost, delivered once and in order (P18–P25)."""
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from tui_agent.agent.steering_queue import SteeringQueue
+from tui_agent.protocol.events import (
+    AgentEvent,
+    SteeringDelivered,
+    SteeringDropped,
+    SteeringQueued,
+    SteeringRequeued,
+)
+from tui_agent.protocol.messages import UserMessage, user_message
+
+
+class QueueAgainstLists(RuleBasedStateMachine):
+    """Every way to use the queue, beside two lists and a heap of what became of each message."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.events: list[AgentEvent] = []
+        self.queue = SteeringQueue(self.events.append)
+        self.steers: list[UserMessage] = []
+        self.follow_ups: list[UserMessage] = []
+        self.taken: list[str] = []
+        self.over: list[str] = []
+        self.put = 0
+
+    @rule(kind=st.sampled_from(["prompt", "steer", "follow_up", "notice"]))
+    def someone_writes(self, kind: str) -> None:
+        message = self.queue.put(user_message(f"message {self.put}", kind))
+        self.put += 1
+        (self.follow_ups if kind == "follow_up" else self.steers).append(message)
+        assert message.kind == ("steer" if kind == "prompt" else kind)
+
+    @rule(place=st.integers(0, 5))
+    def one_is_taken_back(self, place: int) -> None:
+        for waiting in (self.steers, self.follow_ups):
+            if place < len(waiting):
+                message = waiting.pop(place)
+                assert self.queue.drop(message.id) == message
+                self._is_over(message.id)
+
+    @rule(place=st.integers(0, 5))
+    def one_is_edited(self, place: int) -> None:
+        for waiting in (self.steers, self.follow_ups):
+            if place < len(waiting):
+                old = waiting[place]
+                edited = self.queue.edit(old.id, "edited")
+                assert edited is not None
+                assert (edited.text, edited.kind) == ("edited", old.kind)
+                self.taken += [edited.id] if old.id in self.taken else []
+                self._is_over(old.id)
+                waiting[place] = edited
+                self.put += 1
+
+    @rule()
+    def what_is_not_waiting_cannot_be_changed(self) -> None:
+        for message_id in ["unknown", *self.over]:
+            assert self.queue.drop(message_id) is None
+            assert self.queue.edit(message_id, "x") is None
+
+    @rule()
+    def steers_are_taken(self) -> None:
+        fresh = [message for message in self.steers if message.id not in self.taken]
+        assert self.queue.take_steers() == tuple(fresh)
+        self.taken += [message.id for message in fresh]
+
+    @rule()
+    def a_follow_up_is_taken(self) -> None:
+        fresh = [message for message in self.follow_ups if message.id not in self.taken][:1]
+        assert self.queue.take_follow_up() == tuple(fresh)
+        self.taken += [message.id for message in fresh]
+
+    @precondition(lambda self: self.taken)
+    @rule()
+    def the_first_taken_is_delivered(self) -> None:
+        message = self.queue.taken[0]
+        self.queue.commit(message, "here")
+        (self.follow_ups if message.kind == "follow_up" else self.steers).remove(message)
+        self._is_over(message.id)
+
+    @rule()
+    def delivery_fails(self) -> None:
+        self.queue.requeue("aborted")
+        self.taken = []
+
+    def _is_over(self, message_id: str) -> None:
+        self.over.append(message_id)
+        self.taken = [taken for taken in self.taken if taken != message_id]
+
+    @invariant()
+    def nothing_is_lost_doubled_or_out_of_order(self) -> None:
+        assert list(self.queue.waiting) == [*self.steers, *self.follow_ups]
+        assert [message.id for message in self.queue.taken] == [
+            message.id for message in self.queue.waiting if message.id in self.taken
+        ]
+        assert len(self.over) + len(self.queue.waiting) == self.put
+
+    @invariant()
+    def positions_show_the_same_queues(self) -> None:
+        """Whoever follows the events alone sees the messages in the order of delivery."""
+        shown: dict[bool, list[str]] = {True: [], False: []}
+        for event in self.events:
+            if isinstance(event, SteeringQueued):
+                shown[event.kind == "follow_up"].insert(event.position, event.message_id)
+            elif isinstance(event, SteeringDelivered | SteeringDropped):
+                shown[event.kind == "follow_up"].remove(event.message_id)
+        assert [*shown[False], *shown[True]] == [message.id for message in self.queue.waiting]
+
+    @invariant()
+    def events_tell_each_fate_once(self) -> None:
+        queued = [event.message_id for event in self.events if isinstance(event, SteeringQueued)]
+        ended = [event.message_id for event in self.events if isinstance(event, SteeringDelivered | SteeringDropped)]
+        assert len(queued) == len(set(queued)) == self.put
+        assert sorted(ended) == sorted(self.over)
+
+
+TestQueueAgainstLists = QueueAgainstLists.TestCase
+
+
+def test_events_tell_position_kind_text_and_the_message_itself() -> None:
+    events: list[AgentEvent] = []
+    queue = SteeringQueue(events.append)
+    queue.put(user_message("one"))
+    message = queue.put(user_message("two"))
+
+    queue.edit(message.id, "three")
+    (first, second) = queue.take_steers()
+    queue.commit(first, "after step 1")
+    queue.requeue("the run was aborted")
+
+    assert events[1] == SteeringQueued(message_id=message.id, kind="steer", text="two", position=1, message=message)
+    assert events[2] == SteeringDropped(message_id=message.id, kind="steer", text="two", reason="edited")
+    assert isinstance(events[3], SteeringQueued)
+    assert (events[3].text, events[3].position) == ("three", 1)
+    assert events[4] == SteeringDelivered(message_id=first.id, kind="steer", text="one", boundary="after step 1")
+    assert events[5] == SteeringRequeued(message_id=second.id, kind="steer", text="three", reason="the run was aborted")
+
+
+def test_messages_of_an_earlier_session_wait_again() -> None:
+    queue = SteeringQueue(lambda _: None)
+    waiting = (user_message("a", "steer"), user_message("b", "follow_up"))
+
+    queue.restore(waiting)
+
+    assert queue.waiting == waiting

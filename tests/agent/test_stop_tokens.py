@@ -1,0 +1,100 @@
+"""One await ends when a token is set; everything else stays as it was."""
+
+import asyncio
+
+import pytest
+
+from tui_agent.agent.stop_tokens import unless_cancelled
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.errors import OperationCancelledError
+
+
+async def _value() -> str:
+    await asyncio.sleep(0)
+    return "value"
+
+
+async def test_work_that_ends_gives_its_value_and_leaves_no_trace() -> None:
+    token = CancellationToken()
+
+    assert await unless_cancelled(token, _value()) == "value"
+
+    token.cancel("later")
+    await asyncio.sleep(0)
+
+
+async def test_a_token_ends_the_wait_after_the_work_has_tidied_up() -> None:
+    token, tidied = CancellationToken(), asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            tidied.set()
+
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(_outcome(token, work()))
+        await asyncio.sleep(0)
+        token.cancel("enough")
+
+    assert waiting.result() == "cancelled: enough"
+    assert tidied.is_set()
+
+
+async def test_a_token_set_before_ends_the_work_at_its_first_wait() -> None:
+    token = CancellationToken()
+    token.cancel("already")
+
+    assert await _outcome(token, asyncio.Event().wait()) == "cancelled: already"
+
+
+async def test_a_parent_token_reaches_it() -> None:
+    parent = CancellationToken()
+    token = parent.child()
+
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(_outcome(token, asyncio.Event().wait()))
+        await asyncio.sleep(0)
+        parent.cancel("from above")
+
+    assert waiting.result() == "cancelled: from above"
+
+
+async def test_cancelling_the_task_stays_a_cancellation() -> None:
+    token = CancellationToken()
+
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(_outcome(token, asyncio.Event().wait()))
+        await asyncio.sleep(0)
+        waiting.cancel()
+
+    assert waiting.cancelled()
+
+
+async def test_cancelling_the_task_wins_over_the_token() -> None:
+    token = CancellationToken()
+
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(_outcome(token, asyncio.Event().wait()))
+        await asyncio.sleep(0)
+        token.cancel("both")
+        waiting.cancel()
+
+    assert waiting.cancelled()
+
+
+async def test_a_timeout_of_the_work_itself_is_not_mistaken_for_the_token() -> None:
+    async def work() -> None:
+        raise TimeoutError("its own")
+
+    with pytest.raises(TimeoutError, match="its own"):
+        await unless_cancelled(CancellationToken(), work())
+
+
+async def _outcome(token: CancellationToken, work: object) -> str:
+    try:
+        await unless_cancelled(token, work)
+    except OperationCancelledError as error:
+        return f"cancelled: {error}"
+    return "done"

@@ -1,0 +1,21 @@
+"""Commands write through one door, which lets nothing act on the terminal behind it."""
+
+import ast
+from pathlib import Path
+
+import tui_agent.cli
+
+COMMANDS = Path(tui_agent.cli.__file__).parent
+DOORS = {"click.echo", "print", "sys.stdout.write", "sys.stderr.write", "click.secho"}
+
+
+def test_no_command_writes_past_the_door() -> None:
+    past = [
+        f"{file.name}:{node.lineno}"
+        for file in COMMANDS.glob("*.py")
+        if file.name != "controlling_terminal.py"
+        for node in ast.walk(ast.parse(file.read_text("utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in DOORS
+    ]
+
+    assert past == []

@@ -1,0 +1,79 @@
+"""What the program was started with cannot be read by what it runs (safety promise 9)."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux keeps a process's memory from its own user")
+
+CANARY = "CANARY-1f0c"
+WITHOUT_PRIVILEGE = """
+import ctypes, os, sys
+PR_CAPBSET_DROP = 24
+for capability in (19, 21, 38):  # SYS_PTRACE, SYS_ADMIN, PERFMON: root may read everybody's memory, users may not
+    ctypes.CDLL(None).prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+RUN_A_COMMAND = """
+import asyncio, sys
+from pathlib import Path
+from tests.tools.calls import call
+from tui_agent.cli.process_hardening import deny_memory_access
+from tui_agent.tools import Workspace, default_tools
+
+root = Path(sys.argv[1])
+if sys.argv[2] == "kept":
+    assert deny_memory_access()
+tools = default_tools(Workspace(root, spool_dir=root / "spool"), is_read_only_command=lambda _: False)
+[bash] = [tool for tool in tools if tool.name == "bash"]
+print(asyncio.run(call(bash, command=sys.argv[3])).text)
+"""
+LOOKS = (
+    "cat /proc/$PPID/environ | tr '\\0' '\\n'",
+    "cat /proc/$PPID/environ | tr '\\0' '\\n'; cat /proc/$PPID/maps; ls -l /proc/$PPID/fd /proc/$PPID/cwd",
+    "p=$PPID; (setsid cat /proc/$p/task/$p/environ)",
+)
+
+
+def shown_by(command: str, root: Path, how: str) -> str:
+    program = ["-c", RUN_A_COMMAND, str(root), how, command]
+    return subprocess.run(
+        [sys.executable, "-c", WITHOUT_PRIVILEGE, *program],
+        env={**os.environ, "ANTHROPIC_API_KEY": CANARY, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
+@pytest.mark.parametrize("command", LOOKS)
+def test_a_command_does_not_find_the_key_in_the_process_that_runs_it(tmp_path: Path, command: str) -> None:
+    assert CANARY in shown_by(command, tmp_path, "open"), "else this would show nothing"
+
+    shown = shown_by(command, tmp_path, "kept")
+
+    assert CANARY not in shown
+    assert "Permission denied" in shown
+
+
+def test_what_it_runs_is_as_open_as_ever(tmp_path: Path) -> None:
+    """Else debuggers and tracers that a person runs in it would fail."""
+    # Until the program has taken its place, a process shows nothing.
+    looks = "for n in $(seq 1000); do tr '\\0' '\\n' < /proc/$!/environ | grep PATH= && break; done"
+
+    assert "PATH=" in shown_by(f"sleep 60 & {looks}; kill $!", tmp_path, "kept")
+
+
+def test_the_program_does_so_before_anything_else(tmp_path: Path) -> None:
+    look = (
+        "import os, sys; from tui_agent import __main__ as program;"
+        "program.run_program = lambda _: print(os.stat('/proc/self/environ').st_uid);"
+        "os.setgroups([]) if os.geteuid() == 0 else None; os.setresuid(*[os.geteuid() or 65534] * 3);"
+        "import ctypes; ctypes.CDLL(None).prctl(4, 1, 0, 0, 0); program.main()"
+    )
+    done = subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=False, cwd=tmp_path)
+
+    assert done.stdout == "0\n", done.stderr

@@ -1,0 +1,486 @@
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.execution.kit import FakePolicy, Ran, ScriptedTool, call, run
+from tests.execution.stage_kit import FakeGuardrails, FreeTurns, Stand, status
+from tests.support.validating_bus import ValidatingBus
+from tui_agent.execution import (
+    ApprovalGate,
+    ExecutionOptions,
+    HookBus,
+    Parallel,
+    ToolExecutor,
+    ToolScheduler,
+    call_digest,
+)
+from tui_agent.execution.call_state import CallState
+from tui_agent.execution.outcomes import Outcome, skipped
+from tui_agent.execution.pipeline.admission import judge
+from tui_agent.execution.pipeline.approval_stage import MAX_QUESTIONS, ask_user, needs_approval, recheck_decision
+from tui_agent.execution.pipeline.finish_call import notes_of
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, Noticed, ToolBlockedOn, Warned
+from tui_agent.protocol.hooks import DenyCall, ModifyArguments, OverrideResult
+from tui_agent.protocol.messages import JsonObject, ToolCall
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
+from tui_agent.protocol.tool import Preview, ToolResult
+
+NEEDS_A: JsonObject = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+
+
+def approving(**answer: Any) -> ApprovalGate:
+    return ApprovalGate(approver=lambda request: ApprovalDecision.model_validate({"decision": "approve", **answer}))
+
+
+def asking(**settings: Any) -> Stand:
+    settings.setdefault("policy", FakePolicy({"act": "ask"}))
+    return Stand(*settings.pop("tools", ()), **settings)
+
+
+async def outcome_of(stand: Stand) -> Outcome | None:
+    return await judge(stand.engine, stand.state) or await ask_user(stand.engine, stand.state)
+
+
+async def test_nobody_is_asked_where_the_judgement_is_clear() -> None:
+    for stand in (Stand(), Stand(policy=FakePolicy())):
+        assert await outcome_of(stand) is None
+        assert not needs_approval(stand.engine, stand.state)
+        assert stand.events(ApprovalRequested) == []
+
+
+async def test_the_question_says_all_there_is_to_know() -> None:
+    preview = Preview(kind="diff", text="+a", path="/w/f")
+    policy = FakePolicy({"act": "ask"}, targets=lambda arguments: ("/w/f",))
+    stand = asking(tools=[ScriptedTool(preview=preview)], asked=call(a=1), policy=policy, gate=approving())
+
+    assert await outcome_of(stand) is None
+
+    question = stand.events(ApprovalRequested)[0]
+    assert (question.call_id, question.tool, question.args, question.summary) == ("c", "act", {"a": 1}, "act!")
+    assert (question.reason, question.targets, question.preview) == ("act is ask", ("/w/f",), preview)
+    assert question.digest == call_digest("act", {"a": 1}, ["/w/f"], ScriptedTool().spec.input_schema)
+    assert (question.session_rule, question.agent) == ("act(*)", "main")
+    assert stand.events(ToolBlockedOn)[0].what == "approval"
+    assert stand.state.preview == preview
+    assert stand.state.stale
+    assert len(stand.state.asked) == 1
+
+
+async def test_questions_come_in_call_order_however_long_a_preview_takes() -> None:
+    class Foreseen(ScriptedTool):
+        async def preview(self, arguments: JsonObject) -> Preview | None:
+            for _ in range(arguments["turns"]):
+                await asyncio.sleep(0)
+            return Preview(kind="text", text=f"{arguments['turns']} turns")
+
+    ran = await run(
+        [Foreseen()],
+        [call("act", f"c{turns}", turns=turns) for turns in (9, 3, 0)],
+        ExecutionOptions(strategy=Parallel()),
+        policy=FakePolicy({"act": "ask"}),
+        gate=approving(),
+    )
+
+    questions = ran.of(ApprovalRequested)
+    assert [question.call_id for question in questions] == ["c9", "c3", "c0"]
+    assert [question.preview.text for question in questions] == ["9 turns", "3 turns", "0 turns"]
+
+
+async def test_a_preview_that_fails_is_left_out() -> None:
+    class Broken(ScriptedTool):
+        async def preview(self, arguments: JsonObject) -> Preview | None:
+            raise OSError
+
+        def summarise(self, arguments: JsonObject) -> str:
+            raise OSError
+
+    stand = asking(tools=[Broken()], gate=approving())
+
+    assert await outcome_of(stand) is None
+    assert stand.events(ApprovalRequested)[0].preview is None
+
+
+async def test_what_was_approved_is_not_asked_again() -> None:
+    stand = asking(gate=approving())
+
+    assert await outcome_of(stand) is None
+    assert await outcome_of(stand) is None
+    assert len(stand.events(ApprovalRequested)) == 1
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected", "text", "is_error"),
+    [
+        ({"decision": "deny"}, "denied_user", "The user denied this call.", True),
+        ({"decision": "deny", "note": "wrong file"}, "denied_user", "The user said: wrong file", True),
+        ({"decision": "skip"}, "skipped_user", "Skipped by the user.", True),
+        ({"decision": "skip", "override_result": ToolResult.of_text("known")}, "skipped_user", "known", False),
+        ({"override_result": ToolResult.of_text("instead")}, "overridden", "instead", False),
+    ],
+)
+async def test_what_the_person_answers_decides(answer: JsonObject, expected: str, text: str, is_error: bool) -> None:
+    stand = asking(gate=approving(**answer))
+
+    outcome = await outcome_of(stand)
+
+    assert outcome is not None
+    assert outcome.status == expected
+    assert text in outcome.result.text
+    assert outcome.result.is_error is is_error
+    assert outcome.halts is None
+
+
+async def test_where_nobody_can_answer_the_call_is_denied_and_says_so() -> None:
+    outcome = await outcome_of(asking())
+
+    assert outcome is not None
+    assert outcome.status == "denied_policy"
+    assert "no approver is available" in outcome.result.text
+
+
+@pytest.mark.parametrize(("note", "halts"), [("", "stopped"), ("because", None)])
+async def test_a_denial_without_words_may_end_the_turn(note: str, halts: str | None) -> None:
+    stand = asking(gate=approving(decision="deny", note=note), options=ExecutionOptions(on_reject="stop_turn"))
+
+    outcome = await outcome_of(stand)
+
+    assert outcome is not None
+    assert outcome.halts == halts
+
+
+async def test_the_persons_words_with_an_approval_reach_the_model() -> None:
+    stand = asking(gate=approving(note="mind the gap"))
+
+    assert await outcome_of(stand) is None
+    assert stand.state.notes == ("The user said: mind the gap",)
+
+
+async def test_edited_arguments_are_validated_judged_and_made_known() -> None:
+    stand = asking(asked=call(a=1, b=2), gate=approving(input={"a": 3, "b": 2}))
+
+    assert await outcome_of(stand) is None
+
+    assert stand.state.arguments == {"a": 3, "b": 2}
+    assert stand.turns.heard == ["change"]
+    assert stand.state.edited_names == {"a"}
+    assert await outcome_of(stand) is None
+    assert len(stand.events(ApprovalRequested)) == 1
+
+
+async def test_the_same_arguments_sent_back_are_no_edit() -> None:
+    stand = asking(asked=call(a=1), gate=approving(input={"a": 1}))
+
+    assert await outcome_of(stand) is None
+    assert notes_of(stand.state) == ()
+
+
+async def test_an_edit_that_comes_to_the_same_arguments_is_not_told() -> None:
+    class Tidy(ScriptedTool):
+        def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
+            return {"a": int(arguments["a"])}
+
+    stand = asking(tools=[Tidy(schema=NEEDS_A)], asked=call(a=1), gate=approving(input={"a": "1"}))
+
+    assert await outcome_of(stand) is None
+    assert notes_of(stand.state) == ()
+
+
+EDITED = "[The user changed the arguments before approving: a."
+
+
+class ByArguments(FakePolicy):
+    """Asks about everything but what a rule denies or allows by its arguments."""
+
+    def check(self, tool: Any, arguments: JsonObject) -> PermissionDecision:
+        verdict = {"denied": "deny", "allowed": "allow"}.get(str(arguments.get("a")))
+        if verdict is None:
+            return super().check(tool, arguments)
+        return PermissionDecision.model_validate({"decision": verdict, "source": "rule", "reason": "a rule"})
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "why"),
+    [
+        ({"a": "denied"}, "denied_policy", "a rule"),
+        ({"a": 2, "forbidden": 1}, "denied_policy", "protected"),
+        ({"a": "bad"}, "denied_guardrail", "bad word"),
+        ({"a": "worst"}, "denied_guardrail", "no idea"),
+    ],
+)
+async def test_a_refusal_of_edited_arguments_does_not_say_that_the_call_ran(
+    given: JsonObject, status: str, why: str
+) -> None:
+    tool = ScriptedTool()
+    ran = await run_guarded(tool, call(a=1), ByArguments({"act": "ask"}), approving(input=given))
+
+    assert ran.statuses == [status]
+    assert EDITED[:-1] in ran.texts[0]
+    assert "The call did not run.]" in ran.texts[0]
+    assert why in ran.texts[0]
+    assert "ran with them" not in ran.texts[0]
+    assert tool.calls == []
+
+
+@pytest.mark.parametrize("given", [{"a": "x"}, {}, {"a": {1, 2}}])
+async def test_edited_arguments_that_do_not_fit_do_not_say_that_the_call_ran(given: JsonObject) -> None:
+    tool = ScriptedTool(schema=NEEDS_A)
+    gate = ApprovalGate(approver=lambda request: ApprovalDecision.model_construct(decision="approve", input=given))
+
+    ran = await run([tool], [call(a=1)], policy=FakePolicy({"act": "ask"}), gate=gate)
+
+    assert ran.statuses == ["invalid"]
+    assert ran.texts[0].count("The user changed the arguments before approving") == 1
+    assert "ran" not in ran.texts[0].replace("guardrail", "")
+    assert tool.calls == []
+
+
+async def test_edited_arguments_that_a_hook_denies_or_answers_did_not_run() -> None:
+    for answer, expected in ((DenyCall("no"), "denied_hook"), (OverrideResult(ToolResult.of_text("x")), "overridden")):
+        tool, hooks = ScriptedTool(), HookBus()
+        hooks.add("before_tool", lambda question, answer=answer: answer, name="hook")
+        ran = await run(
+            [tool],
+            [call(a=1)],
+            ExecutionOptions(pre_hook_position="after_permission"),
+            hooks=hooks,
+            policy=FakePolicy({"act": "ask"}),
+            gate=approving(input={"a": 2}),
+        )
+
+        assert ran.statuses == [expected]
+        assert f"{EDITED} The call did not run.]" in ran.texts[0]
+        assert tool.calls == []
+
+
+async def test_edited_arguments_that_a_hook_changes_again_are_not_said_to_have_run() -> None:
+    hooks = HookBus()
+    hooks.add("before_tool", lambda question: ModifyArguments({"a": "allowed"}), name="hook")
+
+    ran = await run(
+        [ScriptedTool()],
+        [call(a=1)],
+        ExecutionOptions(pre_hook_position="after_permission"),
+        hooks=hooks,
+        policy=ByArguments({"act": "ask"}),
+        gate=approving(input={"a": 2}),
+    )
+
+    assert ran.statuses == ["ok"]
+    assert "{'a': 'allowed'}" in ran.texts[0]
+    assert f"{EDITED} They were changed again before it ran.]" in ran.texts[0]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_edited_arguments_that_ran_say_so(fails: bool) -> None:
+    async def behaviour(arguments: JsonObject, context: Any) -> ToolResult:
+        if fails:
+            raise ValueError("broken")
+        return ToolResult.of_text("done")
+
+    ran = await run(
+        [ScriptedTool("act", behaviour)],
+        [call(a=1)],
+        policy=FakePolicy({"act": "ask"}),
+        gate=approving(input={"a": 2}, note="two is enough"),
+    )
+
+    assert ran.texts == [
+        f"[The user said: two is enough]\n{EDITED} The call ran with them.]\n{'broken' if fails else 'done'}"
+    ]
+
+
+async def test_edited_arguments_of_a_call_that_cannot_be_recorded_did_not_run() -> None:
+    async def broken() -> None:
+        raise OSError("disk full")
+
+    stand = asking(asked=call(a=1), gate=approving(input={"a": 2}), before_effects=broken)
+    await stand.executor.execute(stand.state)
+
+    assert stand.state.message is not None
+    assert f"{EDITED} The call did not run.]" in stand.state.message.text
+
+
+async def test_edited_arguments_of_a_call_whose_tool_is_removed_while_it_waits_did_not_run() -> None:
+    stand = asking(asked=call(a=1), gate=approving(input={"a": 2}))
+
+    class Waiting(FreeTurns):
+        async def take(self, state: CallState) -> None:
+            stand.executor.engine.registry.remove("act")
+            state.stale = True
+            return await super().take(state)
+
+    stand.state.turns = Waiting()
+    await stand.executor.execute(stand.state)
+
+    assert stand.state.message is not None
+    assert f"{EDITED} The call did not run.]" in stand.state.message.text
+    assert "Tool act not found" in stand.state.message.text
+
+
+@pytest.mark.parametrize("reason", ["steering", "cancelled", "failed"])
+async def test_edited_arguments_of_a_call_that_is_skipped_while_it_waits_did_not_run(reason: Any) -> None:
+    stand = asking(asked=call(a=1), gate=approving(input={"a": 2}))
+
+    class Waiting(FreeTurns):
+        async def take(self, state: CallState) -> Outcome | None:
+            state.stop(skipped(reason))
+            return await super().take(state)
+
+    stand.state.turns = Waiting()
+    await stand.executor.execute(stand.state)
+
+    assert stand.state.message is not None
+    assert f"{EDITED} The call did not run.]" in stand.state.message.text
+
+
+async def test_an_edited_call_that_is_cancelled_while_it_runs_ran_with_what_was_edited() -> None:
+    async def held(arguments: JsonObject, context: Any) -> None:
+        stand.state.cancel("enough")
+        await asyncio.Event().wait()
+
+    stand = asking(tools=[ScriptedTool("act", held)], asked=call(a=1), gate=approving(input={"a": 2}))
+    stand.state.grace = 0
+    await stand.executor.execute(stand.state)
+
+    assert stand.state.message is not None
+    assert f"{EDITED} The call ran with them.]" in stand.state.message.text
+
+
+async def run_guarded(tool: ScriptedTool, asked: ToolCall, policy: FakePolicy, gate: ApprovalGate) -> Ran:
+    """`run` with guardrails, which it has no argument for."""
+    bus = ValidatingBus()
+    executor = ToolExecutor([tool], bus=bus, policy=policy, gate=gate, guardrails=FakeGuardrails())
+    with bus.subscribe(merge=False) as subscription:
+        async with ToolScheduler(executor) as scheduler:
+            scheduler.submit_all([asked])
+            result = await scheduler.finish()
+        envelopes = subscription.drain()
+    bus.judge()
+    return Ran(result, envelopes)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [({"a": "x"}, "invalid"), ({"a": 1, "forbidden": 1}, "denied_policy"), ({"a": 1, "t": "bad"}, "denied_guardrail")],
+)
+async def test_edited_arguments_pass_every_check(given: JsonObject, expected: str) -> None:
+    stand = asking(
+        tools=[ScriptedTool(schema=NEEDS_A)], asked=call(a=1), gate=approving(input=given), guardrails=FakeGuardrails()
+    )
+
+    assert status(await outcome_of(stand)) == expected
+
+
+@pytest.mark.parametrize("scope", ["session", "project", "user"])
+async def test_a_wider_approval_stores_the_rule_that_was_shown(scope: str) -> None:
+    policy = FakePolicy({"act": "ask"})
+    stand = asking(policy=policy, gate=approving(scope=scope))
+
+    assert await outcome_of(stand) is None
+    assert policy.granted == [("act(*)", scope)]
+
+
+async def test_a_rule_that_cannot_be_stored_is_told_and_the_call_runs_once() -> None:
+    class Refusing(FakePolicy):
+        def grant(self, rule: str, scope: Any) -> None:
+            raise ConfigurationError("read-only disk")
+
+    for policy in (Refusing({"act": "ask"}), FakePolicy({"act": "ask"}, rule=None)):
+        stand = asking(policy=policy, gate=approving(scope="project"))
+        assert await outcome_of(stand) is None
+        assert [event.code for event in stand.events(Warned)] == ["grant_failed"]
+
+
+class Choosing(FakePolicy):
+    """Offers two rules and writes what is granted to a file."""
+
+    def grant_choices(self, tool: Any, arguments: JsonObject) -> tuple[str, ...]:
+        return ("act(one)", "act(*)")
+
+    def grant(self, rule: str, scope: Any) -> str | None:
+        super().grant(rule, scope)
+        return None if scope == "session" else "a.toml"
+
+
+async def test_a_person_may_choose_another_rule_of_those_that_were_offered_and_is_told_where_it_stands() -> None:
+    policy = Choosing({"act": "ask"})
+    stand = asking(policy=policy, gate=approving(scope="user", rule="act(one)"))
+
+    assert await outcome_of(stand) is None
+
+    assert policy.granted == [("act(one)", "user")]
+    assert stand.events(ApprovalRequested)[0].rules == ("act(one)", "act(*)")
+    told = [event.text for event in stand.events(Noticed)]
+    assert told == ["From now on allowed: act(one). To take it back, delete that from a.toml."]
+
+
+async def test_a_rule_that_was_not_offered_is_not_stored() -> None:
+    policy = Choosing({"act": "ask"})
+    stand = asking(policy=policy, gate=approving(scope="session", rule="*"))
+
+    assert await outcome_of(stand) is None
+
+    assert policy.granted == []
+    assert [event.code for event in stand.events(Warned)] == ["grant_failed"]
+
+
+async def test_the_rule_of_an_edited_call_is_made_of_the_edited_arguments() -> None:
+    class ByArguments(FakePolicy):
+        def grant_rule(self, tool: Any, arguments: JsonObject) -> str | None:
+            return f"act({arguments['a']})"
+
+    policy = ByArguments({"act": "ask"})
+    stand = asking(policy=policy, asked=call(a=1), gate=approving(scope="session", input={"a": 2}))
+
+    await outcome_of(stand)
+
+    assert policy.granted == [("act(2)", "session")]
+
+
+@pytest.mark.parametrize(("verdict", "expected"), [("allow", None), ("deny", "denied_policy")])
+async def test_a_policy_that_changed_answers_for_the_person(verdict: str, expected: str | None) -> None:
+    policy = FakePolicy({"act": "ask"})
+    gate = ApprovalGate(interactive=True)
+
+    def change(request: ApprovalRequest) -> None:
+        policy.verdicts["act"] = verdict
+        gate.reconsider()
+
+    gate.on_request = change
+    stand = asking(policy=policy, gate=gate)
+
+    assert status(await outcome_of(stand)) == expected
+    assert stand.events(ApprovalResolved)[0].by == "policy"
+    assert stand.state.approved is None
+
+
+async def test_a_call_whose_targets_keep_changing_is_denied_in_the_end() -> None:
+    stand = asking(gate=approving())
+    stand.state.questions = MAX_QUESTIONS
+
+    assert status(await outcome_of(stand)) == "denied_policy"
+
+
+async def test_targets_that_changed_make_an_approval_void() -> None:
+    target = ["/w/a"]
+    policy = FakePolicy({"act": "ask"}, targets=lambda arguments: (target[0],))
+    stand = asking(policy=policy, gate=approving())
+    assert await outcome_of(stand) is None
+
+    target[0] = "/etc/passwd"
+    assert recheck_decision(stand.engine, stand.state) is None
+
+    assert needs_approval(stand.engine, stand.state)
+
+
+async def test_a_tool_that_was_removed_or_replaced_does_not_run() -> None:
+    stand = Stand()
+    assert recheck_decision(stand.engine, stand.state) is None
+
+    stand.engine.registry.remove("act")
+    assert status(recheck_decision(stand.engine, stand.state)) == "not_found"
+
+    stand.engine.registry.add(ScriptedTool())
+    assert status(recheck_decision(stand.engine, stand.state)) == "not_found"

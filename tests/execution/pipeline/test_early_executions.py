@@ -1,0 +1,363 @@
+"""Calls that began before an answer broke off, and the answer that is asked for again: run once, answered once."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.execution.bench import settled
+from tests.execution.kit import Doors, FakePolicy, ScriptedTool, call
+from tests.support.validating_bus import ValidatingBus
+from tests.support.virtual_clock import run_virtual
+from tui_agent.execution import EarlyExecutions, ExecutionOptions, HookBus, ToolExecutor, ToolScheduler
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import ToolEnded, ToolOutput, ToolProgress, ToolStarted
+from tui_agent.protocol.hooks import ModifyArguments
+from tui_agent.protocol.messages import JsonObject, ToolCall, ToolResultMessage
+from tui_agent.protocol.tool import Accesses, ToolContext, ToolResult
+
+
+class TwoAnswers:
+    """One turn whose first answer breaks off: the calls of `first` are submitted and discarded, then `second` come."""
+
+    def __init__(self, *tools: ScriptedTool, options: ExecutionOptions | None = None, **settings: Any) -> None:
+        self.bus = ValidatingBus(options)
+        self.bus.unanswered = lambda: self.first_ids
+        self._subscription = self.bus.subscribe(merge=False)
+        self._envelopes: list[Envelope] = []
+        self.executor = ToolExecutor(tools, bus=self.bus, options=options or ExecutionOptions(grace=0), **settings)
+        self.token = CancellationToken()
+        self.results: tuple[ToolResultMessage, ...] = ()
+        self.first_ids: set[str] = set()
+
+    def scheduler(self, early: EarlyExecutions) -> ToolScheduler:
+        return ToolScheduler(self.executor, cancellation=self.token, early=early)
+
+    def of(self, kind: type[Any]) -> list[Any]:
+        self._envelopes += self._subscription.drain()
+        return [envelope.event for envelope in self._envelopes if isinstance(envelope.event, kind)]
+
+    async def break_off(self, early: EarlyExecutions, *first: ToolCall) -> None:
+        self.first_ids |= {one.id for one in first}
+        async with self.scheduler(early) as scheduler:
+            for one in first:
+                scheduler.submit(one)
+            await settled()
+            await scheduler.discard("the stream broke")
+
+    async def answer(self, early: EarlyExecutions, *second: ToolCall) -> None:
+        async with self.scheduler(early) as scheduler:
+            for one in second:
+                scheduler.submit(one)
+                await settled()
+            self.results = (await scheduler.finish()).tool_results
+
+    def adopted(self) -> dict[str, str]:
+        return {event.call_id: event.adopted_from for event in self.of(ToolStarted) if event.adopted_from}
+
+    def ended(self) -> dict[str, str]:
+        return {event.call_id: event.status for event in self.of(ToolEnded)}
+
+
+def look(behaviour: Any, **settings: Any) -> ScriptedTool:
+    return ScriptedTool("look", behaviour, read_only=True, **settings)
+
+
+async def test_a_call_that_runs_when_its_answer_breaks_off_is_taken_over_and_runs_once() -> None:
+    doors = Doors()
+    tool = look(doors)
+    turn = TwoAnswers(tool)
+    async with EarlyExecutions(turn.token) as early, asyncio.TaskGroup() as group:
+        await turn.break_off(early, call("look", "a", path="x", n=1))
+        assert turn.ended() == {"a": "cancelled"}
+        assert "kept for the next answer" in turn.of(ToolEnded)[0].content[0].text
+        answering = group.create_task(turn.answer(early, call("look", "b", n=1, path="x")))
+        await settled()
+        assert not answering.done()
+        doors.open("a")
+
+    assert tool.calls == ["a"]
+    assert turn.adopted() == {"b": "a"}
+    assert [(result.call_id, result.text) for result in turn.results] == [("b", "through a")]
+    assert turn.ended() == {"a": "cancelled", "b": "ok"}
+
+
+async def test_a_call_that_had_ended_gives_its_result_to_the_one_that_asks_for_the_same() -> None:
+    tool = look(lambda arguments, context: answer_at_once())
+
+    async def answer_at_once() -> str:
+        return "seen"
+
+    turn = TwoAnswers(tool)
+    async with EarlyExecutions(turn.token) as early:
+        await turn.break_off(early, call("look", "a"))
+        assert turn.ended() == {"a": "ok"}
+        await turn.answer(early, call("look", "b"))
+
+    assert tool.calls == ["a"]
+    assert [result.text for result in turn.results] == ["seen"]
+    assert turn.adopted() == {"b": "a"}
+
+
+async def test_it_survives_one_broken_answer_after_the_other() -> None:
+    doors = Doors()
+    tool = look(doors)
+    turn = TwoAnswers(tool)
+    async with EarlyExecutions(turn.token) as early:
+        await turn.break_off(early, call("look", "a"))
+        await turn.break_off(early, call("look", "b"))
+        doors.open("a")
+        await turn.answer(early, call("look", "c"))
+
+    assert tool.calls == ["a"]
+    assert turn.adopted() == {"b": "a", "c": "a"}
+    assert turn.ended() == {"a": "cancelled", "b": "cancelled", "c": "ok"}
+
+
+async def test_the_same_call_twice_is_run_twice_and_taken_over_in_order() -> None:
+    doors = Doors()
+    tool = look(doors)
+    turn = TwoAnswers(tool)
+    async with EarlyExecutions(turn.token) as early:
+        await turn.break_off(early, call("look", "a"), call("look", "b"))
+        doors.open("a", "b", "e")
+        await turn.answer(early, call("look", "c"), call("look", "d"), call("look", "e"))
+
+    assert tool.calls == ["a", "b", "e"]
+    assert [result.text for result in turn.results] == ["through a", "through b", "through e"]
+
+
+@pytest.mark.parametrize("second", [call("look", "b", path="y"), call("other", "b", path="x")])
+async def test_what_nobody_asks_for_again_is_stopped_and_answers_nobody(second: ToolCall) -> None:
+    doors = Doors()
+    stopped: list[str] = []
+
+    async def until_stopped(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        await context.cancellation.wait()
+        stopped.append(context.cancellation.reason)
+        return ToolResult()
+
+    doors.open("b")
+    turn = TwoAnswers(
+        ScriptedTool("look", lambda a, c: until_stopped(a, c) if c.call_id == "a" else doors(a, c), read_only=True),
+        ScriptedTool("other", doors, read_only=True),
+        options=ExecutionOptions(),
+    )
+    async with EarlyExecutions(turn.token) as early:
+        await turn.break_off(early, call("look", "a", path="x"))
+        assert stopped == []
+        await turn.answer(early, second)
+        await settled()
+        assert stopped == ["nobody needs it any more"]
+
+    assert turn.adopted() == {}
+    assert [result.call_id for result in turn.results] == ["b"]
+
+
+async def test_calls_with_effects_never_begin_early_and_so_are_never_taken_over() -> None:
+    act = ScriptedTool("act")
+    turn = TwoAnswers(act)
+    async with EarlyExecutions(turn.token) as early:
+        await turn.break_off(early, call("act", "a"))
+        await turn.answer(early, call("act", "b"))
+
+    assert act.calls == ["b"]
+    assert turn.ended() == {"a": "cancelled", "b": "ok"}
+
+
+async def test_a_read_behind_a_write_it_meets_does_not_take_over_what_was_read_before() -> None:
+    content = ["old"]
+
+    async def read(arguments: JsonObject, context: ToolContext) -> str:
+        return content[0]
+
+    async def write(arguments: JsonObject, context: ToolContext) -> str:
+        content[0] = "new"
+        return "written"
+
+    def at(kind: str) -> Any:
+        return lambda arguments: Accesses(**{kind: frozenset({Path("/x")})})
+
+    turn = TwoAnswers(look(read, paths=at("reads")), ScriptedTool("write", write, paths=at("writes")))
+    async with EarlyExecutions(turn.token) as early:
+        await turn.break_off(early, call("look", "a"))
+        await turn.answer(early, call("write", "w"), call("look", "b"))
+
+    assert [result.text for result in turn.results] == ["written", "new"]
+    assert turn.adopted() == {}
+
+
+async def test_the_call_that_takes_over_passes_the_whole_pipeline() -> None:
+    asked: list[str] = []
+    hooks = HookBus()
+    hooks.before_tool(lambda question: asked.append(question.call.id))
+    hooks.after_tool(lambda question: ToolResult.of_text(f"{question.call.id} {question.result.text}"))
+    policy = FakePolicy()
+    doors = Doors()
+    tool = look(doors)
+    turn = TwoAnswers(tool, hooks=hooks, policy=policy)
+    async with EarlyExecutions(turn.token) as early:
+        await turn.break_off(early, call("look", "a"), call("look", "a2"))
+        doors.open("a", "a2")
+        policy.verdicts["look"] = "deny"
+        await turn.answer(early, call("look", "b"))
+
+    assert turn.ended()["b"] == "denied_policy"
+    assert turn.results[0].is_error
+
+    policy.verdicts["look"] = "allow"
+    turn.first_ids.add("b")
+    async with EarlyExecutions(turn.token) as early:
+        await turn.break_off(early, call("look", "c"))
+        doors.open("c")
+        await turn.answer(early, call("look", "d"))
+
+    assert asked == ["a", "a2", "b", "c", "d"]
+    assert [result.text for result in turn.results] == ["d through c"]
+
+
+async def test_a_hook_that_rewrites_differently_gets_a_run_of_its_own() -> None:
+    numbers = iter([1, 2])
+    hooks = HookBus()
+    hooks.before_tool(lambda question: ModifyArguments({"n": next(numbers)}))
+    tool = look(lambda arguments, context: text_of(arguments))
+
+    async def text_of(arguments: JsonObject) -> str:
+        return str(arguments)
+
+    turn = TwoAnswers(tool, hooks=hooks)
+    async with EarlyExecutions(turn.token) as early:
+        await turn.break_off(early, call("look", "a"))
+        await turn.answer(early, call("look", "b"))
+
+    assert tool.calls == ["a", "b"]
+    assert [result.text for result in turn.results] == ["{'n': 2}"]
+    assert turn.adopted() == {}
+
+
+async def test_a_tool_that_cancels_itself_hurts_nobody() -> None:
+    async def quit_(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        raise asyncio.CancelledError
+
+    doors = Doors()
+    tools = [ScriptedTool("quit", quit_, read_only=True), look(doors)]
+    turn = TwoAnswers(*tools)
+    async with EarlyExecutions(turn.token) as early:
+        await turn.break_off(early, call("quit", "a"), call("look", "b"))
+        doors.open("b")
+        await turn.answer(early, call("quit", "c"), call("look", "d"))
+
+    assert turn.ended() == {"a": "cancelled", "b": "cancelled", "c": "cancelled", "d": "ok"}
+    assert tools[0].calls == ["a"]
+
+
+async def test_reports_between_two_owners_are_dropped_and_later_ones_are_the_new_owners() -> None:
+    steps = [asyncio.Event() for _ in range(3)]
+
+    async def tell(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        for number, step in enumerate(steps):
+            context.output(f"{number} ")
+            context.progress(f"step {number}")
+            await step.wait()
+        context.measure("steps", 3)
+        return ToolResult.of_text("done")
+
+    turn = TwoAnswers(look(tell))
+    async with EarlyExecutions(turn.token) as early, asyncio.TaskGroup() as group:
+        await turn.break_off(early, call("look", "a"))
+        steps[0].set()
+        await settled()
+        group.create_task(turn.answer(early, call("look", "b")))
+        await settled()
+        steps[1].set()
+        steps[2].set()
+
+    assert [(event.call_id, event.chunk) for event in turn.of(ToolOutput)] == [("a", "0 "), ("b", "2 ")]
+    assert [event.call_id for event in turn.of(ToolProgress)] == ["a", "b"]
+    assert turn.of(ToolEnded)[-1].metrics["steps"].value == 3
+
+
+def test_the_time_limit_counts_from_the_one_beginning() -> None:
+    async def work() -> tuple[TwoAnswers, float]:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+
+        async def never(arguments: JsonObject, context: ToolContext) -> ToolResult:
+            await asyncio.Event().wait()
+            return ToolResult()
+
+        turn = TwoAnswers(look(never), options=ExecutionOptions(tool_timeout=5, grace=0))
+        async with EarlyExecutions(turn.token) as early:
+            await turn.break_off(early, call("look", "a"))
+            await asyncio.sleep(3)
+            await turn.answer(early, call("look", "b"))
+        return turn, loop.time() - began
+
+    turn, seconds = run_virtual(work())
+
+    assert turn.ended() == {"a": "cancelled", "b": "timeout"}
+    assert round(seconds, 6) == 5.0
+
+
+@pytest.mark.parametrize("when", ["between", "after"])
+async def test_an_abort_reaches_what_was_set_aside_and_what_was_taken_over(when: str) -> None:
+    heard: list[str] = []
+
+    async def heed(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        await context.cancellation.wait()
+        heard.append(context.cancellation.reason)
+        return ToolResult.of_text("half")
+
+    turn = TwoAnswers(look(heed), options=ExecutionOptions())
+    async with EarlyExecutions(turn.token) as early, asyncio.TaskGroup() as group:
+        await turn.break_off(early, call("look", "a"))
+        if when == "after":
+            group.create_task(turn.answer(early, call("look", "b")))
+            await settled()
+        turn.token.cancel("esc")
+
+    assert heard == ["esc"]
+    if when == "after":
+        assert turn.ended()["b"] == "cancelled"
+        assert "half" in turn.results[0].text
+
+
+async def test_a_cancelled_task_leaves_nothing_running() -> None:
+    doors = Doors()
+    turn = TwoAnswers(look(doors))
+
+    async def work() -> None:
+        async with EarlyExecutions(turn.token) as early:
+            await turn.break_off(early, call("look", "a"), call("look", "a2"))
+            await turn.answer(early, call("look", "b"))
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(work())
+        await doors.until("a", "a2")
+        await settled()
+        await settled()
+        task.cancel()
+
+    assert task.cancelled()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    assert turn.ended()["b"] == "cancelled"
+    turn.first_ids.add("b")
+
+
+async def test_a_call_discarded_before_its_turn_hands_its_claim_on() -> None:
+    doors = Doors()
+    tool = look(doors)
+    turn = TwoAnswers(tool)
+    async with EarlyExecutions(turn.token) as early:
+        await turn.break_off(early, call("look", "a"))
+        async with turn.scheduler(early) as scheduler:
+            scheduler.submit(call("look", "b"))
+            await scheduler.discard("the stream broke again")
+        turn.first_ids.add("b")
+        doors.open("a")
+        await turn.answer(early, call("look", "c"))
+
+    assert tool.calls == ["a"]
+    assert turn.adopted() == {"c": "a"}

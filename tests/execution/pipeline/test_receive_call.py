@@ -1,0 +1,100 @@
+from typing import Any
+
+import pytest
+
+from tests.execution.kit import FakePolicy, ScriptedTool, call
+from tests.execution.stage_kit import Stand
+from tui_agent.execution import ExecutionOptions, Parallel
+from tui_agent.execution.pipeline.receive_call import early_verdict, publish_queued
+from tui_agent.protocol.events import ToolQueued
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.tool import Verdict
+
+
+async def test_a_received_call_is_told_with_what_is_known_of_it() -> None:
+    stand = Stand(ScriptedTool("look", read_only=True), asked=call("look", a=1), policy=FakePolicy())
+    stand.state.group = 2
+
+    publish_queued(stand.engine, stand.state)
+
+    assert stand.events() == [
+        ToolQueued(call_id="c", name="look", args_raw={"a": 1}, index=0, group=2, safe=True, summary="look!")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("policy", "verdict", "will_ask"),
+    [
+        (None, None, False),
+        (FakePolicy(), None, None),
+        (FakePolicy(), "allow", False),
+        (FakePolicy(), "ask", True),
+        (FakePolicy(), "deny", False),
+    ],
+)
+async def test_whether_a_person_will_be_asked_is_told_where_it_is_known(
+    policy: FakePolicy | None, verdict: Verdict | None, will_ask: bool | None
+) -> None:
+    stand = Stand(policy=policy)
+
+    publish_queued(stand.engine, stand.state, verdict)
+
+    assert [event.will_ask for event in stand.events(ToolQueued)] == [will_ask]
+
+
+@pytest.mark.parametrize("name", ["act", "nothing"])
+async def test_a_call_that_cannot_be_summarised_is_told_all_the_same(name: str) -> None:
+    class Broken(ScriptedTool):
+        def summarise(self, arguments: JsonObject) -> str:
+            raise KeyError
+
+    stand = Stand(Broken(), asked=call(name))
+    publish_queued(stand.engine, stand.state)
+
+    assert stand.events(ToolQueued)[0].summary == ""
+
+
+async def test_what_is_wrong_with_a_call_is_kept_and_not_told_yet() -> None:
+    stand = Stand(asked=call("nothing"))
+
+    assert stand.state.invalid_outcome is not None
+    assert stand.state.invalid_outcome.status == "not_found"
+    assert stand.events() == []
+
+
+async def test_a_call_sees_a_token_of_its_own_below_the_runs() -> None:
+    stand = Stand()
+
+    stand.state.token.cancel("only this one")
+    assert not stand.token.is_set()
+
+    other = Stand()
+    other.token.cancel("all of them")
+    assert other.state.token.is_set()
+
+
+READ = {"read_only": True}
+
+
+@pytest.mark.parametrize(
+    ("tool", "options", "policy", "asked", "verdict"),
+    [
+        (READ, {}, None, "t", "allow"),
+        (READ, {}, FakePolicy(), "t", "allow"),
+        (READ, {}, FakePolicy({"t": "ask"}), "t", "ask"),
+        (READ, {}, FakePolicy({"t": "deny"}), "t", "deny"),
+        (READ, {}, None, "unknown", None),
+        (READ, {"stream_tools": "off"}, None, "t", None),
+        (READ, {"strategy": Parallel()}, None, "t", None),
+        ({}, {}, None, "t", None),
+        ({"safe": True}, {}, None, "t", None),
+        ({"read_only": True, "safe": False}, {}, None, "t", None),
+        ({"read_only": True, "alone": True}, {}, None, "t", None),
+    ],
+)
+async def test_only_harmless_calls_are_judged_while_the_model_talks(
+    tool: dict[str, Any], options: dict[str, Any], policy: FakePolicy | None, asked: str, verdict: Verdict | None
+) -> None:
+    stand = Stand(ScriptedTool("t", **tool), asked=call(asked), options=ExecutionOptions(**options), policy=policy)
+
+    assert early_verdict(stand.engine, stand.state) == verdict

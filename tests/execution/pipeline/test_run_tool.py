@@ -1,0 +1,388 @@
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tests.execution.kit import ScriptedTool, call, sleeping
+from tests.execution.stage_kit import Stand
+from tests.support.virtual_clock import run_virtual
+from tui_agent.execution import ExecutionOptions, HookBus
+from tui_agent.execution.outcomes import Outcome
+from tui_agent.execution.pipeline.run_tool import publish_start, run_tool
+from tui_agent.protocol.errors import OperationCancelledError, ToolError
+from tui_agent.protocol.events import ToolProgress, ToolStarted, ToolUpdated
+from tui_agent.protocol.function_tool import function_tool
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.tool import ToolContext, ToolResult
+
+
+def raising(error: BaseException) -> Callable[[JsonObject, ToolContext], Awaitable[ToolResult]]:
+    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        raise error
+
+    return behaviour
+
+
+class Timed:
+    """Runs one tool on the virtual clock and measures."""
+
+    def __init__(self, tool: ScriptedTool, meanwhile: Callable[[Stand], Awaitable[None]] | None = None) -> None:
+        self.outcome, self.seconds, self.stand = run_virtual(self._run(tool, meanwhile))
+
+    @staticmethod
+    async def _run(
+        tool: ScriptedTool, meanwhile: Callable[[Stand], Awaitable[None]] | None
+    ) -> tuple[Outcome, float, Stand]:
+        stand = Stand(tool)
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(run_tool(stand.engine, stand.state))
+            if meanwhile is not None:
+                await meanwhile(stand)
+        return task.result(), round(loop.time() - began, 6), stand
+
+
+async def test_a_tool_gets_its_context_and_its_result_is_the_outcome() -> None:
+    contexts: list[ToolContext] = []
+
+    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        contexts.append(context)
+        context.measure("lines", 3)
+        return ToolResult.of_text("done", details={"a": 1})
+
+    stand = Stand(ScriptedTool(behaviour=behaviour))
+    outcome = await run_tool(stand.engine, stand.state)
+
+    assert (outcome.status, outcome.result.text) == ("ok", "done")
+    assert (contexts[0].tool_call_id, contexts[0].tool_name, contexts[0].step) == ("c", "act", 3)
+    assert contexts[0].cancellation is stand.state.token
+    assert stand.state.metrics["lines"].value == 3
+    assert stand.state.phase == "ran"
+
+
+async def test_the_start_is_told_before_anything_else_and_once() -> None:
+    stand = Stand(ScriptedTool(read_only=True, timeout=7.0))
+
+    await run_tool(stand.engine, stand.state)
+    publish_start(stand.engine, stand.state)
+
+    started = stand.events()[0]
+    assert isinstance(started, ToolStarted)
+    assert (started.read_only, started.timeout_s, started.tool_kind, started.summary) == (
+        True,
+        7.0,
+        "ScriptedTool",
+        "act!",
+    )
+    assert len(stand.events(ToolStarted)) == 1
+
+
+async def test_what_a_tool_writes_into_its_arguments_stays_its_own() -> None:
+    async def scribble(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        arguments["a"] = 666
+        return ToolResult()
+
+    stand = Stand(ScriptedTool(behaviour=scribble))
+    await run_tool(stand.engine, stand.state)
+
+    assert stand.state.arguments == {}
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "kind", "text"),
+    [
+        (ToolError("no such file"), "error", "tool_error", "no such file"),
+        (ValueError("broken"), "error", "ValueError", "broken"),
+        (ValueError(), "error", "ValueError", "ValueError"),
+        (TimeoutError("server slow"), "error", "TimeoutError", "server slow"),
+        (asyncio.CancelledError(), "cancelled", "cancelled", "Tool act cancelled itself."),
+        (OperationCancelledError("esc"), "cancelled", "cancelled", "esc"),
+    ],
+)
+async def test_what_a_tool_raises_is_an_error_result(error: BaseException, status: str, kind: str, text: str) -> None:
+    stand = Stand(ScriptedTool(behaviour=raising(error)))
+
+    outcome = await run_tool(stand.engine, stand.state)
+
+    assert (outcome.status, outcome.error_kind, outcome.result.text) == (status, kind, text)
+    assert outcome.result.is_error
+
+
+@pytest.mark.parametrize("shown", ["details", "model", "none"])
+async def test_a_traceback_goes_to_whom_it_should(shown: Any) -> None:
+    stand = Stand(
+        ScriptedTool(behaviour=raising(ValueError("broken"))), options=ExecutionOptions(error_traceback=shown)
+    )
+
+    outcome = await run_tool(stand.engine, stand.state)
+
+    assert ("Traceback" in outcome.result.text) is (shown == "model")
+    assert ((outcome.result.details or {}).get("traceback") is not None) is (shown != "none")
+    assert (outcome.traceback is not None) is (shown != "none")
+
+
+async def test_a_failure_the_model_should_read_needs_no_traceback() -> None:
+    stand = Stand(ScriptedTool(behaviour=raising(ToolError("no"))), options=ExecutionOptions(error_traceback="model"))
+
+    outcome = await run_tool(stand.engine, stand.state)
+
+    assert outcome.result.text == "no"
+
+
+async def test_a_result_may_be_an_error_by_itself() -> None:
+    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        return ToolResult.of_text("exit 1", is_error=True)
+
+    stand = Stand(ScriptedTool(behaviour=behaviour))
+    outcome = await run_tool(stand.engine, stand.state)
+
+    assert (outcome.status, outcome.error_kind) == ("error", "tool_error")
+
+
+async def test_a_tool_that_is_called_wrongly_is_an_error_result() -> None:
+    broken: Any = ScriptedTool()
+    broken.execute = lambda arguments: None
+    stand = Stand(broken)
+
+    outcome = await run_tool(stand.engine, stand.state)
+
+    assert outcome.error_kind == "TypeError"
+
+
+@function_tool()
+async def greet(name: str) -> str:
+    """Greets."""
+    return f"hello {name}"
+
+
+async def test_plain_text_is_a_result_too() -> None:
+    stand = Stand(greet, asked=call("greet", name="Ann"))
+
+    assert (await run_tool(stand.engine, stand.state)).result.text == "hello Ann"
+
+
+# --- time ---
+
+
+def test_a_tool_that_heeds_its_token_ends_with_its_timeout() -> None:
+    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        await context.cancellation.wait()
+        return ToolResult.of_text("half of it")
+
+    timed = Timed(ScriptedTool(behaviour=behaviour, timeout=5.0))
+
+    assert timed.seconds == 5.0
+    assert timed.outcome.status == "timeout"
+    assert timed.outcome.result.text.startswith("Tool act timed out after 5 s.")
+    assert timed.outcome.result.text.endswith("Until then it gave:\nhalf of it")
+
+
+def test_a_tool_that_does_not_look_at_its_token_is_cancelled_after_the_grace() -> None:
+    timed = Timed(ScriptedTool(behaviour=sleeping(1000), timeout=5.0))
+
+    assert timed.seconds == 7.0
+    assert timed.outcome.status == "timeout"
+    assert timed.stand.token.is_set() is False
+
+
+def test_a_tool_that_swallows_its_cancellation_is_given_up() -> None:
+    async def stubborn(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        while True:
+            try:
+                await asyncio.sleep(1000)
+            except asyncio.CancelledError:
+                context.progress("never")
+
+    timed = Timed(ScriptedTool(behaviour=stubborn, timeout=5.0))
+
+    assert timed.seconds == 9.0
+    assert timed.outcome.status == "timeout"
+
+
+def test_a_tool_that_raises_while_it_is_stopped_still_counts_as_stopped() -> None:
+    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        try:
+            await asyncio.sleep(1000)
+        except asyncio.CancelledError:
+            raise ValueError("while tidying") from None
+        return ToolResult()
+
+    timed = Timed(ScriptedTool(behaviour=behaviour, timeout=5.0))
+
+    assert timed.outcome.status == "timeout"
+
+
+def test_a_tool_in_time_is_left_alone() -> None:
+    timed = Timed(ScriptedTool(behaviour=sleeping(4.9), timeout=5.0))
+
+    assert (timed.outcome.status, timed.seconds) == ("ok", 4.9)
+    assert round(timed.stand.state.latency_s, 6) == 4.9
+
+
+def test_a_call_that_is_taken_back_while_it_runs_tells_why() -> None:
+    async def meanwhile(stand: Stand) -> None:
+        await asyncio.sleep(1)
+        stand.state.cancel("use the other file")
+
+    timed = Timed(ScriptedTool(behaviour=sleeping(1000)), meanwhile)
+
+    assert timed.seconds == 3.0
+    assert timed.outcome.status == "cancelled"
+    assert "use the other file" in timed.outcome.result.text
+
+
+async def test_a_cancelled_task_passes_its_cancellation_on() -> None:
+    stand = Stand(ScriptedTool(behaviour=sleeping(1000)))
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(run_tool(stand.engine, stand.state))
+        await asyncio.sleep(0)
+        task.cancel()
+
+    assert task.cancelled()
+    assert stand.state.phase == "running"
+
+
+# --- reports ---
+
+
+async def test_reports_come_between_start_and_end_and_late_ones_are_dropped() -> None:
+    kept: list[ToolContext] = []
+
+    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        kept.append(context)
+        context.on_update(ToolResult.of_text("half"))
+        context.on_progress("soon")
+        return ToolResult()
+
+    stand = Stand(ScriptedTool(behaviour=behaviour))
+    await run_tool(stand.engine, stand.state)
+    kept[0].progress("late")
+
+    assert [event.type for event in stand.events()] == ["tool.started", "tool.update", "tool.progress"]
+    assert stand.state.channel is not None
+    assert stand.state.channel.late == 1
+
+
+@pytest.mark.parametrize("timeout", [None, 5.0])
+def test_hooked_reports_are_all_told_before_the_call_is_over(timeout: float | None) -> None:
+    async def slow(question: Any) -> bool:
+        await asyncio.sleep(1)
+        return question.text != "hidden"
+
+    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        for text in ("one", "hidden", "two"):
+            context.update(ToolResult.of_text(text))
+        context.progress("three")
+        await asyncio.sleep(0 if timeout is None else 1000)
+        return ToolResult.of_text("done")
+
+    async def work() -> Stand:
+        hooks = HookBus()
+        hooks.add("before_update", slow)
+        stand = Stand(ScriptedTool(behaviour=behaviour, timeout=timeout), hooks=hooks)
+        await run_tool(stand.engine, stand.state)
+        return stand
+
+    stand = run_virtual(work())
+
+    assert [event.partial.text for event in stand.events(ToolUpdated)] == ["one", "two"]
+    assert len(stand.events(ToolProgress)) == 1
+
+
+async def test_a_stop_after_the_tool_returned_changes_nothing() -> None:
+    hooks = HookBus()
+    stand = Stand(hooks=hooks)
+
+    async def cancel_late(question: Any) -> None:
+        stand.state.cancel("too late")
+
+    async def behaviour(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        context.update(ToolResult.of_text("x"))
+        return ToolResult.of_text("done")
+
+    hooks.add("before_update", cancel_late)
+    stand.state.tool = ScriptedTool(behaviour=behaviour)
+    outcome = await run_tool(stand.engine, stand.state)
+
+    assert outcome.status == "ok"
+
+
+# --- before effects ---
+
+
+async def test_an_effect_waits_until_it_is_on_record_as_started() -> None:
+    heard: list[str] = []
+    stand: Stand
+
+    async def record() -> None:
+        heard.append(f"record, {len(stand.events(ToolStarted))} told")
+        await asyncio.sleep(0)
+        heard.append("recorded")
+
+    async def act(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        heard.append("effect")
+        return ToolResult()
+
+    stand = Stand(ScriptedTool(behaviour=act), before_effects=record)
+    outcome = await run_tool(stand.engine, stand.state)
+
+    assert heard == ["record, 1 told", "recorded", "effect"]
+    assert outcome.status == "ok"
+
+
+async def test_a_call_that_only_reads_waits_for_no_record() -> None:
+    async def record() -> None:
+        raise AssertionError("nobody asked for that")
+
+    stand = Stand(ScriptedTool(read_only=True), before_effects=record)
+
+    assert (await run_tool(stand.engine, stand.state)).status == "ok"
+
+
+async def test_an_effect_that_cannot_be_recorded_does_not_happen() -> None:
+    async def record() -> None:
+        raise OSError("disk full.")
+
+    tool = ScriptedTool()
+    stand = Stand(tool, before_effects=record)
+    outcome = await run_tool(stand.engine, stand.state)
+
+    assert tool.calls == []
+    assert (outcome.status, outcome.error_kind) == ("error", "not_recorded")
+    assert outcome.result.text == "Not run: it could not be recorded first (disk full)."
+
+
+def test_a_call_taken_back_while_it_is_recorded_never_runs() -> None:
+    tool = ScriptedTool()
+
+    async def never() -> None:
+        await asyncio.Event().wait()
+
+    async def work() -> Outcome:
+        stand = Stand(tool, before_effects=never)
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(run_tool(stand.engine, stand.state))
+            await asyncio.sleep(1)
+            stand.token.cancel("esc")
+        return task.result()
+
+    outcome = run_virtual(work())
+
+    assert (outcome.status, outcome.result.text) == ("cancelled", "Cancelled: esc. The call was not run.")
+    assert tool.calls == []
+
+
+def test_the_time_to_record_does_not_count_into_the_timeout() -> None:
+    async def record() -> None:
+        await asyncio.sleep(20)
+
+    async def work() -> tuple[Outcome, float]:
+        stand = Stand(ScriptedTool(behaviour=sleeping(3), timeout=5.0), before_effects=record)
+        return await run_tool(stand.engine, stand.state), stand.state.latency_s
+
+    outcome, latency = run_virtual(work())
+
+    assert (outcome.status, round(latency, 6)) == ("ok", 3.0)

@@ -1,0 +1,76 @@
+from typing import Any
+
+import pytest
+
+from tests.execution.kit import FakePolicy, ScriptedTool, call, run, sleeping
+from tests.support.virtual_clock import run_virtual
+from tui_agent.execution import ApprovalGate, ExecutionOptions
+from tui_agent.execution.pipeline.time_limits import time_limit
+from tui_agent.protocol.errors import InvalidArgumentsError
+from tui_agent.protocol.events import ApprovalRequested, ToolStarted
+from tui_agent.protocol.messages import JsonObject
+
+
+class Timed(ScriptedTool):
+    """Says of its time exactly what it is told to."""
+
+    def __init__(self, says: Any, seconds: float = 0) -> None:
+        super().__init__("act", sleeping(seconds))
+        self._says = says
+
+    def timeout(self, arguments: JsonObject) -> Any:
+        return self._says
+
+
+@pytest.mark.parametrize(
+    ("own", "configured", "limit"),
+    [
+        ("default", 30.0, 30.0),
+        ("default", None, None),
+        (5, 30.0, 5),
+        (5.0, None, 5.0),
+        (None, 30.0, None),
+    ],
+)
+def test_the_tools_own_time_comes_before_the_configured_one(own: Any, configured: Any, limit: Any) -> None:
+    assert time_limit(Timed(own), {}, configured) == limit
+
+
+def test_a_tool_whose_time_cannot_be_asked_gets_the_configured_one() -> None:
+    class Broken(ScriptedTool):
+        def timeout(self, arguments: JsonObject) -> Any:
+            raise KeyError
+
+    assert time_limit(Broken(), {}, 30.0) == 30.0
+
+
+@pytest.mark.parametrize("own", [0, -1, float("inf"), float("nan"), True, "30", "none"])
+def test_what_is_no_time_is_refused_in_clear_words(own: Any) -> None:
+    """C24, P39: 0 is neither the configured time nor no limit."""
+    with pytest.raises(InvalidArgumentsError, match=f"act .*time limit of {own!r}.* more than 0 seconds, or None"):
+        time_limit(Timed(own), {}, 30.0)
+
+
+@pytest.mark.parametrize("checked", [True, False])
+async def test_a_call_without_a_usable_time_does_not_run_and_nobody_is_asked(checked: bool) -> None:
+    tool = Timed(0)
+
+    ran = await run(
+        [tool],
+        [call()],
+        ExecutionOptions(validate_arguments=checked),
+        policy=FakePolicy({"act": "ask"}),
+        gate=ApprovalGate(interactive=True),
+    )
+
+    assert ran.statuses == ["invalid"]
+    assert "time limit of 0" in ran.texts[0]
+    assert tool.calls == []
+    assert ran.of(ApprovalRequested) == []
+
+
+def test_none_is_no_limit_whatever_is_configured() -> None:
+    ran = run_virtual(run([Timed(None, seconds=10_000)], [call()], ExecutionOptions(tool_timeout=1)))
+
+    assert ran.statuses == ["ok"]
+    assert [event.timeout_s for event in ran.of(ToolStarted)] == [None]

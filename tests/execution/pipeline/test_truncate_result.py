@@ -1,0 +1,158 @@
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.execution.kit import ScriptedTool
+from tests.support.validating_bus import ValidatingBus
+from tui_agent.execution.outcomes import Outcome, answered
+from tui_agent.execution.pipeline.truncate_result import cut_middle, fit, reads_archive
+from tui_agent.protocol.events import Warned
+from tui_agent.protocol.messages import ImageBlock, TextBlock
+from tui_agent.protocol.tool import Accesses, ToolResult
+
+LIMIT = 500
+IMAGE = ImageBlock(media_type="image/png", data="x" * 40)
+
+
+async def fitted(
+    result: ToolResult, archive: Path | None = None, limit: int | None = LIMIT
+) -> tuple[Outcome, list[Any]]:
+    bus = ValidatingBus(whole=False)
+    with bus.subscribe() as subscription:
+        outcome = await fit(answered(result), call_id="c/1", limit=limit, archive_dir=archive, publisher=bus)
+        return outcome, [envelope.event for envelope in subscription.drain()]
+
+
+async def test_what_fits_is_left_as_it_is_and_measured() -> None:
+    result = ToolResult(content=(TextBlock(text="grün"), IMAGE), details={"a": 1})
+
+    outcome, _ = await fitted(result)
+
+    assert outcome.result is result
+    assert (outcome.size_bytes, outcome.truncated, outcome.persisted_path) == (45, False, None)
+
+
+async def test_without_a_limit_everything_fits() -> None:
+    outcome, _ = await fitted(ToolResult.of_text("x" * 10_000), limit=None)
+
+    assert not outcome.truncated
+
+
+async def test_head_and_tail_stay_and_the_whole_goes_to_a_file(tmp_path: Path) -> None:
+    text = "".join(f"line {number}\n" for number in range(1000))
+
+    outcome, _ = await fitted(ToolResult.of_text(text), tmp_path / "archive")
+
+    assert outcome.persisted_path is not None
+    kept = Path(outcome.persisted_path)
+    assert kept.read_text() == text
+    assert kept.name.startswith("c_1-")
+    assert kept.stat().st_mode & 0o777 == 0o600
+    assert kept.parent.stat().st_mode & 0o777 == 0o700
+    shown = outcome.result.text
+    assert len(shown) <= LIMIT
+    assert shown.startswith("line 0\n")
+    assert shown.endswith("line 999\n")
+    assert str(kept) in shown
+    assert outcome.size_bytes == len(text)
+    assert outcome.truncated
+
+
+async def test_images_and_details_stay_beside_a_cut_text() -> None:
+    content = (TextBlock(text="a" * 400), IMAGE, TextBlock(text="b" * 400))
+
+    outcome, _ = await fitted(ToolResult(content=content, details={"k": 1}))
+
+    assert [block.type for block in outcome.result.content] == ["text", "image"]
+    assert outcome.result.details == {"k": 1}
+    assert "the rest was not kept" in outcome.result.text
+
+
+async def test_a_disk_that_refuses_is_told_and_the_model_still_gets_head_and_tail(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+
+    outcome, events = await fitted(ToolResult.of_text("x" * 1000), blocked)
+
+    assert outcome.truncated
+    assert outcome.persisted_path is None
+    assert [event.code for event in events if isinstance(event, Warned)] == ["archive_failed"]
+
+
+async def test_fitting_again_changes_nothing() -> None:
+    once, _ = await fitted(ToolResult.of_text("word " * 1000))
+    twice, _ = await fitted(once.result)
+
+    assert twice.result == once.result
+    assert not twice.truncated
+
+
+async def test_halves_of_surrogate_pairs_are_mended() -> None:
+    outcome, _ = await fitted(ToolResult.of_text("a \ud83d\ude00 b \ud83d c"))
+
+    assert outcome.result.text == "a 😀 b \ufffd c"
+    outcome.result.text.encode("utf-8")
+
+
+pieces = st.text(max_size=5) | st.sampled_from(
+    ["\n", "e\u0301", "👩\u200d👧", "\u200d", "❤\ufe0f", " " * 40, "[… 3 of 4 …]"]
+)
+texts = st.builds(
+    lambda parts, times: "".join(parts) * times, st.lists(pieces, min_size=1, max_size=12), st.integers(1, 400)
+)
+
+
+@given(texts)
+def test_a_cut_text_is_never_too_long_and_keeps_both_ends(text: str) -> None:
+    cut = cut_middle(text, LIMIT, "kept in a file") if len(text) > LIMIT else text
+
+    assert len(cut) <= LIMIT
+    if len(text) > LIMIT:
+        left_out = re.search(r"\n\[… (\d+) of \d+ characters left out here; kept in a file …\]\n", cut)
+        assert left_out is not None
+        head, tail = cut[: left_out.start()], cut[left_out.end() :]
+        assert text.startswith(head)
+        assert text.endswith(tail)
+        assert int(left_out[1]) == len(text) - len(head) - len(tail)
+
+
+@pytest.mark.parametrize("joined", ["e\u0301", "👩\u200d👧", "❤\ufe0f", "👍🏽"])
+@pytest.mark.parametrize("shift", range(6))
+def test_no_character_is_cut_in_two(joined: str, shift: int) -> None:
+    text = "x" * shift + joined * 600
+
+    cut = cut_middle(text, LIMIT, "kept")
+    head = cut.partition("\n[…")[0]
+    tail = cut.rpartition("…]\n")[2]
+
+    assert (len(head) - shift) % len(joined) == 0
+    assert len(tail) % len(joined) == 0
+
+
+def test_a_call_that_reads_the_archive_is_known(tmp_path: Path) -> None:
+    inside = ScriptedTool(paths=lambda arguments: Accesses(reads=frozenset({tmp_path / "c.txt"})))
+    outside = ScriptedTool(paths=lambda arguments: Accesses(reads=frozenset({tmp_path.parent / "c.txt"})))
+
+    assert reads_archive(inside, {}, tmp_path)
+    assert not reads_archive(outside, {}, tmp_path)
+    assert not reads_archive(inside, {}, None)
+    assert not reads_archive(ScriptedTool(), {}, tmp_path)
+
+
+async def test_a_link_that_stands_where_the_whole_text_is_to_be_kept_is_not_followed(tmp_path: Path) -> None:
+    result = ToolResult.of_text("x" * 1000)
+    first, _ = await fitted(result, tmp_path / "archive")
+    kept, target = Path(first.persisted_path or ""), tmp_path / "mine"
+    target.write_text("untouched")
+    kept.unlink()
+    kept.symlink_to(target)
+
+    again, events = await fitted(result, tmp_path / "archive")
+
+    assert again.persisted_path is None
+    assert [event.code for event in events if isinstance(event, Warned)] == ["archive_failed"]
+    assert target.read_text() == "untouched"

@@ -1,0 +1,159 @@
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.support.validating_bus import ValidatingBus
+from tui_agent.execution.hook_bus import HookBus
+from tui_agent.execution.pipeline.update_channel import DOMAIN_EVENTS, UpdateChannel
+from tui_agent.protocol.envelope import event_classes
+from tui_agent.protocol.events import FileChanged, TodoUpdated, ToolData, ToolOutput, ToolProgress, ToolUpdated, Warned
+from tui_agent.protocol.messages import ToolCall
+from tui_agent.protocol.tool import ContentUpdate, DataUpdate, OutputUpdate, ProgressUpdate, ToolResult
+
+CALL = ToolCall(id="c", name="act")
+
+
+class Kept:
+    """A channel and what it told."""
+
+    def __init__(self, hooks: HookBus | None = None) -> None:
+        bus = ValidatingBus(whole=False)
+        self._subscription = bus.subscribe(merge=False)
+        self.channel = UpdateChannel(CALL, hooks or HookBus(), bus)
+
+    def events(self) -> list[Any]:
+        return [envelope.event for envelope in self._subscription.drain()]
+
+
+def partial(text: str) -> ContentUpdate:
+    return ContentUpdate(partial=ToolResult.of_text(text))
+
+
+async def test_reports_are_told_at_once_and_in_order() -> None:
+    kept = Kept()
+
+    kept.channel.report(partial("one"))
+    kept.channel.report(ProgressUpdate(text="half", fraction=0.5))
+    kept.channel.report(OutputUpdate(chunk="out", stream="stderr", bytes_total=3))
+    kept.channel.report(DataUpdate(kind="own", data={"a": 1}))
+    kept.channel.report(partial("two"))
+
+    assert kept.events() == [
+        ToolUpdated(call_id="c", partial=ToolResult.of_text("one"), n=1),
+        ToolProgress(call_id="c", text="half", fraction=0.5),
+        ToolOutput(call_id="c", stream="stderr", chunk="out", bytes_total=3),
+        ToolData(call_id="c", kind="own", data={"a": 1}),
+        ToolUpdated(call_id="c", partial=ToolResult.of_text("two"), n=2),
+    ]
+
+
+async def test_output_is_counted_by_stream_where_the_tool_does_not_count_it() -> None:
+    kept = Kept()
+
+    for chunk, stream in (("one", "stdout"), ("é\ud800", "stderr"), ("two", "stdout")):
+        kept.channel.report(OutputUpdate(chunk=chunk, stream=stream))
+    kept.channel.report(OutputUpdate(chunk="the end", bytes_total=1_000))
+    kept.channel.report(OutputUpdate(chunk="."))
+
+    assert [(event.stream, event.bytes_total) for event in kept.events()] == [
+        ("stdout", 3),
+        ("stderr", 3),
+        ("stdout", 6),
+        ("stdout", 1_000),
+        ("stdout", 1_001),
+    ]
+
+
+async def test_late_reports_are_dropped_and_counted() -> None:
+    kept = Kept()
+    kept.channel.close()
+
+    kept.channel.report(partial("late"))
+    kept.channel.report(ProgressUpdate(text="late"))
+
+    assert kept.events() == []
+    assert kept.channel.late == 2
+
+
+async def test_reports_from_a_thread_arrive() -> None:
+    kept = Kept()
+
+    await asyncio.to_thread(kept.channel.report, partial("from afar"))
+    await asyncio.sleep(0)
+
+    assert [event.partial.text for event in kept.events()] == ["from afar"]
+
+
+async def test_hooks_keep_single_updates_back_and_hear_of_those_that_were_told() -> None:
+    seen: list[str] = []
+    hooks = HookBus()
+
+    @hooks.before_update
+    async def no_secrets(question: Any) -> bool:
+        await asyncio.sleep(0)
+        return "secret" not in question.text
+
+    @hooks.after_update
+    def note(question: Any) -> None:
+        seen.append(question.text)
+
+    kept = Kept(hooks)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(kept.channel.pump())
+        for text in ("one", "secret", "two"):
+            kept.channel.report(partial(text))
+            kept.channel.report(ProgressUpdate(text=text))
+        kept.channel.finish()
+
+    assert [event.type for event in kept.events()] == [
+        "tool.update",
+        "tool.progress",
+        "tool.progress",
+        "tool.update",
+        "tool.progress",
+    ]
+    assert seen == ["one", "two"]
+
+
+async def test_everything_reported_before_the_end_is_told_before_it() -> None:
+    hooks = HookBus()
+    hooks.add("before_update", lambda question: None)
+    kept = Kept(hooks)
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(kept.channel.pump())
+        await asyncio.sleep(0)
+        for number in range(50):
+            kept.channel.report(partial(str(number)))
+        kept.channel.finish()
+    kept.channel.close()
+
+    assert [event.n for event in kept.events()] == list(range(1, 51))
+
+
+async def test_data_named_like_a_domain_event_is_told_as_that_event() -> None:
+    kept = Kept()
+
+    kept.channel.report(DataUpdate(kind="todo.updated", data={"items": [{"text": "a", "status": "done"}]}))
+    kept.channel.report(DataUpdate(kind="file.changed", data={"path": "/a", "change": "created"}))
+
+    todo, changed = kept.events()
+    assert isinstance(todo, TodoUpdated)
+    assert todo.items[0].text == "a"
+    assert changed == FileChanged(path="/a", change="created", call_id="c")
+
+
+async def test_domain_data_that_cannot_be_read_is_a_warning() -> None:
+    kept = Kept()
+
+    kept.channel.report(DataUpdate(kind="todo.updated", data={"items": "none"}))
+
+    warning = kept.events()[0]
+    assert isinstance(warning, Warned)
+    assert warning.context == {"call_id": "c", "kind": "todo.updated"}
+
+
+@pytest.mark.parametrize("kind", sorted(DOMAIN_EVENTS))
+def test_every_domain_event_exists(kind: str) -> None:
+    assert kind in event_classes()

@@ -1,0 +1,343 @@
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.execution.test_access_tree import accesses, some_accesses
+from tui_agent.execution.options import Grouping
+from tui_agent.execution.scheduling.conflict_order import ConflictOrder, OrderEntry, conflict
+from tui_agent.protocol.tool import Accesses
+
+
+@dataclass(eq=False)
+class FakeCall:
+    """Just enough of a call to be ordered."""
+
+    index: int = 0
+    safe: bool = False
+    alone: bool = False
+    has_turn: bool = False
+    paths: Accesses | None = None
+    asked: int = 0
+
+    def accesses(self) -> Accesses | None:
+        self.asked += 1
+        return self.paths
+
+
+def read(path: str) -> FakeCall:
+    return FakeCall(safe=True, paths=accesses(reads=path))
+
+
+def search(path: str) -> FakeCall:
+    return FakeCall(safe=True, paths=accesses(searches=path))
+
+
+def write(path: str) -> FakeCall:
+    return FakeCall(paths=accesses(writes=path))
+
+
+def fetch() -> FakeCall:
+    return FakeCall(safe=True)
+
+
+def shell() -> FakeCall:
+    return FakeCall()
+
+
+def lone() -> FakeCall:
+    return FakeCall(safe=True, alone=True, paths=Accesses())
+
+
+def ordered(
+    *calls: FakeCall, grouping: Grouping = "conflicts", settle: bool = True
+) -> tuple[ConflictOrder, list[OrderEntry]]:
+    order = ConflictOrder(grouping)
+    places: list[OrderEntry] = []
+    for index, call in enumerate(calls):
+        call.index = index
+        place = order.add(call)
+        places.append(place)
+        if settle:
+            order.settle(place)
+    order.close()
+    return order, places
+
+
+def free(places: list[OrderEntry]) -> list[int]:
+    return [place.call.index for place in places if place.is_free and not place.done]
+
+
+@pytest.mark.parametrize(
+    ("calls", "at_once"),
+    [
+        ([read("/a"), read("/a"), search("/")], [0, 1, 2]),
+        ([write("/a"), write("/b")], [0, 1]),
+        ([write("/a"), write("/a")], [0]),
+        ([write("/a"), read("/a"), read("/b")], [0, 2]),
+        ([read("/a"), write("/a"), read("/a")], [0]),
+        ([search("/d"), write("/d/x"), write("/e")], [0, 2]),
+        ([shell(), read("/a"), write("/b")], [0]),
+        ([read("/a"), shell(), read("/a")], [0]),
+        ([fetch(), fetch(), write("/a")], [0, 1]),
+        ([write("/a"), fetch(), read("/b")], [0, 2]),
+        ([read("/a"), lone(), read("/b")], [0]),
+        ([FakeCall(paths=Accesses()), write("/a")], [0, 1]),
+    ],
+)
+def test_what_may_run_at_once(calls: list[FakeCall], at_once: list[int]) -> None:
+    _, places = ordered(*calls)
+
+    assert free(places) == at_once
+
+
+def test_a_call_is_free_once_those_it_waits_for_are_done() -> None:
+    order, places = ordered(write("/a"), read("/a"), write("/a"))
+
+    assert order.blockers(places[2]) == (0, 1)
+    order.leave(places[0])
+    assert free(places) == [1]
+    order.leave(places[1])
+    order.leave(places[1])
+    assert free(places) == [2]
+
+
+def test_nobody_steps_past_a_barrier_and_it_is_named() -> None:
+    order, places = ordered(read("/a"), shell(), write("/b"), shell())
+
+    assert order.blockers(places[1]) == (0,)
+    assert order.blockers(places[2]) == (1,)
+    assert order.blockers(places[3]) == (1,)
+    order.leave(places[0])
+    assert free(places) == [1]
+    order.leave(places[1])
+    assert free(places) == [2]
+    assert order.blockers(places[3]) == (2,)
+
+
+def test_paths_are_resolved_after_the_barrier_that_may_change_them() -> None:
+    link = write("/link")
+    order, places = ordered(shell(), write("/target"), link)
+
+    link.paths = accesses(writes="/target")
+    order.leave(places[0])
+
+    assert free(places) == [1]
+
+
+def test_paths_that_nobody_needs_are_never_resolved() -> None:
+    calls = [read("/a") for _ in range(5)]
+    ordered(*calls)
+
+    assert [call.asked for call in calls] == [0] * 5
+
+
+def test_nobody_starts_before_the_arguments_of_all_earlier_calls_are_known() -> None:
+    order, places = ordered(read("/a"), read("/b"), settle=False)
+
+    order.settle(places[1])
+    assert free(places) == []
+    assert order.blockers(places[1]) == (0,)
+    order.settle(places[0])
+    order.settle(places[0])
+    assert free(places) == [0, 1]
+
+
+def test_a_call_that_ended_before_it_was_settled_holds_nobody_up() -> None:
+    order, places = ordered(shell(), read("/b"), settle=False)
+
+    order.settle(places[1])
+    order.leave(places[0])
+
+    assert free(places) == [1]
+
+
+def test_consecutive_runs_of_safe_calls_take_turns_with_unsafe_ones() -> None:
+    order, places = ordered(
+        read("/a"), read("/b"), write("/c"), write("/d"), read("/e"), read("/f"), grouping="consecutive"
+    )
+
+    seen = [free(places)]
+    while seen[-1]:
+        for index in seen[-1]:
+            order.leave(places[index])
+        seen.append(free(places))
+
+    assert seen == [[0, 1], [2], [3], [4, 5], []]
+
+
+def test_safe_first_runs_all_safe_calls_and_then_the_others_one_by_one() -> None:
+    order, places = ordered(write("/a"), read("/b"), write("/c"), read("/d"), shell(), grouping="safe_first")
+
+    assert free(places) == [1, 3]
+    assert order.blockers(places[0]) == (1, 3)
+    assert order.blockers(places[2]) == (0,)
+    order.leave(places[2])
+    order.leave(places[1])
+    order.leave(places[3])
+    assert free(places) == [0]
+    order.leave(places[0])
+    assert free(places) == [4]
+
+
+def test_safe_first_waits_until_every_call_is_known() -> None:
+    order = ConflictOrder("safe_first")
+    writing, reading = write("/a"), read("/b")
+    reading.index = 1
+    first = order.add(writing)
+    order.settle(first)
+    assert not first.is_free
+    assert order.blockers(first) == ()
+
+    second = order.add(reading)
+    order.settle(second)
+    order.close()
+    assert second.is_free
+    order.leave(second)
+    assert first.is_free
+
+
+async def test_waiting_ends_when_the_call_is_free() -> None:
+    order, places = ordered(write("/a"), write("/a"), write("/a"))
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(order.wait(places[2]))
+        await asyncio.sleep(0)
+        order.leave(places[0])
+        await asyncio.sleep(0)
+        assert not task.done()
+        order.leave(places[1])
+
+    await order.wait(places[2])
+
+
+def test_changed_arguments_wait_for_earlier_calls_and_let_later_ones_wait() -> None:
+    changed = write("/x")
+    order, places = ordered(write("/a"), changed, write("/b"), write("/c"))
+    assert free(places) == [0, 1, 2, 3]
+
+    changed.paths = accesses(writes="/a /b")
+    order.change(places[1])
+    assert order.blockers(places[1]) == (0,)
+    assert order.blockers(places[2]) == (1,)
+    assert free(places) == [0, 3]
+
+
+def test_changed_arguments_wait_for_a_later_call_that_runs_already() -> None:
+    changed, running = write("/x"), write("/b")
+    order, places = ordered(changed, running, write("/c"))
+    running.has_turn = True
+
+    changed.paths = accesses(writes="/b")
+    order.change(places[0])
+
+    assert order.blockers(places[0]) == (1,)
+    order.leave(places[1])
+    assert places[0].is_free
+
+
+def test_arguments_changed_into_the_unknown_hold_up_everything_behind() -> None:
+    changed = write("/x")
+    order, places = ordered(changed, read("/a"), settle=False)
+    order.change(places[0])
+    order.settle(places[0])
+    order.settle(places[1])
+
+    changed.paths = None
+    order.change(places[0])
+    late = FakeCall(index=2, safe=True)
+    place = order.add(late)
+    order.settle(place)
+
+    assert order.blockers(places[1]) == (0,)
+    assert order.blockers(place) == (0,)
+    order.leave(places[0])
+    assert free([*places, place]) == [1, 2]
+
+
+def test_a_second_barrier_by_change_keeps_what_still_waits_in_order() -> None:
+    changed = write("/x")
+    order, places = ordered(changed, write("/y"), shell(), write("/y"))
+    changed.paths = None
+    order.change(places[0])
+    order.leave(places[0])
+    order.leave(places[1])
+    assert free(places) == [2]
+    order.leave(places[2])
+    assert free(places) == [3]
+
+
+@pytest.mark.parametrize(("first", "later"), [(read, write), (write, write), (write, read)])
+def test_what_outlives_a_barrier_made_by_a_change_still_goes_before_what_conflicts_with_it(
+    first: Callable[[str], FakeCall], later: Callable[[str], FakeCall]
+) -> None:
+    changed = write("/x")
+    order, places = ordered(first("/a"), changed, later("/a"), read("/b"), settle=False)
+    order.settle(places[0])
+    order.settle(places[1])
+    assert free(places) == [0, 1]
+
+    changed.paths = None
+    order.change(places[1])
+    order.settle(places[2])
+    order.settle(places[3])
+    order.leave(places[1])
+
+    assert order.blockers(places[2]) == (0,)
+    assert free(places) == [0, 3]
+
+
+some_calls = st.builds(
+    FakeCall,
+    safe=st.booleans(),
+    alone=st.sampled_from([False] * 5 + [True]),
+    paths=st.none() | some_accesses,
+)
+
+
+def must_wait_for(calls: list[FakeCall], later: int, grouping: Grouping) -> set[int]:
+    """The definition: the calls that come before `later` and conflict with it."""
+
+    def blind(call: FakeCall) -> FakeCall:
+        return call if grouping == "conflicts" else FakeCall(call.index, call.safe, call.alone)
+
+    def rank(call: FakeCall) -> tuple[bool, int]:
+        return (grouping == "safe_first" and not call.safe, call.index)
+
+    me = calls[later]
+    return {call.index for call in calls if rank(call) < rank(me) and conflict(blind(call), blind(me))}
+
+
+@given(
+    st.lists(some_calls, max_size=8),
+    st.sampled_from(["conflicts", "consecutive", "safe_first"]),
+    st.randoms(use_true_random=False),
+)
+def test_a_call_is_free_exactly_when_nobody_it_conflicts_with_is_left(
+    calls: list[FakeCall], grouping: Grouping, random: Random
+) -> None:
+    order, places = ordered(*calls, grouping=grouping)
+    left = set(range(len(calls)))
+
+    while left:
+        expected = [index for index in sorted(left) if not must_wait_for(calls, index, grouping) & left]
+        assert free(places) == expected
+        assert expected, "a deadlock"
+        done = random.choice(expected)
+        order.leave(places[done])
+        left.discard(done)
+
+
+def test_a_thousand_calls_are_ordered_without_comparing_each_with_each() -> None:
+    calls = [write(f"/d/{number}") if number % 2 else read(f"/d/{number}") for number in range(1000)]
+
+    _, places = ordered(*calls)
+
+    assert len(free(places)) == 1000
+    assert max(call.asked for call in calls) <= 3
+    assert Path("/d/1") in (calls[1].paths or Accesses()).writes

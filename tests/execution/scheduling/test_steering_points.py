@@ -1,0 +1,467 @@
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.execution.bench import Bench, bench_of, settled
+from tests.execution.kit import Doors, FakePolicy, Ran, ScriptedTool, Steering, call, calls, run, sleeping
+from tests.support.virtual_clock import run_virtual
+from tui_agent.execution import ApprovalGate, Auto, Batched, ExecutionOptions, HookBus, Parallel, Sequential
+from tui_agent.execution.options import SteeringMode
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, ToolBatchEnded, ToolStarted, Warned
+from tui_agent.protocol.messages import JsonObject, UserMessage, user_message
+from tui_agent.protocol.permissions import ApprovalDecision
+from tui_agent.protocol.tool import ToolContext, ToolResult
+
+SKIPPED = "Skipped due to queued user message."
+
+
+async def steered(asked: list[str], steering: Steering, **options: Any) -> Ran:
+    tools = [ScriptedTool("look", read_only=True), ScriptedTool()]
+    return await run(tools, calls(*asked), ExecutionOptions(**options), steering=steering)
+
+
+@pytest.mark.parametrize(
+    ("options", "polls"),
+    [
+        ({"strategy": Sequential()}, 4),
+        ({"strategy": Batched(2)}, 2),
+        ({"strategy": Batched(3)}, 2),
+        ({"strategy": Parallel()}, 1),
+        ({"strategy": Auto(), "steering_mode": "after_batch"}, 1),
+        ({"strategy": Auto()}, 4),
+        ({"strategy": Auto(), "steering_mode": "between_calls"}, 4),
+        ({"strategy": Parallel(), "steering_mode": "between_calls"}, 4),
+        ({"strategy": Sequential(), "steering_mode": "between_batches"}, 4),
+        ({"strategy": Sequential(), "steering_mode": "after_batch"}, 1),
+        ({"strategy": Auto(), "steering_mode": "off"}, 0),
+    ],
+)
+async def test_each_mode_looks_exactly_at_its_boundaries(options: dict[str, Any], polls: int) -> None:
+    """`Auto` looks before each effect but the first, and at the end."""
+    steering = Steering()
+
+    ran = await steered(["act"] * 4, steering, **options)
+
+    assert steering.polls == polls
+    assert ran.result.steering_messages is None
+    assert ran.statuses == ["ok"] * 4
+
+
+@pytest.mark.parametrize(
+    ("options", "at_poll", "statuses"),
+    [
+        ({"strategy": Sequential()}, 2, "oossss"),
+        ({"strategy": Sequential()}, 6, "oooooo"),
+        ({"strategy": Batched(2)}, 1, "oossss"),
+        ({"strategy": Batched(2)}, 3, "oooooo"),
+        ({"strategy": Parallel()}, 1, "oooooo"),
+        ({"strategy": Sequential(), "steering_mode": "after_batch"}, 1, "oooooo"),
+        ({"strategy": Batched(4), "steering_mode": "between_calls"}, 1, "osssss"),
+    ],
+)
+async def test_what_is_left_is_skipped_in_order_and_nobody_looks_again(
+    options: dict[str, Any], at_poll: int, statuses: str
+) -> None:
+    steering = Steering(at_poll)
+
+    ran = await steered(["act"] * 6, steering, **options)
+
+    assert "".join(status[0] for status in ran.statuses) == statuses
+    assert steering.polls == at_poll
+    assert [message.text for message in ran.result.steering_messages or ()] == ["stop that"]
+    skipped = [text for text, status in zip(ran.texts, ran.statuses, strict=True) if status == "skipped_steering"]
+    assert all(text.startswith(SKIPPED) for text in skipped)
+    assert all(message.is_error for message in ran.result.tool_results if message.text.startswith(SKIPPED))
+    assert ran.of(ToolBatchEnded)[0].steering == 1
+
+
+async def test_skips_come_after_the_last_event_of_every_call_that_ran() -> None:
+    ran = await steered(["act"] * 4, Steering(1), strategy=Batched(2))
+
+    assert ran.types[ran.types.index("message.ended c1") + 1 :] == [
+        "tool.ended c2",
+        "tool.ended c3",
+        "message.started c2",
+        "message.ended c2",
+        "message.started c3",
+        "message.ended c3",
+        "tool.batch_ended",
+    ]
+
+
+async def test_before_effects_skips_effects_and_lets_reads_run() -> None:
+    steering = Steering(at_poll=1)
+
+    ran = await steered(["act", "look", "act", "look", "act"], steering)
+
+    assert ran.statuses == ["ok", "ok", "skipped_steering", "ok", "skipped_steering"]
+    assert steering.polls == 1
+
+
+async def test_before_effects_leaves_the_first_call_and_invalid_ones_alone() -> None:
+    steering = Steering()
+    steering.say()
+
+    ran = await steered(["act", "nothing", "act"], steering)
+
+    assert ran.statuses == ["ok", "not_found", "skipped_steering"]
+
+
+async def test_before_effects_tells_what_is_wrong_with_a_later_call_all_the_same() -> None:
+    ran = await steered(["act", "act", "nothing"], Steering(1), strategy=Sequential(), steering_mode="before_effects")
+
+    assert ran.statuses == ["ok", "skipped_steering", "not_found"]
+
+
+SLOW_LOOKS: dict[str, dict[str, Any]] = {
+    "auto, between calls": {"strategy": Auto(), "steering_mode": "between_calls"},
+    "auto, between batches": {"strategy": Auto(), "steering_mode": "between_batches"},
+    "parallel, one at a time": {"strategy": Parallel(), "steering_mode": "between_calls", "max_concurrency": 1},
+}
+
+
+@pytest.mark.parametrize("slow", ["getter", "observer", "both"])
+@pytest.mark.parametrize("options", SLOW_LOOKS)
+def test_no_call_begins_between_a_boundary_and_its_poll(options: str, slow: str) -> None:
+    steering, hooks = Steering(1), HookBus()
+
+    async def get() -> list[UserMessage]:
+        await asyncio.sleep(0 if slow == "observer" else 5)
+        return await steering()
+
+    async def watch(ended: object) -> None:
+        await asyncio.sleep(5)
+
+    if slow != "getter":
+        hooks.add("after_tool_observer", watch)
+    act = ScriptedTool(behaviour=sleeping(1))
+
+    chosen = ExecutionOptions(**SLOW_LOOKS[options])
+    ran = run_virtual(run([act], calls("act", "act", "act"), chosen, hooks=hooks, steering=get))
+
+    assert ran.statuses == ["ok", "skipped_steering", "skipped_steering"]
+    assert act.calls == ["c0"]
+
+
+@pytest.mark.parametrize("options", SLOW_LOOKS)
+def test_calls_go_on_after_each_poll_that_finds_nothing(options: str) -> None:
+    steering = Steering()
+
+    async def get() -> list[UserMessage]:
+        await asyncio.sleep(5)
+        return await steering()
+
+    chosen = ExecutionOptions(**SLOW_LOOKS[options])
+    ran = run_virtual(run([ScriptedTool(behaviour=sleeping(1))], calls(*["act"] * 3), chosen, steering=get))
+
+    assert ran.statuses == ["ok"] * 3
+    assert steering.polls == 3
+
+
+@pytest.mark.parametrize("options", SLOW_LOOKS)
+def test_a_call_held_by_a_poll_gives_way_to_an_abort(options: str) -> None:
+    token = CancellationToken()
+
+    async def get() -> list[UserMessage]:
+        token.cancel("enough")
+        await asyncio.Event().wait()
+        return []
+
+    act = ScriptedTool()
+    chosen = ExecutionOptions(**SLOW_LOOKS[options])
+    ran = run_virtual(run([act], calls(*["act"] * 3), chosen, cancellation=token, steering=get))
+
+    assert ran.statuses == ["ok", "cancelled", "cancelled"]
+    assert act.calls == ["c0"]
+
+
+async def test_a_call_that_was_just_approved_waits_for_the_poll_too() -> None:
+    looking, found = asyncio.Event(), asyncio.Event()
+    gate = ApprovalGate(interactive=True)
+
+    async def get() -> list[UserMessage]:
+        looking.set()
+        await found.wait()
+        return [user_message("stop that")]
+
+    ask = ScriptedTool("ask")
+    options = ExecutionOptions(strategy=Parallel(), steering_mode="between_calls")
+    async with bench_of(
+        [ScriptedTool(), ask], options, gate=gate, policy=FakePolicy({"ask": "ask"}), get_steering=get
+    ) as bench:
+        bench.scheduler.submit_all(calls("act", "ask"))
+        async with asyncio.TaskGroup() as group:
+            finishing = group.create_task(bench.scheduler.finish())
+            await bench.until(ApprovalRequested)
+            await looking.wait()
+            gate.resolve(gate.pending[0].request_id, ApprovalDecision(decision="approve"))
+            await settled()
+            found.set()
+
+    assert [report.status for report in finishing.result().reports] == ["ok", "skipped_steering"]
+    assert ask.calls == []
+
+
+async def test_a_systems_notice_is_not_blamed_on_the_user() -> None:
+    ran = await steered(["act", "act"], Steering(1, kind="notice"), strategy=Sequential())
+
+    assert "not from the user" in ran.texts[1]
+
+
+async def test_a_getter_that_raises_counts_as_empty() -> None:
+    async def broken() -> list[UserMessage]:
+        raise OSError("gone")
+
+    ran = await run(
+        [ScriptedTool()],
+        calls("act", "act"),
+        ExecutionOptions(strategy=Sequential()),
+        steering=broken,  # pyright: ignore[reportArgumentType]
+    )
+
+    assert ran.statuses == ["ok", "ok"]
+    assert [event.code for event in ran.of(Warned)] == ["steering_failed"] * 2
+
+
+async def test_a_call_that_waits_for_a_person_gives_way_when_told_of_a_message() -> None:
+    gate = ApprovalGate(interactive=True)
+    doors = Doors()
+    steering = Steering()
+    tools = [ScriptedTool("look", doors, read_only=True), ScriptedTool("ask")]
+    async with bench_of(
+        tools,
+        ExecutionOptions(strategy=Parallel(), steering_mode="before_effects"),
+        gate=gate,
+        policy=FakePolicy({"ask": "ask"}),
+        get_steering=steering,
+    ) as bench:
+        bench.scheduler.submit_all(calls("look", "ask"))
+        async with asyncio.TaskGroup() as group:
+            finishing = group.create_task(bench.scheduler.finish())
+            await bench.until(ApprovalRequested)
+            await doors.until("c0")
+            bench.scheduler.notify_steering()
+            await settled()
+            assert steering.polls == 1
+            steering.say()
+            bench.scheduler.notify_steering()
+            await bench.until(ApprovalResolved)
+            doors.open("c0")
+        result = finishing.result()
+        bench.scheduler.notify_steering()
+
+    assert [report.status for report in result.reports] == ["ok", "skipped_steering"]
+    assert result.steering_messages
+    assert bench.events(ApprovalResolved)[0].by == "cancel"
+
+
+@pytest.mark.parametrize("moment", ["before it noticed", "while it tidies up"])
+async def test_a_message_that_comes_while_the_run_is_being_cancelled_waits_on(moment: str) -> None:
+    steering = Steering()
+    bench: Bench
+
+    async def tidy(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            bench.scheduler.notify_steering()
+        return ToolResult()
+
+    bench = Bench([ScriptedTool(behaviour=tidy)], get_steering=steering)
+
+    async def work() -> None:
+        async with bench.scheduler as scheduler:
+            scheduler.submit_all(calls("act"))
+            await scheduler.finish()
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(work())
+        await bench.until(ToolStarted)
+        steering.say()
+        task.cancel()
+        if moment == "before it noticed":
+            bench.scheduler.notify_steering()
+
+    assert task.cancelled()
+    assert steering.waiting
+    assert bench.ended() == {"c0": "cancelled"}
+
+
+async def test_other_modes_wait_for_their_boundary_even_when_told() -> None:
+    doors = Doors()
+    steering = Steering()
+    async with bench_of(
+        [ScriptedTool(behaviour=doors)], ExecutionOptions(strategy=Parallel()), get_steering=steering
+    ) as bench:
+        bench.scheduler.submit_all(calls("act"))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(bench.scheduler.finish())
+            await doors.until("c0")
+            bench.scheduler.notify_steering()
+            await settled()
+            assert steering.polls == 0
+            doors.open("c0")
+
+
+@pytest.mark.parametrize("mode", ["between_calls", "between_batches", "interrupt", "before_effects", "after_batch"])
+async def test_nobody_looks_before_the_last_call_is_known(mode: SteeringMode) -> None:
+    """The call that comes next may be a read whose work would be lost, or the answer may still break off."""
+    steering = Steering()
+    steering.say()
+    look = ScriptedTool("look", read_only=True)
+    async with bench_of([look], ExecutionOptions(steering_mode=mode), get_steering=steering) as bench:
+        for number in range(2):
+            bench.scheduler.submit(call("look", f"c{number}"))
+            await settled()
+            bench.scheduler.notify_steering()
+            await settled()
+        assert bench.ended() == {"c0": "ok", "c1": "ok"}
+        assert steering.polls == 0
+        await bench.scheduler.finish()
+
+
+def test_interrupt_cancels_what_may_be_interrupted_and_skips_the_rest() -> None:
+    steering = Steering()
+
+    async def speak(arguments: JsonObject, context: ToolContext) -> ToolResult:
+        await asyncio.sleep(1)
+        steering.say()
+        await asyncio.sleep(9)
+        return ToolResult.of_text("spoke")
+
+    async def work() -> tuple[Ran, float]:
+        tools = [
+            ScriptedTool("long", sleeping(1000), safe=True, interruptible=True),
+            ScriptedTool("speak", speak, safe=True),
+            ScriptedTool("look", read_only=True),
+            ScriptedTool(),
+        ]
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        asked = calls("long", "speak", "act", "look", "nothing")
+        ran = await run(tools, asked, ExecutionOptions(steering_mode="interrupt"), steering=steering)
+        return ran, loop.time() - began
+
+    ran, took = run_virtual(work())
+
+    assert ran.statuses == ["interrupted", "ok", "skipped_steering", "skipped_steering", "not_found"]
+    assert 9.9 < took < 10.2
+    assert "the user sent a message" in ran.texts[0]
+
+
+async def test_interrupt_leaves_a_call_alone_of_which_it_cannot_be_said_whether_it_may() -> None:
+    class Broken(ScriptedTool):
+        def interruptible(self, arguments: JsonObject) -> bool:
+            raise KeyError
+
+    doors, steering = Doors(), Steering(at_poll=1)
+    async with bench_of(
+        [Broken(behaviour=doors)], ExecutionOptions(steering_mode="interrupt"), get_steering=steering
+    ) as bench:
+        bench.scheduler.submit_all(calls("act"))
+        async with asyncio.TaskGroup() as group:
+            group.create_task(bench.scheduler.finish())
+            await doors.until("c0")
+            bench.scheduler.notify_steering()
+            await settled()
+            assert steering.polls == 1
+            doors.open("c0")
+
+    assert bench.ended() == {"c0": "ok"}
+
+
+def test_interrupt_looks_again_and_again_and_at_the_end() -> None:
+    steering = Steering()
+
+    async def work() -> Ran:
+        options = ExecutionOptions(steering_mode="interrupt", interrupt_interval=0.5)
+        return await run([ScriptedTool(behaviour=sleeping(2.2))], calls("act"), options, steering=steering)
+
+    ran = run_virtual(work())
+
+    assert ran.statuses == ["ok"]
+    assert steering.polls == 6
+
+
+def test_auto_between_batches_looks_whenever_nothing_runs() -> None:
+    steering = Steering()
+
+    async def work() -> Ran:
+        tools = [
+            ScriptedTool("look", sleeping(1), read_only=True),
+            ScriptedTool("search", sleeping(2), read_only=True),
+            ScriptedTool(behaviour=sleeping(1)),
+        ]
+        options = ExecutionOptions(steering_mode="between_batches")
+        return await run(tools, calls("look", "search", "act"), options, steering=steering)
+
+    ran = run_virtual(work())
+
+    assert ran.statuses == ["ok"] * 3
+    assert steering.polls == 2, "behind the two that ran together, and at the end"
+
+
+async def test_auto_between_calls_looks_behind_an_only_call_too() -> None:
+    steering = Steering()
+
+    await steered(["act"], steering, strategy=Auto(), steering_mode="between_calls")
+
+    assert steering.polls == 1
+
+
+async def test_a_call_is_judged_again_after_somebody_looked() -> None:
+    policy = FakePolicy()
+    act = ScriptedTool()
+
+    async def forbid() -> list[UserMessage]:
+        policy.verdicts["act"] = "deny"
+        return []
+
+    options = ExecutionOptions(strategy=Parallel(), steering_mode="before_effects")
+    ran = await run(
+        [ScriptedTool("other"), act],
+        calls("other", "act"),
+        options,
+        policy=policy,
+        steering=forbid,  # pyright: ignore[reportArgumentType]
+    )
+
+    assert ran.statuses == ["ok", "denied_policy"]
+    assert act.calls == []
+
+
+@pytest.mark.parametrize("options", [{"strategy": Sequential()}, {"strategy": Batched(1)}, {"strategy": Auto()}])
+@pytest.mark.parametrize("first", ["unknown", "denied", "vetoed"])
+async def test_a_first_call_that_never_ran_is_a_boundary_like_any_other(options: dict[str, Any], first: str) -> None:
+    hooks = HookBus()
+    hooks.before_tool(lambda question: question.call.name != "vetoed")
+    tools = [ScriptedTool("denied"), ScriptedTool("vetoed"), ScriptedTool()]
+    policy = FakePolicy({"denied": "deny"})
+
+    ran = await run(
+        tools, calls(first, "act"), ExecutionOptions(**options), steering=Steering(1), hooks=hooks, policy=policy
+    )
+
+    assert ran.statuses[1] == "skipped_steering"
+
+
+@pytest.mark.parametrize("mode", ["before_effects", "between_calls"])
+async def test_only_the_mode_that_interrupts_breaks_off_a_call_that_runs(mode: Any) -> None:
+    doors, steering = Doors(), Steering(at_poll=1)
+    tools = [ScriptedTool("wait", doors, read_only=True, interruptible=True), ScriptedTool()]
+    async with bench_of(tools, ExecutionOptions(steering_mode=mode), get_steering=steering) as bench:
+        bench.scheduler.submit_all(calls("wait", "wait", "act"))
+        async with asyncio.TaskGroup() as group:
+            finishing = group.create_task(bench.scheduler.finish())
+            await doors.until("c0", "c1")
+            if mode == "between_calls":
+                doors.open("c0")
+            else:
+                bench.scheduler.notify_steering()
+            await settled()
+            assert steering.polls == 1
+            doors.open("c0", "c1")
+
+    assert [report.status for report in finishing.result().reports] == ["ok", "ok", "skipped_steering"]

@@ -1,0 +1,156 @@
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.execution.kit import ScriptedTool, Steering, calls, run
+from tests.support.validating_bus import ValidatingBus
+from tui_agent.execution.scheduling.steering_poll import SteeringPoll
+from tui_agent.protocol.bus import Publisher
+from tui_agent.protocol.cancellation import CancellationToken
+from tui_agent.protocol.messages import UserMessage, user_message
+
+
+def poll_of(getter: Any, bus: Publisher) -> SteeringPoll:
+    return SteeringPoll(getter, bus, CancellationToken(), grace=2.0)
+
+
+async def test_without_a_getter_nothing_is_ever_found() -> None:
+    poll = poll_of(None, ValidatingBus(whole=False))
+
+    assert not await poll.poll()
+    assert poll.found == ()
+
+
+async def test_once_it_found_something_it_never_asks_again() -> None:
+    steering = Steering(at_poll=2)
+    poll = poll_of(steering, ValidatingBus(whole=False))
+
+    answers = [await poll.poll() for _ in range(4)]
+
+    assert answers == [False, True, True, True]
+    assert steering.polls == 2
+    assert [message.text for message in poll.found] == ["stop that"]
+
+
+async def test_two_polls_at_once_ask_one_after_the_other() -> None:
+    inside = 0
+
+    async def getter() -> list[UserMessage]:
+        nonlocal inside
+        inside += 1
+        assert inside == 1
+        await asyncio.sleep(0)
+        inside -= 1
+        return [user_message("hi")]
+
+    poll = poll_of(getter, ValidatingBus(whole=False))
+    async with asyncio.TaskGroup() as group:
+        for _ in range(3):
+            group.create_task(poll.poll())
+
+    assert len(poll.found) == 1
+
+
+async def test_a_getter_that_raises_is_told_and_counts_as_empty() -> None:
+    async def broken() -> list[UserMessage]:
+        raise OSError("gone")
+
+    bus = ValidatingBus(whole=False)
+    with bus.subscribe() as subscription:
+        assert not await poll_of(broken, bus).poll()
+        events = [envelope.event for envelope in subscription.drain()]
+
+    assert [getattr(event, "code", "") for event in events] == ["steering_failed"]
+
+
+async def test_a_getter_may_answer_with_nothing_or_at_once() -> None:
+    async def nothing() -> None:
+        return None
+
+    assert not await poll_of(nothing, ValidatingBus(whole=False)).poll()
+    assert not await poll_of(lambda: None, ValidatingBus(whole=False)).poll()
+    assert await poll_of(lambda: [user_message("hi")], ValidatingBus(whole=False)).poll()
+
+
+async def test_a_systems_notice_is_never_blamed_on_the_user() -> None:
+    notice = poll_of(Steering(at_poll=1, kind="notice"), ValidatingBus(whole=False))
+    person = poll_of(Steering(at_poll=1), ValidatingBus(whole=False))
+    await notice.poll()
+    await person.poll()
+
+    assert notice.reason == "notice"
+    assert person.reason == "steering"
+
+
+@pytest.mark.parametrize(
+    ("answer", "texts"),
+    [
+        ("look here", ["look here"]),
+        (["first", "second"], ["first", "second"]),
+        (("first", user_message("second")), ["first", "second"]),
+        (user_message("one"), ["one"]),
+        (dict.fromkeys(["first", None, " ", "second"]).keys(), ["first", "second"]),
+        ("", []),
+        ([], []),
+        ([None], []),
+        ("half \ud83d", ["half \ufffd"]),
+    ],
+)
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_a_getter_hands_over_texts_or_messages_one_or_several(
+    answer: Any, texts: list[str], is_async: bool
+) -> None:
+    async def later() -> Any:
+        return answer
+
+    bus = ValidatingBus(whole=False)
+    with bus.subscribe(merge=False) as subscription:
+        poll = poll_of(later if is_async else lambda: answer, bus)
+
+        assert await poll.poll() is bool(texts)
+        assert subscription.drain() == []
+    assert [message.text for message in poll.found] == texts
+    assert all(isinstance(message, UserMessage) for message in poll.found)
+    assert poll.reason == ("steering" if texts else "notice")
+
+
+async def test_what_is_handed_over_beside_something_else_is_not_lost() -> None:
+    bus = ValidatingBus(whole=False)
+    answer: Any = ["keep this", {"role": "user"}, user_message("and this"), 5]
+    with bus.subscribe(merge=False) as subscription:
+        poll = poll_of(lambda: answer, bus)
+
+        assert await poll.poll()
+        warned = [envelope.event for envelope in subscription.drain()]
+
+    assert [message.text for message in poll.found] == ["keep this", "and this"]
+    assert [getattr(event, "text", "") for event in warned] == [
+        "Steering must be texts or user messages, got {'role': 'user'}. It was dropped; running tools continue."
+    ]
+
+
+async def test_a_text_that_steers_reaches_the_result_of_the_calls() -> None:
+    answers = iter(["stop that"])
+    ran = await run([ScriptedTool()], calls("act", "act"), steering=lambda: next(answers, None))
+
+    assert [message.text for message in ran.result.steering_messages or ()] == ["stop that"]
+
+
+class BreaksDown:
+    def __iter__(self) -> Iterator[str]:
+        yield "first"
+        raise OSError("gone")
+
+
+@pytest.mark.parametrize("answer", [5, b"abc", {"text": "abc"}, [object()], BreaksDown(), True])
+async def test_a_getter_that_hands_over_no_messages_is_told_and_counts_as_empty(answer: Any) -> None:
+    bus = ValidatingBus(whole=False)
+    with bus.subscribe(merge=False) as subscription:
+        poll = poll_of(lambda: answer, bus)
+
+        assert not await poll.poll()
+        warned = [envelope.event for envelope in subscription.drain()]
+
+    assert [event.type for event in warned] == ["warning"]

@@ -1,0 +1,288 @@
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tests.support.validating_bus import ValidatingBus
+from tests.support.virtual_clock import run_virtual
+from tui_agent.execution.approval_gate import ApprovalAnswer, ApprovalGate
+from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, Warned
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionDecision
+
+APPROVE = ApprovalDecision(decision="approve")
+DENY = ApprovalDecision(decision="deny")
+
+
+def question(call_id: str = "c", digest: str = "d") -> ApprovalRequest:
+    return ApprovalRequest(request_id=f"q_{call_id}", call_id=call_id, digest=digest, tool="act", args={})
+
+
+class Asking:
+    """Asks a gate in a task, and keeps what was told."""
+
+    def __init__(self, gate: ApprovalGate) -> None:
+        self.gate = gate
+        self.bus = ValidatingBus(whole=False)
+        self._subscription = self.bus.subscribe(merge=False)
+        self._events: list[Any] = []
+
+    async def ask(self, request: ApprovalRequest | None = None, **kwargs: Any) -> ApprovalAnswer:
+        return await self.gate.ask(request or question(), self.bus, **kwargs)
+
+    def events(self, kind: type[Any] = object) -> list[Any]:
+        self._events += [envelope.event for envelope in self._subscription.drain()]
+        return [event for event in self._events if isinstance(event, kind)]
+
+    async def answered_by(
+        self, act: Callable[[], Awaitable[None] | None], request: ApprovalRequest | None = None, **kwargs: Any
+    ) -> ApprovalAnswer:
+        """The answer after `act` was done while the question waits."""
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(self.ask(request, **kwargs))
+            await until_pending(self.gate)
+            done = act()
+            if done is not None:
+                await done
+        return task.result()
+
+
+async def until_pending(gate: ApprovalGate) -> None:
+    while not gate.pending:
+        await asyncio.sleep(0)
+
+
+async def test_where_nobody_can_answer_the_answer_is_no() -> None:
+    asking = Asking(ApprovalGate())
+
+    answer = await asking.ask()
+
+    assert (answer.decision.decision, answer.by) == ("deny", "nobody")
+    assert "no approver is available" in answer.decision.note
+    assert [event.type for event in asking.events()] == ["approval.requested", "approval.resolved"]
+
+
+async def test_a_person_answers_by_id_and_only_the_first_answer_counts() -> None:
+    gate = ApprovalGate(interactive=True)
+    asking = Asking(gate)
+
+    def answer_twice() -> None:
+        assert not gate.resolve("q_other", DENY)
+        assert gate.resolve("q_c", APPROVE)
+        assert not gate.resolve("q_c", DENY)
+
+    answer = await asking.answered_by(answer_twice)
+
+    assert answer == ApprovalAnswer(APPROVE, "user")
+    assert not gate.resolve("q_c", DENY)
+    assert len(asking.events(ApprovalResolved)) == 1
+
+
+async def test_a_front_end_can_say_that_nobody_answers_any_more() -> None:
+    gate = ApprovalGate(interactive=True)
+
+    def give_up() -> None:
+        assert gate.resolve("q_c", DENY, "nobody")
+
+    answer = await Asking(gate).answered_by(give_up)
+
+    assert (answer.decision.decision, answer.by) == ("deny", "nobody")
+
+
+async def test_an_approver_answers() -> None:
+    async def approver(request: ApprovalRequest) -> ApprovalDecision:
+        return APPROVE
+
+    for answers in (approver, lambda request: APPROVE):
+        answer = await Asking(ApprovalGate(approver=answers)).ask()
+        assert answer == ApprovalAnswer(APPROVE, "user")
+
+
+@pytest.mark.parametrize("approver", [lambda request: 1 / 0, lambda request: "yes"])
+async def test_an_approver_that_fails_denies(approver: Any) -> None:
+    answer = await Asking(ApprovalGate(approver=approver)).ask()
+
+    assert (answer.decision.decision, answer.by) == ("deny", "nobody")
+    assert "failed" in answer.decision.note
+
+
+async def test_a_front_end_may_be_faster_than_the_approver() -> None:
+    async def never(request: ApprovalRequest) -> ApprovalDecision:
+        await asyncio.Event().wait()
+        return DENY
+
+    gate = ApprovalGate(interactive=True, approver=never)
+
+    answer = await Asking(gate).answered_by(lambda: gate.resolve("q_c", APPROVE) and None)
+
+    assert answer == ApprovalAnswer(APPROVE, "user")
+
+
+async def test_where_an_approver_fails_a_front_end_still_answers() -> None:
+    failing: Any = lambda request: 1 / 0  # noqa: E731
+    gate = ApprovalGate(interactive=True, approver=failing)
+
+    async def later() -> None:
+        for _ in range(3):
+            await asyncio.sleep(0)
+        gate.resolve("q_c", APPROVE)
+
+    assert await Asking(gate).answered_by(later) == ApprovalAnswer(APPROVE, "user")
+
+
+async def test_a_decision_given_beforehand_is_used_up_by_the_first_question() -> None:
+    gate = ApprovalGate()
+    gate.prefeed("c", APPROVE, digest="d")
+
+    assert await Asking(gate).ask() == ApprovalAnswer(APPROVE, "resume")
+    assert (await Asking(gate).ask()).by == "nobody"
+
+
+async def test_a_decision_given_beforehand_counts_only_for_what_it_was_made_about() -> None:
+    gate = ApprovalGate()
+    gate.prefeed("c", APPROVE, digest="other")
+
+    assert (await Asking(gate).ask()).by == "nobody"
+
+    gate.prefeed("c", APPROVE, digest="d")
+    assert (await Asking(gate).ask()).by == "resume"
+
+
+def test_a_decision_beforehand_says_what_it_was_made_about() -> None:
+    with pytest.raises(TypeError, match="digest"):
+        ApprovalGate().prefeed("c", APPROVE)  # pyright: ignore[reportCallIssue]
+
+
+async def test_the_question_waits_and_is_told_before_the_checkpoint_and_the_answer() -> None:
+    gate = ApprovalGate(approver=lambda request: order.append("approver") or APPROVE)
+    asking = Asking(gate)
+    order: list[str] = []
+
+    def checkpoint(request: ApprovalRequest) -> None:
+        assert gate.pending == (request,)
+        assert isinstance(asking.events()[-1], ApprovalRequested)
+        order.append("checkpoint")
+
+    gate.on_request = checkpoint
+    await asking.ask()
+
+    assert order == ["checkpoint", "approver"]
+    assert gate.pending == ()
+
+
+async def test_a_checkpoint_that_fails_is_told_and_the_question_waits_all_the_same() -> None:
+    def no_disk(request: ApprovalRequest) -> None:
+        raise OSError("disk full")
+
+    gate = ApprovalGate(approver=lambda request: APPROVE)
+    gate.on_request = no_disk
+    asking = Asking(gate)
+
+    assert (await asking.ask()).decision == APPROVE
+    assert asking.events(Warned)[0].code == "checkpoint_failed"
+
+
+async def test_a_cancelled_question_is_settled_as_denied() -> None:
+    gate = ApprovalGate(interactive=True)
+    asking = Asking(gate)
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(asking.ask())
+        await until_pending(gate)
+        task.cancel()
+
+    resolved = asking.events(ApprovalResolved)
+    assert [(event.decision, event.by) for event in resolved] == [("deny", "cancel")]
+    assert gate.pending == ()
+    assert not gate.resolve("q_c", APPROVE)
+
+
+def test_a_question_may_have_a_time() -> None:
+    async def work() -> ApprovalAnswer:
+        return await Asking(ApprovalGate(interactive=True, timeout=60)).ask()
+
+    answer = run_virtual(work())
+
+    assert (answer.decision.decision, answer.by) == ("deny", "timeout")
+    assert "60 s" in answer.decision.note
+
+
+@pytest.mark.parametrize(("verdict", "decision"), [("allow", "approve"), ("deny", "deny")])
+async def test_every_waiting_question_is_judged_again(verdict: Any, decision: str) -> None:
+    gate = ApprovalGate(interactive=True)
+    judgement = PermissionDecision(decision=verdict, source="mode", reason="mode changed")
+
+    answer = await Asking(gate).answered_by(gate.reconsider, judge=lambda: judgement)
+
+    assert (answer.decision.decision, answer.by) == (decision, "policy")
+
+
+async def test_what_still_needs_an_answer_goes_on_waiting() -> None:
+    gate = ApprovalGate(interactive=True)
+    judgement = PermissionDecision(decision="ask", source="mode", reason="still")
+
+    def reconsider_then_answer() -> None:
+        gate.reconsider()
+        assert gate.pending
+        gate.resolve("q_c", DENY)
+
+    answer = await Asking(gate).answered_by(reconsider_then_answer, judge=lambda: judgement)
+    assert answer.by == "user"
+
+    answer = await Asking(gate).answered_by(reconsider_then_answer)
+    assert answer.by == "user"
+
+
+async def test_questions_wait_in_the_order_in_which_they_came() -> None:
+    gate = ApprovalGate(interactive=True)
+    asking = Asking(gate)
+
+    async with asyncio.TaskGroup() as group:
+        for name in "abc":
+            group.create_task(asking.ask(question(name)))
+        while len(gate.pending) < 3:
+            await asyncio.sleep(0)
+        assert [request.call_id for request in gate.pending] == ["a", "b", "c"]
+        for name in "cab":
+            gate.resolve(f"q_{name}", DENY)
+
+    assert len(asking.events(ApprovalResolved)) == 3
+
+
+@pytest.mark.parametrize(
+    ("decision", "rule"),
+    [
+        (ApprovalDecision(decision="approve", scope="session"), "act"),
+        (ApprovalDecision(decision="approve", scope="project", rule="act(*)"), "act(*)"),
+        (ApprovalDecision(decision="approve", scope="session", rule="*"), None),
+        (ApprovalDecision(decision="approve", scope="session", input={"a": 2}), None),
+        (APPROVE, None),
+    ],
+)
+async def test_an_answer_for_more_than_one_call_is_told_with_its_rule(
+    decision: ApprovalDecision, rule: str | None
+) -> None:
+    asking = Asking(ApprovalGate(approver=lambda _: decision))
+
+    await asking.ask(question().model_copy(update={"session_rule": "act", "rules": ("act", "act(*)")}))
+
+    assert [event.rule for event in asking.events(ApprovalResolved)] == [rule]
+
+
+def test_questions_are_made_ready_in_turn_in_one_event_loop_after_another() -> None:
+    gate, order = ApprovalGate(), list[int]()
+
+    async def make_ready(number: int) -> None:
+        async with gate.preparing:
+            await asyncio.sleep(0)
+            order.append(number)
+
+    async def make_three_ready() -> None:
+        async with asyncio.TaskGroup() as group:
+            for number in range(3):
+                group.create_task(make_ready(number))
+
+    asyncio.run(make_three_ready())
+    asyncio.run(make_three_ready())
+
+    assert order == [0, 1, 2, 0, 1, 2]

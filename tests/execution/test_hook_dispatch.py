@@ -1,0 +1,276 @@
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.validating_bus import ValidatingBus
+from tests.support.virtual_clock import run_virtual
+from tui_agent.execution.hook_bus import EndedCall, HookBus
+from tui_agent.execution.hook_dispatch import (
+    HookVerdict,
+    allows_update,
+    ask_about_failure,
+    ask_after_tool,
+    ask_before_tool,
+    observe_end,
+    observe_update,
+)
+from tui_agent.protocol.events import HookEnded, HookFailed, ToolEnded
+from tui_agent.protocol.hooks import (
+    AfterTool,
+    ApproveCall,
+    BeforeTool,
+    BeforeUpdate,
+    Continue,
+    DenyCall,
+    FailureAnswer,
+    ModifyArguments,
+    OverrideResult,
+    SkipCall,
+    ToolFailed,
+)
+from tui_agent.protocol.messages import ToolCall
+from tui_agent.protocol.tool import ToolResult
+
+CALL = ToolCall(id="c", name="act", arguments={"n": {"deep": 1}})
+
+
+class Heard:
+    """A bus and what was told on it."""
+
+    def __init__(self) -> None:
+        self.bus = ValidatingBus(whole=False)
+        self._subscription = self.bus.subscribe(merge=False)
+
+    def events(self) -> list[Any]:
+        return [envelope.event for envelope in self._subscription.drain()]
+
+
+def hooked(event: str, *functions: Callable[[Any], object], **settings: Any) -> HookBus:
+    hooks = HookBus()
+    for number, function in enumerate(functions):
+        hooks.add(event, function, name=f"h{number}", **settings)
+    return hooks
+
+
+async def before(*functions: Callable[[Any], object], **settings: Any) -> tuple[HookVerdict, list[Any]]:
+    heard = Heard()
+    hooks = hooked("before_tool", *functions, **settings)
+    verdict = await ask_before_tool(hooks, CALL, None, CALL.arguments, heard.bus)
+    return verdict, heard.events()
+
+
+@pytest.mark.parametrize(
+    ("answer", "meant", "action"),
+    [
+        (None, Continue(), "allow"),
+        (True, Continue(), "allow"),
+        (Continue(), Continue(), "allow"),
+        (False, SkipCall(), "skip"),
+        (DenyCall("no"), DenyCall("no"), "deny"),
+        (SkipCall(), SkipCall(), "skip"),
+        (OverrideResult(ToolResult()), OverrideResult(ToolResult()), "override"),
+        (ApproveCall("fine"), ApproveCall("fine"), "allow"),
+    ],
+)
+async def test_every_answer_is_understood_and_told(answer: Any, meant: Any, action: str) -> None:
+    verdict, events = await before(lambda question: answer)
+
+    assert verdict.answer == meant
+    assert [event.type for event in events] == ["hook.started", "hook.ended"]
+    assert events[1].action == action
+
+
+async def test_hooks_are_asked_in_order_until_one_says_no() -> None:
+    asked: list[int] = []
+
+    def note(number: int, answer: Any) -> Callable[[Any], Any]:
+        return lambda question: asked.append(number) or answer
+
+    verdict, _ = await before(note(1, None), note(2, DenyCall("no")), note(3, None))
+
+    assert asked == [1, 2]
+    assert verdict.answer == DenyCall("no")
+
+
+async def test_the_next_hook_sees_what_the_one_before_made_of_the_arguments() -> None:
+    seen: list[BeforeTool] = []
+
+    verdict, events = await before(
+        lambda question: ModifyArguments({**question.arguments, "more": True}),
+        lambda question: seen.append(question),
+    )
+
+    assert seen[0].arguments == {"n": {"deep": 1}, "more": True}
+    assert seen[0].call.arguments == CALL.arguments
+    assert verdict == HookVerdict(Continue(), seen[0].arguments, rewritten=True)
+    assert events[1].action == "modify"
+
+
+async def test_what_a_hook_writes_into_its_question_never_reaches_the_call() -> None:
+    def scribble(question: BeforeTool) -> None:
+        question.arguments["n"]["deep"] = 666
+        question.call.arguments["n"]["deep"] = 666
+
+    verdict, _ = await before(scribble)
+
+    assert verdict.arguments == {"n": {"deep": 1}}
+    assert CALL.arguments == {"n": {"deep": 1}}
+    assert not verdict.rewritten
+
+
+@pytest.mark.parametrize("hook", [lambda question: 1 / 0, lambda question: "yes"])
+async def test_a_hook_that_fails_denies_and_is_told_apart_from_an_answer(hook: Any) -> None:
+    verdict, events = await before(hook)
+
+    assert isinstance(verdict.answer, DenyCall)
+    assert verdict.failed
+    assert verdict.answer.reason.startswith("Hook h0 failed")
+    assert isinstance(events[1], HookFailed)
+    assert not events[1].fail_open
+
+
+async def test_a_hook_that_may_fail_lets_the_call_go_on() -> None:
+    verdict, events = await before(lambda question: 1 / 0, fail_open=True)
+
+    assert verdict.answer == Continue()
+    assert events[1].fail_open
+
+
+def test_a_hook_that_does_not_answer_denies_with_words_of_its_own() -> None:
+    async def never(question: Any) -> None:
+        await asyncio.Event().wait()
+
+    async def work() -> tuple[HookVerdict, list[Any]]:
+        return await before(never)
+
+    verdict, events = run_virtual(work())
+
+    assert verdict.answer == DenyCall("Hook h0 did not answer within 30 s")
+    assert events[1].timed_out
+
+
+async def test_a_hook_whose_call_is_cancelled_is_told_as_failed() -> None:
+    heard = Heard()
+
+    async def never(question: Any) -> None:
+        await asyncio.Event().wait()
+
+    async def work() -> None:
+        await ask_before_tool(hooked("before_tool", never), CALL, None, {}, heard.bus)
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(work())
+        await asyncio.sleep(0)
+        task.cancel()
+
+    assert [event.type for event in heard.events()] == ["hook.started", "hook.failed"]
+
+
+async def test_after_hooks_change_the_result_one_after_the_other() -> None:
+    def shout(question: AfterTool) -> ToolResult:
+        return ToolResult.of_text(question.result.text.upper())
+
+    hooks = hooked("after_tool", shout, lambda question: question.result.text + "!", lambda question: None)
+    heard = Heard()
+
+    result = await ask_after_tool(hooks, CALL, {}, ToolResult.of_text("done"), heard.bus)
+
+    assert isinstance(result, ToolResult)
+    assert result.text == "DONE!"
+    assert [event.action for event in heard.events() if isinstance(event, HookEnded)] == ["modify", "modify", "allow"]
+
+
+@pytest.mark.parametrize("hook", [lambda question: 1 / 0, lambda question: 3])
+async def test_an_after_hook_that_fails_keeps_the_result_from_everybody(hook: Any) -> None:
+    answer = await ask_after_tool(hooked("after_tool", hook), CALL, {}, ToolResult.of_text("secret"), Heard().bus)
+
+    assert isinstance(answer, str)
+    assert "Hook h0 failed" in answer
+
+
+async def test_an_after_hook_that_may_fail_leaves_the_result() -> None:
+    hooks = hooked("after_tool", lambda question: 1 / 0, fail_open=True)
+
+    answer = await ask_after_tool(hooks, CALL, {}, ToolResult.of_text("done"), Heard().bus)
+
+    assert isinstance(answer, ToolResult)
+    assert answer.text == "done"
+
+
+async def test_the_first_fallback_counts_and_any_hook_may_end_the_run() -> None:
+    errors: list[str] = []
+    hooks = hooked(
+        "on_tool_error",
+        lambda question: errors.append(question.error),
+        lambda question: FailureAnswer(fallback=ToolResult.of_text("one")),
+        lambda question: FailureAnswer(fallback=ToolResult.of_text("two"), continue_on_error=False),
+        lambda question: 1 / 0,
+        lambda question: "nonsense",
+    )
+    heard = Heard()
+
+    answer = await ask_about_failure(hooks, CALL, "boom", heard.bus)
+
+    assert errors == ["boom"]
+    assert answer == FailureAnswer(ToolResult.of_text("one"), continue_on_error=False)
+    ended = [event for event in heard.events() if isinstance(event, HookEnded)]
+    assert [(event.action, event.reason) for event in ended] == [
+        ("allow", ""),
+        ("override", ""),
+        ("override", "the run ends"),
+    ]
+    assert ToolFailed(CALL, "boom").error == "boom"
+
+
+@pytest.mark.parametrize(
+    ("hook", "allowed", "warnings"),
+    [
+        (lambda question: None, True, 0),
+        (lambda question: True, True, 0),
+        (lambda question: False, False, 0),
+        (lambda question: 1 / 0, False, 1),
+    ],
+)
+async def test_an_update_is_kept_back_by_no_and_by_a_failure(hook: Any, allowed: bool, warnings: int) -> None:
+    heard = Heard()
+
+    assert await allows_update(hooked("before_update", hook), CALL, "text", heard.bus) is allowed
+    assert len(heard.events()) == warnings
+
+
+async def test_an_observer_of_updates_sees_the_text_and_may_fail() -> None:
+    seen: list[BeforeUpdate] = []
+    heard = Heard()
+
+    await observe_update(hooked("after_update", seen.append, lambda q: 1 / 0), CALL, "text", heard.bus)
+
+    assert seen == [BeforeUpdate(CALL, "text")]
+    failed = heard.events()
+    assert [(event.type, event.event, event.fail_open) for event in failed] == [("hook.failed", "after_update", True)]
+
+
+async def test_an_observer_that_was_added_with_input_gets_a_copy_of_the_arguments() -> None:
+    ended = ToolEnded(call_id="c", name="act", index=0, status="ok", is_error=False, content=())
+    seen: list[EndedCall] = []
+    hooks, arguments = HookBus(), {"a": [1]}
+    hooks.add("after_tool_observer", seen.append, with_input=True)
+
+    await observe_end(hooks, ended, arguments, Heard().bus)
+    seen[0].arguments["a"] = []
+
+    assert seen[0].ended == ended
+    assert arguments == {"a": [1]}
+
+
+async def test_an_observer_of_ends_may_fail() -> None:
+    ended = ToolEnded(call_id="c", name="act", index=0, status="ok", is_error=False, content=())
+    seen: list[ToolEnded] = []
+    heard = Heard()
+
+    await observe_end(hooked("after_tool_observer", lambda q: 1 / 0, seen.append), ended, {"a": 1}, heard.bus)
+
+    assert seen == [ended]
+    failed = next(event for event in heard.events() if isinstance(event, HookFailed))
+    assert failed.fail_open

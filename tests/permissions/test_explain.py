@@ -1,0 +1,218 @@
+"""`permissions check` and `explain`: the contract of interface §3."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tui_agent.permissions import PermissionMode, Rule
+from tui_agent.permissions.explain import PermissionDefaults, check_record, explain_record
+
+from .command_grammar import any_commands
+from .conftest import Desk
+
+
+def check(desk: Desk, record: object, **defaults: Any) -> dict[str, Any]:
+    answer = check_record(
+        record, find_tool=desk.tools.get, defaults=PermissionDefaults(defaults.pop("workspace", desk.root), **defaults)
+    )
+    json.dumps(answer).encode("utf-8")
+    assert set(answer) == {"decision", "source", "reason", "parts"}
+    assert answer["decision"] in ("allow", "ask", "deny")
+    assert answer["source"] in ("floor", "rule", "read_only", "mode", "invalid")
+    assert isinstance(answer["reason"], str)
+    assert answer["reason"]
+    for part in answer["parts"]:
+        assert set(part) == {"text", "decision", "rule"}
+    return answer
+
+
+def record(command: str, **more: object) -> dict[str, object]:
+    return {"tool": "bash", "input": {"command": command}, **more}
+
+
+def test_the_example_of_the_contract(desk: Desk) -> None:
+    rules = [["allow", "bash(git status:*)"]]
+    answer = check(desk, record("git status && rm -rf x", mode="ask", rules=rules, cwd=str(desk.root)))
+
+    assert (answer["decision"], answer["source"]) == ("ask", "mode")
+    assert answer["parts"] == [
+        {"text": "git status", "decision": "allow", "rule": "bash(git status:*)"},
+        {"text": "rm -rf x", "decision": "ask", "rule": None},
+    ]
+
+
+def test_rules_mode_and_directory_of_the_record_replace_what_is_configured(desk: Desk) -> None:
+    configured = {"layers": [[Rule.parse("deny", "bash(make:*)")]], "mode": PermissionMode.DENY}
+
+    assert check(desk, record("make"), **configured)["source"] == "rule"
+    assert check(desk, record("make", rules=[]), **configured)["source"] == "mode"
+    assert check(desk, record("make", rules=None, mode=None, cwd=None), **configured)["source"] == "rule"
+    assert check(desk, record("make", rules=[["allow", "bash"]]), **configured)["decision"] == "allow"
+    assert check(desk, record("make", rules=[], mode="allow"), **configured)["decision"] == "allow"
+    assert check(desk, record("cat lib.py"), workspace=Path("/"))["decision"] == "allow"
+    assert check(desk, record("cat /etc/hostname", cwd="/etc"))["decision"] == "allow"
+    assert check(desk, record("cat /etc/hostname"))["decision"] == "ask"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (None, "a record is an object"),
+        ([], "a record is an object"),
+        (7, "a record is an object"),
+        ("bash", "a record is an object"),
+        ({}, "`tool` is the name"),
+        ({"tool": "", "input": {}}, "`tool` is the name"),
+        ({"tool": 7, "input": {}}, "`tool` is the name"),
+        ({"tool": "bash"}, "`input` is an object"),
+        ({"tool": "bash", "input": "ls"}, "`input` is an object"),
+        ({"tool": "bash", "input": {}}, "`input` does not fit bash: command: "),
+        ({"tool": "bash", "input": {"command": 7}}, "`input` does not fit bash: command: "),
+        ({"tool": "bash", "input": {"command": "ls", "x": 1}}, "`input` does not fit bash: x: "),
+        (record("ls", cwd="relative"), "`cwd` is an absolute path"),
+        (record("ls", cwd=7), "`cwd` is an absolute path"),
+        (record("ls", cwd="/a\x00b"), "`cwd` is an absolute path"),
+        (record("ls", cwd="/\ud800"), "`cwd` is an absolute path"),
+        (record("ls", mode="yolo"), "`mode` is one of ask, allow, deny, plan, accept_edits"),
+        (record("ls", mode=[]), "`mode` is one of"),
+        (record("ls", mode={"a": 1}), "`mode` is one of"),
+        (record("ls", rules={"allow": "bash"}), "`rules` is a list"),
+        (record("ls", rules="allow bash"), "`rules` is a list"),
+        (record("ls", rules=[["allow"]]), "rule 1 is no pair"),
+        (record("ls", rules=[["allow", "bash"], "x"]), "rule 2 is no pair"),
+        (record("ls", rules=[["allow", 7]]), "rule 1 is no pair"),
+        (record("ls", rules=[["maybe", "bash"]]), "a rule says allow, ask or deny"),
+        (record("ls", rules=[["allow", "bash("]]), "a rule is `tool` or `tool(pattern)`"),
+    ],
+)
+def test_what_is_no_call_is_denied_and_told_what_is_wrong(desk: Desk, wrong: object, words: str) -> None:
+    answer = check(desk, wrong)
+
+    assert (answer["decision"], answer["source"], answer["parts"]) == ("deny", "invalid", [])
+    assert words in answer["reason"]
+
+
+def test_surrogates_come_back_as_text(desk: Desk) -> None:
+    assert check(desk, record("echo \ud800"))["source"] == "invalid"
+    assert check(desk, {"tool": "read", "input": {"path": "a\udc80"}})["decision"] in ("allow", "ask")
+    assert check(desk, {"tool": "bash\udc80", "input": {}})["decision"] == "ask"
+    assert check(desk, {"tool": "bash", "input": {"\ud800": 1}})["source"] == "invalid"
+    assert check(desk, record("ls", rules=[["allow", "\ud800("]]))["source"] == "invalid"
+
+
+def test_a_value_nested_too_deeply_is_no_call(desk: Desk) -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    answer = check_record(
+        {"tool": "bash", "input": {"command": deep}}, find_tool=desk.tools.get, defaults=PermissionDefaults(desk.root)
+    )
+
+    assert answer["source"] == "invalid"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "rules", "decision"),
+    [
+        ("unheard_of", {}, [], "ask"),
+        ("unheard_of", {}, [["allow", "unheard_of"]], "allow"),
+        ("unheard_of", {}, [["allow", "unheard_of(x)"]], "ask"),
+        ("mcp__files__read", {}, [["deny", "mcp__files__*"]], "deny"),
+        ("web", {"url": "https://python.org"}, [["allow", "fetch(domain:python.org)"]], "ask"),
+    ],
+)
+def test_a_tool_that_is_not_here_is_judged_by_its_name(
+    desk: Desk, tool: str, arguments: dict[str, object], rules: list[list[str]], decision: str
+) -> None:
+    assert check(desk, {"tool": tool, "input": arguments, "rules": rules})["decision"] == decision
+
+
+def test_fetch_is_judged_by_its_address_also_where_there_is_no_such_tool(desk: Desk) -> None:
+    def decide(url: object) -> str:
+        asked = {"tool": "fetch", "input": {"url": url}, "rules": [["allow", "fetch(domain:python.org)"]]}
+        answer = check_record(asked, find_tool=lambda name: None, defaults=PermissionDefaults(desk.root))
+        return answer["decision"]
+
+    assert decide("https://python.org/x") == "allow"
+    assert decide("https://evil.org") == "ask"
+    assert decide(7) == "ask"
+
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(("bash", "ask", "/")),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+fields = st.fixed_dictionaries(
+    {},
+    optional={
+        "tool": st.sampled_from(("bash", "read", "write", "fetch", "todo", "other")) | json_values,
+        "input": st.builds(lambda command: {"command": command}, st.text(max_size=20) | json_values)
+        | st.builds(lambda path: {"path": path}, st.text(max_size=20) | json_values)
+        | json_values,
+        "mode": st.sampled_from(list(PermissionMode)) | json_values,
+        "rules": st.lists(st.tuples(st.sampled_from(("allow", "deny", "x")), st.text(max_size=9)).map(list))
+        | json_values,
+        "cwd": st.sampled_from(("/", "/nowhere", "x")) | json_values,
+    },
+)
+
+
+@settings(max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(found=fields | json_values)
+def test_any_json_gets_an_answer(desk: Desk, found: object) -> None:
+    check(desk, found)
+    assert explain_record(found, find_tool=desk.tools.get, defaults=PermissionDefaults(desk.root))
+
+
+def explain(desk: Desk, found: object, **defaults: Any) -> str:
+    return explain_record(found, find_tool=desk.tools.get, defaults=PermissionDefaults(desk.root, **defaults))
+
+
+def test_explain_names_every_rule_looked_at_and_what_would_change_it(desk: Desk) -> None:
+    rules = [Rule.parse("deny", "bash(rm:*)", "config.toml:3"), Rule.parse("ask", "bash(make:*)", "config.toml:4")]
+    words = explain(desk, record("make all > ../out.txt"), layers=[rules])
+
+    assert words.splitlines()[0].startswith("ask (rule): the rule ask bash(make:*) (config.toml:4) asks")
+    assert "deny bash(rm:*) (config.toml:3): does not match 'make all'" in words
+    assert "ask bash(make:*) (config.toml:4): matches 'make all'" in words
+    assert f"  {desk.root.parent}/out.txt" in words
+    assert "mode plan: deny" in words
+    assert "without the rule bash(make:*) (config.toml:4)" in words
+    assert 'rule ["allow", "bash(make all)"]: allow' in words
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("rm -rf x", "no single rule is narrow enough to be proposed"),
+        ("echo x > .git/config", "no rule and no grant: this holds under all of them"),
+        ("git status", "nothing: it is decided the same in every mode"),
+        ("if then (((", "no rule and no grant"),
+    ],
+)
+def test_explain_says_so_where_no_rule_helps(desk: Desk, command: str, words: str) -> None:
+    assert words in explain(desk, record(command))
+
+
+def test_explain_of_nonsense(desk: Desk) -> None:
+    assert explain(desk, []).startswith("deny (invalid): a record is an object")
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(command=any_commands)
+def test_what_explain_proposes_allows_the_call(desk: Desk, command: str) -> None:
+    policy = desk.policy()
+    proposed = policy.grant_rule(desk.tools["bash"], {"command": command})
+    if proposed is not None:
+        policy.grant(proposed, "session")
+        assert policy.check(desk.tools["bash"], {"command": command}).decision == "allow"

@@ -1,0 +1,78 @@
+"""Whatever lies in a repository, a judgement never waits for it, and never takes it for harmless."""
+
+import os
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from tui_agent.permissions import is_read_only_command
+from tui_agent.permissions.protected_paths import git_directories, protected_repository
+from tui_agent.protocol.regular_file import read_regular_file
+
+
+def repository(place: Path) -> Path:
+    data = place / ".git"
+    for name in ("objects", "refs"):
+        (data / name).mkdir(parents=True)
+    (data / "HEAD").write_text("ref: refs/heads/main\n")
+    return data
+
+
+def test_a_file_is_read_as_a_whole_up_to_its_limit(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"12345")
+    (tmp_path / "link").symlink_to("a")
+
+    assert read_regular_file(str(tmp_path / "link"), 5) == b"12345"
+    with pytest.raises(OSError, match="larger than 4 bytes"):
+        read_regular_file(str(tmp_path / "a"), 4)
+
+
+def test_a_high_limit_costs_no_memory(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"12345")
+
+    tracemalloc.start()
+    try:
+        content = read_regular_file(str(tmp_path / "a"), 8 * 1024**3)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert content == b"12345"
+    assert peak < 16 * 1024**2
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "/tmp"])
+def test_nothing_else_is_read(name: str) -> None:
+    with pytest.raises(OSError, match=r"no regular file|Is a directory"):
+        read_regular_file(name)
+
+
+@pytest.mark.parametrize("name", ["config", "index", "config.worktree"])
+def test_a_pipe_in_a_repository_holds_nobody_up_and_asks(tmp_path: Path, name: str) -> None:
+    os.mkfifo(repository(tmp_path) / name)
+
+    assert not is_read_only_command("git status", tmp_path)
+
+
+def test_settings_of_endless_length_ask(tmp_path: Path) -> None:
+    with open(repository(tmp_path) / "config", "wb") as file:
+        file.truncate(10**12)
+
+    assert not is_read_only_command("git status", tmp_path)
+
+
+def test_a_pipe_where_a_repository_says_what_it_shares_holds_nobody_up(tmp_path: Path) -> None:
+    data = repository(tmp_path)
+    os.mkfifo(data / "commondir")
+
+    assert git_directories(str(tmp_path)) == [str(data)]
+    assert protected_repository(str(data / "config"), str(tmp_path))
+
+
+def test_a_pipe_behind_a_pointer_holds_nobody_up(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / ".git").write_text("gitdir: real\n")
+    os.mkfifo(tmp_path / "real" / "commondir")
+
+    assert protected_repository(str(tmp_path / "real" / "x"), str(tmp_path))

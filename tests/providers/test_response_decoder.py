@@ -1,0 +1,108 @@
+"""Whatever bytes a server sends, an answer is facts and then at most one `ProviderError`."""
+
+import json
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.stream_helpers import calls_of, folded, text_of
+from tui_agent.protocol.errors import ProviderError
+from tui_agent.protocol.provider import StreamEnded, StreamEvent
+from tui_agent.providers.demo.sse_writer import (
+    TextOut,
+    ThinkingOut,
+    ToolUseOut,
+    UsageOut,
+    block_frames,
+    closing_frames,
+    error_frame,
+    opening_frames,
+)
+from tui_agent.providers.provider_failures import ErrorFactory
+from tui_agent.providers.response_decoder import ResponseDecoder
+
+BLOCKS = (ThinkingOut("hm"), TextOut("hello 🙂 world"), ToolUseOut("c1", "read", json.dumps({"path": "a"})))
+RECORDED = b"".join(
+    [
+        *opening_frames("m1", "model", UsageOut(1, 2)),
+        *(frame for index, block in enumerate(BLOCKS) for frame in block_frames(index, block)),
+        *closing_frames("tool_use", 20),
+    ]
+)
+
+
+def fold() -> ResponseDecoder:
+    return ResponseDecoder(ErrorFactory(), "req_1", lambda call_id: False)
+
+
+def facts_of(*chunks: bytes) -> list[StreamEvent]:
+    one = fold()
+    return [fact for chunk in chunks for fact in one.facts(chunk)]
+
+
+def test_a_recorded_answer_is_read_whole() -> None:
+    facts = facts_of(RECORDED)
+
+    assert text_of(facts) == "hello 🙂 world"
+    assert [call.arguments for call in calls_of(facts)] == [{"path": "a"}]
+    assert facts[-1] == StreamEnded("tool_use")
+
+
+@given(st.lists(st.integers(0, len(RECORDED)), max_size=8))
+def test_pieces_of_any_size_tell_the_same_facts(cuts: list[int]) -> None:
+    places = [0, *sorted(cuts), len(RECORDED)]
+
+    assert facts_of(*(RECORDED[a:b] for a, b in pairwise(places))) == facts_of(RECORDED)
+
+
+@given(st.lists(st.tuples(st.integers(0, len(RECORDED) - 1), st.binary(max_size=4)), min_size=1, max_size=6))
+def test_a_damaged_answer_is_facts_and_at_most_a_provider_error(damages: list[tuple[int, bytes]]) -> None:
+    damaged = bytearray(RECORDED)
+    for place, data in damages:
+        damaged[place : place + len(data)] = data
+
+    seen, error = folded(fold().facts(bytes(damaged)))
+
+    assert error is None or error.kind in ("bad_response", "server")
+    assert sum(isinstance(fact, StreamEnded) for fact in seen) <= 1
+
+
+@given(st.integers(0, len(RECORDED)))
+def test_wherever_an_answer_ends_it_is_complete_once_its_reason_for_stopping_is_there(end: int) -> None:
+    one = fold()
+    told = list(one.facts(RECORDED[:end]))
+    told += one.finish()
+
+    has_reason = end >= RECORDED.index(b"event: message_stop")
+    assert one.complete is has_reason
+    assert sum(isinstance(fact, StreamEnded) for fact in told) == has_reason
+
+
+@given(st.binary(max_size=200))
+def test_noise_is_never_another_error(noise: bytes) -> None:
+    _, error = folded(fold().facts(noise + b"\n\n"))
+
+    assert error is None or error.kind in ("bad_response", "server")
+
+
+def test_what_was_said_before_an_error_is_told_first() -> None:
+    begun = RECORDED.partition(b"event: message_delta")[0]
+
+    seen, error = folded(fold().facts(begun + error_frame("overloaded_error", "too busy")))
+
+    assert text_of(seen) == "hello 🙂 world"
+    assert error is not None
+    assert (error.kind, error.request_id) == ("overloaded", "req_1")
+
+
+@pytest.mark.parametrize(
+    "frame", [b'event: error\ndata: {"error": {"message": "no"}}\n\n', b"event: error\ndata: it broke\n\n"]
+)
+def test_an_error_in_any_form_is_an_error(frame: bytes) -> None:
+    with pytest.raises(ProviderError) as raised:
+        facts_of(frame)
+
+    assert raised.value.kind == "server"
+    assert raised.value.retryable

@@ -1,0 +1,87 @@
+"""Which events a conversation rests on after going back: against a naive model, and with whole sessions."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.session.played_sessions import PlayedRun, play, played_sessions
+from tests.support.transcript_checks import validate_history
+from tui_agent.protocol.envelope import Envelope, Origin
+from tui_agent.protocol.events import Noticed, SessionRewound
+from tui_agent.protocol.messages import user_message
+from tui_agent.session.active_branch import active_events
+from tui_agent.session.history_fold import messages_of
+
+
+def back(to_seq: int, seq: int, *, conversation: bool = True, says: str = "") -> SessionRewound:
+    notice = user_message(says, "notice") if says else None
+    return SessionRewound(to_seq=to_seq, from_seq=seq - 1, text="x", conversation=conversation, notice=notice)
+
+
+def told(goings_back: Sequence[int | None]) -> list[Envelope]:
+    """One event a number: a going back to that number, or anything."""
+    return [
+        Envelope(
+            Noticed(code="x", text="x") if to_seq is None else back(to_seq, seq),
+            seq=seq,
+            ts=0,
+            mono=0.0,
+            origin=Origin(),
+        )
+        for seq, to_seq in enumerate(goings_back, start=1)
+    ]
+
+
+def naive(goings_back: Sequence[int | None]) -> list[int]:
+    """The numbers in force, kept for every moment."""
+    states: list[list[int]] = [[]]
+    for seq, to_seq in enumerate(goings_back, start=1):
+        before = states[-1] if to_seq is None or not 0 <= to_seq < seq else states[to_seq]
+        states.append([*before, seq])
+    return states[-1]
+
+
+@given(st.lists(st.none() | st.integers(0, 12), max_size=14))
+def test_the_path_is_what_a_naive_reader_keeps(goings_back: list[int | None]) -> None:
+    assert [one.seq for one in active_events(told(goings_back))] == naive(goings_back)
+
+
+def test_without_going_back_everything_counts() -> None:
+    envelopes = told([None, None])
+
+    assert active_events(envelopes) == envelopes
+
+
+def test_files_alone_take_nothing_out_of_the_conversation() -> None:
+    envelopes = [*told([None, None]), Envelope(back(0, 3, conversation=False), 3, 0, 0.0, Origin())]
+
+    assert active_events(envelopes) == envelopes
+
+
+@settings(max_examples=40)
+@given(played_sessions, st.data())
+def test_going_back_anywhere_in_any_session_leaves_a_valid_conversation(
+    script: tuple[PlayedRun, ...], data: st.DataObject
+) -> None:
+    envelopes = play(script)
+    last = envelopes[-1]
+    for _ in range(data.draw(st.integers(1, 3))):
+        seq = envelopes[-1].seq + 1
+        event = back(data.draw(st.integers(0, seq)), seq, says=data.draw(st.sampled_from(["", "files stayed"])))
+        envelopes.append(Envelope(event, seq, last.ts, last.mono, Origin(session_id=last.origin.session_id)))
+        more = play(script)[: data.draw(st.integers(0, 30))]
+        envelopes += [replace(one, seq=seq + place) for place, one in enumerate(more, start=1)]
+
+    validate_history(messages_of(envelopes))
+
+
+def test_undoing_a_going_back_brings_the_same_conversation_back() -> None:
+    envelopes = play((PlayedRun(), PlayedRun()))
+    seq = envelopes[-1].seq
+    origin = Origin(session_id=envelopes[0].origin.session_id)
+    gone = [*envelopes, Envelope(back(seq // 2, seq + 1), seq + 1, 0, 0.0, origin)]
+
+    assert messages_of(gone) == messages_of([one for one in envelopes if one.seq <= seq // 2])
+    assert messages_of([*gone, Envelope(back(seq, seq + 2), seq + 2, 0, 0.0, origin)]) == messages_of(envelopes)

@@ -1,0 +1,287 @@
+"""A conversation comes back from its events; whatever is missing, it is one that a model accepts."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.session.played_sessions import (
+    FULL_SESSION,
+    PlayedCall,
+    PlayedRun,
+    PlayedStep,
+    play,
+    played_sessions,
+)
+from tests.support.transcript_checks import validate_events, validate_history
+from tui_agent.protocol.bus import merge_neighbours
+from tui_agent.protocol.envelope import Envelope, Origin, read_envelope
+from tui_agent.protocol.events import (
+    AgentEvent,
+    ApprovalResolved,
+    MessageDiscarded,
+    MessageEnded,
+    SessionCreated,
+    SessionForked,
+    SessionLoaded,
+    SteeringQueued,
+    ToolEnded,
+    ToolQueued,
+    ToolStarted,
+)
+from tui_agent.protocol.messages import AssistantMessage, TextBlock, ToolCall, ToolResultMessage, UserMessage
+from tui_agent.session.history_fold import (
+    LOST_MESSAGE,
+    NOT_STARTED,
+    OUTCOME_UNKNOWN,
+    granted_rules,
+    messages_of,
+    unanswered_calls,
+    waiting_messages,
+)
+
+ONE_CALL = (PlayedRun("go", (PlayedStep(("I do.",), (PlayedCall(text="42"),)), PlayedStep(("Done.",)))),)
+
+
+def until(envelopes: Sequence[Envelope], kind: type, count: int = 1) -> list[Envelope]:
+    """The events up to the one of that kind, it included."""
+    places = [place for place, envelope in enumerate(envelopes) if isinstance(envelope.event, kind)]
+    return list(envelopes[: places[count - 1] + 1])
+
+
+def stored(envelopes: Sequence[Envelope]) -> list[Envelope]:
+    """The events as they come back from a file."""
+    back = [read_envelope(envelope.to_json()) for envelope in merge_neighbours(envelopes)]
+    return [envelope for envelope in back if envelope is not None]
+
+
+def test_the_played_session_keeps_the_engines_invariants() -> None:
+    envelopes = play(FULL_SESSION)
+
+    validate_events(envelopes)
+    validate_history(messages_of(envelopes))
+
+
+def test_a_conversation_comes_back_in_order() -> None:
+    roles = [message.role for message in messages_of(play(ONE_CALL))]
+
+    assert roles == ["user", "assistant", "tool_result", "user", "assistant", "user"]
+
+
+def test_messages_of_another_agent_are_its_own() -> None:
+    envelopes = play(FULL_SESSION)
+    child = messages_of(envelopes, "agent_call_3")
+
+    assert child[0].id not in {message.id for message in messages_of(envelopes)}
+    assert [message.role for message in child][:3] == ["user", "assistant", "tool_result"]
+
+
+def test_a_discarded_message_is_not_part_of_the_conversation() -> None:
+    envelopes = play(ONE_CALL)
+    answer = next(message for message in messages_of(envelopes) if isinstance(message, AssistantMessage))
+    gone = envelopes[-1].with_event(MessageDiscarded(message_id=answer.id, reason="the stream broke"))
+
+    messages = messages_of([*envelopes, gone])
+
+    assert answer.id not in {message.id for message in messages}
+    assert not any(isinstance(message, ToolResultMessage) for message in messages)
+
+
+def test_a_call_that_was_told_but_not_started_is_answered_as_not_run() -> None:
+    messages = messages_of(until(play(ONE_CALL), ToolQueued))
+
+    assert isinstance(messages[-1], ToolResultMessage)
+    assert (messages[-1].text, messages[-1].is_error) == (NOT_STARTED, True)
+
+
+def test_a_call_that_was_never_told_is_answered_as_not_run() -> None:
+    messages = messages_of(until(play(ONE_CALL), MessageEnded, 2))
+
+    assert messages[-1].text == NOT_STARTED
+
+
+def test_a_call_that_was_running_is_answered_as_unknown() -> None:
+    messages = messages_of(until(play(ONE_CALL), ToolStarted))
+
+    assert messages[-1].text == OUTCOME_UNKNOWN
+
+
+def test_a_call_that_ended_keeps_its_result() -> None:
+    messages = messages_of(until(play(ONE_CALL), ToolEnded))
+
+    assert isinstance(messages[-1], ToolResultMessage)
+    assert (messages[-1].text, messages[-1].is_error) == ("42", False)
+
+
+def test_an_earlier_call_with_the_same_id_lends_no_result() -> None:
+    first = play(ONE_CALL)
+    again = AssistantMessage(content=(ToolCall(id="call_1", name="work"),), id="msg_again")
+
+    messages = messages_of([*first, first[-1].with_event(MessageEnded(message_id=again.id, message=again))])
+
+    assert messages[-1].text == NOT_STARTED
+
+
+def test_amid_a_conversation_a_call_without_a_trace_is_unknown_not_unrun() -> None:
+    envelopes = play(ONE_CALL)
+    call_events = {"tool.queued", "tool.started", "tool.ended", "tool.output"}
+    damaged = [
+        envelope
+        for envelope in envelopes
+        if envelope.type not in call_events
+        and not (isinstance(envelope.event, MessageEnded) and isinstance(envelope.event.message, ToolResultMessage))
+    ]
+
+    messages = messages_of(damaged)
+
+    assert messages[2].text == OUTCOME_UNKNOWN
+    validate_history(messages)
+
+
+def test_a_lost_first_message_leaves_a_note_in_its_place() -> None:
+    envelopes = play(ONE_CALL)
+    first = next(place for place, envelope in enumerate(envelopes) if isinstance(envelope.event, MessageEnded))
+
+    messages = messages_of([*envelopes[:first], *envelopes[first + 1 :]])
+
+    assert isinstance(messages[0], UserMessage)
+    assert (messages[0].text, messages[0].kind) == (LOST_MESSAGE, "notice")
+
+
+def test_two_answers_in_a_row_have_a_note_between_them_unless_the_first_was_paused() -> None:
+    base = play((PlayedRun(),))[-1]
+    first = AssistantMessage(content=(TextBlock(text="one"),), id="one")
+    paused = AssistantMessage(content=(TextBlock(text="one"),), id="one", stop_reason="pause_turn")
+    second = AssistantMessage(content=(TextBlock(text="two"),), id="two")
+    asked = UserMessage(content=(TextBlock(text="go"),), id="asked")
+
+    def roles(*messages: UserMessage | AssistantMessage) -> list[str]:
+        told = [base.with_event(MessageEnded(message_id=message.id, message=message)) for message in messages]
+        return [message.role for message in messages_of(told)]
+
+    assert roles(asked, first, second) == ["user", "assistant", "user", "assistant"]
+    assert roles(asked, paused, second) == ["user", "assistant", "assistant"]
+
+
+def test_empty_and_repeated_messages_are_left_out() -> None:
+    envelopes = play(ONE_CALL)
+    empty = UserMessage(content=(), id="empty")
+    last = envelopes[-1]
+
+    messages = messages_of([*envelopes, *envelopes, last.with_event(MessageEnded(message_id=empty.id, message=empty))])
+
+    assert messages == messages_of(envelopes)
+
+
+def test_a_queued_message_waits_until_it_is_delivered_or_dropped() -> None:
+    envelopes = play(FULL_SESSION)
+
+    assert [message.text for message in waiting_messages(until(envelopes, SteeringQueued))] == ["also the changelog"]
+    assert waiting_messages(envelopes) == ()
+
+
+def test_a_message_that_was_taken_but_is_in_no_conversation_still_waits() -> None:
+    envelopes = play(FULL_SESSION)
+    delivered = next(place for place, envelope in enumerate(envelopes) if envelope.type == "steering.delivered")
+
+    assert len(waiting_messages(envelopes[: delivered + 1])) == 1
+
+
+def test_a_requeued_message_keeps_its_place() -> None:
+    base = play((PlayedRun(),))[-1]
+    first, second = (
+        SteeringQueued(message_id=name, kind="follow_up", text=name, position=place)
+        for place, name in enumerate(("first", "second"))
+    )
+    taken = UserMessage(content=(TextBlock(text="first"),), id="first")
+    told = [
+        first,
+        second,
+        MessageEnded(message_id="first", message=taken),
+        SteeringQueued(message_id="first", kind="follow_up", text="first", position=0),
+    ]
+
+    waiting = waiting_messages([base.with_event(event) for event in told])
+
+    assert [(message.id, message.kind, message.text) for message in waiting] == [
+        ("first", "follow_up", "first"),
+        ("second", "follow_up", "second"),
+    ]
+
+
+@given(played_sessions)
+def test_live_and_stored_events_give_the_same_conversation(script: tuple[PlayedRun, ...]) -> None:
+    live = play(script)
+
+    assert messages_of(stored(live)) == messages_of(live)
+    assert waiting_messages(stored(live)) == waiting_messages(live)
+
+
+@given(played_sessions, st.data())
+def test_any_beginning_of_any_session_is_a_valid_conversation(
+    script: tuple[PlayedRun, ...], data: st.DataObject
+) -> None:
+    live = play(script)
+    messages = messages_of(live[: data.draw(st.integers(0, len(live)))])
+
+    validate_history(messages)
+    whole = {message.id for message in messages_of(live)}
+    made_up = [message for message in messages if message.id not in whole]
+    assert all(isinstance(message, ToolResultMessage) for message in made_up)
+
+
+@given(played_sessions, st.data())
+def test_any_selection_of_events_is_a_valid_conversation(script: tuple[PlayedRun, ...], data: st.DataObject) -> None:
+    live = play(script)
+    kept = data.draw(st.sets(st.integers(0, len(live) - 1)))
+
+    validate_history(messages_of([envelope for place, envelope in enumerate(live) if place in kept]))
+
+
+def test_only_made_up_results_are_unanswered() -> None:
+    envelopes = until(play(FULL_SESSION), ToolStarted, 2)
+
+    fates = [(entry.call.id, entry.index, entry.fate) for entry in unanswered_calls(envelopes)]
+
+    assert fates == [
+        ("call_1", 0, "finished"),
+        ("call_2", 1, "outcome_unknown"),
+        ("call_3", 2, "not_started"),
+        ("call_4", 3, "not_started"),
+    ]
+    assert unanswered_calls(play(FULL_SESSION)) == ()
+
+
+def answered(rule: str | None, scope: str = "session", by: str = "user", decision: str = "approve") -> ApprovalResolved:
+    fields = {"request_id": "q", "call_id": "c", "scope": scope, "by": by, "decision": decision, "rule": rule}
+    return ApprovalResolved.model_validate(fields)
+
+
+def test_rules_that_a_person_gave_for_the_session_are_known_again(tmp_path: Path) -> None:
+    here, there = str(tmp_path), str(tmp_path / "other")
+    told: list[AgentEvent] = [
+        SessionCreated(id="s", path=None, cwd=here, version="0"),
+        answered("bash(git status:*)"),
+        answered("bash(make:*)", scope="project"),
+        answered("bash(rm x)", by="policy"),
+        answered("bash(rm y)", decision="deny"),
+        answered(None),
+        SessionLoaded(id="s", cwd=there),
+        answered("edit(src/**)"),
+        SessionLoaded(id="s", cwd=here),
+        answered("edit(docs/**)"),
+        answered("bash(git status:*)"),
+    ]
+    envelopes = [Envelope(event, seq, 0, 0.0, Origin()) for seq, event in enumerate(told, 1)]
+
+    assert granted_rules(envelopes, tmp_path) == ("bash(git status:*)", "edit(docs/**)")
+    assert granted_rules(envelopes, tmp_path / "other") == ("edit(src/**)",)
+
+
+def test_a_copy_of_a_session_begins_without_the_rules_of_the_original(tmp_path: Path) -> None:
+    created = SessionCreated(id="s", path=None, cwd=str(tmp_path), version="0")
+    told = [created, answered("bash(ls:*)"), SessionForked(id="t", parent="s", at_seq=2), answered("bash(make:*)")]
+    envelopes = [Envelope(event, seq, 0, 0.0, Origin()) for seq, event in enumerate(told, 1)]
+
+    assert granted_rules(envelopes, tmp_path) == ("bash(make:*)",)

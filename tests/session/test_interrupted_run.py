@@ -1,0 +1,255 @@
+"""What a run that broke off leaves open is classified and closed; nothing of the past looks as if it ran."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.session.played_sessions import (
+    FULL_SESSION,
+    SESSION,
+    PlayedCall,
+    PlayedRun,
+    PlayedStep,
+    play,
+    played_sessions,
+)
+from tests.session.test_history_fold import ONE_CALL, until
+from tests.support.transcript_checks import validate_events, validate_history
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.envelope import Envelope, Origin
+from tui_agent.protocol.events import (
+    AgentEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    BackgroundEnded,
+    BackgroundStarted,
+    CompactionEnded,
+    CompactionStarted,
+    HookFailed,
+    HookStarted,
+    MessageDelta,
+    MessageDiscarded,
+    MessageEnded,
+    MessageStarted,
+    RunEnded,
+    RunStarted,
+    StatusChanged,
+    StepStarted,
+    SubagentEnded,
+    SubagentStarted,
+    ToolBatchEnded,
+    ToolEnded,
+    ToolQueued,
+    ToolStarted,
+)
+from tui_agent.protocol.messages import ToolResultMessage, Usage
+from tui_agent.session.history_fold import NOT_STARTED, OUTCOME_UNKNOWN, messages_of
+from tui_agent.session.interrupted_run import InterruptedRun, unfinished
+
+
+def resumed(envelopes: Sequence[Envelope]) -> list[Envelope]:
+    """The journal as it is once a resume told the closing events."""
+    bus = EventBus(Origin(session_id=SESSION), first_seq=envelopes[-1].seq + 1 if envelopes else 1)
+    with bus.subscribe(merge=False) as subscription:
+        for closing in unfinished(envelopes).closing:
+            bus.publish(closing.event, closing.origin)
+        return [*envelopes, *subscription.drain()]
+
+
+def closing_events(envelopes: Sequence[Envelope]) -> list[AgentEvent]:
+    return [closing.event for closing in unfinished(envelopes).closing]
+
+
+def test_a_session_that_ended_well_leaves_nothing_open() -> None:
+    assert unfinished(play(FULL_SESSION)) == InterruptedRun()
+    assert unfinished([]) == InterruptedRun()
+
+
+def test_a_running_call_ends_as_interrupted_and_its_outcome_is_called_unknown() -> None:
+    left = unfinished(until(play(ONE_CALL), ToolStarted))
+
+    assert [(call.call_id, call.fate) for call in left.calls] == [("call_1", "outcome_unknown")]
+    ended = next(closing.event for closing in left.closing if isinstance(closing.event, ToolEnded))
+    assert (ended.status, ended.is_error, ended.content[0].text) == ("interrupted", True, OUTCOME_UNKNOWN)
+
+
+def test_a_waiting_call_ends_as_cancelled_and_is_called_not_run() -> None:
+    left = unfinished(until(play(ONE_CALL), ToolQueued))
+
+    assert [call.fate for call in left.calls] == ["not_started"]
+    ended = next(closing.event for closing in left.closing if isinstance(closing.event, ToolEnded))
+    assert (ended.status, ended.content[0].text) == ("cancelled", NOT_STARTED)
+
+
+def test_a_finished_call_only_gets_its_result_message() -> None:
+    left = unfinished(until(play(ONE_CALL), ToolEnded))
+
+    assert [call.fate for call in left.calls] == ["finished"]
+    assert not any(isinstance(closing.event, ToolEnded) for closing in left.closing)
+    message = next(closing.event for closing in left.closing if isinstance(closing.event, MessageEnded))
+    assert isinstance(message.message, ToolResultMessage)
+    assert message.message.text == "42"
+
+
+def test_a_call_nobody_was_told_of_gets_its_row_and_its_end() -> None:
+    kinds = [type(event) for event in closing_events(until(play(ONE_CALL), MessageEnded, 2))]
+
+    assert kinds[:4] == [ToolQueued, ToolEnded, MessageStarted, MessageEnded]
+
+
+def test_a_result_message_that_had_begun_is_ended_not_begun_again() -> None:
+    envelopes = play(ONE_CALL)
+    begun = next(
+        place
+        for place, envelope in enumerate(envelopes)
+        if isinstance(envelope.event, MessageStarted) and envelope.event.role == "tool_result"
+    )
+    journal = resumed(envelopes[: begun + 1])
+
+    validate_events(journal)
+    started = envelopes[begun].event
+    assert isinstance(started, MessageStarted)
+    assert started.message_id in {message.id for message in messages_of(journal)}
+
+
+def test_a_half_streamed_answer_is_thrown_away_and_its_early_call_closed() -> None:
+    script = (PlayedRun("go", (PlayedStep(("I do.",), (PlayedCall(early=True),)),)),)
+    envelopes = until(play(script), ToolStarted)
+    journal = resumed(envelopes)
+
+    validate_events(journal)
+    events = closing_events(envelopes)
+    assert [type(event) for event in events[:2]] == [ToolEnded, MessageDiscarded]
+    assert [message.role for message in messages_of(journal)] == ["user"]
+
+
+def test_an_open_question_is_answered_no_before_its_call_ends() -> None:
+    script = (PlayedRun("go", (PlayedStep(("I do.",), (PlayedCall(asks=True, hooked=True),)),)),)
+    events = closing_events(until(play(script), ApprovalRequested))
+
+    answer = events[0]
+    assert isinstance(answer, ApprovalResolved)
+    assert (answer.decision, answer.by) == ("deny", "cancel")
+    assert isinstance(events[1], ToolEnded)
+
+
+def test_an_open_hook_is_told_as_failed() -> None:
+    script = (PlayedRun("go", (PlayedStep(("I do.",), (PlayedCall(hooked=True),)),)),)
+    events = closing_events(until(play(script), HookStarted))
+
+    assert isinstance(events[0], HookFailed)
+
+
+def test_children_are_closed_before_their_parents() -> None:
+    envelopes = until(play(FULL_SESSION), ToolStarted, 4)
+    closing = unfinished(envelopes).closing
+
+    depths = [entry.origin.depth for entry in closing]
+    assert depths == sorted(depths, reverse=True)
+    kinds = [type(entry.event) for entry in closing if isinstance(entry.event, RunEnded | SubagentEnded)]
+    assert kinds == [RunEnded, SubagentEnded, RunEnded]
+
+
+def test_the_closed_run_says_why_and_what_it_used() -> None:
+    envelopes = until(play(ONE_CALL), StepStarted, 2)
+    ended = next(event for event in closing_events(envelopes) if isinstance(event, RunEnded))
+
+    assert (ended.reason, ended.steps, ended.tool_calls) == ("aborted", 2, 1)
+    assert ended.usage == Usage(input_tokens=10, output_tokens=2)
+    assert ended.error == "the program ended during this run"
+
+
+def test_an_open_batch_is_closed_with_every_call_that_was_told() -> None:
+    envelopes = until(play(FULL_SESSION), ToolStarted, 2)
+    batch = next(event for event in closing_events(envelopes) if isinstance(event, ToolBatchEnded))
+
+    assert batch.call_ids == ("call_1", "call_2", "call_3", "call_4")
+
+
+def test_open_compaction_and_background_work_are_closed() -> None:
+    envelopes = until(play(ONE_CALL), StepStarted)
+    where = envelopes[-1]
+    envelopes += [
+        where.with_event(CompactionStarted(trigger="manual", strategy="trim", tokens_before=7)),
+        where.with_event(BackgroundStarted(task_id="bg", kind="bash", command="sleep 9")),
+        where.with_event(BackgroundStarted(task_id="over", kind="bash")),
+        where.with_event(BackgroundEnded(task_id="over", kind="bash", status="ok", code=0)),
+    ]
+    events = closing_events(envelopes)
+
+    compaction = next(event for event in events if isinstance(event, CompactionEnded))
+    assert (compaction.ok, compaction.tokens_after) == (False, 7)
+    assert [event.task_id for event in events if isinstance(event, BackgroundEnded)] == ["bg"]
+
+
+def test_results_without_an_open_run_belong_to_no_run() -> None:
+    envelopes = until(play(ONE_CALL), ToolEnded)
+    run_ended = RunEnded(reason="aborted")
+    closing = unfinished([*envelopes, envelopes[-1].with_event(run_ended)]).closing
+
+    assert [type(entry.event) for entry in closing] == [MessageStarted, MessageEnded, StatusChanged]
+    assert {entry.origin.run_id for entry in closing} == {None}
+
+
+def test_what_belongs_to_a_run_without_a_beginning_is_closed_without_ending_it() -> None:
+    envelopes = [envelope for envelope in until(play(ONE_CALL), StepStarted) if envelope.type != "run.started"]
+
+    assert not any(isinstance(event, RunEnded | RunStarted) for event in closing_events(envelopes))
+    assert unfinished(resumed(envelopes)) == InterruptedRun()
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (ToolStarted, "the last run broke off (work outcome unknown)"),
+        (ToolEnded, "the last run broke off (work finished)"),
+        (MessageDelta, "the last run broke off"),
+    ],
+)
+def test_what_broke_off_is_said_in_words(kind: type, words: str) -> None:
+    assert str(unfinished(until(play(ONE_CALL), kind))) == words
+
+
+def test_a_subagent_alone_is_closed() -> None:
+    envelopes = until(play(ONE_CALL), ToolStarted)
+    child = SubagentStarted(child_run_id="child", call_id="call_1", agent="helper", task="look")
+    events = closing_events([*envelopes, envelopes[-1].with_event(child)])
+
+    assert isinstance(events[0], SubagentEnded)
+    assert (events[0].agent, events[0].status) == ("helper", "interrupted")
+
+
+@given(played_sessions, st.data())
+def test_any_broken_off_session_is_whole_once_resumed(script: tuple[PlayedRun, ...], data: st.DataObject) -> None:
+    live = play(script)
+    broken = live[: data.draw(st.integers(1, len(live)))]
+    journal = resumed(broken)
+
+    validate_events(journal)
+    validate_history(messages_of(journal))
+    assert messages_of(journal) == messages_of(broken)
+    assert unfinished(journal) == InterruptedRun()
+
+
+@given(played_sessions, st.data())
+def test_a_resume_that_broke_off_itself_is_whole_after_the_next(
+    script: tuple[PlayedRun, ...], data: st.DataObject
+) -> None:
+    live = play(script)
+    once = resumed(live[: data.draw(st.integers(1, len(live)))])
+    twice = resumed(once[: data.draw(st.integers(1, len(once)))])
+
+    validate_events(twice)
+    assert unfinished(twice) == InterruptedRun()
+
+
+@given(played_sessions, st.data())
+def test_any_damaged_session_can_be_closed(script: tuple[PlayedRun, ...], data: st.DataObject) -> None:
+    live = play(script)
+    kept = data.draw(st.sets(st.integers(0, len(live) - 1), min_size=1))
+    journal = resumed([envelope for place, envelope in enumerate(live) if place in kept])
+
+    assert unfinished(journal) == InterruptedRun()
+    validate_history(messages_of(journal))

@@ -1,0 +1,548 @@
+"""Everything told is kept, in order, whatever happens to the disk or the process."""
+
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.session.failing_disk import FailingDisk
+from tests.session.played_sessions import FULL_SESSION, SESSION, PlayedRun, Player, play, played_sessions
+from tests.support.transcript_checks import validate_history
+from tui_agent.protocol.bus import RING_SIZE, EventBus, merge_neighbours
+from tui_agent.protocol.envelope import Envelope, Origin
+from tui_agent.protocol.errors import SessionError
+from tui_agent.protocol.events import (
+    MessageDelta,
+    MessageEnded,
+    Noticed,
+    SessionCreated,
+    SessionSaved,
+    SessionSaveFailed,
+    ToolData,
+    ToolOutput,
+)
+from tui_agent.protocol.messages import user_message
+from tui_agent.session.history_fold import messages_of
+from tui_agent.session.interrupted_run import unfinished
+from tui_agent.session.journal import JournalFile
+from tui_agent.session.journal_reader import JournalContents, read_journal
+from tui_agent.session.journal_writer import OUTPUT_KEPT, JournalQueue, JournalWriter
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / f"{SESSION}.jsonl"
+
+
+@pytest.fixture
+async def bus() -> EventBus:
+    return EventBus(Origin(session_id=SESSION))
+
+
+def kept(path: Path) -> tuple[str, ...]:
+    """The types in a journal; it must be readable without a problem."""
+    contents = read_journal(path)
+    assert contents.problems == ()
+    return tuple(envelope.type for envelope in contents.envelopes)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Waits for another thread's or task's doing."""
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.005)
+
+
+async def test_everything_told_is_in_the_journal_once_it_is_closed(bus: EventBus, path: Path) -> None:
+    async with JournalWriter(bus, path):
+        player = Player(bus)
+        player.begin()
+        player.play(FULL_SESSION)
+
+    envelopes = read_journal(path).envelopes
+    merged = merge_neighbours(play(FULL_SESSION))
+    assert [envelope.event for envelope in envelopes] == [envelope.event for envelope in merged]
+    assert [envelope.seq for envelope in envelopes] == [envelope.seq for envelope in merged]
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@given(played_sessions, st.lists(st.integers(1, 30), max_size=4))
+def test_however_it_was_batched_the_journal_folds_like_the_live_events(
+    tmp_path_factory: pytest.TempPathFactory, script: tuple[PlayedRun, ...], cuts: list[int]
+) -> None:
+    path = tmp_path_factory.mktemp("batched") / "one.jsonl"
+    live = play(script)
+
+    async def record() -> None:
+        bus = EventBus(Origin(session_id=SESSION))
+        async with JournalWriter(bus, path) as recorder:
+            for place, envelope in enumerate(live):
+                bus.publish(envelope.event, envelope.origin)
+                if place % 31 in cuts:
+                    await recorder.flush()
+
+    asyncio.run(record())
+
+    stored = read_journal(path).envelopes
+    assert messages_of(stored) == messages_of(live)
+    assert "".join(e.event.delta for e in stored if isinstance(e.event, MessageDelta)) == "".join(
+        e.event.delta for e in live if isinstance(e.event, MessageDelta)
+    )
+    assert [e.event for e in merge_neighbours(stored)] == [e.event for e in merge_neighbours(live)]
+    assert [e.seq for e in stored] == sorted({e.seq for e in stored})
+
+
+async def test_what_was_told_before_it_listened_is_kept_too(bus: EventBus, path: Path) -> None:
+    bus.publish(SessionCreated(id=SESSION))
+    player = Player(bus)
+    player.play((PlayedRun(),))
+    async with JournalWriter(bus, path):
+        pass
+
+    assert kept(path)[:2] == ("session.created", "run.started")
+
+
+async def test_what_is_told_after_flush_returns_is_on_the_disk(bus: EventBus, path: Path) -> None:
+    async with JournalWriter(bus, path) as recorder:
+        for number in range(3):
+            bus.publish(Noticed(code="n", text=str(number)))
+            await recorder.flush()
+            assert len(kept(path)) == number + 1
+        Player(bus).play((PlayedRun(),))
+
+
+async def test_a_message_is_on_the_disk_soon_without_being_asked_for(bus: EventBus, path: Path) -> None:
+    async with JournalWriter(bus, path):
+        Player(bus).play((PlayedRun(),))
+        await until(lambda: path.stat().st_size > 0 and "run.ended" in kept(path))
+
+
+async def test_a_few_deltas_become_one_line(bus: EventBus, path: Path) -> None:
+    async with JournalWriter(bus, path):
+        Player(bus).play((PlayedRun(),))
+        for letter in "streaming":
+            bus.publish(MessageDelta(message_id="m", kind="text", delta=letter))
+
+    assert kept(path).count("message.delta") == 2
+    assert read_journal(path).envelopes[-1].event == MessageDelta(message_id="m", kind="text", delta="streaming")
+
+
+async def test_of_a_flood_the_end_is_kept(bus: EventBus, path: Path) -> None:
+    async with JournalWriter(bus, path):
+        Player(bus).play((PlayedRun(),))
+        for _ in range(5):
+            bus.publish(ToolOutput(call_id="c", stream="stdout", chunk="x" * OUTPUT_KEPT, bytes_total=7))
+        bus.publish(ToolOutput(call_id="c", stream="stdout", chunk="end", bytes_total=8))
+
+    output = read_journal(path).envelopes[-1].event
+    assert isinstance(output, ToolOutput)
+    assert (len(output.chunk), output.chunk[-3:], output.bytes_total) == (OUTPUT_KEPT, "end", 8)
+
+
+async def test_an_event_that_cannot_be_written_is_named_in_its_place(bus: EventBus, path: Path) -> None:
+    endless: dict[str, object] = {}
+    endless["again"] = endless
+    async with JournalWriter(bus, path):
+        Player(bus).play((PlayedRun(),))
+        bus.publish(ToolData.model_construct(call_id="c", kind="k", data=endless))
+        bus.publish(Noticed(code="after", text="still kept"))
+
+    assert kept(path)[-2:] == ("warning", "notice")
+    assert "event of type tool.data could not be kept" in path.read_text()
+
+
+async def test_lone_surrogates_do_not_make_a_journal_unreadable(bus: EventBus, path: Path) -> None:
+    async with JournalWriter(bus, path):
+        Player(bus).play((PlayedRun(),))
+        bus.publish(ToolOutput(call_id="c", stream="stdout", chunk="cut \ud83d", bytes_total=5))
+
+    assert kept(path)[-1] == "tool.output"
+
+
+async def test_a_session_in_which_nothing_was_said_leaves_nothing(bus: EventBus, path: Path) -> None:
+    path.touch()
+    async with JournalWriter(bus, path):
+        Player(bus).begin()
+
+    assert not path.exists()
+
+
+async def test_an_old_session_in_which_nothing_more_was_said_stays(path: Path) -> None:
+    path.write_bytes(b"".join(f"{envelope.to_json()}\n".encode() for envelope in play((PlayedRun(),))))
+    before = kept(path)
+    bus = EventBus(Origin(session_id=SESSION), first_seq=1_000)
+    async with JournalWriter(bus, path, expected_size=path.stat().st_size):
+        bus.publish(Noticed(code="n", text="looked at"))
+
+    assert kept(path) == (*before, "notice")
+
+
+async def test_a_second_recorder_is_refused_while_the_first_goes_on(bus: EventBus, path: Path) -> None:
+    async with JournalWriter(bus, path):
+        with pytest.raises(SessionError, match="already open in another tui-agent"):
+            async with JournalWriter(EventBus(), path):
+                pytest.fail("two writers")
+        Player(bus).play((PlayedRun(),))
+
+    assert kept(path)[-1] == "run.ended"
+
+
+async def test_a_journal_that_grew_since_it_was_read_is_refused(bus: EventBus, path: Path) -> None:
+    path.write_bytes(b"something\n")
+    with pytest.raises(SessionError, match="written to by another program"):
+        async with JournalWriter(bus, path, expected_size=3):
+            pytest.fail("overwrites")
+
+
+async def test_a_bus_that_closes_first_loses_nothing(bus: EventBus, path: Path) -> None:
+    async with JournalWriter(bus, path):
+        Player(bus).play((PlayedRun(),))
+        bus.close()
+
+    assert kept(path)[-1] == "run.ended"
+
+
+async def test_more_than_the_bus_remembers_is_kept(bus: EventBus, path: Path) -> None:
+    async with JournalWriter(bus, path):
+        Player(bus).play((PlayedRun(),))
+        for number in range(RING_SIZE + 10):
+            bus.publish(Noticed(code="n", text=str(number)))
+
+    assert kept(path).count("notice") == RING_SIZE + 10
+
+
+async def test_a_slow_disk_does_not_hold_up_who_tells(bus: EventBus, path: Path) -> None:
+    disk, gate = FailingDisk(), threading.Event()
+    disk.before_write = lambda: gate.wait() and None
+    async with JournalWriter(bus, path, disk=disk):
+        Player(bus).play((PlayedRun(),))
+        for number in range(1_000):
+            bus.publish(Noticed(code="n", text=str(number)))
+            await asyncio.sleep(0)
+        gate.set()
+
+    assert kept(path).count("notice") == 1_000
+
+
+async def test_a_body_that_fails_still_leaves_a_whole_journal(bus: EventBus, path: Path) -> None:
+    async def body() -> None:
+        async with JournalWriter(bus, path):
+            Player(bus).play(FULL_SESSION)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await body()
+
+    assert kept(path)[-1] == "run.ended"
+
+
+async def test_a_cancelled_body_still_leaves_a_whole_journal(bus: EventBus, path: Path) -> None:
+    told = asyncio.Event()
+
+    async def body() -> None:
+        async with JournalWriter(bus, path):
+            Player(bus).play(FULL_SESSION)
+            told.set()
+            await asyncio.Event().wait()
+
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(body())
+        await told.wait()
+        running.cancel()
+
+    assert running.cancelled()
+    assert kept(path)[-1] == "run.ended"
+
+
+async def test_cancelling_while_it_closes_still_leaves_a_whole_journal(bus: EventBus, path: Path) -> None:
+    disk, writing, gate = FailingDisk(), threading.Event(), threading.Event()
+
+    def wait_for_the_gate() -> None:
+        writing.set()
+        gate.wait(20)
+
+    disk.before_write = wait_for_the_gate
+
+    async def body() -> None:
+        async with JournalWriter(bus, path, disk=disk):
+            Player(bus).play(FULL_SESSION)
+
+    async with asyncio.TaskGroup() as tasks:
+        running = tasks.create_task(body())
+        await until(writing.is_set)
+        running.cancel()
+        asyncio.get_running_loop().call_later(0.05, gate.set)
+        threading.Timer(0.2, gate.set).start()
+
+    assert running.cancelled()
+    assert kept(path)[-1] == "run.ended"
+
+
+async def recorded_with(
+    disk: FailingDisk, path: Path, body: Callable[[EventBus, JournalWriter], Awaitable[None]]
+) -> list[Envelope]:
+    """Records what `body` tells onto `disk`; returns everything told, the recorder's own events included."""
+    bus = EventBus(Origin(session_id=SESSION))
+    with bus.subscribe(merge=False) as told:
+        async with JournalWriter(bus, path, disk=disk) as recorder:
+            await body(bus, recorder)
+        return told.drain()
+
+
+async def test_a_full_disk_is_told_once_and_nothing_is_lost_when_there_is_room_again(path: Path) -> None:
+    disk = FailingDisk(room=700)
+
+    async def body(bus: EventBus, recorder: JournalWriter) -> None:
+        player = Player(bus)
+        player.begin()
+        for _ in range(5):
+            player.play(FULL_SESSION)
+            with pytest.raises(SessionError, match=r"cannot be saved now \(No space left on device\)"):
+                await recorder.flush()
+        assert recorder.error is not None
+        disk.room = None
+        await until(lambda: recorder.error is None)
+
+    told = await recorded_with(disk, path, body)
+
+    failures = [envelope.event for envelope in told if isinstance(envelope.event, SessionSaveFailed)]
+    assert len(failures) == 1
+    assert "The conversation goes on" in failures[0].error
+    assert (failures[0].id, failures[0].path) == (SESSION, str(path))
+    assert sum(isinstance(envelope.event, SessionSaved) for envelope in told) == 1
+    contents = read_journal(path)
+    assert contents.problems == ()
+    assert messages_of(contents.envelopes) == messages_of(told)
+    assert [envelope.seq for envelope in contents.envelopes if envelope.type == "run.ended"] == [
+        envelope.seq for envelope in told if envelope.type == "run.ended"
+    ]
+
+
+async def test_a_failed_write_is_tried_again_although_nothing_new_is_told(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui_agent.session.journal_writer.RETRY_AFTER", 0.01)
+    disk = FailingDisk(room=0)
+
+    async def body(bus: EventBus, recorder: JournalWriter) -> None:
+        bus.publish(SessionCreated(id=SESSION))
+        Player(bus).play((PlayedRun(),))
+        await until(lambda: recorder.error is not None)
+        disk.room = None
+        await until(lambda: recorder.error is None)
+        assert "run.ended" in kept(path)
+
+    await recorded_with(disk, path, body)
+
+
+@pytest.mark.parametrize("fault", [MemoryError(), RuntimeError("can't start new thread")])
+async def test_too_little_memory_for_a_moment_loses_nothing_and_ends_nothing(path: Path, fault: Exception) -> None:
+    disk = FailingDisk()
+    told: list[str] = []
+
+    def fail() -> None:
+        raise fault
+
+    async def body(bus: EventBus, recorder: JournalWriter) -> None:
+        disk.before_write = fail
+        bus.publish(Noticed(code="x", text="one"))
+        with pytest.raises(SessionError, match=r"out of memory|can't start new thread"):
+            await recorder.flush()
+        disk.before_write = lambda: None
+        bus.publish(MessageEnded(message_id="m", message=user_message("two")))
+        await recorder.flush()
+        told.extend(kept(path))
+
+    await recorded_with(disk, path, body)
+
+    assert told[:3] == ["notice", "session.save_failed", "message.ended"]
+
+
+async def test_a_disk_that_does_not_sync_is_told_and_mended(path: Path) -> None:
+    disk = FailingDisk()
+    disk.sync_fails = True
+
+    async def body(bus: EventBus, recorder: JournalWriter) -> None:
+        Player(bus).play(FULL_SESSION)
+        with pytest.raises(SessionError, match="Input/output error"):
+            await recorder.flush()
+        disk.sync_fails = False
+        await recorder.flush()
+
+    told = await recorded_with(disk, path, body)
+
+    contents = read_journal(path)
+    assert contents.problems == ()
+    assert messages_of(contents.envelopes) == messages_of(told)
+
+
+async def test_a_journal_that_was_removed_is_told(path: Path) -> None:
+    async def body(bus: EventBus, recorder: JournalWriter) -> None:
+        Player(bus).play((PlayedRun(),))
+        await recorder.flush()
+        path.unlink()
+        bus.publish(Noticed(code="n", text="lost"))
+        with pytest.raises(SessionError, match="the session's file was removed"):
+            await recorder.flush()
+
+    told = await recorded_with(FailingDisk(), path, body)
+
+    assert isinstance(told[-1].event, SessionSaveFailed)
+
+
+async def test_what_could_not_be_saved_at_the_end_is_said(path: Path) -> None:
+    bus = EventBus(Origin(session_id=SESSION))
+    async with JournalWriter(bus, path, disk=FailingDisk(room=10)) as recorder:
+        Player(bus).play((PlayedRun(),))
+
+    assert recorder.error is not None
+    assert recorder.lost > 10
+    assert not path.exists()
+
+
+async def test_what_fitted_before_the_disk_was_full_stays_whole(path: Path) -> None:
+    bus = EventBus(Origin(session_id=SESSION))
+    disk = FailingDisk()
+    async with JournalWriter(bus, path, disk=disk) as recorder:
+        Player(bus).play((PlayedRun(),))
+        await recorder.flush()
+        kept = len(read_journal(path).envelopes)
+        disk.room = 10
+        Player(bus).play((PlayedRun(),))
+
+    assert recorder.lost > 10
+    contents = read_journal(path)
+    assert (len(contents.envelopes), contents.problems) == (kept, ())
+
+
+async def test_failures_at_random_points_lose_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui_agent.session.journal_writer.RETRY_AFTER", 0.001)
+    chance = random.Random(7)
+    for number in range(30):
+        path = tmp_path / f"{number}.jsonl"
+        disk = FailingDisk(piece=chance.randint(1, 400))
+
+        async def body(bus: EventBus, recorder: JournalWriter, disk: FailingDisk = disk) -> None:
+            player = Player(bus)
+            player.begin()
+            for _ in range(6):
+                disk.room = chance.choice((None, chance.randint(0, 4_000)))
+                disk.sync_fails, disk.cut_fails = chance.random() < 0.3, chance.random() < 0.3
+                player.play(FULL_SESSION)
+                await asyncio.sleep(0)
+                if chance.random() < 0.5:
+                    await until(lambda: recorder.error is None or disk.room == 0 or disk.sync_fails or disk.cut_fails)
+            disk.room, disk.sync_fails, disk.cut_fails = None, False, False
+
+        told = await recorded_with(disk, path, body)
+
+        contents = read_journal(path)
+        assert contents.problems == ()
+        assert messages_of(contents.envelopes) == messages_of(told)
+
+
+def test_two_threads_may_add_and_write(path: Path) -> None:
+    file = JournalFile(path)
+    spool = JournalQueue(file)
+    live = play(FULL_SESSION) * 20
+    numbered = [Envelope(envelope.event, seq, 1, 1.0, envelope.origin) for seq, envelope in enumerate(live, start=1)]
+    done = threading.Event()
+
+    def write() -> None:
+        while not done.is_set():
+            spool.write_all()
+
+    writers = [threading.Thread(target=write) for _ in range(2)]
+    for writer in writers:
+        writer.start()
+    for envelope in numbered:
+        spool.add([envelope])
+    done.set()
+    for writer in writers:
+        writer.join()
+    spool.write_all()
+    file.close()
+
+    stored = read_journal(path)
+    assert stored.problems == ()
+    lifecycle = {envelope.seq for envelope in numbered if envelope.type == "message.ended"}
+    assert lifecycle <= {envelope.seq for envelope in stored.envelopes}
+
+
+def start_recording(path: Path, *limits: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.session.recording_program", str(path), *limits],
+        stdout=subprocess.PIPE,
+        cwd=REPOSITORY,
+    )
+
+
+def killed_after(path: Path, messages: int, delay: float) -> list[int]:
+    """Kills a recording process a moment after it said so many messages are kept; returns all it said."""
+    with start_recording(path) as writer:
+        assert writer.stdout is not None
+        said = [int(writer.stdout.readline()) for _ in range(messages)]
+        time.sleep(delay)
+        writer.send_signal(signal.SIGKILL)
+        said += [int(line) for line in writer.stdout.read().split(b"\n")[:-1]]
+        assert writer.wait() == -signal.SIGKILL
+    return said
+
+
+def test_a_killed_session_loads_with_everything_that_was_acknowledged(path: Path) -> None:
+    chance = random.Random(5)
+    path.touch()
+    for _ in range(8):
+        said = killed_after(path, chance.randint(1, 60), chance.random() * 0.01)
+
+        contents = read_journal(path)
+
+        assert {problem.kind for problem in contents.problems} <= {"torn", "unreadable"}
+        ended = {e.seq for e in contents.envelopes if isinstance(e.event, MessageEnded)}
+        assert set(said) <= ended
+        validate_history(messages_of(contents.envelopes))
+        assert_closable(contents)
+
+
+def assert_closable(contents: JournalContents) -> None:
+    seq = contents.last_seq
+    closing = [Envelope(entry.event, seq, 1, 1.0, entry.origin) for entry in unfinished(contents.envelopes).closing]
+    assert not unfinished([*contents.envelopes, *closing]).closing
+
+
+def test_a_real_limit_on_the_files_size_is_survived(path: Path) -> None:
+    path.touch()
+    with start_recording(path, "20000") as writer:
+        assert writer.wait() == 1
+
+    contents = read_journal(path)
+    assert 10_000 < contents.size <= 20_000
+    assert len(contents.problems) <= 1
+    validate_history(messages_of(contents.envelopes))
+
+
+def test_the_journal_is_plain_json_for_any_reader(path: Path) -> None:
+    async def record() -> None:
+        bus = EventBus(Origin(session_id=SESSION))
+        async with JournalWriter(bus, path):
+            Player(bus).play(FULL_SESSION)
+
+    asyncio.run(record())
+
+    for line in path.read_bytes().split(b"\n")[:-1]:
+        record_ = json.loads(line)
+        assert {"v", "seq", "ts", "mono", "session_id", "run_id", "type", "data"} <= record_.keys()
+    assert os.stat(path).st_nlink == 1

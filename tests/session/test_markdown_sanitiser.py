@@ -1,0 +1,122 @@
+"""What was kept acts nowhere: not on a terminal, not in a reader of Markdown; two real parsers are the judges."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from tui_agent.session.markdown_sanitiser import code_span, escape_label, sanitise_markdown
+
+PIECES = (
+    *(
+        "<script>",
+        "</pre>",
+        "<!--",
+        "<?x",
+        "<https://a.b>",
+        "<javascript:x>",
+        "<a href='",
+        "'>",
+        "![i](http://e/x)",
+        "![",
+    ),
+    *(
+        "[x](javascript:x)",
+        "[x](java&#115;cript:x)",
+        "[x](<javascript:x>)",
+        "[x](https://a.b)",
+        "[x](\n",
+        "[r]: data:x",
+    ),
+    *(
+        "\n[r]:\n",
+        "javascript:x",
+        "[r]",
+        "`",
+        "``",
+        "```",
+        "\n```\n",
+        "\n~~~\n",
+        "\n````py\n",
+        "\\",
+        "\\`",
+        "\n",
+        "\n\n",
+    ),
+    *(
+        "> ",
+        "- ",
+        "    ",
+        "  ",
+        "1. ",
+        "words ",
+        "&lt;",
+        "# ",
+        "\n---\n",
+        "| a | b |",
+        "\t",
+        "(",
+        ")",
+        "]",
+        ":",
+        "[[",
+        '"',
+    ),
+)
+SAFE = ("https:", "http:", "mailto:", "#", "/", "./", "../")
+
+
+def tokens_of(text: str) -> list[Token]:
+    found: list[Token] = []
+    for token in MarkdownIt("commonmark", {"html": True}).enable("table").parse(text):
+        found += [token, *(token.children or [])]
+    return found
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
+@example("- a\n  ```\nb <script>\n```\n<script>")
+@example("`a\n\n<b>` `x` <script>`")
+@example("```\ncode\n  ```\n<script>")
+def test_nothing_acts_in_a_reader_of_markdown(text: str) -> None:
+    for token in tokens_of(f"{sanitise_markdown(text)}\n\n## You\n"):
+        assert token.type not in ("html_block", "html_inline", "image")
+        if token.type == "link_open":
+            target = str(token.attrs["href"])
+            assert target.startswith(SAFE) or ":" not in target, target
+    assert [
+        token.content for token in tokens_of(f"{sanitise_markdown(text)}\n\n# The end\n") if token.type == "inline"
+    ][-1] == "The end"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Plain *words*, a [link](https://example.org/x?y#z) and [another](docs/undo.md), `Vec<T>` and `a![b](c)`.",
+        "```cpp\n#include <vector>\n![x](y)\n```",
+        "1 < 2, a <- b\n\n| a | b |\n|---|---|\n\n~~~\n<html>\n~~~",
+        "ä, 日本, 👩\u200d💻, e\u0301, ü\tx",
+    ],
+)
+def test_what_does_not_act_is_left_as_it_was_written(text: str) -> None:
+    assert sanitise_markdown(text) == text
+
+
+def test_a_block_of_code_that_was_left_open_is_closed() -> None:
+    assert sanitise_markdown("````py\nx\n```") == "````py\nx\n```\n````"
+
+
+def test_a_block_of_code_of_which_nobody_knows_whether_it_ends_is_quoted() -> None:
+    assert sanitise_markdown("1. do\n   ```sh\n   ls") == "> 1. do\n>    ```sh\n>    ls"
+
+
+@pytest.mark.parametrize("text", ["a`b", "``", "x", "`", " a ", "\x1b[2J", "a\nb<script>"])
+def test_a_span_of_code_is_one(text: str) -> None:
+    types = [token.type for token in tokens_of(code_span(text)) if token.type not in ("inline", "text")]
+    assert types == ["paragraph_open", "code_inline", "paragraph_close"]
+
+
+def test_a_name_is_one_line_without_marks() -> None:
+    assert escape_label("mcp__a__b") == "mcp__a__b"
+    assert escape_label("x**\n# <b>\x1b") == "x____ _b__"
+    assert escape_label("a\u3164b\U000e0100c\u034f") == "a_b_c_"

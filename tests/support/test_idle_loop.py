@@ -1,0 +1,68 @@
+"""Waiting until a loop is at rest."""
+
+import asyncio
+import time
+
+from .idle_loop import wait_until_idle
+
+
+async def test_each_step_of_a_chain_is_waited_for_though_the_machine_gives_little_time() -> None:
+    loop = asyncio.get_running_loop()
+    left = 40
+
+    def hop() -> None:
+        nonlocal left
+        time.sleep(0.005)  # No processor is used meanwhile, as where other programs have it.
+        left -= 1
+        if left:
+            loop.call_soon(hop)
+
+    loop.call_soon(hop)
+    await wait_until_idle(0)
+
+    assert left == 0
+
+
+async def test_what_comes_of_a_timer_that_is_due_is_waited_for() -> None:
+    seen: list[str] = []
+    loop = asyncio.get_running_loop()
+    loop.call_later(0.01, lambda: loop.call_soon(lambda: loop.call_soon(seen.append, "drawn")))
+
+    await wait_until_idle(0)
+
+    assert seen == ["drawn"]
+
+
+async def test_threads_of_the_loop_are_waited_for() -> None:
+    work = asyncio.ensure_future(asyncio.to_thread(time.sleep, 0.2))
+
+    await wait_until_idle(0)
+
+    assert work.done()
+
+
+async def test_what_never_rests_is_not_waited_for() -> None:
+    async def spin() -> None:
+        while True:
+            await asyncio.sleep(0)
+
+    task = asyncio.ensure_future(spin())
+    await wait_until_idle(0)
+
+    assert not task.done()
+    task.cancel()
+
+
+async def test_a_thread_that_waits_for_something_is_not_waited_for_for_ever() -> None:
+    over = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    async def wait() -> None:
+        await asyncio.to_thread(lambda: asyncio.run_coroutine_threadsafe(over.wait(), loop).result())
+
+    task = asyncio.ensure_future(wait())
+    await wait_until_idle(0)
+
+    assert not task.done()
+    over.set()
+    await task

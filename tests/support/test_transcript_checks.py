@@ -1,0 +1,310 @@
+"""The judges must find faults: each invariant is broken once."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from tests.support.transcript_checks import validate_events, validate_history
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.envelope import Envelope, Origin
+from tui_agent.protocol.events import (
+    AgentEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    HookStarted,
+    MessageDelta,
+    MessageDiscarded,
+    MessageEnded,
+    MessageStarted,
+    RunEnded,
+    RunStarted,
+    StatusChanged,
+    StepStarted,
+    ToolBatchEnded,
+    ToolBatchStarted,
+    ToolBlockedOn,
+    ToolEnded,
+    ToolProgress,
+    ToolQueued,
+    ToolStarted,
+    ToolUpdated,
+)
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    Message,
+    TextBlock,
+    ToolCall,
+    ToolResultMessage,
+    user_message,
+)
+from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.protocol.tool import ToolResult
+
+TEXT = (TextBlock(text="done"),)
+
+
+def told(*events: AgentEvent) -> list[Envelope]:
+    bus = EventBus(Origin(run_id="r"))
+    with bus.subscribe(merge=False) as subscription:
+        for event in events:
+            bus.publish(event)
+        return subscription.drain()
+
+
+def queued(name: str, index: int = 0) -> ToolQueued:
+    return ToolQueued(call_id=name, name="t", args_raw={}, index=index)
+
+
+def started(name: str) -> ToolStarted:
+    return ToolStarted(call_id=name, name="t", args={})
+
+
+def ended(name: str, index: int = 0, status: str = "ok", is_error: bool = False) -> ToolEnded:
+    return ToolEnded.model_validate(
+        {"call_id": name, "name": "t", "index": index, "status": status, "is_error": is_error, "content": TEXT}
+    )
+
+
+def result(name: str, text: str = "done") -> list[AgentEvent]:
+    message = ToolResultMessage(call_id=name, tool_name="t", content=(TextBlock(text=text),), id=f"msg_{name}")
+    return [
+        MessageStarted(message_id=message.id, role="tool_result", call_id=name),
+        MessageEnded(message_id=message.id, message=message),
+    ]
+
+
+def one_call(name: str = "c") -> list[AgentEvent]:
+    return [queued(name), started(name), ended(name), *result(name)]
+
+
+def asked(name: str = "c") -> ApprovalRequested:
+    return ApprovalRequested(request_id="q", call_id=name, digest="d", tool="t", args={})
+
+
+def answered(name: str = "c") -> ApprovalResolved:
+    return ApprovalResolved(request_id="q", call_id=name, decision="approve", by="user")
+
+
+def run_started() -> RunStarted:
+    return RunStarted(input="x", trigger="prompt", model="m", mode=PermissionMode.ASK)
+
+
+def test_a_whole_run_with_parallel_calls_passes() -> None:
+    events = told(
+        run_started(),
+        ToolBatchStarted(batch_id="b", strategy="auto"),
+        queued("1", 0),
+        queued("2", 1),
+        ToolBlockedOn(call_id="2", what="approval"),
+        asked("2"),
+        started("1"),
+        ToolUpdated(call_id="1", partial=ToolResult(), n=1),
+        answered("2"),
+        started("2"),
+        ended("2", 1),
+        ended("1", 0),
+        *result("1"),
+        *result("2"),
+        ToolBatchEnded(batch_id="b", strategy="auto", call_ids=("1", "2"), total_ms=1, busy_ms=1),
+        RunEnded(reason="done"),
+    )
+
+    validate_events(events)
+
+
+BROKEN: dict[str, tuple[list[AgentEvent], str]] = {
+    "never ended": ([queued("c")], "never ended"),
+    "never answered": (one_call()[:3], "no result message"),
+    "queued twice": ([queued("c"), *one_call()], "queued before"),
+    "ended twice": ([*one_call()[:3], ended("c"), *result("c")], "ended before"),
+    "never queued": ([ended("c")], "never queued"),
+    "started twice": ([queued("c"), started("c"), started("c"), ended("c"), *result("c")], "not waiting"),
+    "ok without a start": ([queued("c"), ended("c"), *result("c")], "never started"),
+    "refused after a start": (
+        [queued("c"), started("c"), ended("c", status="denied_policy", is_error=True)],
+        "but it was started",
+    ),
+    "error flag": ([queued("c"), started("c"), ended("c", is_error=True)], "is_error=True"),
+    "index": ([queued("c"), started("c"), ended("c", index=4), *result("c")], "queued as 0"),
+    "update before the start": ([queued("c"), ToolProgress(call_id="c", text="")], "not running"),
+    "update after the end": ([*one_call()[:3], ToolProgress(call_id="c", text="")], "not running"),
+    "update number": (
+        [queued("c"), started("c"), ToolUpdated(call_id="c", partial=ToolResult(), n=2), ended("c")],
+        "says 2",
+    ),
+    "waiting after the start": ([queued("c"), started("c"), ToolBlockedOn(call_id="c", what="slot")], "not waiting"),
+    "result before the end": ([queued("c"), started("c"), *result("c"), ended("c")], "before it ended"),
+    "result of nothing": (result("c"), "never queued"),
+    "two results": ([*one_call(), *result("c")], "twice"),
+    "other text than shown": ([*one_call()[:3], *result("c", "raw")], "something else"),
+    "results against call order": (
+        [
+            ToolBatchStarted(batch_id="b", strategy="auto"),
+            *[queued("1", 0), queued("2", 1), started("1"), started("2"), ended("1", 0), ended("2", 1)],
+            *result("2"),
+            *result("1"),
+        ],
+        "against call order",
+    ),
+    "batch names": (
+        [
+            ToolBatchStarted(batch_id="b", strategy="auto"),
+            *one_call(),
+            ToolBatchEnded(batch_id="b", strategy="auto", call_ids=("x",), total_ms=0, busy_ms=0),
+        ],
+        "queued were",
+    ),
+    "batch ends early": (
+        [
+            ToolBatchStarted(batch_id="b", strategy="auto"),
+            queued("c"),
+            ToolBatchEnded(batch_id="b", strategy="auto", call_ids=("c",), total_ms=0, busy_ms=0),
+        ],
+        "has not ended",
+    ),
+    "batch in a batch": (
+        [ToolBatchStarted(batch_id="b", strategy="auto"), ToolBatchStarted(batch_id="c", strategy="auto")],
+        "still open",
+    ),
+    "index in a batch": ([ToolBatchStarted(batch_id="b", strategy="auto"), queued("c", 3)], "expected 0"),
+    "question never answered": ([queued("c"), asked(), ended("c", status="cancelled", is_error=True)], "still open"),
+    "question answered twice": ([queued("c"), asked(), answered(), answered(), *one_call()[1:]], "without a beginning"),
+    "question answered late": ([*one_call(), answered()], "over already"),
+    "hook never answered": ([HookStarted(event="before_tool", name="h", call_id="c")], "never ended"),
+    "message never ended": ([MessageStarted(message_id="m", role="assistant")], "never ended"),
+    "delta of nothing": ([MessageDelta(message_id="m", kind="text", delta="x")], "not open"),
+    "message begins twice": ([MessageStarted(message_id="m", role="user")] * 2, "began"),
+    "message under a false name": (
+        [
+            MessageStarted(message_id="m", role="user"),
+            MessageEnded(message_id="m", message=user_message("x").model_copy(update={"id": "n"})),
+        ],
+        "carries",
+    ),
+    "run ends twice": ([run_started(), RunEnded(reason="done"), RunEnded(reason="done")], "after run"),
+    "told after the end": (
+        [run_started(), RunEnded(reason="done"), StatusChanged(status="idle")],
+        "after run",
+    ),
+    "run ends with an open step": (
+        [run_started(), StepStarted(index=0, kind="initial"), RunEnded(reason="done")],
+        "still open",
+    ),
+    "next step before the results": (
+        [*one_call()[:3], StepStarted(index=1, kind="tool_followup")],
+        "no result message",
+    ),
+}
+
+
+@pytest.mark.parametrize(("events", "fault"), BROKEN.values(), ids=BROKEN)
+def test_each_broken_invariant_is_named(events: list[AgentEvent], fault: str) -> None:
+    with pytest.raises(AssertionError, match=fault):
+        validate_events(told(*events))
+
+
+def test_no_number_is_left_out_and_time_must_not_go_back() -> None:
+    first, second = told(StatusChanged(status="idle"), StatusChanged(status="thinking"))
+
+    with pytest.raises(AssertionError, match="is not the next"):
+        validate_events([second, first])
+    third = replace(second, seq=second.seq + 1)
+    with pytest.raises(AssertionError, match="is not the next"):
+        validate_events([first, third])
+    validate_events([first, third], gaps=True)
+
+
+def test_the_beginning_of_a_session_may_have_open_ends() -> None:
+    validate_events(told(run_started(), queued("c"), started("c")), complete=False)
+
+
+def test_calls_of_a_message_that_was_thrown_away_need_no_result() -> None:
+    validate_events(
+        told(
+            MessageStarted(message_id="m", role="assistant"),
+            queued("c"),
+            ended("c", status="cancelled", is_error=True),
+            MessageDiscarded(message_id="m", reason="retry"),
+        )
+    )
+
+
+def taking_over(name: str, first: str, *, read_only: bool = True) -> list[AgentEvent]:
+    start = started(name).model_copy(update={"adopted_from": first, "read_only": read_only})
+    return [queued(name), start, ended(name), *result(name)]
+
+
+def thrown_away(name: str) -> list[AgentEvent]:
+    end = ended(name, status="cancelled", is_error=True)
+    opened = MessageStarted(message_id="m", role="assistant")
+    return [opened, queued(name), started(name), MessageDiscarded(message_id="m", reason="retry"), end]
+
+
+def test_a_call_may_take_over_what_was_begun_for_a_thrown_away_answer() -> None:
+    validate_events(told(*thrown_away("1"), *taking_over("2", "1")))
+
+
+@pytest.mark.parametrize(
+    ("events", "fault"),
+    [
+        (taking_over("2", "1"), "not there to be taken"),
+        ([*one_call("1"), *taking_over("2", "1")], "not there to be taken"),
+        ([*thrown_away("1"), *taking_over("2", "1", read_only=False)], "may change something"),
+    ],
+)
+def test_a_takeover_that_is_not_sound_is_named(events: list[AgentEvent], fault: str) -> None:
+    with pytest.raises(AssertionError, match=fault):
+        validate_events(told(*events))
+
+
+def test_a_start_without_execution_is_allowed_where_starts_are_balanced() -> None:
+    end = ended("c", status="skipped_hook")
+
+    events = told(queued("c"), started("c"), end, *result("c"))
+
+    validate_events(events, balanced=True)
+
+
+def assistant(*names: str) -> AssistantMessage:
+    return AssistantMessage(content=tuple(ToolCall(id=name, name="t") for name in names))
+
+
+def answer(name: str) -> ToolResultMessage:
+    return ToolResultMessage(call_id=name, tool_name="t", content=TEXT)
+
+
+def test_a_valid_conversation_passes() -> None:
+    validate_history(
+        [user_message("a"), assistant("1", "2"), answer("1"), answer("2"), user_message("b"), user_message("c")]
+    )
+
+
+def test_a_paused_answer_may_be_followed_by_the_next() -> None:
+    paused = assistant().model_copy(update={"stop_reason": "pause_turn"})
+
+    validate_history([user_message("a"), paused, assistant("1"), answer("1")])
+
+
+@pytest.mark.parametrize(
+    ("build", "fault"),
+    [
+        (lambda: [assistant()], "follows nothing"),
+        (lambda: [user_message("a"), assistant(), assistant()], "follows assistant"),
+        (lambda: [user_message("a"), assistant("1")], "without a result"),
+        (lambda: [user_message("a"), assistant("1"), user_message("b"), answer("1")], "before the results"),
+        (lambda: [user_message("a"), answer("1")], "waits for no answer"),
+        (lambda: [user_message("a"), assistant("1"), answer("1"), answer("1")], "waits for no answer"),
+        (lambda: [user_message("a"), assistant("1", "2"), answer("2"), answer("1")], "before '1'"),
+        (lambda: [user_message("a"), assistant("1", "1"), answer("1")], "twice"),
+        (lambda: [user_message("a").model_copy(update={"content": ()})], "says nothing"),
+        (lambda: [message := user_message("a"), message], "used twice"),
+    ],
+)
+def test_each_fault_of_a_conversation_is_named(build: Callable[[], Sequence[Message]], fault: str) -> None:
+    with pytest.raises(AssertionError, match=fault):
+        validate_history(build())
+
+
+def test_an_unfinished_conversation_is_valid_where_it_may_be() -> None:
+    validate_history([user_message("a"), assistant("1")], complete=False)

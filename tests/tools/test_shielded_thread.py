@@ -1,0 +1,45 @@
+"""Work that is always waited for."""
+
+import asyncio
+import threading
+
+import pytest
+
+from tui_agent.tools.shielded_thread import run_shielded_in_thread
+
+
+async def test_gives_the_result() -> None:
+    assert await run_shielded_in_thread(lambda: 42) == 42
+
+
+async def test_raises_what_the_work_raised() -> None:
+    def work() -> None:
+        raise OSError("broken")
+
+    with pytest.raises(OSError, match="broken"):
+        await run_shielded_in_thread(work)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_finishes_although_cancelled_again_and_again(fails: bool) -> None:
+    begun, release, done = asyncio.Event(), threading.Event(), threading.Event()
+    loop = asyncio.get_running_loop()
+
+    def work() -> None:
+        loop.call_soon_threadsafe(begun.set)
+        release.wait(10)
+        done.set()
+        if fails:
+            raise OSError("broken")
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(run_shielded_in_thread(work))
+        await begun.wait()
+        for _ in range(3):
+            task.cancel()
+            await asyncio.wait([task], timeout=0)
+        assert not task.done()
+        release.set()
+
+    assert task.cancelled()
+    assert done.is_set()

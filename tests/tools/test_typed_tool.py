@@ -1,0 +1,149 @@
+"""Typed tools: the model is the schema, and arguments that do not fit never make a predicate raise."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import Field
+
+from tests.tools.calls import Recorded
+from tui_agent.protocol.errors import InvalidArgumentsError, ToolError
+from tui_agent.protocol.tool import Accesses, PathSubject, Preview, Subject, Timeout, ToolContext, ToolResult
+from tui_agent.tools.typed_tool import Arguments, PathText, TypedTool, one_line
+
+
+class GreetArguments(Arguments):
+    name: PathText = Field(description="Whom.")
+    times: int = 1
+    note: str = ""
+
+
+class GreetTool(TypedTool[GreetArguments]):
+    def __init__(self) -> None:
+        super().__init__("greet", "Greets somebody.", GreetArguments)
+
+    def call_is_read_only(self, args: GreetArguments) -> bool:
+        return args.name == "reader"
+
+    def call_accesses(self, args: GreetArguments) -> Accesses:
+        if args.name == "broken":
+            raise ToolError("no such path")
+        return Accesses()
+
+    def call_subject(self, args: GreetArguments) -> Subject:
+        return PathSubject(args.name, "read")
+
+    def call_timeout(self, args: GreetArguments) -> Timeout:
+        return 3.0
+
+    def call_summary(self, args: GreetArguments) -> str:
+        return f"{args.name}\n{args.times}"
+
+    async def call_preview(self, args: GreetArguments) -> Preview:
+        if args.name == "broken":
+            raise ToolError("no such path")
+        return Preview(kind="text", text=args.name)
+
+    async def run(self, args: GreetArguments, context: ToolContext) -> ToolResult:
+        return ToolResult.of_text(f"hello {args.name}" * args.times)
+
+
+class PlainTool(TypedTool[GreetArguments]):
+    async def run(self, args: GreetArguments, context: ToolContext) -> ToolResult:
+        return ToolResult()
+
+
+tool = GreetTool()
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def test_the_arguments_model_is_the_schema() -> None:
+    schema = tool.spec.input_schema
+
+    assert schema["properties"]["name"] == {"description": "Whom.", "minLength": 1, "type": "string"}
+    assert schema["required"] == ["name"]
+    assert schema["additionalProperties"] is False
+    assert tool.arguments_model is GreetArguments
+
+
+async def test_a_call_gets_validated_arguments() -> None:
+    result = await tool.execute({"name": "you", "times": "2"}, Recorded().context)
+
+    assert result.text == "hello youhello you"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "place"),
+    [({}, "name"), ({"name": "x", "nmae": 1}, "nmae"), ({"name": "x", "times": [1]}, "times"), ({"name": ""}, "name")],
+)
+async def test_arguments_that_do_not_fit_are_an_error_that_names_the_place(arguments: Any, place: str) -> None:
+    with pytest.raises(InvalidArgumentsError, match=f"invalid arguments for greet: {place}: "):
+        await tool.execute(arguments, Recorded().context)
+
+
+@pytest.mark.parametrize("arguments", [{"name": "\ud800"}, {"name": "a\0b"}, {"name": "a", "note": "x\udcff"}])
+def test_text_that_no_system_call_takes_is_refused(arguments: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgumentsError, match=r"surrogate|NUL|unicode"):
+        tool.parse(arguments)
+
+
+def test_predicates_ask_the_typed_methods() -> None:
+    arguments = {"name": "reader"}
+
+    assert tool.is_read_only(arguments)
+    assert tool.is_concurrency_safe(arguments)
+    assert tool.interruptible(arguments)
+    assert not tool.is_read_only({"name": "writer"})
+    assert tool.accesses(arguments) == Accesses()
+    assert tool.subject(arguments) == PathSubject("reader", "read")
+    assert tool.timeout(arguments) == 3.0
+    assert tool.summarise(arguments) == "reader ⏎ 1"
+
+
+async def test_what_a_typed_method_cannot_tell_is_unknown_or_said_in_words() -> None:
+    assert tool.accesses({"name": "broken"}) is None
+    preview = await tool.preview({"name": "broken"})
+    assert preview == Preview(kind="text", text="As things stand, this call would fail: no such path")
+    assert await tool.preview({"name": "x"}) == Preview(kind="text", text="x")
+
+
+async def test_a_tool_that_says_nothing_gets_the_careful_answers() -> None:
+    plain = PlainTool("plain", "Does nothing.", GreetArguments)
+    arguments = {"name": "x"}
+
+    assert not plain.is_read_only(arguments)
+    assert plain.accesses(arguments) is None
+    assert plain.subject(arguments) is None
+    assert plain.timeout(arguments) == "default"
+    assert plain.summarise(arguments) == ""
+    assert await plain.preview(arguments) is None
+
+
+def test_a_tool_that_never_changes_anything_says_so_whatever_its_arguments_are() -> None:
+    plain = PlainTool("plain", "Does nothing.", GreetArguments, read_only=True)
+
+    assert plain.is_read_only({})
+    assert plain.is_concurrency_safe({})
+
+
+@settings(max_examples=30)
+@given(st.dictionaries(st.text(), JSON, max_size=3))
+async def test_no_arguments_make_a_predicate_raise(arguments: dict[str, Any]) -> None:
+    tool.is_read_only(arguments)
+    tool.is_concurrency_safe(arguments)
+    tool.accesses(arguments)
+    tool.subject(arguments)
+    tool.timeout(arguments)
+    assert "\n" not in tool.summarise(arguments)
+    await tool.preview(arguments)
+
+
+def test_one_line_shows_breaks_and_cuts() -> None:
+    assert one_line("a\nb\r\nc") == "a ⏎ b ⏎ c"
+    assert one_line("x" * 200, 10) == "x" * 9 + "…"

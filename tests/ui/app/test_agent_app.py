@@ -1,0 +1,89 @@
+"""The screen around another program's agent: it shows the run, asks for answers, and may be a subclass."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+from textual.pilot import Pilot
+
+from tests.ui.stage import PATIENCE, Clock
+from tui_agent import Agent, AgentApp, ScriptedProvider, call, reply, tool
+from tui_agent.protocol.events import RunEnded
+from tui_agent.ui.approval.approval_screen import ApprovalScreen
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+
+
+@tool
+async def pay(amount: int) -> str:
+    """Pay an amount."""
+    return f"paid {amount}"
+
+
+async def until(pilot: Pilot[None], happened: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not happened():
+            await pilot.pause()
+
+
+async def test_questions_are_answered_in_its_dialogs() -> None:
+    agent = Agent(ScriptedProvider([reply(call("pay", amount=3)), "Paid."]), tools=[pay])
+    ended: list[RunEnded] = []
+    agent.bus.on(RunEnded, ended.append)
+    clock = Clock()
+    app = AgentApp(agent, prompt="Pay 3.", surroundings=TerminalEnvironment(reduced_motion=True, clock=clock))
+
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, ApprovalScreen) and app.screen.guard.was_drawn)
+        clock.now += 1
+        await pilot.press("y")
+        await until(pilot, lambda: bool(ended))
+
+    assert [message.text for message in agent.history.messages()][-2:] == ["paid 3", "Paid."]
+
+
+async def test_what_is_typed_becomes_a_run() -> None:
+    agent = Agent(ScriptedProvider(["Hello!"]))
+    ended: list[RunEnded] = []
+    agent.bus.on(RunEnded, ended.append)
+    app = AgentApp(agent)
+
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press(*"hi", "enter")
+        await until(pilot, lambda: bool(ended))
+
+    assert [message.text for message in agent.history.messages()] == ["hi", "Hello!"]
+
+
+async def test_leaving_in_the_middle_of_a_run_leaves_the_conversation_whole() -> None:
+    agent = Agent(ScriptedProvider([reply(call("pay", amount=3)), "Paid."]), tools=[pay])
+    app = AgentApp(agent, prompt="Pay 3.")
+
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, ApprovalScreen))
+        app.exit()
+
+    assert not agent.running
+    assert [message.role for message in agent.history.messages()] == ["user", "assistant", "tool_result"]
+
+
+async def test_a_subclass_may_live_anywhere_and_have_keys_of_its_own(tmp_path: Path) -> None:
+    source = (
+        "from tui_agent import AgentApp\n"
+        "class Own(AgentApp):\n"
+        "    BINDINGS = [('f2', 'count', 'Count')]\n"
+        "    counted = 0\n"
+        "    def action_count(self):\n"
+        "        self.counted += 1\n"
+    )
+    path = tmp_path / "own.py"
+    path.write_text(source, "utf-8")
+    module = ModuleType("own")
+    module.__file__ = str(path)
+    exec(compile(source, str(path), "exec"), module.__dict__)
+
+    app = module.Own(Agent(ScriptedProvider(), workspace=tmp_path))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press("f2")
+        assert app.counted == 1
+        assert app.chat.styles.layout is not None

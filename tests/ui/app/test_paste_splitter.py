@@ -1,0 +1,211 @@
+"""What stands between the brackets of a paste is text, whatever it holds and however it arrives."""
+
+import importlib
+import itertools
+import pkgutil
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual._xterm_parser import XTermParser
+from textual.app import App
+from textual.events import Key, Paste
+
+import tui_agent.ui
+from tui_agent.ui.app.base_app import BaseApp
+from tui_agent.ui.app.paste_splitter import PASTE_BEGINS, PASTE_ENDS, PASTE_TIMEOUT, PastedText, PasteSplitter
+
+HOSTILE = (
+    "M1\x1b\rM2",
+    "\x1b",
+    "\x1b\x1b\x1b",
+    "a\x1b[200~b",
+    "\x1b[200~\x1b[200~",
+    "\x1b[201",
+    "\x1b[20\x1b[201\x1b",
+    "[201~",
+    "\x9b201~\x9b200~",
+    "\x00\x01\x03\x11\x1a\x7f",
+    "y\r\x1b[A\x1b[<0;1;1M\x1bOP\x1b[27;3;13~\x1b[13;3u",
+    "\x1b]52;c;eA==\x07\x1bP$q\x1b\\",
+    "\ufffd\u202e\ud800日👍",
+)
+pasted_text = st.text(st.sampled_from("\x1b[201~0\ray\x00\u202e日") | st.characters(), min_size=1, max_size=40).filter(
+    lambda text: PASTE_ENDS not in f"{text}\x1b[201"
+)
+
+
+class Terminal:
+    """A terminal whose keys and pastes are read as the app reads them, at a time of its own."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+        self.splitter = PasteSplitter(lambda: self.time)
+        self.parser = XTermParser()
+        self.seen: list[str | PastedText] = []
+        """Names of keys, and pastes, in order."""
+
+    def sends(self, *reads: str) -> list[str | PastedText]:
+        for data in reads:
+            self._take(self.splitter.feed(data))
+        return self.seen
+
+    def waits(self, seconds: float) -> list[str | PastedText]:
+        self.time += seconds
+        self._take(self.splitter.tick())
+        return self.seen
+
+    def ends(self) -> list[str | PastedText]:
+        self._take(self.splitter.finish())
+        return self.seen
+
+    def _take(self, parts: Iterable[str | PastedText]) -> None:
+        for part in parts:
+            if isinstance(part, PastedText):
+                self.seen.append(part)
+                continue
+            events = [event for event in self.parser.feed(part) if not isinstance(event, Paste)]
+            self.seen += [event.key if isinstance(event, Key) else type(event).__name__ for event in events]
+
+
+def cut(text: str, places: Iterable[int]) -> list[str]:
+    """A text in pieces."""
+    edges = [0, *sorted({place % len(text) for place in places} - {0}), len(text)]
+    return [text[start:end] for start, end in itertools.pairwise(edges)]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_everything_in_a_paste_is_text_in_one_read_and_character_by_character(text: str) -> None:
+    sent = f"a{PASTE_BEGINS}{text}{PASTE_ENDS}b"
+
+    assert Terminal().sends(sent) == ["a", PastedText(text), "b"]
+    assert Terminal().sends(*sent) == ["a", PastedText(text), "b"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_paste_may_be_cut_at_any_character(text: str) -> None:
+    sent = f"a{PASTE_BEGINS}{text}{PASTE_ENDS}b"
+
+    for place in range(1, len(sent)):
+        assert Terminal().sends(sent[:place], sent[place:]) == ["a", PastedText(text), "b"]
+
+
+@given(pasted_text, pasted_text, st.lists(st.integers(0, 200), max_size=12))
+def test_pastes_and_keys_come_in_order_however_they_are_cut(first: str, second: str, places: list[int]) -> None:
+    sent = f"a\x1b[A{PASTE_BEGINS}{first}{PASTE_ENDS}\r{PASTE_BEGINS}{second}{PASTE_ENDS}b"
+
+    seen = Terminal().sends(*cut(sent, places))
+
+    assert seen == ["a", "up", PastedText(first), "enter", PastedText(second), "b"]
+
+
+@given(st.text(st.sampled_from("\x1b[A201~;mu\ray<0Oé"), max_size=40).filter(lambda text: PASTE_BEGINS not in text))
+def test_without_a_paste_the_keys_are_those_of_the_parser(text: str) -> None:
+    terminal, parser = Terminal(), XTermParser()
+
+    events = [event for event in parser.feed(text or "a") if not isinstance(event, Paste)]
+    assert terminal.sends(text or "a") == [
+        event.key if isinstance(event, Key) else type(event).__name__ for event in events
+    ]
+
+
+def test_a_begin_bracket_that_comes_slowly_begins_a_paste() -> None:
+    terminal = Terminal()
+    for character in PASTE_BEGINS:
+        terminal.sends(character)
+        terminal.waits(PASTE_TIMEOUT)
+
+    terminal.seen.clear()
+    assert terminal.sends("y\r", PASTE_ENDS, "b") == [PastedText("y\r"), "b"]
+
+
+def test_an_empty_paste_is_nothing() -> None:
+    assert Terminal().sends(PASTE_BEGINS + PASTE_ENDS + "b") == ["b"]
+
+
+def test_an_end_bracket_inside_a_paste_does_not_end_it_where_another_one_follows() -> None:
+    hidden = f"one{PASTE_ENDS}\rtwo"
+
+    assert Terminal().sends(f"{PASTE_BEGINS}{hidden}{PASTE_ENDS}b") == [PastedText(hidden), "b"]
+    two = f"{PASTE_BEGINS}one{PASTE_ENDS}\r{PASTE_BEGINS}two{PASTE_ENDS}"
+    assert Terminal().sends(two) == [PastedText("one"), "enter", PastedText("two")]
+
+
+def test_an_end_bracket_alone_is_nothing() -> None:
+    assert Terminal().sends(f"a{PASTE_ENDS}b") == ["a", "b"]
+
+
+def test_a_paste_without_its_end_is_kept_as_text_after_a_silence() -> None:
+    terminal = Terminal()
+    terminal.sends(f"{PASTE_BEGINS}one\x1b\r")
+
+    assert terminal.waits(PASTE_TIMEOUT - 0.1) == []
+    assert terminal.sends("two\r") == []
+    assert terminal.waits(PASTE_TIMEOUT) == [PastedText("one\x1b\rtwo\r")]
+
+
+def test_more_of_a_late_paste_is_still_text_until_its_end() -> None:
+    terminal = Terminal()
+    terminal.sends(f"{PASTE_BEGINS}one")
+    terminal.waits(PASTE_TIMEOUT)
+    terminal.seen.clear()
+
+    assert terminal.sends("\x1b\ry\x1b\r", f"end{PASTE_ENDS}\r") == [PastedText("\x1b\ry\x1b\rend"), "enter"]
+
+
+@pytest.mark.parametrize("began", ["", "one", "one\x1b[2"])
+def test_an_end_bracket_that_comes_late_ends_the_paste(began: str) -> None:
+    terminal = Terminal()
+    terminal.sends(PASTE_BEGINS + began)
+    terminal.waits(PASTE_TIMEOUT)
+    terminal.seen.clear()
+
+    terminal.sends("01~" if began.endswith("[2") else PASTE_ENDS)
+
+    assert terminal.sends("\r") == ["enter"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "key"), [("\x03", "ctrl+c"), ("\r", "enter"), ("\x1b[A", "up"), ("\x1b[13;3u", "alt+enter")]
+)
+def test_after_a_silence_a_single_key_ends_a_paste_whose_end_was_lost(sent: str, key: str) -> None:
+    for began in ("", "one"):
+        terminal = Terminal()
+        terminal.sends(PASTE_BEGINS + began)
+        terminal.waits(PASTE_TIMEOUT)
+        terminal.seen.clear()
+
+        assert terminal.sends(sent, "x") == [key, "x"]
+
+
+def test_a_paste_that_is_cut_off_is_kept_as_text() -> None:
+    terminal = Terminal()
+    terminal.sends(f"{PASTE_BEGINS}one\x1b[20")
+
+    assert terminal.ends() == [PastedText("one\x1b[20")]
+    assert terminal.ends() == [PastedText("one\x1b[20")]
+    assert terminal.sends(f"two{PASTE_ENDS}b") == [PastedText("one\x1b[20"), PastedText("two"), "b"]
+
+
+def test_megabytes_are_one_paste() -> None:
+    text = "\x1b[20" * 600_000
+    terminal = Terminal()
+    sent = f"{PASTE_BEGINS}{text}{PASTE_ENDS}"
+
+    terminal.sends(*(sent[place : place + 4096] for place in range(0, len(sent), 4096)))
+
+    assert terminal.seen == [PastedText(text)]
+
+
+def test_every_app_reads_the_terminal_in_this_way() -> None:
+    for module in pkgutil.walk_packages(tui_agent.ui.__path__, "tui_agent.ui."):
+        importlib.import_module(module.name)
+    apps = [app for app in subclasses(App) if app.__module__.startswith("tui_agent.")]
+
+    assert len(apps) >= 5
+    assert [app.__name__ for app in apps if not issubclass(app, BaseApp)] == []
+
+
+def subclasses(parent: type) -> list[type]:
+    return [found for child in parent.__subclasses__() for found in (child, *subclasses(child))]

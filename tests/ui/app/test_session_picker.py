@@ -1,0 +1,20 @@
+"""What is asked about a session before the app starts."""
+
+import pytest
+from textual.widgets import OptionList
+
+from tui_agent.ui.app.session_picker import SessionInUse
+
+
+@pytest.mark.parametrize(
+    ("keys", "chosen"), [(("enter",), "fork"), (("down", "enter"), "look"), (("escape",), None), (("q",), None)]
+)
+async def test_a_session_that_is_open_elsewhere_can_be_copied_looked_at_or_left(
+    keys: tuple[str, ...], chosen: str | None
+) -> None:
+    app = SessionInUse("mine")
+    async with app.run_test() as pilot:
+        assert app.query_one(OptionList).option_count == 2
+        await pilot.press(*keys)
+
+    assert app.return_value == chosen

@@ -1,0 +1,149 @@
+"""Theme files: all shipped ones are good and legible, a broken one is a sentence."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from textual.color import Color
+
+from tests.support.broken_files import NO_TEXT, NO_TOML, NOT_A_FILE
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.ui.app.themes import ThemeCatalogue, read_theme, shipped_themes
+
+GOOD = 'name = "mine"\n[colors]\nprimary = "#336699"\n'
+
+
+def write(folder: Path, text: str, name: str = "mine") -> Path:
+    path = folder / f"{name}.toml"
+    path.write_text(text)
+    return path
+
+
+def contrast(one: Color, other: Color) -> float:
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(colour: Color) -> float:
+    def linear(part: float) -> float:
+        return part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4
+
+    red, green, blue = (linear(part) for part in colour.normalized)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_the_four_themes_are_shipped_and_good() -> None:
+    shelf = ThemeCatalogue((shipped_themes(),))
+
+    assert shelf.read_all() == ()
+    assert sorted(shelf.names) == ["ansi", "dark", "high-contrast", "light"]
+
+
+@pytest.mark.parametrize(("name", "least"), [("dark", 4.5), ("light", 4.5), ("high-contrast", 7.0)])
+def test_every_text_colour_of_a_theme_can_be_read_on_its_ground(name: str, least: float) -> None:
+    theme = read_theme(shipped_themes() / f"{name}.toml")
+    variables = theme.to_color_system().generate()
+    grounds = [Color.parse(variables[ground]) for ground in ("background", "surface", "panel")]
+
+    for role in ("primary", "secondary", "accent", "success", "warning", "error", "foreground", "text-muted"):
+        for ground in grounds:
+            assert contrast(Color.parse(variables[role]), ground) >= least, (role, ground)
+
+
+@pytest.mark.parametrize(
+    ("text", "field"),
+    [
+        ('name = "mine"\n[colors]\nprimary = "blurple"\n', "colors.primary"),
+        ('name = "Mine!"\n[colors]\nprimary = "red"\n', "name"),
+        ('name = "mine"\n[colors]\n', "colors.primary"),
+        ('name = "mine"\n[colors]\nprimary = "red"\nshiny = "red"\n', "colors.shiny"),
+        (GOOD + '[variables]\n"border" = "very red"\n', "variables.border"),
+        (GOOD + '[variables]\n"border" = " "\n', "variables.border"),
+    ],
+)
+def test_an_error_names_file_and_field(tmp_path: Path, text: str, field: str) -> None:
+    path = write(tmp_path, text)
+
+    with pytest.raises(ConfigurationError) as raised:
+        read_theme(path)
+
+    assert str(path) in str(raised.value)
+    assert field in str(raised.value)
+
+
+@pytest.mark.parametrize("content", [b"name = ", b"\xff\xfe"])
+def test_what_is_no_toml_is_an_error_with_the_file(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_bytes(content)
+
+    with pytest.raises(ConfigurationError, match="mine"):
+        read_theme(path)
+
+
+@pytest.mark.parametrize("put", [*NOT_A_FILE.values(), *NO_TEXT.values(), *NO_TOML.values()])
+def test_whatever_lies_in_the_place_of_a_theme_is_one_problem_and_keeps_the_last(
+    tmp_path: Path, put: Callable[[Path], None]
+) -> None:
+    path = write(tmp_path, GOOD)
+    shelf = ThemeCatalogue((tmp_path,))
+    assert shelf.read_all() == ()
+    path.unlink()
+    put(path)
+
+    [problem] = shelf.read_all()
+
+    assert problem.text.startswith(f"theme {path}")
+    assert shelf.find("mine") is not None
+    assert ThemeCatalogue((tmp_path,)).find("mine") is None
+
+
+@pytest.mark.parametrize("name", ["", "..", "../mine", "/mine", "a\0b", "x" * 5_000, "Mine", "\ud800"])
+def test_what_is_no_name_of_a_theme_finds_none(tmp_path: Path, name: str) -> None:
+    write(tmp_path.parent, GOOD)
+
+    assert ThemeCatalogue((tmp_path,)).find(name) is None
+
+
+def test_variables_hold_colours_percentages_and_text_styles(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD + '[variables]\n"border" = "#112233 50%"\n"block-cursor-text-style" = "bold reverse"\n')
+
+    assert read_theme(path).variables["block-cursor-text-style"] == "bold reverse"
+
+
+def test_a_broken_file_keeps_the_last_good_version(tmp_path: Path) -> None:
+    path = write(tmp_path, GOOD)
+    shelf = ThemeCatalogue((tmp_path,))
+    assert shelf.read_all() == ()
+
+    path.write_text("colors = 3")
+    problems = shelf.read_all()
+
+    assert [problem.path for problem in problems] == [path]
+    found = shelf.find("mine")
+    assert found is not None
+    assert found.primary == "#336699"
+
+
+def test_a_theme_of_the_user_replaces_a_shipped_one_of_its_name(tmp_path: Path) -> None:
+    write(tmp_path, 'name = "dark"\n[colors]\nprimary = "#336699"\n', "dark")
+
+    found = ThemeCatalogue((shipped_themes(), tmp_path)).find("dark")
+
+    assert found is not None
+    assert found.primary == "#336699"
+
+
+def test_a_broken_theme_of_the_user_falls_back_to_the_shipped_one(tmp_path: Path) -> None:
+    write(tmp_path, "colors = 3", "dark")
+
+    assert ThemeCatalogue((shipped_themes(), tmp_path)).find("dark") is not None
+
+
+def test_an_unknown_theme_is_none(tmp_path: Path) -> None:
+    assert ThemeCatalogue((tmp_path,)).find("nowhere") is None
+
+
+def test_an_ansi_theme_has_every_variable_textual_asks_for(tmp_path: Path) -> None:
+    path = write(tmp_path, 'name = "mine"\nansi = true\n[colors]\nprimary = "ansi_cyan"\n')
+
+    assert {"ansi-background", "ansi-foreground"} <= set(read_theme(path).to_color_system().generate())

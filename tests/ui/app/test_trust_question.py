@@ -1,0 +1,115 @@
+"""Whether a folder's own settings may be applied: no, unless a person read all of it and says yes."""
+
+import pytest
+from textual.pilot import Pilot
+
+from tui_agent.ui.app.trust_question import TrustQuestion
+from tui_agent.ui.dialogs.trust_screen import TrustChoice, TrustPrompt
+from tui_agent.ui.text.rows_view import RowsView
+
+RULES = ("allow bash(curl:*)", "allow read(\u202e/x)")
+
+
+class Clock:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def question(clock: Clock, *, allows: tuple[str, ...] = RULES, lines: int = 0) -> TrustQuestion:
+    more = tuple(f"deny bash(x{number})" for number in range(lines))
+    matter = TrustPrompt(
+        "/w/project",
+        (("rules that deny or ask", more or ("deny bash(rm:*)",)), ("rules that allow", allows)),
+        bool(allows),
+    )
+    return TrustQuestion(matter, clock=clock)
+
+
+def screen_text(app: TrustQuestion) -> str:
+    return "\n".join("".join(segment.text for segment in strip) for strip in app.screen._compositor.render_strips())
+
+
+async def quiet(pilot: Pilot[TrustChoice | None], clock: Clock) -> None:
+    await pilot.pause()
+    clock.now += 1
+    await pilot.pause()
+
+
+@pytest.mark.parametrize(
+    ("key", "answer"),
+    [("n", "no"), ("escape", "no"), ("enter", "no"), ("t", "tightening"), ("a", "all"), ("ctrl+c", None)],
+)
+async def test_each_answer_has_its_key_and_enter_means_no(key: str, answer: TrustChoice | None) -> None:
+    clock = Clock()
+    app = question(clock)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await quiet(pilot, clock)
+        await pilot.press(key)
+
+    assert app.return_value == answer
+
+
+async def test_everything_it_brings_is_shown_with_nothing_hidden() -> None:
+    clock = Clock()
+    app = question(clock)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await quiet(pilot, clock)
+        text = screen_text(app)
+
+    assert "/w/project" in text
+    assert "allow bash(curl:*)" in text
+    assert r"allow read(\u202e/x)" in text
+    assert "deny bash(rm:*)" in text
+
+
+@pytest.mark.parametrize("key", ["t", "a", "n"])
+async def test_a_key_that_came_too_early_is_no_answer(key: str) -> None:
+    clock = Clock()
+    app = question(clock)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        await pilot.press(key)
+        assert app.is_running
+        clock.now += 1
+        await pilot.press("x", key)
+        assert app.is_running
+        await pilot.press("ctrl+c")
+
+    assert app.return_value is None
+
+
+async def test_a_yes_counts_only_once_everything_was_read() -> None:
+    clock = Clock()
+    app = question(clock, lines=60)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await quiet(pilot, clock)
+        await pilot.press("t", "a")
+        assert app.is_running
+        assert "lines more" in screen_text(app)
+        # What the app itself draws counts, so nothing here may draw before everything was read.
+        while not app.screen.query_one("#trust-body", RowsView).read_to_end:
+            await pilot.press("space")
+            await pilot.pause(0.02)
+        await pilot.pause()
+        assert "lines more" not in screen_text(app)
+        await pilot.press("up", "pageup", "down", "t")
+
+    assert app.return_value == "tightening"
+
+
+async def test_allow_rules_are_not_offered_where_there_are_none() -> None:
+    clock = Clock()
+    app = question(clock, allows=())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await quiet(pilot, clock)
+        assert "allow rules too" not in screen_text(app)
+        await pilot.press("a")
+        assert app.is_running
+        await pilot.press("n")
+
+    assert app.return_value == "no"

@@ -1,0 +1,289 @@
+"""What a question shows: the exact input first, everything in it visible, nothing left out without a word."""
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.ui.row_kit import DIFF
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import ApprovalRequest, DecisionPart
+from tui_agent.protocol.tool import Preview
+from tui_agent.tools.unified_diff import diff_of
+from tui_agent.ui.approval.approval_rows import ApprovalRows
+from tui_agent.ui.text.diff_parser import MAX_LINES
+from tui_agent.ui.text.sanitiser import sanitise
+from tui_agent.ui.text.styled_lines import copied_text, width_of_runs
+
+COMMAND = "git commit -am 'x'  && git push \u202e"
+
+
+def request(args: JsonObject, preview: Preview | None = None, **fields: object) -> ApprovalRequest:
+    return ApprovalRequest.model_validate(
+        {"call_id": "c1", "digest": "d", "tool": "t", "args": args, "preview": preview, **fields}
+    )
+
+
+def shown(asked: ApprovalRequest, width: int = 60, *, with_trace: bool = False) -> list[str]:
+    return [row.plain.rstrip() for row in ApprovalRows(asked).rows(width, with_trace=with_trace)]
+
+
+def test_the_exact_command_comes_first_with_hidden_characters_visible() -> None:
+    asked = request(
+        {"description": "harmless", "command": COMMAND, "timeout": 5}, Preview(kind="command", text=COMMAND)
+    )
+
+    assert shown(asked) == [
+        " git commit -am 'x'  && git push \\u202e",
+        "",
+        "description  harmless",
+        "timeout  5",
+    ]
+
+
+def test_how_a_command_would_run_stands_below_it() -> None:
+    asked = request({"command": "make"}, Preview(kind="command", text="make", note="runs in the sandbox\u202e"))
+
+    assert shown(asked) == [" make", "runs in the sandbox\\u202e"]
+
+
+def test_a_preview_that_is_not_the_input_does_not_hide_the_input() -> None:
+    asked = request({"command": "rm -rf /"}, Preview(kind="command", text="ls"))
+
+    assert shown(asked) == [" ls", "", "command  rm -rf /"]
+
+
+def test_the_resolved_target_is_named() -> None:
+    preview = Preview(kind="diff", text=DIFF, path="/home/a/x.py")
+
+    assert "path  x.py   touches  /home/a/x.py" in shown(request({"path": "x.py"}, preview))
+    assert "touches  /home/a/x.py" in shown(request({"path": "x.py   touches  /y"}, preview))
+    assert "touches  /home/a/x.py" in shown(request({"path": "x.py"}, preview), 30)
+    both = shown(request({"path": "x.py"}, preview, targets=("/home/a/x.py", "/home/a/y.py")))
+    assert both[both.index("touches  /home/a/x.py") + 1] == "         /home/a/y.py"
+
+
+def test_input_that_the_change_shows_line_by_line_is_not_shown_twice() -> None:
+    diff = "--- /dev/null\n+++ b/x\n@@ -0,0 +1,2 @@\n+one\n+two\n"
+    preview = Preview(kind="diff", text=diff, path="/x")
+
+    def counted(args: JsonObject) -> str:
+        return next(row for row in shown(request(args, preview)) if row.startswith("change"))
+
+    assert counted({"content": "one\ntwo\n"}) == "change  +2 −0  all of content"
+    assert counted({"content": "one\nthree\n"}) == "change  +2 −0"
+    assert counted({"content": "one\ntwo \n"}) == "change  +2 −0"
+    assert counted({"old": "two", "new": "one"}) == "change  +2 −0  all of old, new"
+    assert "old  tw   touches  /x" in shown(request({"old": "tw"}, preview))
+
+
+def test_contents_that_differ_beyond_what_is_read_of_a_change_are_shown_whole() -> None:
+    def look(content: str) -> list[str]:
+        preview = Preview(kind="diff", text=diff_of("", content, "a/x", "b/x").text, path="/x")
+        return shown(request({"content": content}, preview))
+
+    half = "a\nb\n" * (MAX_LINES // 2)
+
+    assert look(half + "a\nb\n") != look(half + "b\na\n")
+    assert f"change  +{MAX_LINES // 2} −0  all of content" in look("a\nb\n" * (MAX_LINES // 4))
+
+
+def test_a_target_that_is_the_input_is_named_once() -> None:
+    preview = Preview(kind="diff", text=DIFF, path="/x.py")
+
+    assert [row for row in shown(request({"path": "/x.py"}, preview)) if "/x.py" in row] == ["path  /x.py"]
+
+
+def test_without_empty_rows_it_is_as_complete() -> None:
+    asked = request(
+        {"path": "x"},
+        Preview(kind="diff", text=DIFF, path="/x"),
+        parts=(DecisionPart(text="a", decision="ask", reason="r"),),
+    )
+    rows = ApprovalRows(asked)
+
+    assert [row for row in rows.rows(60) if row.plain] == rows.rows(60, spaced=False)
+    assert len(rows.rows(60)) == len(rows.rows(60, spaced=False)) + 2
+
+
+def test_a_change_is_counted_and_shown_with_numbers() -> None:
+    rows = shown(request({}, Preview(kind="diff", text=DIFF, path="/x")), 80)
+
+    assert "change  +1 −1" in rows
+    assert "10 -     return round(sum(round(item.price, 2) for item in items), 2)" in rows
+
+
+def test_hidden_characters_of_a_change_are_visible() -> None:
+    diff = "@@ -1 +1 @@\n-a\n+a \u200b\n"
+
+    assert "1 + a \\u200b" in shown(request({}, Preview(kind="diff", text=diff)))
+
+
+def test_parts_have_verdicts_and_reasons() -> None:
+    parts = (
+        DecisionPart(text="cd src", decision="allow", reason="only changes the directory"),
+        DecisionPart(text="git push", decision="ask", rule="bash(git push:*) (project)"),
+        DecisionPart(text="rm x", decision="deny"),
+    )
+
+    assert shown(request({}, parts=parts)) == [
+        "3 parts",
+        "✔ cd src",
+        "    only changes the directory",
+        "▲ git push",
+        "    bash(git push:*) (project)",
+        "✖ rm x",
+    ]
+
+
+def test_a_single_part_is_shown_only_where_it_says_something() -> None:
+    silent = DecisionPart(text="ls", decision="ask")
+
+    assert shown(request({}, parts=(silent,))) == []
+    assert shown(request({}, parts=(silent.model_copy(update={"reason": "why"}),))) == ["1 part", "▲ ls", "    why"]
+
+
+def test_the_trace_is_there_on_request() -> None:
+    asked = request({"a": "b"}, trace=("floor: fine", "rules: none"), reason="no rule")
+    rows = ApprovalRows(asked)
+
+    assert shown(asked, with_trace=True) == [
+        "a  b",
+        "",
+        "why  no rule",
+        "every rule and check, in order",
+        "· floor: fine",
+        "· rules: none",
+    ]
+    assert rows.trace_start(60) == 2
+    assert shown(request({}, reason="no rule"), with_trace=True)[2:] == ["· no rule"]
+
+
+def test_letters_of_other_scripts_are_named() -> None:
+    command = "cat \u0441\u043e\u0440\u0443"
+
+    assert "! has letters that are not Latin: Cyrillic" in shown(
+        request({"command": command}, Preview(kind="command", text=command))
+    )
+
+
+def test_every_kind_of_value_is_shown() -> None:
+    rows = shown(request({"empty": "", "many": "a\nb", "flag": True, "list": [1, 2], "none": None}))
+
+    assert rows == [
+        "empty  (empty)",
+        "many",
+        " a",
+        " b",
+        "flag  true",
+        "list",
+        " [",
+        "   1,",
+        "   2",
+        " ]",
+        "none  null",
+    ]
+
+
+def test_a_long_name_does_not_push_the_value_away() -> None:
+    rows = shown(request({"n" * 500: "value"}), 40)
+
+    assert any("value" in row for row in rows)
+
+
+texts = st.text(st.sampled_from("ab \t\n\\\x1b\u202e\u200b日{}[]"), max_size=60)
+
+
+@given(texts, texts, st.integers(16, 80))
+def test_no_row_is_wider_than_asked_and_nothing_in_it_hides(command: str, other: str, width: int) -> None:
+    asked = request({"command": command, "other": other}, Preview(kind="command", text=command), targets=(other,))
+
+    for row in ApprovalRows(asked).rows(width):
+        assert width_of_runs(row.runs) <= width
+        assert sanitise(row.plain) == row.plain
+
+
+@given(texts, texts)
+def test_different_commands_never_look_the_same(one: str, other: str) -> None:
+    def look(command: str) -> str:
+        rows = ApprovalRows(request({"command": command}, Preview(kind="command", text=command or "-"))).rows(60)
+        return copied_text([(row, 0, None) for row in rows])
+
+    assert (look(one) == look(other)) == (one == other or {one, other} == {"", "-"})
+
+
+ALIKE = "ab\n\n\r\x00\\x0udc81b\x1b\udc80\ud800\x85\u2028\u0301\u1161\u1100↪⇥ \t(empty)"
+alike = st.text(st.sampled_from(ALIKE), max_size=40)
+WIDTHS = st.sampled_from([10, 13, 24, 60, 130])
+
+
+def look_of_change(old: str, new: str, width: int) -> list[str]:
+    preview = Preview(kind="diff", text=diff_of(old, new, "a/x", "b/x").text, path="/x")
+    return [row.plain for row in ApprovalRows(request({}, preview)).rows(width)]
+
+
+@given(alike, alike, alike, WIDTHS)
+@example("", "a\r\n", "a\n", 60)
+@example("a\n", "M1\x00M2\n", "M1\\x00M2\n", 60)
+@example("a\n", "a\udc80\n", "a\\udc80\n", 60)
+@example("bbbb\n", "aaaaaaaabbbb\n", "aaaaaaaa\nbbbb\n", 10)
+def test_two_contents_never_look_the_same_in_a_change(old: str, one: str, other: str, width: int) -> None:
+    assert (look_of_change(old, one, width) == look_of_change(old, other, width)) == (one == other)
+
+
+@given(alike, alike, WIDTHS, st.booleans())
+@example("a" * 20, "a" * 8 + "\n" + "a" * 12, 10, True)
+@example("(empty)", "", 60, False)
+def test_two_inputs_never_look_the_same_however_they_are_wrapped(
+    one: str, other: str, width: int, as_command: bool
+) -> None:
+    def look(text: str) -> list[str]:
+        preview = Preview(kind="command", text=text) if as_command and text else None
+        part = DecisionPart(text=text, decision="ask", reason="r")
+        asked = request({"command": text}, preview, targets=(f"/{text}",), parts=(part, part))
+        return [row.plain for row in ApprovalRows(asked).rows(width)]
+
+    assert (look(one) == look(other)) == (one == other)
+
+
+@given(st.lists(alike.map("/{}".format), max_size=3), st.lists(alike.map("/{}".format), max_size=3), WIDTHS)
+@example(["/aaaaaaaa/b"], ["/aaaaaaaa", "/b"], 10)
+@example(["/a\n/b"], ["/a", "/b"], 60)
+def test_two_lists_of_targets_never_look_the_same(one: list[str], other: list[str], width: int) -> None:
+    def look(targets: list[str]) -> list[str]:
+        return [row.plain for row in ApprovalRows(request({}, targets=tuple(targets))).rows(width)]
+
+    assert (look(one) == look(other)) == (one == other)
+
+
+def test_a_text_that_reads_like_another_value_is_named_a_text() -> None:
+    assert shown(request({"a": True, "b": 1, "c": None})) == ["a  true", "b  1", "c  null"]
+    assert shown(request({"a": "true", "b": "1", "c": "null", "d": "truth"})) == [
+        "a (text)  true",
+        "b (text)  1",
+        "c (text)  null",
+        "d  truth",
+    ]
+
+
+def test_names_that_the_title_cuts_are_shown_whole() -> None:
+    rows = shown(request({"n" * 70: "value"}).model_copy(update={"tool": "t" * 70, "agent": "main"}), 60)
+
+    assert "".join(row.replace("↪", "").removeprefix("tool").strip() for row in rows[:2]) == "t" * 70
+    assert "n" * 70 in "".join(row.removeprefix("↪") for row in rows)
+
+
+def test_what_a_change_does_beside_its_lines_stands_in_its_head() -> None:
+    preview = Preview(
+        kind="diff", text=diff_of("a\n", "b\r\n", "a/x", "b/x").text, path="/x", note="it was UTF-16\nit is UTF-8"
+    )
+
+    rows = shown(request({}, preview), 80)
+    start = rows.index("change  +1 −1")
+    assert rows[start + 1 : start + 4] == ["! Line ends change from LF to CR LF", "! it was UTF-16", "! it is UTF-8"]
+
+
+def test_ends_of_lines_that_are_none_here_are_visible_inside_a_line() -> None:
+    change = diff_of("", "a\rb\x85c\u2028d\u2029e", "a/x", "b/x").text
+    rows = shown(request({}, Preview(kind="diff", text=change)), 80)
+
+    assert "1 + a\\x0db\\x85c\\u2028d\\u2029e" in rows
+    assert "No newline at end of file" in rows

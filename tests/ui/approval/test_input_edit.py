@@ -1,0 +1,45 @@
+"""What a person may change before a call runs: nothing of it hides, and unchanged it is what it was."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.protocol.tool import Preview
+from tui_agent.ui.approval.input_edit import InputEdit
+from tui_agent.ui.text.sanitiser import sanitise
+
+texts = st.text(st.sampled_from('ab "\\\t\n\x1b\x9b\u202e\u200b日\ud800{}[]'), max_size=40)
+
+
+def edit(args: JsonObject, command: str | None = None) -> InputEdit:
+    preview = None if command is None else Preview(kind="command", text=command)
+    return InputEdit(ApprovalRequest(call_id="c1", digest="d", tool="t", args=args, preview=preview))
+
+
+def test_a_command_in_which_nothing_hides_is_changed_as_it_is() -> None:
+    found = edit({"timeout": 5, "command": "ls\nmake"}, "ls\nmake")
+
+    assert (found.text, found.is_json) == ("ls\nmake", False)
+    assert found.read("ls") == {"timeout": 5, "command": "ls"}
+    with pytest.raises(ValueError, match="nothing is left"):
+        found.read(" \n")
+
+
+def test_a_command_in_which_something_hides_is_json() -> None:
+    assert edit({"command": "ls \u202e"}, "ls \u202e").text == '{\n  "command": "ls \\u202e"\n}'
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "null", "[" * 100_000])
+def test_what_is_no_json_object_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        edit({"a": "b"}).read(text)
+
+
+@given(st.dictionaries(texts, texts | st.integers() | st.none() | st.lists(texts, max_size=2), max_size=3))
+def test_unchanged_it_is_what_it_was_and_nothing_in_it_hides(args: JsonObject) -> None:
+    found = edit(args)
+
+    assert found.read(found.text) == args
+    assert sanitise(found.text) == found.text

@@ -1,0 +1,81 @@
+"""The one table: every id, key and slash name once, everything with words for a person."""
+
+from collections import Counter
+from typing import get_args
+
+import pytest
+
+from tui_agent.ui.base.commands import (
+    COMMANDS,
+    Command,
+    Where,
+    bindings_for,
+    command,
+    commands_for,
+    hint,
+    key_label,
+    slash_commands,
+)
+
+HELD_TOGETHER = (("everywhere", "chat", "composer", "queue"), ("everywhere", "chat", "panel"))
+"""Parts whose keys are live at the same time."""
+SHARED_ON_PURPOSE = {"escape", "pageup", "pagedown"}
+"""Keys that mean the nearest thing: suggestions close before a run is interrupted, the panel pages before the chat."""
+
+
+def test_every_id_is_there_once() -> None:
+    assert [name for name, number in Counter(entry.id for entry in COMMANDS).items() if number > 1] == []
+
+
+def test_every_slash_name_is_there_once() -> None:
+    names = [entry.slash for entry in slash_commands()]
+
+    assert names == sorted(set(names), key=str)
+
+
+@pytest.mark.parametrize("where", get_args(Where))
+def test_no_key_means_two_things_in_one_place(where: Where) -> None:
+    keys = Counter(key for entry in commands_for(where) for key in entry.keys)
+
+    assert [key for key, number in keys.items() if number > 1] == []
+
+
+@pytest.mark.parametrize("places", HELD_TOGETHER)
+def test_no_key_means_two_things_in_places_that_are_live_together(places: tuple[Where, ...]) -> None:
+    keys = Counter(key for where in places for entry in commands_for(where) for key in entry.keys)
+
+    assert {key for key, number in keys.items() if number > 1} <= SHARED_ON_PURPOSE
+
+
+@pytest.mark.parametrize("entry", COMMANDS, ids=lambda entry: entry.id)
+def test_every_command_has_words_and_a_way_to_give_it(entry: Command) -> None:
+    assert entry.text
+    assert entry.help
+    assert entry.keys or entry.palette or entry.slash or entry.argument
+
+
+def test_bindings_carry_key_action_id_and_words() -> None:
+    (undo,) = [binding for binding in bindings_for("composer") if binding.id == "composer.undo"]
+
+    assert (undo.key, undo.action, undo.description) == ("ctrl+underscore", "undo", "undo")
+
+
+def test_what_has_no_key_has_no_binding() -> None:
+    assert all(binding.id != "chat.theme" for binding in bindings_for("chat"))
+
+
+def test_hints_name_the_key_a_person_knows() -> None:
+    assert hint("chat.interrupt") == "esc interrupt"
+    assert hint("composer.submit", "steer") == "enter steer"
+    assert [key_label(key) for key in ("escape", "shift+up", "pagedown")] == ["esc", "shift+↑", "pgdn"]
+
+
+def test_an_unknown_command_is_an_error() -> None:
+    with pytest.raises(KeyError):
+        command("nowhere")
+
+
+def test_the_approval_dialog_has_its_keys() -> None:
+    keys = {key for entry in commands_for("approval") for key in entry.keys}
+
+    assert {"y", "s", "n", "f", "k", "w", "escape", "pageup", "pagedown"} <= keys

@@ -1,0 +1,85 @@
+"""What the terminal asks for, and where the agent works."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.broken_files import NO_TEXT, NOT_A_FILE
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment, WorkingDirectory
+
+
+@pytest.mark.parametrize(
+    ("environment", "no_color", "still"),
+    [
+        ({}, False, False),
+        ({"NO_COLOR": "1"}, True, False),
+        ({"NO_COLOR": ""}, False, False),
+        ({"TUI_AGENT_REDUCED_MOTION": "1"}, False, True),
+        ({"TUI_AGENT_REDUCED_MOTION": "0"}, False, False),
+        ({"TERM": "dumb"}, True, True),
+        ({"TERM": "xterm-256color"}, False, False),
+    ],
+)
+def test_the_environment_is_honoured(environment: dict[str, str], no_color: bool, still: bool) -> None:
+    found = TerminalEnvironment.of_environment(environment)
+
+    assert (found.no_color, found.reduced_motion) == (no_color, still)
+
+
+def test_the_setting_reduces_motion_too() -> None:
+    assert TerminalEnvironment.of_environment({}, reduced_motion=True).reduced_motion
+
+
+def test_a_directory_below_home_is_told_from_home(tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir()
+
+    assert WorkingDirectory.of(tmp_path / "shop", tmp_path).directory == "~/shop"
+    assert WorkingDirectory.of(tmp_path, tmp_path).directory == "~"
+    assert WorkingDirectory.of(Path("/srv"), tmp_path) == WorkingDirectory("/srv", "")
+
+
+def test_the_branch_is_read_from_the_repository_above(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/feature/prices\n")
+    (tmp_path / "src").mkdir()
+
+    assert WorkingDirectory.of(tmp_path / "src", Path("/nowhere")).branch == "feature/prices"
+
+
+def test_a_detached_head_is_its_short_hash(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("0123456789abcdef\n")
+
+    assert WorkingDirectory.of(tmp_path, Path("/nowhere")).branch == "0123456"
+
+
+def test_a_worktree_points_to_its_repository(tmp_path: Path) -> None:
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    (repository / "HEAD").write_text("ref: refs/heads/side\n")
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / ".git").write_text("gitdir: ../repository\n")
+
+    assert WorkingDirectory.of(work, Path("/nowhere")).branch == "side"
+
+
+def test_an_unreadable_head_is_no_branch(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_bytes(b"\xff\xfe\x00")
+
+    assert WorkingDirectory.of(tmp_path, Path("/nowhere")).branch == ""
+
+
+@pytest.mark.parametrize("put", [*NOT_A_FILE.values(), *NO_TEXT.values()])
+def test_whatever_lies_in_the_place_of_a_repository_holds_nothing_up(
+    tmp_path: Path, put: Callable[[Path], None]
+) -> None:
+    (tmp_path / "pointer").mkdir()
+    put(tmp_path / "pointer" / ".git")
+    (tmp_path / "head" / ".git").mkdir(parents=True)
+    put(tmp_path / "head" / ".git" / "HEAD")
+
+    for name in ("pointer", "head"):
+        assert WorkingDirectory.of(tmp_path / name, Path("/nowhere")).directory == str(tmp_path / name)

@@ -1,0 +1,349 @@
+"""The one door: words in, events out, nothing lost on the way."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from tests.ui.still import FakeAgent
+from tests.ui.story import working
+from tui_agent.protocol.bus import EventBus
+from tui_agent.protocol.errors import AlreadyRunningError, ConfigurationError, ProviderError
+from tui_agent.protocol.events import MessageDelta, Noticed
+from tui_agent.protocol.messages import JsonObject
+from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest, PermissionMode
+from tui_agent.providers import ScriptedProvider
+from tui_agent.ui.bridge.agent_bridge import AgentBridge, AgentEvents
+from tui_agent.ui.bridge.superseded_events import drop_superseded
+
+
+class Unready(ScriptedProvider):
+    """A provider that cannot be prepared."""
+
+    async def prepare(self) -> None:
+        raise ProviderError("there is no key", kind="authentication")
+
+
+def told(bus: EventBus) -> list[str]:
+    """What was told so far, in words."""
+    with bus.subscribe(since=0) as subscription:
+        return [getattr(envelope.event, "text", envelope.type) for envelope in subscription.drain()]
+
+
+@asynccontextmanager
+async def serving(bridge: AgentBridge) -> AsyncIterator[None]:
+    """Serves prompts in the background."""
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(bridge.serve())
+        yield
+        task.cancel()
+
+
+async def turns(number: int = 20) -> None:
+    """Lets everybody else have their turn."""
+    for _ in range(number):
+        await asyncio.sleep(0)
+
+
+async def test_prompts_run_one_after_another() -> None:
+    agent = FakeAgent()
+    bridge = AgentBridge(agent, EventBus())
+    bridge.submit("one")
+    bridge.follow_up("two")
+    assert bridge.running
+
+    async with serving(bridge):
+        await turns()
+
+    assert agent.asked == [("run", "one"), ("run", "two")]
+    assert not bridge.running
+
+
+def test_words_for_a_running_agent_wait_with_it() -> None:
+    agent = FakeAgent(running=True)
+    bridge = AgentBridge(agent, EventBus())
+
+    bridge.submit("now")
+    bridge.follow_up("later")
+
+    assert [(message.kind, message.text) for message in bridge.waiting] == [("steer", "now"), ("follow_up", "later")]
+
+
+async def test_a_prompt_that_meets_a_running_agent_steers_it() -> None:
+    agent = FakeAgent()
+    agent.refusal = AlreadyRunningError()
+    bridge = AgentBridge(agent, EventBus())
+    bridge.submit("words")
+
+    async with serving(bridge):
+        await turns()
+
+    assert [message.text for message in bridge.waiting] == ["words"]
+
+
+async def test_calls_that_waited_when_the_program_ended_come_before_the_first_prompt() -> None:
+    agent = FakeAgent()
+    agent.pending_calls = [ApprovalRequest(call_id="c1", digest="d", tool="write", args={})]
+    bridge = AgentBridge(agent, EventBus())
+    bridge.submit("one")
+
+    async with serving(bridge):
+        await turns()
+
+    assert agent.asked == [("run", None), ("run", "one")]
+
+
+async def test_a_refused_run_is_told_and_the_next_one_served() -> None:
+    agent, bus = FakeAgent(), EventBus()
+    agent.refusal = ConfigurationError("there is nothing to say")
+    bridge = AgentBridge(agent, bus)
+    bridge.submit("one")
+
+    async with serving(bridge):
+        await turns()
+        agent.refusal = None
+        bridge.submit("two")
+        await turns()
+
+    assert told(bus) == ["there is nothing to say"]
+    assert agent.asked == [("run", "one"), ("run", "two")]
+
+
+async def test_a_cancelled_run_does_not_end_the_service() -> None:
+    agent = FakeAgent()
+    agent.refusal = asyncio.CancelledError()
+    bridge = AgentBridge(agent, EventBus())
+    bridge.submit("one")
+
+    async with serving(bridge):
+        await turns()
+        agent.refusal = None
+        bridge.submit("two")
+        await turns()
+
+    assert agent.asked == [("run", "one"), ("run", "two")]
+
+
+async def test_sending_now_runs_what_waits_when_the_run_is_over() -> None:
+    agent = FakeAgent(running=True)
+    bridge = AgentBridge(agent, EventBus())
+    bridge.submit("instead")
+    bridge.send_now()
+    assert agent.asked == [("abort", "a person sent a message now")]
+
+    agent.running = False
+    bridge.submit("what ran")
+    async with serving(bridge):
+        await turns()
+
+    assert agent.asked[1:] == [("run", "what ran"), ("run", None)]
+
+
+async def test_sending_now_with_nothing_waiting_and_nothing_running_does_nothing() -> None:
+    agent = FakeAgent()
+    bridge = AgentBridge(agent, EventBus())
+
+    bridge.send_now()
+
+    assert not bridge.running
+
+
+def test_a_waiting_message_is_taken_back_with_its_text() -> None:
+    agent = FakeAgent(running=True)
+    bridge = AgentBridge(agent, EventBus())
+    bridge.submit("one")
+
+    assert bridge.recall_message(bridge.waiting[0].id) == "one"
+    assert bridge.recall_message("unknown") is None
+    assert bridge.waiting == ()
+
+
+@pytest.mark.parametrize("kind", ["steer", "follow_up"])
+def test_a_message_of_an_earlier_life_waits_without_a_run(kind: str) -> None:
+    agent = FakeAgent()
+    bridge = AgentBridge(agent, EventBus())
+
+    bridge.keep("steer" if kind == "steer" else "follow_up", "later")
+
+    assert [message.kind for message in bridge.waiting] == [kind]
+    assert not bridge.running
+
+
+def test_brakes_and_answers_reach_the_agent() -> None:
+    agent = FakeAgent(running=True)
+    bridge = AgentBridge(agent, EventBus())
+
+    bridge.stop()
+    bridge.cancel()
+
+    assert agent.asked == ["stop", ("abort", "cancelled by a person")]
+    assert bridge.decide("known", ApprovalDecision(decision="approve"))
+    assert not bridge.decide("unknown", ApprovalDecision(decision="deny"))
+
+
+def test_the_cycle_of_modes_leaves_out_those_that_are_dangerous() -> None:
+    bridge = AgentBridge(FakeAgent(mode=PermissionMode.ALLOW), EventBus())
+
+    assert [bridge.cycle_mode() for _ in range(4)] == ["ask", "accept_edits", "plan", "ask"]
+    assert bridge.mode is PermissionMode.ASK
+
+
+def test_a_mode_the_agent_cannot_keep_to_is_told() -> None:
+    agent, bus = FakeAgent(), EventBus()
+    agent.refusal = ConfigurationError("this agent has no policy")
+
+    AgentBridge(agent, bus).set_mode(PermissionMode.PLAN)
+
+    assert told(bus) == ["this agent has no policy"]
+
+
+async def test_a_provider_that_is_not_ready_is_a_warning() -> None:
+    agent, bus = FakeAgent(), EventBus()
+    agent.provider = Unready()
+
+    await AgentBridge(agent, bus).warm_up()
+
+    assert told(bus) == ["there is no key"]
+
+
+def test_a_crash_is_told_in_words() -> None:
+    bus = EventBus()
+
+    AgentBridge(FakeAgent(), bus).report_crash(RuntimeError("boom"))
+
+    assert told(bus) == ["internal error: RuntimeError: boom. The conversation was kept; send your message again."]
+
+
+async def test_the_past_comes_before_the_present() -> None:
+    bus = EventBus()
+    bus.publish(Noticed(code="c", text="before anybody listened"))
+    seen: list[str] = []
+
+    def take(message: AgentEvents) -> None:
+        seen.extend(envelope.type for envelope in message.events)
+        message.applied.set()
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(AgentBridge(FakeAgent(), bus, working().envelopes).relay(take))
+        await turns()
+        task.cancel()
+
+    assert seen == [*(envelope.type for envelope in drop_superseded(working().envelopes)), "notice"]
+
+
+async def test_while_a_batch_is_not_shown_the_next_ones_gather() -> None:
+    bus = EventBus()
+    batches: list[AgentEvents] = []
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(AgentBridge(FakeAgent(), bus).relay(batches.append))
+        bus.publish(Noticed(code="c", text="first"))
+        await turns()
+        for letter in "abc":
+            bus.publish(MessageDelta(message_id="m", kind="text", delta=letter))
+        bus.publish(Noticed(code="c", text="second"))
+        await turns()
+        assert len(batches) == 1
+
+        batches[0].applied.set()
+        await turns()
+        task.cancel()
+
+    assert [envelope.type for envelope in batches[1].events] == ["message.delta", "notice"]
+    first = batches[1].events[0].event
+    assert isinstance(first, MessageDelta)
+    assert first.delta == "abc"
+
+
+async def test_what_is_asked_of_an_agent_that_is_not_there_yet_waits_for_it_or_is_refused() -> None:
+    bridge, agent, bus = AgentBridge.for_pending_agent(PermissionMode.ASK), FakeAgent(), EventBus()
+
+    assert bridge.agent_pending
+    assert bridge.run_shell("ls", "!ls", shared=True)
+    bridge.rename("a  title")
+    assert bridge.cycle_mode() is bridge.mode is PermissionMode.ACCEPT_EDITS
+    assert "still being read" in bridge.undo_compaction()
+    assert bridge.context_breakdown() is None
+    assert bridge.recall_message(agent.steer("waits").id) is None
+    bridge.send_now()
+    bridge.leave()
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(bridge.serve())
+        await turns()
+        with bus.subscribe() as heard:
+            bridge.open(agent, bus)
+            await turns()
+            assert [envelope.type for envelope in heard.drain()] == ["session.renamed"]
+        task.cancel()
+
+    assert not bridge.agent_pending
+    assert agent.asked == [
+        ("mode", PermissionMode.ACCEPT_EDITS, "user"),
+        ("command", "bash", {"command": "ls"}, "!ls", True),
+        ("run", None),  # What was to be sent now,
+        ("run", None),  # and what was said while the command ran.
+    ]
+
+
+async def test_what_is_said_behind_a_prompt_before_the_agent_is_there_waits_with_it_as_it_would_behind_a_run() -> None:
+    bridge, agent = AgentBridge.for_pending_agent(PermissionMode.ASK), FakeAgent()
+    bridge.submit("first")
+    bridge.submit("and this")
+    bridge.follow_up("then that")
+    assert bridge.unsent == ("first", "and this", "then that")
+
+    async with serving(bridge):
+        bridge.open(agent, EventBus())
+        assert [(message.kind, message.text) for message in bridge.waiting] == [
+            ("steer", "and this"),
+            ("follow_up", "then that"),
+        ]
+        await turns()
+
+    assert agent.asked == [("run", "first")]
+    assert bridge.unsent == ()
+
+
+# --- a person's own commands ------------------------------------------------------------------------------------------
+
+
+async def test_a_shell_command_is_a_call_of_bash_in_the_words_of_the_person() -> None:
+    agent = FakeAgent()
+    bridge = AgentBridge(agent, EventBus())
+    assert bridge.run_shell("ls -l", "!ls -l", shared=True)
+
+    async with serving(bridge):
+        await turns()
+
+    assert agent.asked == [("command", "bash", {"command": "ls -l"}, "!ls -l", True)]
+
+
+async def test_while_the_agent_works_no_shell_command_begins() -> None:
+    agent = FakeAgent(running=True)
+    bridge = AgentBridge(agent, EventBus())
+
+    assert not bridge.run_shell("ls", "!ls", shared=True)
+    assert agent.asked == []
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_what_waits_when_a_command_is_over_is_sent_unless_it_was_cancelled(cancelled: bool) -> None:
+    class Busy(FakeAgent):
+        async def run_command(self, tool: str, arguments: JsonObject, said: str, *, shared: bool) -> object:
+            self.running = True
+            bridge.submit("and then this")
+            if cancelled:
+                bridge.cancel()
+            self.running = False
+            return None
+
+    agent = Busy()
+    bridge = AgentBridge(agent, EventBus())
+    bridge.run_shell("ls", "!ls", shared=True)
+
+    async with serving(bridge):
+        await turns()
+
+    assert (("run", None) in agent.asked) is not cancelled
+    assert [message.text for message in agent.waiting_messages] == ["and then this"]

@@ -1,0 +1,68 @@
+"""What comes from the terminal is plain data and back the same; damaged data is nothing."""
+
+from typing import Any
+
+import pytest
+from textual.events import (
+    AppBlur,
+    AppFocus,
+    Event,
+    Key,
+    MouseDown,
+    MouseMove,
+    MouseScrollUp,
+    MouseUp,
+    Paste,
+    Resize,
+)
+from textual.geometry import Size
+
+from tui_agent.ui.bridge.input_events import decode_input, encode_input
+
+MOUSE: tuple[Any, ...] = (None, 3, 4, 0, -1, 1, True, False, True, 3, 4)
+EVENTS = [
+    Key("a", "a"),
+    Key("alt+enter", None),
+    Paste("two\nlines"),
+    Resize(Size(80, 24), Size(80, 24)),
+    AppFocus(),
+    AppBlur(),
+    *(kind(*MOUSE) for kind in (MouseDown, MouseMove, MouseUp, MouseScrollUp)),
+]
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
+def test_it_comes_back_as_it_was(event: Event) -> None:
+    data = encode_input(event)
+
+    assert data is not None
+    again = decode_input(data)
+    assert again is not None
+    assert (type(again), encode_input(again)) == (type(event), data)
+
+
+def test_other_events_are_no_input() -> None:
+    assert encode_input(Event()) is None
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"kind": 5},
+        {"x": "3"},
+        {"x": -1},
+        {"x": 1e300},
+        {"by": [0]},
+        {"button": None},
+        {"held": [1, 2, 3]},
+        {"what": "x"},
+    ],
+    ids=str,
+)
+def test_damaged_data_is_nothing(damage: dict[str, Any]) -> None:
+    data = encode_input(MouseDown(*MOUSE))
+
+    assert data is not None
+    assert decode_input({**data, **damage}) is None
+    assert decode_input({"kind": "key", "key": ""}) is None
+    assert decode_input({}) is None

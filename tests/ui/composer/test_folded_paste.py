@@ -1,0 +1,59 @@
+"""Long pastes are short to look at and whole when sent."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.ui.composer.folded_paste import FOLDED_CHARACTERS, FOLDED_LINES, PasteFolder
+
+
+def lines(number: int) -> str:
+    return "\n".join(f"line {index}" for index in range(number))
+
+
+def test_a_short_paste_stays_as_it_is() -> None:
+    assert PasteFolder().fold(lines(FOLDED_LINES - 1)) == lines(FOLDED_LINES - 1)
+
+
+def test_many_lines_fold_to_their_number() -> None:
+    assert PasteFolder().fold(lines(214)) == "[pasted 214 lines]"
+
+
+def test_one_long_line_folds_to_its_length() -> None:
+    assert PasteFolder().fold("x" * FOLDED_CHARACTERS) == f"[pasted {FOLDED_CHARACTERS} characters]"
+
+
+def test_two_pastes_of_one_size_keep_apart() -> None:
+    folder = PasteFolder()
+    first, second = folder.fold(lines(20)), folder.fold(lines(20).upper())
+
+    assert (first, second) == ("[pasted 20 lines]", "[pasted 20 lines #2]")
+    assert folder.unfold(f"{first} and {second}") == f"{lines(20)} and {lines(20).upper()}"
+
+
+def test_the_same_paste_twice_has_one_label() -> None:
+    folder = PasteFolder()
+
+    assert folder.fold(lines(20)) == folder.fold(lines(20))
+
+
+def test_a_label_nobody_pasted_is_only_text() -> None:
+    assert PasteFolder().unfold("[pasted 20 lines]") == "[pasted 20 lines]"
+    assert PasteFolder().spans("[pasted 20 lines]") == ()
+
+
+def test_spans_say_where_labels_stand() -> None:
+    folder = PasteFolder()
+    label = folder.fold(lines(20))
+
+    (span,) = folder.spans(f"see {label}!")
+
+    assert (span.start, span.end, span.label) == (4, 4 + len(label), label)
+    assert folder.text_of(span.label) == lines(20)
+
+
+@given(st.lists(st.text(min_size=FOLDED_CHARACTERS, max_size=FOLDED_CHARACTERS + 40), min_size=1, max_size=3))
+def test_whatever_is_folded_comes_out_whole(pastes: list[str]) -> None:
+    folder = PasteFolder()
+    draft = " | ".join(folder.fold(paste) for paste in pastes)
+
+    assert folder.unfold(draft) == " | ".join(pastes)

@@ -1,0 +1,69 @@
+"""Looking back at what was sent, and returning to the draft."""
+
+from tui_agent.ui.composer.prompt_history import MAX_HISTORY_ENTRIES, PromptHistory
+
+
+def history(*texts: str) -> PromptHistory:
+    found = PromptHistory()
+    for text in texts:
+        found.add(text)
+    return found
+
+
+def test_earlier_texts_come_newest_first_and_the_draft_comes_back() -> None:
+    sent = history("one", "two")
+
+    assert [sent.earlier("draft"), sent.earlier("two"), sent.earlier("one")] == ["two", "one", None]
+    assert [sent.later(), sent.later(), sent.later()] == ["two", "draft", None]
+
+
+def test_browsing_is_over_with_the_draft() -> None:
+    sent = history("one")
+    assert not sent.browsing
+
+    sent.earlier("")
+    assert sent.browsing
+
+    sent.later()
+    assert not sent.browsing
+
+
+def test_the_same_text_twice_in_a_row_counts_once() -> None:
+    sent = history("one", "one", " ", "")
+
+    assert [sent.earlier(""), sent.earlier("one")] == ["one", None]
+
+
+def test_sending_ends_browsing() -> None:
+    sent = history("one", "two")
+    sent.earlier("")
+    sent.earlier("two")
+
+    sent.add("three")
+
+    assert sent.earlier("") == "three"
+
+
+def test_only_so_many_texts_are_kept() -> None:
+    sent = history(*(str(number) for number in range(MAX_HISTORY_ENTRIES + 5)))
+    seen = [text for _ in range(MAX_HISTORY_ENTRIES + 5) if (text := sent.earlier("")) is not None]
+
+    assert (len(seen), seen[-1]) == (MAX_HISTORY_ENTRIES, "5")
+
+
+def test_an_empty_history_has_nothing() -> None:
+    assert history().earlier("draft") is None
+    assert history().later() is None
+
+
+def test_what_was_sent_in_earlier_lives_stands_before_what_was_sent_since_however_often_it_is_told() -> None:
+    sent = history("now")
+
+    sent.begin_with(["old", "old", " ", "newer"])
+    assert sent.earlier("") == "now"
+    sent.begin_with(["oldest", "old", "newer"])
+
+    assert [sent.earlier(""), sent.earlier(""), sent.earlier(""), sent.earlier("")] == ["newer", "old", "oldest", None]
+    sent.begin_with(str(number) for number in range(MAX_HISTORY_ENTRIES + 5))
+    sent.leave()
+    assert [sent.earlier(""), sent.earlier("")] == ["now", str(MAX_HISTORY_ENTRIES + 4)]

@@ -1,0 +1,82 @@
+"""What is a command and what is a message that begins with a slash."""
+
+import pytest
+
+from tui_agent.ui.composer.prompt_parser import (
+    ShellCall,
+    SlashCall,
+    TargetedMessage,
+    UnknownSlash,
+    parse_shell_call,
+    parse_slash_call,
+    parse_targeted_message,
+    suggestions,
+)
+
+
+def test_a_command_is_read_with_its_argument() -> None:
+    found = parse_slash_call("/mode plan ")
+
+    assert isinstance(found, SlashCall)
+    assert (found.command.id, found.argument) == ("chat.mode", "plan")
+
+
+def test_a_command_needs_no_argument() -> None:
+    found = parse_slash_call(" /help\n")
+
+    assert isinstance(found, SlashCall)
+    assert (found.command.id, found.argument) == ("chat.help", "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["help", "/etc/hosts is empty", "/help me with this test", "// a comment", "/", "/help\nand more", "fix /help"],
+)
+def test_a_sentence_or_a_path_is_a_message(text: str) -> None:
+    assert parse_slash_call(text) is None
+
+
+def test_a_misspelt_command_names_the_nearest() -> None:
+    assert parse_slash_call("/hlep") == UnknownSlash("hlep", "help")
+    assert parse_slash_call("/zzzzzz") == UnknownSlash("zzzzzz", None)
+
+
+def test_suggestions_narrow_while_the_name_is_typed() -> None:
+    assert [entry.slash for entry in suggestions("/t")] == ["theme", "tools"]
+    assert len(suggestions("/")) > 5
+    assert suggestions("/mode ") == ()
+    assert suggestions("text") == ()
+    assert suggestions("/zzz") == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("!ls -l", ShellCall("ls -l", "!ls -l", shared=True)),
+        (" ! ls\n", ShellCall("ls", "! ls", shared=True)),
+        ("!!env", ShellCall("env", "!!env", shared=False)),
+        ("!a\nb", ShellCall("a\nb", "!a\nb", shared=True)),
+        ("!! !x", ShellCall("!x", "!! !x", shared=False)),
+        ("!", ShellCall("", "!", shared=True)),
+        ("wait!", None),
+        ("", None),
+    ],
+)
+def test_an_exclamation_mark_begins_a_shell_command(text: str, expected: ShellCall | None) -> None:
+    assert parse_shell_call(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "target", "said"),
+    [("@#3 use the other", "#3", "use the other"), ("@explorer look\nthere ", "explorer", "look\nthere")],
+)
+def test_a_word_is_aimed_at_a_call_or_an_agent(text: str, target: str, said: str) -> None:
+    word = parse_targeted_message(text)
+
+    assert word == TargetedMessage(target, said)
+    assert word.number == (3 if target == "#3" else None)
+
+
+@pytest.mark.parametrize("text", ["@", "@#3", "@#x y", "mail me@example.org now", "@ name text", "@src/a.py is wrong"])
+def test_other_at_signs_are_text(text: str) -> None:
+    assert parse_targeted_message(text) is None

@@ -1,0 +1,147 @@
+"""Every call once, in order, in the right heap, with bounded memory."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.ui.story import Story, working
+from tui_agent.protocol.events import RunEnded, SessionLoaded, ToolQueued, ToolStatus
+from tui_agent.ui.panel import call_ledger
+from tui_agent.ui.panel.call_ledger import CallLedger
+
+
+def fold(story: Story) -> CallLedger:
+    ledger = CallLedger()
+    for envelope in story.envelopes:
+        ledger.apply(envelope)
+    return ledger
+
+
+def test_calls_are_numbered_in_the_order_they_were_queued() -> None:
+    ledger = fold(working())
+
+    assert [(call.number, call.view.name) for call in ledger.calls] == [
+        (1, "read"),
+        (2, "grep"),
+        (3, "bash"),
+        (4, "edit"),
+    ]
+    assert [call.opens_step for call in ledger.calls] == [True, False, True, False]
+
+
+def test_each_call_is_in_one_heap() -> None:
+    ledger = fold(working())
+
+    assert ledger.places == {"waiting": {3}, "running": {2}, "needs_you": set(), "done": {0, 1}, "failed": set()}
+    assert ledger.shown("running") == [2]
+    assert ledger.shown("all") == [0, 1, 2, 3]
+
+
+def test_a_question_moves_a_call_and_the_answer_moves_it_back() -> None:
+    story = Story().run("x").step(0)
+    call_id = story.queued("bash", "rm x")
+    request_id = story.asks(call_id, "bash", "rm x", "no rule")
+    assert fold(story).places["needs_you"] == {0}
+
+    story.resolved(request_id, call_id)
+    assert fold(story).places["waiting"] == {0}
+
+
+@pytest.mark.parametrize(
+    ("status", "heap"),
+    [
+        ("ok", "done"),
+        ("error", "failed"),
+        ("timeout", "failed"),
+        ("denied_user", "done"),
+        ("skipped_steering", "done"),
+        ("cancelled", "done"),
+        ("interrupted", "failed"),
+    ],
+)
+def test_how_a_call_ended_decides_its_heap(status: ToolStatus, heap: str) -> None:
+    story = Story().run("x").step(0)
+    story.call("bash", "x", status=status)
+
+    assert [name for name, places in fold(story).places.items() if places] == [heap]
+
+
+def test_the_end_of_the_run_ends_calls_that_nobody_ended() -> None:
+    ledger = fold(working().end())
+
+    assert [call.view.status for call in ledger.calls] == ["ok", "ok", "interrupted", "interrupted"]
+    assert ledger.places["running"] == set()
+
+
+def test_a_session_that_broke_off_leaves_no_call_running() -> None:
+    story = working()
+    story.tell(SessionLoaded(id="s1"))
+
+    assert fold(story).places["running"] == set()
+
+
+def test_the_end_of_a_sub_agent_ends_its_own_calls_only() -> None:
+    story = Story().run("x").step(0)
+    parent = story.queued("agent", "explore")
+    story.started(parent, "agent")
+    root = story.origin
+    story.origin = replace(root, run_id="child", agent_id="explorer", depth=1)
+    child = story.queued("grep", "x")
+    story.started(child, "grep")
+    story.tell(RunEnded(reason="done"))
+
+    assert [call.kind for call in fold(story).calls] == ["running", "failed"]
+
+
+def test_events_of_unknown_calls_are_ignored() -> None:
+    story = Story().run("x").step(0)
+    story.output("nobody", "text")
+
+    assert fold(story).calls == []
+
+
+def test_old_results_are_let_go_once_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(call_ledger, "MAX_RESULT_CHARACTERS", 1_000)
+    story = Story().run("x").step(0)
+    for number in range(5):
+        story.call("read", f"file {number}", text="x" * 400, persisted_path=f"/tmp/{number}")
+    ledger = fold(story)
+
+    kept = [call.view.result for call in ledger.calls]
+    assert kept[0] == "[no longer kept on the screen; the whole of it is in /tmp/0]"
+    assert kept[-2:] == ["x" * 400] * 2
+
+
+def test_what_was_never_queued_cannot_be_found() -> None:
+    ledger = fold(working())
+
+    assert ledger.find("nobody") is None
+    found = ledger.find("c3")
+    assert found is not None
+    assert found.view.name == "bash"
+
+
+def again(story: Story, **fields: object) -> Story:
+    """The first call of a story is queued once more, in another run."""
+    first = next(envelope.event for envelope in story.envelopes if isinstance(envelope.event, ToolQueued))
+    story.tell(first.model_copy(update=fields))
+    return story
+
+
+def test_a_call_that_is_taken_up_again_keeps_its_row() -> None:
+    story = Story().run("x").step(0)
+    story.ended(story.queued("write", "new.txt", path="new.txt"), "write", "cancelled")
+    story.end(reason="aborted")
+
+    ledger = fold(again(story))
+
+    assert [(call.number, call.view.phase) for call in ledger.calls] == [(1, "queued")]
+    assert ledger.places["waiting"] == {0}
+
+
+@pytest.mark.parametrize(("status", "fields"), [("ok", {}), ("cancelled", {"args_raw": {"path": "other.txt"}})])
+def test_another_call_under_the_same_id_has_a_row_of_its_own(status: ToolStatus, fields: dict[str, object]) -> None:
+    story = Story().run("x").step(0)
+    story.ended(story.queued("write", "new.txt", path="new.txt"), "write", status)
+
+    assert [call.number for call in fold(again(story, **fields)).calls] == [1, 2]

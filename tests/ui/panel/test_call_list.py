@@ -1,0 +1,224 @@
+"""The tool panel under the hand: selecting, following, filtering, opening, and clocks that cost only themselves."""
+
+from textual import on
+from textual.app import App, ComposeResult
+
+from tests.ui.story import Story, working
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.panel.call_list import CallList
+from tui_agent.ui.panel.tool_panel import ToolPanel
+
+
+class Bench(App[None]):
+    """The panel alone."""
+
+    def __init__(self, story: Story) -> None:
+        super().__init__()
+        self.story = story
+        self.panel = ToolPanel(TerminalEnvironment(reduced_motion=True, clock=lambda: story.now))
+        self.opened: list[str] = []
+
+    def compose(self) -> ComposeResult:
+        yield self.panel
+
+    def on_mount(self) -> None:
+        self.tell()
+        self.panel.focus_list()
+
+    def tell(self, since: int = 0) -> None:
+        for envelope in self.story.envelopes[since:]:
+            self.panel.apply(envelope)
+
+    @property
+    def rows(self) -> CallList:
+        return self.query_one(CallList)
+
+    @property
+    def selected(self) -> int | None:
+        call = self.rows.selected
+        return None if call is None else call.number
+
+    @on(CallList.Opened)
+    def _opened(self, event: CallList.Opened) -> None:
+        self.opened.append(event.view.call_id)
+
+
+def many(number: int) -> Story:
+    story = Story().run("x").step(0)
+    for index in range(number):
+        story.call("read", f"file {index}")
+    return story
+
+
+async def test_the_arrows_select_from_the_newest_on() -> None:
+    async with Bench(working()).run_test(size=(60, 20)) as pilot:
+        seen = []
+        for key in ("up", "up", "down", "down", "down", "home", "k", "end"):
+            await pilot.press(key)
+            seen.append(pilot.app.selected)
+
+        assert seen == [4, 3, 4, 4, 4, 1, 1, 4]
+
+
+async def test_down_with_nothing_selected_selects_the_newest() -> None:
+    async with Bench(working()).run_test(size=(60, 20)) as pilot:
+        await pilot.press("j")
+
+        assert pilot.app.selected == 4
+
+
+async def test_pages_lead_through_a_long_list() -> None:
+    async with Bench(many(100)).run_test(size=(60, 12)) as pilot:
+        await pilot.press("pageup")
+        assert pilot.app.selected == 90
+        await pilot.press("pageup", "pageup", "pagedown")
+        assert pilot.app.selected == 80
+        await pilot.press("G", "pagedown")
+        assert pilot.app.selected == 100
+
+
+async def test_an_empty_panel_takes_every_key() -> None:
+    async with Bench(Story()).run_test(size=(60, 12)) as pilot:
+        await pilot.press("up", "down", "pageup", "pagedown", "home", "end", "enter", "f")
+
+        assert pilot.app.opened == []
+
+
+async def test_enter_opens_the_selected_call_and_else_the_newest() -> None:
+    async with Bench(working()).run_test(size=(60, 20)) as pilot:
+        await pilot.press("enter")
+        await pilot.press("up", "enter")
+        await pilot.pause()
+
+        assert pilot.app.opened == ["c4", "c3"]
+
+
+async def test_a_click_selects_and_another_one_opens() -> None:
+    async with Bench(working()).run_test(size=(60, 20)) as pilot:
+        await pilot.click(CallList, offset=(5, 4))
+        assert pilot.app.selected == 3
+        await pilot.click(CallList, offset=(5, 5))
+        await pilot.pause()
+        assert pilot.app.opened == ["c3"]
+
+        await pilot.click(CallList, offset=(5, 15))
+        assert pilot.app.opened == ["c3"]
+
+
+async def test_the_filter_steps_and_the_heading_says_so() -> None:
+    async with Bench(working()).run_test(size=(60, 20)) as pilot:
+        seen = []
+        for _ in range(4):
+            await pilot.press("f")
+            await pilot.pause()
+            heading = pilot.app.panel._heading.render().plain
+            seen.append(heading.split("·")[1].split()[1] if "only" in heading else "all")
+
+        assert seen == ["running", "failed", "needs", "all"]
+
+
+async def test_the_selection_survives_a_filter_that_keeps_it() -> None:
+    async with Bench(working()).run_test(size=(60, 20)) as pilot:
+        await pilot.press("up", "up", "f")
+        assert pilot.app.selected == 3
+
+        await pilot.press("f")
+        assert pilot.app.selected is None
+
+
+async def test_a_call_that_a_filter_hides_can_be_gone_to() -> None:
+    async with Bench(working()).run_test(size=(60, 20)) as pilot:
+        await pilot.press("f")
+        pilot.app.panel.select("c1")
+        assert pilot.app.selected == 1
+        pilot.app.panel.select("nobody")
+        assert pilot.app.selected == 1
+
+
+async def test_the_newest_call_stays_in_sight_until_somebody_looks_back() -> None:
+    story = many(50)
+    async with Bench(story).run_test(size=(60, 12)) as pilot:
+        await pilot.pause()
+        assert pilot.app.rows.scroll_y == pilot.app.rows.max_scroll_y
+
+        pilot.app.rows.scroll_to(y=5, animate=False)
+        await pilot.pause()
+        seen = len(story.envelopes)
+        story.call("read", "one more")
+        pilot.app.tell(seen)
+        await pilot.pause()
+        assert pilot.app.rows.scroll_y == 5
+
+        pilot.app.rows.scroll_end(animate=False)
+        await pilot.pause()
+        seen = len(story.envelopes)
+        story.call("read", "and another")
+        pilot.app.tell(seen)
+        await pilot.pause()
+        await pilot.pause()
+        assert pilot.app.rows.scroll_y == pilot.app.rows.max_scroll_y
+
+
+async def test_the_clock_runs_only_while_something_does() -> None:
+    story = working()
+    async with Bench(story).run_test(size=(60, 20)) as pilot:
+        timer = pilot.app.rows._timer
+        assert timer is not None
+        assert timer._active.is_set()
+
+        seen = len(story.envelopes)
+        story.end()
+        pilot.app.tell(seen)
+        await pilot.pause()
+        assert not timer._active.is_set()
+
+
+async def test_a_tick_draws_clocks_and_nothing_else() -> None:
+    async with Bench(working()).run_test(size=(60, 20)) as pilot:
+        await pilot.pause()
+        asked: list[int] = []
+        rows = pilot.app.rows
+        draw = rows.render_line
+        rows.render_line = lambda y: (asked.append(y), draw(y))[1]
+        rows._tick()
+        await pilot.pause()
+
+        assert set(asked) == {4}
+
+
+async def test_ten_thousand_calls_are_drawn_like_ten() -> None:
+    story = Story().run("x").step(0)
+    for index in range(10_000):
+        story.queued("read", f"file {index}")
+    async with Bench(story).run_test(size=(60, 20)) as pilot:
+        await pilot.pause()
+        asked: list[int] = []
+        rows = pilot.app.rows
+        draw = rows.render_line
+        rows.render_line = lambda y: (asked.append(y), draw(y))[1]
+        seen = len(story.envelopes)
+        story.started("c10000", "read", "file 9999")
+        pilot.app.tell(seen)
+        await pilot.pause()
+
+        assert len(set(asked)) <= 2
+
+
+async def test_a_narrow_panel_fits_its_rows() -> None:
+    async with Bench(working()).run_test(size=(60, 20)) as pilot:
+        await pilot.resize_terminal(24, 20)
+        await pilot.pause()
+
+        assert all(strip.cell_length == 24 for strip in map(pilot.app.rows.render_line, range(8)))
+
+
+async def test_another_filter_between_an_event_and_its_drawing_is_no_trouble() -> None:
+    story = working()
+    async with Bench(story).run_test(size=(60, 20)) as pilot:
+        seen = len(story.envelopes)
+        story.output("c3", "more\n").output("c3", "and more\n")
+        pilot.app.tell(seen)
+        pilot.app.rows.chosen = "failed"
+        await pilot.pause()
+
+        assert pilot.app.rows.selected is None

@@ -1,0 +1,237 @@
+"""The page about a call: every part that has something to say."""
+
+from tests.ui.panel.test_call_view_state import ASKED, QUEUED, STARTED, ended, seen
+from tests.ui.row_kit import DIFF, Teller
+from tui_agent.protocol.events import (
+    ApprovalResolved,
+    FileChanged,
+    FileState,
+    HookEnded,
+    PermissionDecided,
+    ToolOutput,
+    ToolProgress,
+    ToolUpdated,
+)
+from tui_agent.protocol.messages import TextBlock
+from tui_agent.protocol.permissions import DecisionPart, PermissionMode
+from tui_agent.protocol.reports import Metric
+from tui_agent.protocol.tool import ToolResult
+from tui_agent.ui.panel.call_page import (
+    MAX_INPUT_CHARACTERS,
+    MAX_OUTPUT_CHARACTERS,
+    MAX_OUTPUT_LINES,
+    NOT_COMPARED,
+    call_sections,
+    page_rows,
+    state_text,
+)
+from tui_agent.ui.panel.call_view_state import CHANGES_LIMIT, CallViewState
+
+
+def sections(view: CallViewState, now: float = 10.0, whole: str | None = None, width: int = 60) -> dict[str, list[str]]:
+    return {
+        section.title: [row.plain.rstrip() for row in section.rows]
+        for section in call_sections(view, width, now, whole)
+    }
+
+
+def test_a_call_that_just_came_has_input_output_and_timing() -> None:
+    assert sections(seen(QUEUED)) == {
+        "Input": ["command  ls"],
+        "Output": ["nothing yet"],
+        "Timing": ["state          queued", "waited         9.0 s"],
+    }
+
+
+def test_input_that_was_changed_shows_both() -> None:
+    view = seen(QUEUED, STARTED.model_copy(update={"args": {"command": "ls -la", "n": 1}}))
+
+    assert sections(view)["Input"] == ["command  ls -la", "n  1", "the model asked for:", "command  ls"]
+    assert sections(seen(QUEUED.model_copy(update={"args_raw": {}})))["Input"] == ["no input"]
+
+
+def test_live_output_is_shown_as_a_terminal_would_and_harmless() -> None:
+    out = ToolOutput(call_id="c1", stream="stdout", chunk="10%\r99%\n\x1b[31mred\x1b]0;t\x07\n", bytes_total=20)
+    view = seen(QUEUED, STARTED, out, ToolProgress(call_id="c1", text="compiling"))
+
+    assert sections(view)["Output"] == ["99%", "red", "compiling"]
+
+
+def test_partial_results_follow_the_output() -> None:
+    view = seen(QUEUED, STARTED, ToolUpdated(call_id="c1", partial=ToolResult.of_text("so far"), n=1))
+
+    assert sections(view)["Output"] == ["so far"]
+
+
+def test_output_that_was_let_go_is_said() -> None:
+    view = seen(QUEUED, STARTED)
+    view.output, view.output_cut = "tail", True
+
+    assert sections(view)["Output"] == ["… earlier output is not shown …", "tail"]
+
+
+def test_the_result_replaces_the_output_and_names_its_file() -> None:
+    view = seen(QUEUED, STARTED, ended(content=(TextBlock(text="head … tail"),), persisted_path="/spool/c1"))
+
+    assert sections(view)["Output"] == ["head … tail", "all of it in  /spool/c1"]
+    assert sections(view, whole="all\nof it\n")["Output"] == ["all", "of it"]
+    assert sections(seen(QUEUED, ended()))["Output"] == ["nothing"]
+
+
+def test_very_long_output_shows_both_ends() -> None:
+    text = "\n".join(str(number) for number in range(MAX_OUTPUT_LINES + 10))
+
+    rows = sections(seen(QUEUED, ended(content=(TextBlock(text=text),))))["Output"]
+
+    assert len(rows) == MAX_OUTPUT_LINES + 1
+    assert rows[MAX_OUTPUT_LINES // 2] == "… 10 more lines not shown …"
+    assert rows[-1] == str(MAX_OUTPUT_LINES + 9)
+
+
+def test_a_traceback_stands_under_the_result() -> None:
+    view = seen(
+        QUEUED,
+        ended(
+            status="error",
+            is_error=True,
+            content=(TextBlock(text="x"),),
+            error_kind="KeyError",
+            traceback="line 1\nline 2",
+        ),
+    )
+
+    assert sections(view)["Output"] == ["x", "", "KeyError", "line 1", "line 2"]
+
+
+def test_a_change_is_a_diff() -> None:
+    assert any("round(sum" in row for row in sections(seen(QUEUED, ended(details={"diff": DIFF})), width=90)["Change"])
+
+
+def test_what_a_command_changed_is_listed_above_the_differences() -> None:
+    view = seen(
+        QUEUED,
+        FileChanged(path="/w/a.py", change="modified", call_id="c1", diff=DIFF, added=1, removed=1),
+        FileChanged(path="/w/b.bin", change="deleted", call_id="c1", before=FileState(digest="d", size=7, mode=0o644)),
+        ended(details={"files_changed": 2}),
+    )
+
+    rows = sections(view, width=90)["Change"]
+    assert rows[:3] == ["/w/a.py +1 −1", "/w/b.bin deleted, 7 B", ""]
+    assert any("round(sum" in row for row in rows)
+    assert sections(seen(QUEUED, ended(details={"files_changed": None})), width=200)["Change"] == [NOT_COMPARED]
+
+
+def test_of_very_many_files_the_first_are_listed_and_the_others_counted() -> None:
+    change = FileChanged(path="/w/x", change="created", call_id="c1")
+
+    rows = sections(seen(QUEUED, *[change] * (CHANGES_LIMIT + 3)))["Change"]
+
+    assert (len(rows), rows[-1]) == (CHANGES_LIMIT + 1, "… 3 more files")
+
+
+def test_who_decided_is_told_in_full() -> None:
+    decided = PermissionDecided(
+        call_id="c1",
+        decision="ask",
+        source="rule",
+        mode=PermissionMode.ASK,
+        rule="bash(ls:*) (user)",
+        parts=(DecisionPart(text="ls", decision="ask"),),
+    )
+    asked = ASKED.model_copy(update={"reason": "a rule asks", "trace": ("floor: fine",), "targets": ("/home/a",)})
+    resolved = ApprovalResolved(
+        request_id="q", call_id="c1", decision="approve", by="user", scope="session", note="go on"
+    )
+    hook = HookEnded(event="before_tool", name="audit", call_id="c1", action="allow", reason="fine", ms=20.0)
+
+    assert sections(seen(QUEUED, decided, asked, resolved, hook), width=80)["Decision"] == [
+        "asked by rule  bash(ls:*) (user)",
+        "mode           ask",
+        "▲ ls",
+        "asked because  a rule asks",
+        "touches  /home/a",
+        "· floor: fine",
+        "approve for the session by  user",
+        "with the words  go on",
+        "hook audit (before_tool)  allow · fine · 0.02 s",
+    ]
+
+
+def test_times_are_apart() -> None:
+    view = seen(
+        QUEUED,
+        STARTED,
+        ended(
+            latency_ms=1500.0,
+            queued_ms=200.0,
+            approval_ms=3000.0,
+            size_bytes=2048,
+            metrics={"lines": Metric(value=3.0)},
+        ),
+    )
+
+    assert sections(view)["Timing"] == [
+        "state          ok",
+        "waited         0.20 s",
+        "for you        3.0 s",
+        "ran            1.5 s",
+        "limit          2:00",
+        "size           2 kB",
+        "lines          3.0",
+    ]
+
+
+def test_a_running_call_counts_what_it_wrote() -> None:
+    out = ToolOutput(call_id="c1", stream="stdout", chunk="x", bytes_total=5000)
+    started = STARTED.model_copy(update={"attempt": 2, "timeout_s": None})
+
+    assert sections(seen(QUEUED, started, out), now=4.0)["Timing"] == [
+        "state          runs, attempt 2",
+        "waited         0.00 s",
+        "ran            2.0 s",
+        "written        5 kB",
+    ]
+
+
+def test_states_have_words() -> None:
+    assert state_text(seen(QUEUED)) == "queued"
+    assert state_text(seen(QUEUED, STARTED)) == "runs"
+    assert state_text(seen(QUEUED, ended(status="denied_user"))) == "denied user"
+
+
+def test_sections_are_stacked_under_headings() -> None:
+    rows, starts = page_rows(call_sections(seen(QUEUED), 60, 1.0))
+
+    assert [rows[start].plain for start in starts] == ["Input", "Output", "Timing"]
+    assert rows[starts[1] - 1].plain == ""
+
+
+def test_narrow_pages_keep_every_word() -> None:
+    view = CallViewState("c1")
+    view.apply(Teller().tell(QUEUED))
+
+    assert "command" in " ".join(sections(view, width=16)["Input"])
+
+
+def test_a_call_that_took_over_anothers_work_says_so() -> None:
+    taken = STARTED.model_copy(update={"adopted_from": "c0"})
+
+    timing = " ".join(" ".join(sections(seen(QUEUED, taken, ended()))["Timing"]).split())
+
+    assert "taken over retried answer took over a call that ran already" in timing
+    assert not any("taken over" in row for row in sections(seen(QUEUED, STARTED, ended()))["Timing"])
+
+
+def test_endless_input_and_output_are_cut_in_the_middle() -> None:
+    nested: object = "deep"
+    for _ in range(300):
+        nested = [nested]
+    args = {"first": "漢" * 500_000, "second": "\u202e" * 500_000, "third": nested}
+    view = seen(QUEUED, STARTED.model_copy(update={"args": args}), ended(content=(TextBlock(text="x\n" * 100_000),)))
+
+    page = sections(view, whole="o" * 3 * MAX_OUTPUT_CHARACTERS)
+
+    assert sum(map(len, page["Input"])) < 10 * MAX_INPUT_CHARACTERS
+    assert sum("more characters" in row for row in page["Input"]) >= 2
+    assert sum(row.count("o") for row in page["Output"]) < MAX_OUTPUT_CHARACTERS + 100
+    assert any(f"{2 * MAX_OUTPUT_CHARACTERS:,} more characters" in row for row in page["Output"])

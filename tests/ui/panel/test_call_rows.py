@@ -1,0 +1,197 @@
+"""A call in one row: its state in a sign and in words, whatever the width."""
+
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from tests.ui.story import Story, working
+from tui_agent.protocol.events import ToolBlockedOn, ToolEnded, ToolProgress, ToolStarted, ToolStatus
+from tui_agent.ui.panel.call_ledger import CallLedger
+from tui_agent.ui.panel.call_rows import RowContext, row_of, sign_of, step_row, tail_rows
+from tui_agent.ui.text.styled_lines import text_of_runs
+
+
+def fold(story: Story) -> CallLedger:
+    ledger = CallLedger()
+    for envelope in story.envelopes:
+        ledger.apply(envelope)
+    return ledger
+
+
+def rows(story: Story, width: int = 60, *, tenths: bool = True) -> list[str]:
+    ledger = fold(story)
+    context = RowContext(width, story.now, tenths=tenths, find=ledger.find)
+    return [text_of_runs(row_of(call, context)) for call in ledger.calls]
+
+
+def test_a_row_shows_sign_number_tool_summary_and_time() -> None:
+    read, _, bash, edit = rows(working())
+
+    assert read.split() == ["✔", "#1", "read", "tests/test_price.py", "0.01", "s"]
+    assert bash.split() == ["◐", "#3", "bash", "pytest", "-q", "12.3", "s"]
+    assert edit.split() == ["◌", "#4", "edit", "src/price.py", "waits", "for", "#3", "bash"]
+
+
+def test_a_call_that_needs_a_person_says_so_and_for_how_long() -> None:
+    story = Story().run("x").step(0)
+    story.asks(story.queued("bash", "rm x"), "bash", "rm x", "no rule")
+    story.wait(7)
+
+    assert rows(story)[0].split() == ["▲", "#1", "bash", "rm", "x", "needs", "you", "7", "s"]
+
+
+def test_time_spent_waiting_for_a_person_is_told_apart() -> None:
+    story = Story().run("x").step(0)
+    story.call("bash", "x", 0.5, approval_ms=4_200.0, text="y" * 2_000)
+
+    assert rows(story)[0].rstrip().endswith("you 4 s  2 kB  0.50 s")
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [
+        (60, "/tmp/tour-x1/shop/cart.py"),
+        (44, "…/tour-x1/shop/cart.py"),
+        (36, "…/shop/cart.py"),
+        (30, "…/cart.py"),
+    ],
+)
+def test_of_a_long_path_the_end_is_shown(width: int, shown: str) -> None:
+    story = Story().run("x").step(0)
+    story.call("read", "/tmp/tour-x1/shop/cart.py")
+
+    assert rows(story, width)[0].split()[3] == shown
+
+
+@pytest.mark.parametrize(
+    ("width", "shown"),
+    [(60, "/tmp/tour-x1/shop/cart.py (+2 −1)"), (44, "…/shop/cart.py (+2 −1)"), (39, "…/cart.py (+2 −1)")],
+)
+def test_what_is_said_behind_a_long_path_is_shown(width: int, shown: str) -> None:
+    story = Story().run("x").step(0)
+    story.call("edit", "/tmp/tour-x1/shop/cart.py (+2 −1)")
+
+    assert " ".join(rows(story, width)[0].split()[3:6]) == shown
+
+
+def test_of_a_long_name_the_beginning_is_shown() -> None:
+    story = Story().run("x").step(0)
+    story.call("read", "src/a_very_long_file_name.py")
+
+    assert rows(story, 32)[0].split()[3] == "a_very_lon…"
+
+
+def test_of_a_long_command_the_beginning_is_shown() -> None:
+    story = Story().run("x").step(0)
+    story.call("bash", "pytest -q tests/test_cart.py")
+
+    assert "pytest -q…" in rows(story, 32)[0]
+
+
+def test_progress_is_shown_as_a_share() -> None:
+    story = Story().run("x").step(0)
+    call_id = story.queued("fetch", "docs")
+    story.started(call_id, "fetch", "docs")
+    story.tell(ToolProgress(call_id=call_id, text="half", fraction=0.5))
+
+    assert "50 %" in rows(story)[0]
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        ("permission", "is judged"),
+        ("slot", "waits for a slot"),
+        ("group", "waits its turn"),
+        ("hook", "waits for a hook"),
+    ],
+)
+def test_waiting_is_told_with_its_reason(what: str, words: str) -> None:
+    story = Story().run("x").step(0)
+    call_id = story.queued("bash", "x")
+    story.tell(ToolBlockedOn.model_validate({"call_id": call_id, "what": what}))
+
+    assert words in rows(story)[0]
+
+
+@pytest.mark.parametrize("status", get_args(ToolStatus))
+def test_every_ending_has_a_sign_and_all_but_success_have_words(status: ToolStatus) -> None:
+    story = Story().run("x").step(0)
+    story.call("bash", "pytest -q", status=status)
+    (row,) = rows(story)
+    words = row.split("pytest -q")[1].replace("0.02 s", "").strip()
+
+    assert row.strip()[0] in "✔✖⏱⊘⤼■?"
+    assert bool(words) == (status != "ok")
+
+
+def test_the_spinner_turns_with_the_frame() -> None:
+    view = fold(working()).calls[2].view
+
+    assert "".join(sign_of(view, frame)[0] for frame in range(4)) == "◐◓◑◒"
+
+
+def test_without_tenths_the_clock_is_calm() -> None:
+    assert rows(working(), tenths=False)[2].split()[-2:] == ["12", "s"]
+
+
+def test_live_output_shows_its_newest_lines_cleaned() -> None:
+    story = Story().run("x").step(0)
+    call_id = story.queued("bash", "x")
+    story.started(call_id, "bash", "x")
+    story.output(call_id, "one\ntwo\n\x1b[31mthree\x1b[0m\nfour\n10 %\r20 %")
+    view = fold(story).calls[0].view
+
+    assert [text_of_runs(row).strip() for row in tail_rows(view, 40)] == ["three", "four", "20 %"]
+
+
+def test_progress_stands_where_there_is_no_output() -> None:
+    story = Story().run("x").step(0)
+    call_id = story.queued("fetch", "x")
+    story.started(call_id, "fetch", "x")
+    story.tell(ToolProgress(call_id=call_id, text="connecting"))
+
+    assert [text_of_runs(row).strip() for row in tail_rows(fold(story).calls[0].view, 40)] == ["connecting"]
+
+
+def test_what_ended_shows_no_live_output() -> None:
+    assert tail_rows(fold(working()).calls[0].view, 40) == ()
+
+
+def test_a_step_is_told_from_one_and_a_sub_agent_by_name() -> None:
+    story = working()
+    view = fold(story).calls[0].view
+    assert text_of_runs(step_row(view, 30)).startswith("─ step 1 ─")
+
+    view.origin = replace(view.origin, depth=1, agent_id="explorer", step=None)
+    assert text_of_runs(step_row(view, 30)).startswith("─ explorer · calls ─")
+
+
+@given(st.integers(1, 160), st.text(max_size=60), st.text(max_size=30))
+def test_no_row_is_wider_than_its_panel_and_nothing_of_it_acts(width: int, summary: str, name: str) -> None:
+    story = Story().run("x").step(0)
+    call_id = story.queued(name, summary)
+    story.started(call_id, name, summary)
+    story.output(call_id, summary)
+    ledger = fold(story)
+    shown = [row_of(ledger.calls[0], RowContext(width, story.now)), *tail_rows(ledger.calls[0].view, width)]
+
+    for row in shown:
+        text = text_of_runs(row)
+        assert all(character.isprintable() for character in text)
+        assert cell_len(text) <= max(width, 30)
+
+
+def test_a_call_that_took_over_anothers_work_says_so() -> None:
+    story = Story().run("x").step(0)
+    call_id = story.queued("read", "a.txt")
+    story.tell(ToolStarted(call_id=call_id, name="read", args={}, adopted_from="call_0"))
+    story.tell(
+        ToolEnded(call_id=call_id, name="read", index=0, status="ok", is_error=False, content=(), latency_ms=500.0)
+    )
+
+    assert rows(story)[0].rstrip().endswith("taken over  0.50 s")

@@ -1,0 +1,234 @@
+"""The fold of one call's events: its life, what it wrote, who decided."""
+
+import pytest
+
+from tests.ui.row_kit import Teller
+from tui_agent.protocol.events import (
+    AgentEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    FileChanged,
+    HookEnded,
+    HookFailed,
+    HookStarted,
+    Noticed,
+    PermissionDecided,
+    RunEnded,
+    SubagentEnded,
+    SubagentStarted,
+    ToolBlockedOn,
+    ToolData,
+    ToolEnded,
+    ToolOutput,
+    ToolProgress,
+    ToolQueued,
+    ToolStarted,
+    ToolUpdated,
+)
+from tui_agent.protocol.messages import ImageBlock, TextBlock, Usage
+from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.protocol.reports import Metric
+from tui_agent.protocol.tool import Preview, ToolResult
+from tui_agent.ui.panel.call_view_state import LIVE_LIMIT, CallViewState, FileChange, HookRun, call_of, fitted, text_of
+
+QUEUED = ToolQueued(call_id="c1", name="bash", args_raw={"command": "ls"}, index=2, group=1, safe=True, summary="ls")
+STARTED = ToolStarted(call_id="c1", name="bash", args={"command": "ls"}, timeout_s=120.0, read_only=True)
+ASKED = ApprovalRequested(request_id="q", call_id="c1", digest="d", tool="bash", args={}, summary="runs ls")
+
+
+def ended(**fields: object) -> ToolEnded:
+    return ToolEnded.model_validate(
+        {"call_id": "c1", "name": "bash", "index": 2, "status": "ok", "is_error": False, "content": (), **fields}
+    )
+
+
+def seen(*events: AgentEvent) -> CallViewState:
+    """A call after some events, a second apart from 1.0 on."""
+    view, teller = CallViewState("c1"), Teller()
+    for event in events:
+        view.apply(teller.tell(event, step=3))
+    return view
+
+
+def test_a_call_goes_from_queued_over_running_to_ended() -> None:
+    phases = [seen(*(QUEUED, STARTED, ended())[:count]).phase for count in (1, 2, 3)]
+
+    assert phases == ["queued", "running", "ended"]
+
+
+def test_what_it_was_queued_with_is_known() -> None:
+    view = seen(QUEUED)
+
+    assert (view.name, view.index, view.group, view.safe, view.summary) == ("bash", 2, 1, True, "ls")
+    assert view.args == {"command": "ls"}
+    assert view.origin.step == 3
+    assert view.status is None
+    assert not view.ended
+
+
+def test_waiting_says_for_what() -> None:
+    view = seen(QUEUED, ToolBlockedOn(call_id="c1", what="group", on=("c0",)))
+    assert (view.phase, view.waits_for, view.waits_on) == ("waiting", "group", ("c0",))
+
+    view = seen(QUEUED, ToolBlockedOn(call_id="c1", what="approval"))
+    assert view.phase == "asking"
+
+    view = seen(QUEUED, STARTED, ToolBlockedOn(call_id="c1", what="slot"))
+    assert view.phase == "running"
+
+
+def test_a_question_is_open_until_it_is_resolved() -> None:
+    resolved = ApprovalResolved(request_id="q", call_id="c1", decision="approve", by="user", scope="session")
+    view = seen(QUEUED, ASKED)
+    assert (view.phase, view.waits_for, view.request, view.resolution) == ("asking", "approval", ASKED, None)
+
+    view = seen(QUEUED, ASKED, resolved)
+
+    assert (view.phase, view.waits_for, view.resolution) == ("queued", None, resolved)
+    assert seen(STARTED, ASKED).phase == "running"
+
+
+def test_arguments_in_effect_replace_those_asked_for() -> None:
+    view = seen(QUEUED, STARTED.model_copy(update={"args": {"command": "ls -la"}}))
+
+    assert view.args == {"command": "ls -la"}
+    assert view.args_asked == {"command": "ls"}
+    assert seen(QUEUED, STARTED).args_asked is None
+
+
+def test_output_is_kept_up_to_a_limit_while_it_runs() -> None:
+    chunk = ToolOutput(call_id="c1", stream="stdout", chunk="x" * (LIVE_LIMIT // 2 + 1), bytes_total=7)
+
+    one, two = seen(QUEUED, STARTED, chunk), seen(QUEUED, STARTED, chunk, chunk)
+
+    assert len(one.output) == LIVE_LIMIT // 2 + 1
+    assert not one.output_cut
+    assert len(two.output) == LIVE_LIMIT
+    assert two.output_cut
+    assert two.output_bytes == 7
+
+
+def test_partial_news_of_a_running_call_is_kept_the_newest_of_each_kind() -> None:
+    view = seen(
+        QUEUED,
+        STARTED,
+        ToolProgress(call_id="c1", text="half", fraction=0.5),
+        ToolUpdated(call_id="c1", partial=ToolResult.of_text("so far"), n=1),
+        ToolData(call_id="c1", kind="rows", data={"n": 1}),
+    )
+
+    assert (view.progress, view.fraction, view.partial, view.data) == ("half", 0.5, "so far", (("rows", {"n": 1}),))
+
+
+def test_the_end_clears_what_was_only_on_the_way() -> None:
+    out = ToolOutput(call_id="c1", stream="stdout", chunk="one", bytes_total=3)
+    result = {"content": (TextBlock(text="one"),), "latency_ms": 12.0, "queued_ms": 3.0, "approval_ms": 5.0}
+
+    view = seen(QUEUED, STARTED, out, ToolProgress(call_id="c1", text="p"), ended(**result, size_bytes=3))
+
+    assert (view.result, view.output, view.progress, view.partial) == ("one", "", "", "")
+    assert (view.latency_ms, view.queued_ms, view.approval_ms, view.size_bytes) == (12.0, 3.0, 5.0, 3)
+
+
+def test_what_a_cancelled_call_wrote_stays() -> None:
+    out = ToolOutput(call_id="c1", stream="stdout", chunk="so far", bytes_total=6)
+
+    view = seen(QUEUED, STARTED, out, ended(status="cancelled", is_error=True, content=(TextBlock(text="cancelled"),)))
+
+    assert (view.output, view.result, view.is_error) == ("so far", "cancelled", True)
+
+
+def test_news_after_the_end_is_dropped() -> None:
+    view, teller = CallViewState("c1"), Teller()
+    for event in (QUEUED, STARTED, ended()):
+        view.apply(teller.tell(event))
+
+    assert not view.apply(teller.tell(ToolOutput(call_id="c1", stream="stdout", chunk="late", bytes_total=4)))
+    assert view.output == ""
+
+
+def test_the_end_of_the_run_ends_what_is_left() -> None:
+    view = seen(QUEUED, STARTED, RunEnded(reason="aborted"))
+
+    assert (view.phase, view.status, view.latency_ms) == ("ended", "interrupted", 1000.0)
+    assert seen(QUEUED, RunEnded(reason="aborted")).latency_ms == 0.0
+    assert seen(QUEUED, STARTED, ended(), RunEnded(reason="done")).status == "ok"
+
+
+def test_clocks_run_only_while_something_does() -> None:
+    assert seen(QUEUED, STARTED).elapsed_ms(5.0) == 3000.0
+    assert seen(QUEUED).elapsed_ms(5.0) == 0.0
+    assert seen(QUEUED).waited_ms(5.0) == 4000.0
+    assert seen(QUEUED, STARTED, ended(latency_ms=7.0)).elapsed_ms(50.0) == 7.0
+    assert seen(QUEUED, STARTED, ended(queued_ms=2.0, approval_ms=3.0)).waited_ms(50.0) == 5.0
+
+
+def test_hooks_are_listed_with_their_answers() -> None:
+    view = seen(
+        QUEUED,
+        HookStarted(event="before_tool", name="audit", call_id="c1"),
+        HookStarted(event="before_tool", name="lint", call_id="c1"),
+        HookEnded(event="before_tool", name="audit", call_id="c1", action="allow", ms=2.0),
+        HookFailed(event="before_tool", name="lint", call_id="c1", error="late", timed_out=True),
+        HookFailed(event="after_tool", name="mail", call_id="c1", error="x"),
+    )
+
+    assert view.hooks == (
+        HookRun("before_tool", "audit", "allow", "", 2.0),
+        HookRun("before_tool", "lint", "timed out", "late"),
+        HookRun("after_tool", "mail", "failed", "x"),
+    )
+
+
+def test_the_verdict_is_kept() -> None:
+    decided = PermissionDecided(call_id="c1", decision="allow", source="rule", mode=PermissionMode.ASK, rule="bash(ls)")
+
+    assert seen(QUEUED, decided).decision == decided
+
+
+def test_the_diff_is_what_it_did_else_what_it_said_else_what_it_would_do() -> None:
+    preview = Preview(kind="diff", text="would")
+    started = STARTED.model_copy(update={"preview": preview})
+    changed = FileChanged(path="a", change="modified", call_id="c1", diff="did\n")
+
+    assert seen(QUEUED, started, changed, changed, ended(details={"diff": "said"})).diff == "did\ndid"
+    assert seen(QUEUED, started, ended(details={"diff": "said"})).diff == "said"
+    assert seen(QUEUED, started).diff == "would"
+    assert seen(QUEUED, STARTED).diff == ""
+    assert seen(QUEUED, changed).changes == [FileChange("a", "modified", "did\n")]
+
+
+def test_a_sub_agent_is_named() -> None:
+    begun = SubagentStarted(child_run_id="r2", call_id="c1", agent="explorer", task="t")
+    done = SubagentEnded(child_run_id="r2", call_id="c1", agent="explorer", status="done", usage=Usage())
+
+    view = seen(QUEUED, STARTED, begun, done)
+
+    assert (view.agent, view.child_run_id, view.progress) == ("explorer", "r2", "done")
+
+
+def test_metrics_are_plain_values() -> None:
+    assert seen(QUEUED, ended(metrics={"lines": Metric(value=3.0)})).metrics == (("lines", 3.0),)
+
+
+@pytest.mark.parametrize("event", [QUEUED, STARTED, ASKED, ended(), HookStarted(event="e", name="n", call_id="c1")])
+def test_events_name_their_call(event: AgentEvent) -> None:
+    assert call_of(event) == "c1"
+
+
+def test_other_events_name_none_and_change_nothing() -> None:
+    notice = Noticed(code="x", text="y")
+
+    assert call_of(notice) is None
+    assert not CallViewState("c1").apply(Teller().tell(notice))
+
+
+def test_results_are_text_with_images_named() -> None:
+    image = ImageBlock(media_type="image/png", data="A" * 8)
+
+    assert text_of((TextBlock(text="a"), image)) == "a\n[image image/png, 6 bytes]"
+
+
+def test_long_results_keep_head_and_tail() -> None:
+    assert fitted("abcdefghij", 4) == "ab\n… 6 characters not kept here …\nij"
+    assert fitted("abcd", 4) == "abcd"

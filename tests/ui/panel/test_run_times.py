@@ -1,0 +1,123 @@
+"""Where the time of a run went."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.ui.story import START, Story, working
+from tui_agent.protocol.events import SessionLoaded, StepRetry
+from tui_agent.ui.panel.run_times import RunTimes, covered
+
+
+def fold(story: Story) -> RunTimes:
+    times = RunTimes()
+    for envelope in story.envelopes:
+        times.apply(envelope)
+    return times
+
+
+def spans(times: RunTimes, call_id: str) -> list[tuple[str, float, float | None]]:
+    lane = times.calls[call_id]
+    return [
+        (span.kind, round(span.start - START, 3), None if span.end is None else round(span.end - START, 3))
+        for span in lane.spans
+    ]
+
+
+def test_a_call_waits_then_asks_then_waits_then_runs() -> None:
+    story = Story().run("x").step(0).wait(1)
+    call_id = story.queued("bash", "x")
+    request_id = story.wait(1).asks(call_id, "bash", "x", "no rule")
+    story.wait(5).resolved(request_id, call_id).wait(0.5).started(call_id, "bash").wait(2).ended(call_id, "bash")
+
+    assert spans(fold(story), call_id) == [("waits", 1, 2), ("asks", 2, 7), ("waits", 7, 7.5), ("runs", 7.5, 9.5)]
+
+
+def test_a_call_that_failed_is_marked() -> None:
+    story = Story().run("x").step(0)
+    call_id = story.call("bash", "x", 1.0, status="error")
+
+    assert spans(fold(story), call_id)[-1][0] == "failed"
+
+
+def test_a_call_that_never_ran_did_not_fail() -> None:
+    story = Story().run("x").step(0)
+    call_id = story.queued("bash", "x")
+    story.wait(1).ended(call_id, "bash", "denied_policy")
+
+    assert spans(fold(story), call_id) == [("waits", 0, 1)]
+
+
+def test_the_model_answers_from_the_start_of_a_step_to_the_end_of_its_message() -> None:
+    story = Story().run("x").step(0).wait(2).answer("a").wait(3).step(1).wait(1)
+    story.tell(StepRetry(attempt=2, max=10, wait_s=4.0, error_kind="overloaded"))
+
+    assert [(span.start - START, span.end) for span in fold(story).model.spans] == [
+        (0, START + 2),
+        (5, START + 6),
+    ]
+
+
+def test_the_totals_tell_overlap_and_waiting_apart() -> None:
+    story = Story().run("x").step(0).wait(1).answer("a")
+    first, second = story.queued("bash", "x"), story.queued("bash", "y")
+    story.started(first, "bash").started(second, "bash").wait(4)
+    story.ended(first, "bash").ended(second, "bash")
+    asked = story.queued("bash", "z")
+    request_id = story.asks(asked, "bash", "z", "no rule")
+    story.wait(3).resolved(request_id, asked).started(asked, "bash").wait(2).ended(asked, "bash")
+    totals = fold(story.end()).totals()
+
+    assert totals is not None
+    assert (totals.total, totals.model, totals.tools, totals.saved, totals.person) == (10, 1, 10, 4, 3)
+
+
+def test_there_are_no_totals_while_the_run_goes_on() -> None:
+    assert fold(working()).totals() is None
+    assert fold(Story()).totals() is None
+
+
+def test_a_new_run_begins_anew_but_calls_keep_counting() -> None:
+    story = working().end()
+    story.run("again", "r2").step(0)
+    story.call("read", "x")
+    times = fold(story)
+
+    assert [lane.label for lane in times.calls.values()] == ["#5"]
+    assert times.in_progress
+
+
+@pytest.mark.parametrize("loaded", [True, False])
+def test_the_end_ends_every_lane(loaded: bool) -> None:
+    story = working().wait(1)
+    if loaded:
+        story.tell(SessionLoaded(id="s1"))
+    else:
+        story.end()
+    times = fold(story)
+
+    assert not times.in_progress
+    assert not any(lane.open for lane in (times.model, *times.calls.values()))
+
+
+def test_steering_leaves_a_mark() -> None:
+    assert len(fold(working()).steers) == 1
+
+
+def test_events_of_unknown_calls_change_nothing() -> None:
+    story = Story().run("x")
+    story.ended("nobody", "bash")
+    story.tell(SessionLoaded(id="s1"))
+    times = fold(story)
+    story.tell(SessionLoaded(id="s1"))
+
+    assert times.calls == {}
+    assert not times.apply(story.envelopes[-1])
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=12))
+def test_covered_time_counts_every_moment_once(pairs: list[tuple[int, int]]) -> None:
+    stretches = [(start, start + length) for start, length in pairs]
+    moments = {moment for start, end in stretches for moment in range(start, end)}
+
+    assert covered(stretches) == len(moments)

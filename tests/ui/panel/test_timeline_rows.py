@@ -1,0 +1,83 @@
+"""The lanes as they are drawn."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.ui.story import Story, working
+from tui_agent.ui.panel.run_times import RunTimes
+from tui_agent.ui.panel.timeline_rows import timeline_rows
+from tui_agent.ui.text.styled_lines import text_of_runs
+
+
+def drawn(story: Story, width: int = 60, height: int = 12) -> list[str]:
+    times = RunTimes()
+    for envelope in story.envelopes:
+        times.apply(envelope)
+    return [text_of_runs(row) for row in timeline_rows(times, story.now, width, height)]
+
+
+def test_before_the_first_run_there_is_only_a_heading() -> None:
+    assert [row.strip() for row in drawn(Story())] == ["TIMELINE"]
+
+
+def test_each_lane_shows_when_something_happened() -> None:
+    heading, model, read, grep, bash, edit = drawn(working())
+
+    assert heading.split() == ["TIMELINE", "15", "s"]
+    assert model.startswith(" model ▆")
+    assert "▼" in model
+    assert read.split() == ["#1", "▆"]
+    assert grep.split() == ["#2", "▆"]
+    assert bash.split()[0] == "#3"
+    assert set(bash.split()[1]) == {"▆"}
+    assert set(edit.split()[1]) == {"·"}
+    assert bash.index("▆") == edit.index("·")
+
+
+def test_waiting_for_a_person_is_drawn_apart() -> None:
+    story = Story().run("x").step(0)
+    story.asks(story.queued("bash", "x"), "bash", "x", "no rule")
+    story.wait(5)
+
+    assert "░░░" in drawn(story)[-1]
+
+
+def test_after_the_run_its_time_is_told() -> None:
+    story = working().wait(1)
+    story.ended("c3", "bash").ended("c4", "edit", "error")
+
+    last = drawn(story.end())[-1]
+
+    assert last.split() == ["model", "2.7", "s", "tools", "13.3", "s"]
+
+
+def test_the_totals_wrap_where_it_is_narrow() -> None:
+    story = working().wait(1).end()
+
+    assert [row.split()[0] for row in drawn(story, width=18)[-2:]] == ["model", "tools"]
+
+
+def test_running_calls_keep_their_lane_when_there_are_too_many() -> None:
+    story = Story().run("x").step(0)
+    running = story.queued("bash", "slow")
+    story.started(running, "bash")
+    for number in range(20):
+        story.call("read", f"file {number}")
+    labels = [row.split()[0] for row in drawn(story, height=6)]
+
+    assert labels == ["TIMELINE", "model", "#1", "#19", "#20", "#21"]
+
+
+def test_there_is_no_row_too_many() -> None:
+    assert drawn(working(), height=0) == []
+    assert len(drawn(working(), height=1)) == 1
+    assert len(drawn(working().end(), height=3)) == 3
+
+
+@given(st.integers(1, 120), st.integers(0, 20), st.floats(0, 10_000))
+def test_every_row_fits_the_width(width: int, height: int, later: float) -> None:
+    story = working().wait(later)
+    rows = drawn(story, width, height)
+
+    assert len(rows) <= height
+    assert all(len(row) <= max(width, 20) for row in rows)

@@ -1,0 +1,23 @@
+"""The loop of a replay: time leaps from timer to timer, and stands still for nobody."""
+
+import asyncio
+
+from tui_agent.ui.replay.replay_loop import ReplayLoop
+
+
+async def watch_the_clock(loop: ReplayLoop, until: float) -> None:
+    while loop.time() < until:
+        await asyncio.sleep(0)
+
+
+def test_whoever_only_looks_at_the_clock_sees_it_go_on() -> None:
+    loop = ReplayLoop(100.0)
+    watcher = asyncio.Task(watch_the_clock(loop, 100.05), loop=loop)
+
+    assert loop.run_slice(100.02)
+    assert loop.time() == 100.02
+    assert not watcher.done()
+    assert not loop.run_slice(101.0, seconds=0)
+    assert loop.run_slice(101.0)
+    assert watcher.done()
+    loop.close()

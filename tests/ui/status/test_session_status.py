@@ -1,0 +1,101 @@
+"""The status on the screen follows from the events, and comes to rest whatever was not told."""
+
+from dataclasses import replace
+
+from tests.ui.story import START, Story, working
+from tui_agent.protocol.envelope import Origin
+from tui_agent.protocol.events import (
+    PermissionModeChanged,
+    RunEnded,
+    RunStarted,
+    SessionLoaded,
+    StepRetry,
+    StepStarted,
+)
+from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.protocol.reports import AgentRunReport
+from tui_agent.ui.status.session_status import SessionStatus
+
+
+def fold(story: Story) -> SessionStatus:
+    view = SessionStatus()
+    for envelope in story.envelopes:
+        view.apply(envelope)
+    return view
+
+
+def test_a_working_agent_is_told_whole() -> None:
+    view = fold(working())
+
+    assert (view.status, view.step, view.tokens, view.window, view.cost) == ("running_tools", 1, 12_300, 200_000, 0.04)
+    assert [call.name for call in view.running.values()] == ["bash"]
+    assert view.busy
+
+
+def test_the_end_of_the_run_ends_what_runs_and_what_asks() -> None:
+    story = working()
+    story.asks("c9", "bash", "rm x", "no rule")
+    view = fold(story.end(reason="aborted"))
+
+    assert (view.status, view.running, view.asking, view.ended) == ("idle", {}, {}, "aborted")
+
+
+def test_a_session_that_broke_off_is_at_rest_when_it_is_loaded() -> None:
+    story = working()
+    story.tell(SessionLoaded(id="s1"))
+
+    assert fold(story).status == "idle"
+
+
+def test_the_clock_of_a_status_starts_when_it_begins() -> None:
+    story = Story().run("x").wait(1).step(0)
+    story.wait(2).status("streaming").wait(1).status("streaming")
+
+    assert fold(story).since == START + 3
+
+
+def test_a_retry_says_when_it_comes() -> None:
+    story = Story().run("x").step(0)
+    story.tell(StepRetry(attempt=2, max=10, wait_s=4.0, error_kind="overloaded"))
+    view = fold(story.status("retrying"))
+
+    assert (view.retry_text, view.retry_at) == ("2/10", START + 4)
+
+    story.step(0)
+    assert fold(story).retry_at is None
+
+
+def test_a_new_mode_is_shown() -> None:
+    story = Story()
+    story.tell(PermissionModeChanged(old=PermissionMode.ASK, new=PermissionMode.PLAN, by="user"))
+
+    assert fold(story).mode is PermissionMode.PLAN
+
+
+def test_steps_of_a_sub_agent_are_not_the_steps_of_the_run() -> None:
+    story = Story().run("x").step(0)
+    story.origin = replace(story.origin, depth=1, agent_id="explorer")
+    story.tell(StepStarted(index=7, kind="initial"))
+
+    assert fold(story).step == 0
+
+
+def test_events_that_say_nothing_of_it_change_nothing() -> None:
+    view = SessionStatus()
+    story = Story()
+    story.sends("x")
+    envelope = replace(story.envelopes[-1], origin=Origin())
+
+    assert not view.apply(envelope)
+
+
+def test_the_report_of_the_last_run_that_ended_is_kept() -> None:
+    report = AgentRunReport(
+        id="r", model="m", started_at=0, completed_at=1, total_ms=1.0, reason="done", user_message="a", final_text="b"
+    )
+    story = working().end(reason="done")
+    story.tell(RunEnded(reason="done", report=report))
+    story.tell(RunStarted(input="!ls", trigger="command", model="m", mode=PermissionMode.ASK))
+    story.tell(RunEnded(reason="done"))
+
+    assert fold(story).report == report

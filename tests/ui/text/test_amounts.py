@@ -1,0 +1,63 @@
+"""Amounts read the same everywhere and never grow wide."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.ui.text.amounts import bytes_text, count_text, money_text, seconds_text, share_text, tokens_text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-1.0, "0.00 s"),
+        (0.04, "0.04 s"),
+        (0.994, "0.99 s"),
+        (0.996, "1.0 s"),
+        (12.34, "12.3 s"),
+        (59.94, "59.9 s"),
+        (59.96, "1:00"),
+        (125.0, "2:05"),
+        (3725.0, "1:02:05"),
+    ],
+)
+def test_seconds_are_told_as_precisely_as_they_matter(seconds: float, text: str) -> None:
+    assert seconds_text(seconds) == text
+
+
+def test_a_calm_clock_shows_whole_seconds() -> None:
+    assert [seconds_text(value, tenths=False) for value in (0.9, 12.9, 61.0)] == ["0 s", "12 s", "1:01"]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "text"), [(0, "0"), (980, "980"), (12_345, "12.3k"), (200_000, "200k"), (1_250_000, "1.2M")]
+)
+def test_tokens_are_told_in_thousands(tokens: int, text: str) -> None:
+    assert tokens_text(tokens) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(812, "812 B"), (1_234, "1.2 kB"), (999_960, "1 MB"), (3_400_000, "3.4 MB")]
+)
+def test_bytes_are_told_with_their_unit(size: int, text: str) -> None:
+    assert bytes_text(size) == text
+
+
+@pytest.mark.parametrize(
+    ("dollars", "text"), [(None, ""), (0.0, "$0.00"), (0.004, "<$0.01"), (0.04, "$0.04"), (1234.5, "$1,234.50")]
+)
+def test_money_is_told_in_cents(dollars: float | None, text: str) -> None:
+    assert money_text(dollars) == text
+
+
+def test_shares_and_counts_have_their_words() -> None:
+    assert share_text(12_300, 200_000) == "6 %"
+    assert share_text(1, 0) == ""
+    assert [count_text(number, "tool") for number in (0, 1, 2)] == ["0 tools", "1 tool", "2 tools"]
+    assert count_text(2, "reply", "replies") == "2 replies"
+
+
+@given(st.integers(0, 10**15))
+def test_no_number_of_tokens_or_bytes_takes_more_than_eight_cells(amount: int) -> None:
+    assert len(tokens_text(amount)) <= 8
+    assert len(bytes_text(amount)) <= 8

@@ -1,0 +1,92 @@
+"""Code in colours: every character stays, and the same code looks the same however it arrived."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.ui.text.code_highlighter import (
+    LONGEST_LINE,
+    MAX_PIECE_LINES,
+    MAX_TOKENS,
+    MIN_PIECE_LINES,
+    PIECE_SIZE,
+    colour_lines,
+    piece_length,
+)
+
+SOURCE = ["import os", "", "", "def name(a: int) -> str:", '    """Doc."""', "    return f'{a}'  # why", ""]
+
+
+def test_tokens_have_styles() -> None:
+    styles = {text.strip(): style for runs in colour_lines("python", SOURCE) for text, style in runs}
+
+    assert styles["import"] == "code-keyword"
+    assert styles["name"] == "code-name"
+    assert styles["# why"] == "code-comment"
+    assert styles['"""Doc."""'] == "code-string"
+
+
+def test_the_first_word_of_the_info_counts() -> None:
+    assert colour_lines("py {.numbered}", SOURCE) == colour_lines("python", SOURCE)
+    assert colour_lines("{.python}", SOURCE) == colour_lines("python", SOURCE)
+
+
+def test_unknown_and_missing_languages_are_plain() -> None:
+    assert colour_lines("no-such-language", ["a = 1", ""]) == [(("a = 1", ""),), ()]
+    assert colour_lines("", ["a"]) == [(("a", ""),)]
+
+
+def test_very_long_lines_are_not_coloured() -> None:
+    assert colour_lines("python", ["x" * (LONGEST_LINE + 1)]) == [(("x" * (LONGEST_LINE + 1), ""),)]
+
+
+@given(
+    st.sampled_from(["python", "bash", "json", "c", "html", "diff", "yaml"]),
+    st.text("aB1 \"'#<>/*\n{}:-+", max_size=200),
+)
+def test_colours_change_no_character(language: str, code: str) -> None:
+    lines = code.split("\n")
+
+    assert ["".join(text for text, _ in runs) for runs in colour_lines(language, lines)] == lines
+
+
+def test_a_piece_ends_where_a_new_top_level_line_follows_a_blank_one() -> None:
+    lines = ["    inside"] * MIN_PIECE_LINES + ["", "def next():", "    pass"]
+
+    assert piece_length(lines) == MIN_PIECE_LINES + 1
+    assert piece_length(lines[: MIN_PIECE_LINES + 1]) is None
+
+
+def test_a_piece_without_a_good_end_ends_somewhere() -> None:
+    assert piece_length(["    inside"] * MAX_PIECE_LINES) == MAX_PIECE_LINES
+    assert piece_length(["    inside"] * (MAX_PIECE_LINES - 1)) is None
+
+
+def test_a_piece_ends_where_it_has_enough_characters() -> None:
+    lines = ["x = 1" * 50] * MAX_PIECE_LINES
+
+    assert piece_length(lines) == PIECE_SIZE // 251 + 1
+    assert piece_length(["x" * PIECE_SIZE]) is None
+    assert piece_length(["x" * PIECE_SIZE, ""]) == 1
+
+
+@pytest.mark.parametrize("lines", [["(" * LONGEST_LINE] * 30, ["("] * 60, ["((" * 100, "", "x = 1"] * 9])
+def test_a_piece_of_very_many_tokens_is_coloured_at_its_beginning_only(lines: list[str]) -> None:
+    coloured = colour_lines("python", lines)
+
+    assert ["".join(text for text, _ in runs) for runs in coloured] == lines
+
+
+def test_tokens_beyond_the_most_have_no_colour() -> None:
+    line = "1," * (LONGEST_LINE // 2)
+    count = MAX_TOKENS // (LONGEST_LINE + 1)
+
+    coloured = colour_lines("python", [line] * (count + 3))
+
+    assert [len(runs) > 1 for runs in coloured] == [True] * count + [False] * 3
+
+
+def test_words_without_any_sign_are_no_code() -> None:
+    words = "a " * 100
+
+    assert colour_lines("java", [words, "int i;"]) == [((words, ""),), (("int i;", ""),)]

@@ -1,0 +1,56 @@
+"""Heights under each other: the same as adding them up."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.ui.text.height_index import HeightIndex
+
+heights = st.lists(st.integers(0, 5), max_size=12)
+changes = st.lists(
+    st.tuples(
+        st.sampled_from(["append", "insert", "remove", "set", "cut", "look"]), st.integers(0, 12), st.integers(0, 5)
+    ),
+    max_size=20,
+)
+
+
+@given(heights, changes)
+def test_an_index_is_a_list_of_heights_with_sums(start: list[int], steps: list[tuple[str, int, int]]) -> None:
+    index, expected = HeightIndex(start), list(start)
+
+    for step, place, height in steps:
+        inside = place % len(expected) if expected else 0
+        if step == "append":
+            index.append(height)
+            expected.append(height)
+        elif step == "insert":
+            index.insert(inside, height)
+            expected.insert(inside, height)
+        elif step == "remove" and expected:
+            index.remove(inside)
+            del expected[inside]
+        elif step == "set" and expected:
+            assert index.set(inside, height) == (expected[inside] != height)
+            expected[inside] = height
+        elif step == "cut":
+            index.cut(place)
+            del expected[place:]
+        else:
+            assert index.total == sum(expected)
+
+    assert len(index) == len(expected)
+    assert index.total == sum(expected)
+    assert [index.start(place) for place in range(len(expected) + 1)] == [
+        sum(expected[:place]) for place in range(len(expected) + 1)
+    ]
+    assert [index.height(place) for place in range(len(expected))] == expected
+
+
+@given(heights)
+def test_each_row_is_found_in_the_one_that_holds_it(given_heights: list[int]) -> None:
+    index = HeightIndex(given_heights)
+    owners = [place for place, height in enumerate(given_heights) for _ in range(height)]
+
+    assert [index.find(row) for row in range(len(owners))] == owners
+    assert index.find(len(owners)) == len(given_heights)
+    assert index.find(-3) == (owners[0] if owners else len(given_heights))

@@ -1,0 +1,257 @@
+"""The border that text from outside crosses: nothing acts, nothing hides, nothing passes for something else."""
+
+import re
+import sys
+import time
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from tui_agent.protocol.visible_text import TYPOGRAPHY, escape_of, is_invisible
+from tui_agent.ui.app.control_character_filter import plain
+from tui_agent.ui.text.sanitiser import (
+    LONG_BLANK,
+    MAX_MARKS,
+    TAB_SIGN,
+    clip,
+    cut_at,
+    ends_of,
+    foreign_scripts,
+    one_line,
+    sanitise,
+    settle,
+    visible,
+    with_escapes,
+)
+
+AWKWARD = (
+    "\\\n\t \r\x1b[]PX^_;?m\x07\x9b\x9c\x9d\u202e\u200b\u200d\ufe0f\u00a0\u2028\ufeff\U000e0041\ue000\u0301éеa0xuUn{}"
+    "日👍\ud800⇥↪\u1100\u1161"
+)
+awkward_text = st.text(st.sampled_from(AWKWARD) | st.characters(), max_size=60)
+backslash_text = st.text(st.sampled_from("\\\\\\ nxuU{}0123456789abcdef\n\t\x1b\u202e⇥"), max_size=30)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain [bold]text[/] $5", "plain [bold]text[/] $5"),
+        ("a\x1b]0;title\x07b", "ab"),
+        ("a\x1b]52;c;ZXZpbA==\x1b\\b", "ab"),
+        ("a\x9d0;title\x9cb", "ab"),
+        ("a\x1b]8;;http://evil\x1b\\link\x1b]8;;\x1b\\b", "alinkb"),
+        ("a\x1bPq#0;2\x1b\\b\x1b_apc\x1b\\c\x1b^pm\x1b\\d\x1bXsos\x1b\\e", "abcde"),
+        ("a\x1b]0;never ended\nb", "a\nb"),
+        ("\x1b[31;1mred\x1b[0m \x1b[2J\x1b[?25lx", "red x"),
+        ("\x9b31mred", "red"),
+        ("a\x1bcb\x1b(0c\x1b7d", "abcd"),
+        ("bell\x07 del\x7f back\x08 nul\x00", "bell del back nul"),
+        ("one\r\ntwo\rthree\x0bfour\x0cfive\x85six", "one\ntwo\nthree\nfour\nfive\nsix"),
+        ("a\tb\n\tc", "a   b\n    c"),
+        ("safe\u202efdp.exe", "safe\\u202efdp.exe"),
+        ("a\u200bb\ufeffc\u2066d\u00ade", "a\\u200bb\\ufeffc\\u2066d\\xade"),
+        ("a\u2028b\u2029c", "a\\u2028b\\u2029c"),
+        ("\ue000 \U000e0041 \ud83d \U000e0100 \u0378", "\\ue000 \\U000e0041 \\ud83d \\U000e0100 \\u0378"),
+        ("a\u2003b\u1680c\u3164d", "a\\u2003b\\u1680c\\u3164d"),
+        ("prix\u00a0: 5\u202f€ 日\u3000本", "prix : 5 € 日  本"),
+        ("⚠\ufe0f ok 👨\u200d👩\u200d👧", "⚠ ok 👨👩👧"),
+        ("a\u200db", "a\\u200db"),
+        ("e\u0301", "e\u0301"),
+    ],
+)
+def test_sanitise_drops_what_acts_and_shows_what_hides(text: str, shown: str) -> None:
+    assert sanitise(text) == shown
+
+
+def test_sanitise_bounds_the_marks_on_one_character() -> None:
+    assert sanitise("z" + "\u0301\u0302" * 500 + "!") == "z" + "\u0301\u0302" * (MAX_MARKS // 2) + "!"
+
+
+@given(awkward_text)
+def test_sanitised_text_holds_no_control_or_format_character(text: str) -> None:
+    shown = sanitise(text)
+
+    categories = {unicodedata.category(character) for character in shown if character != "\n"}
+    assert categories.isdisjoint({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+    assert {character for character in shown if unicodedata.category(character) == "Zs"} <= {" "}
+
+
+@given(awkward_text)
+def test_sanitising_twice_changes_nothing_more(text: str) -> None:
+    assert sanitise(sanitise(text)) == sanitise(text)
+
+
+@given(awkward_text, awkward_text)
+def test_sanitise_works_line_by_line(first: str, second: str) -> None:
+    first = first.rstrip("\r")
+
+    assert sanitise(f"{first}\n{second}") == f"{sanitise(first)}\n{sanitise(second)}"
+
+
+def test_every_character_that_hides_is_an_escape_where_one_decides_and_never_itself_where_one_reads() -> None:
+    """Codes without a character and private ones are alike: some of each will do."""
+    for character in map(chr, range(sys.maxunicode + 1)):
+        alike = unicodedata.category(character) in ("Cn", "Co", "Cs") and ord(character) % 97
+        if not is_invisible(character) or alike or character == "\n":
+            continue
+        read, decided, edited = (show(f"a{character}b") for show in (sanitise, visible, with_escapes))
+
+        assert decided == (f"a{TAB_SIGN}   b" if character == "\t" else f"a{escape_of(character)}b")
+        dropped = unicodedata.category(character) == "Cc"
+        assert read == f"a{TYPOGRAPHY.get(character) or escape_of(character)}b" or (dropped and character not in read)
+        assert edited == (f"a{character}b" if character == "\t" or character in TYPOGRAPHY else decided)
+
+
+def test_whatever_the_last_look_takes_away_is_in_the_table() -> None:
+    assert [one for one in map(chr, range(sys.maxunicode + 1)) if plain(one) != one and not is_invisible(one)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("git commit -m 'x'", "git commit -m 'x'"),
+        (r"sed 's/\./\n/' \ud", r"sed 's/\./\n/' \ud"),
+        ("ls ", "ls\\x20"),
+        ("ls   \nb", "ls\\x20{3}\nb"),
+        ("ls\n", "ls\\n"),
+        ("ls\n\n\n", "ls\\n{3}"),
+        ("a" + " " * 80 + "b", "a\\x20{80}b"),
+        ("a" + " " * (LONG_BLANK - 1) + "b", "a" + " " * (LONG_BLANK - 1) + "b"),
+        ("a\tb", "a⇥   b"),
+        ("\x1b[2K\u202e\u200b", "\\x1b[2K\\u202e\\u200b"),
+        ("\\u202e", "\\\\u202e"),
+        ("\\\u202e", "\\\\\\u202e"),
+        ("echo \\n", "echo \\\\n"),
+        ("p\u0430ypal", "p\\u0430ypal"),
+        ("\u0441\u043e\u0440\u0443", "\u0441\u043e\u0440\u0443"),
+        ("caf\u00e9", "caf\u00e9"),
+        ("cafe\u0301", "cafe\\u0301"),
+        ("a\u037eb \u2010f", "a\\u037eb \\u2010f"),
+        ("q\u0301\u0301\u0301\u0301\u0301", "q\u0301\u0301\u0301\u0301\\u0301"),
+        ("\u0301 \u0301\n\u0301", "\\u0301 \\u0301\n\\u0301"),
+        ("\\\u0301", "\\\u0301"),
+        ("\\\n\u0301", "\\\n\\u0301"),
+        ("\u1100\u1161", "\u1100\\u1161"),
+        ("a↪⇥", "a\\u21aa\\u21e5"),
+    ],
+)
+def test_visible_shows_everything_and_leaves_plain_text_alone(text: str, shown: str) -> None:
+    assert visible(text) == shown
+
+
+@given(awkward_text | backslash_text)
+def test_visible_text_can_be_read_back_so_no_two_texts_look_the_same(text: str) -> None:
+    assert read_back(visible(text)) == text
+
+
+@given(awkward_text)
+def test_a_long_text_is_shown_as_its_lines_are(text: str) -> None:
+    body = text.strip("\n") + "x"
+    long = f"{body}\n" + "日x\n" * 2_000 + "x"
+
+    assert visible(long).startswith(visible(f"{body}\n日x"))
+
+
+@given(awkward_text)
+def test_visible_text_holds_nothing_that_hides(text: str) -> None:
+    shown = visible(text)
+
+    assert sanitise(shown).replace("\n", "") == shown.replace("\n", "")
+
+
+@pytest.mark.parametrize("shape", ["\n" * 300_000, " " * 300_000 + "x", "\\" * 300_000, "\x1b]" * 150_000, "\x1b[" * 9])
+def test_long_and_hostile_text_takes_no_more_than_linear_time(shape: str) -> None:
+    started = time.process_time()
+
+    sanitise(shape)
+    visible(shape)
+
+    assert time.process_time() - started < 5
+
+
+@given(awkward_text, st.integers(-2, 30))
+def test_one_line_never_exceeds_its_width(text: str, width: int) -> None:
+    row = one_line(text, width)
+
+    assert cell_len(row) <= max(0, width)
+    assert "\n" not in row
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "row"),
+    [
+        ("short", 10, "short"),
+        ("two\nlines  here", 20, "two lines here"),
+        ("abcdefghij", 6, "abcde…"),
+        ("日本語日本語", 6, "日本…"),
+        ("日本語", 6, "日本語"),
+        ("abc", 1, "…"),
+        ("abc", 0, ""),
+        ("word and more", 6, "word…"),
+    ],
+)
+def test_one_line_is_cut_by_cells(text: str, width: int, row: str) -> None:
+    assert one_line(text, width) == row
+
+
+def test_one_line_reads_only_the_beginning_of_a_long_text() -> None:
+    assert one_line(" " * 1_000_000 + "hidden", 10) == "…"
+
+
+def test_clip_keeps_marks_with_their_character() -> None:
+    assert cut_at("e\u0301e\u0301e\u0301", 2) == 4
+    assert clip("e\u0301e\u0301", 2) == "e\u0301e\u0301"
+
+
+def test_of_a_long_text_both_ends_are_kept() -> None:
+    assert ends_of("abcdef", 6) == "abcdef"
+    assert ends_of("abcdefg", 4) == "ab\n… 3 more characters …\nfg"
+
+
+def test_settle_keeps_the_last_state_of_each_line() -> None:
+    assert settle("10 %\r50 %\r100 %\ndone\r\nend") == "100 %\ndone\nend"
+    assert settle("as it is\n") == "as it is\n"
+
+
+def test_foreign_scripts_are_named() -> None:
+    assert foreign_scripts("plain caf\u00e9") == ()
+    assert foreign_scripts("ascii") == ()
+    assert foreign_scripts("\u0441\u043e\u0440\u0443 \u03b1 日") == ("Cjk", "Cyrillic", "Greek")
+
+
+ESCAPE = re.compile(r"x20\{(\d+)\}|x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})")
+LITERAL = re.compile(r"x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|n(\{\d+\})?\Z")
+
+
+def read_back(shown: str) -> str:
+    """The text `visible` was given."""
+    ends = ""
+    marker = re.search(r"(\\+)n(?:\{(\d+)\})?\Z", shown)
+    if marker and len(marker[1]) % 2:
+        ends = "\n" * int(marker[2] or 1)
+        shown = shown[: marker.start()] + marker[1][:-1]
+    text, place = "", 0
+    while place < len(shown):
+        run = re.compile(r"\\*").match(shown, place)
+        assert run
+        place = run.end()
+        count = len(run[0])
+        escape, literal = ESCAPE.match(shown, place), LITERAL.match(shown, place)
+        if count % 2 and escape:
+            text += "\\" * (count // 2)
+            text += " " * int(escape[1]) if escape[1] else chr(int(escape[2] or escape[3] or escape[4], 16))
+            place = escape.end()
+        elif count and (literal or (place == len(shown) and ends)):
+            text += "\\" * (count // 2)
+            text += literal[0] if literal else ""
+            place = literal.end() if literal else place
+        else:
+            text += "\\" * count
+            if shown.startswith("⇥   ", place):
+                text, place = text + "\t", place + 4
+            elif place < len(shown):
+                text, place = text + shown[place], place + 1
+    return text + ends

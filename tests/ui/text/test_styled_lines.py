@@ -1,0 +1,87 @@
+"""Rows of text: nothing wider than asked, nothing lost, and copied as it was before it was wrapped."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tui_agent.ui.text.styled_lines import (
+    NARROWEST,
+    Line,
+    clipped,
+    copied_text,
+    folded,
+    plain_line,
+    prefixed_lines,
+    styled_over,
+    text_of_runs,
+    width_of_runs,
+    wrapped,
+)
+
+run_lists = st.lists(
+    st.tuples(st.text("ab  日é\n/-", max_size=30), st.sampled_from(["", "strong", "code"])), max_size=5
+)
+
+
+@given(run_lists, st.integers(0, 40))
+def test_no_row_is_wider_than_asked(runs: list[tuple[str, str]], width: int) -> None:
+    for rows in (wrapped(runs, width), folded(runs, width)):
+        assert all(width_of_runs(row.runs) <= max(width, NARROWEST) for row in rows)
+
+
+@given(run_lists, st.integers(8, 40))
+def test_folded_text_is_copied_exactly_as_it_was(runs: list[tuple[str, str]], width: int) -> None:
+    assert copied_text([(row, 0, None) for row in folded(runs, width)]) == text_of_runs(runs)
+
+
+@given(run_lists, st.integers(8, 40))
+def test_wrapped_text_is_copied_with_the_same_words(runs: list[tuple[str, str]], width: int) -> None:
+    copied = copied_text([(row, 0, None) for row in wrapped(runs, width)])
+
+    assert copied.split() == text_of_runs(runs).split()
+
+
+def test_words_stay_whole_where_they_fit() -> None:
+    assert [row.plain for row in wrapped([("one two three four", "")], 10)] == ["one two", "three four"]
+
+
+def test_words_wider_than_a_row_are_broken_inside() -> None:
+    rows = wrapped([("a abcdefghijklmnop b", "")], 8)
+
+    assert [row.plain for row in rows] == ["a", "abcdefgh", "ijklmnop", "b"]
+    assert [row.joint for row in rows] == [None, " ", "", " "]
+
+
+def test_styles_stay_with_their_text() -> None:
+    rows = wrapped([("one ", "strong"), ("two three", "")], 8)
+
+    assert rows[0].runs == (("one ", "strong"), ("two", ""))
+    assert rows[1].runs == (("three", ""),)
+
+
+def test_wide_characters_are_never_cut_in_half() -> None:
+    assert [row.plain for row in folded([("日本語日本語日本語", "")], 9)] == ["日本語日", "本語日本", "語"]
+
+
+def test_styled_over_adds_a_style_to_some_characters() -> None:
+    runs = styled_over((("abc", ""), ("def", "code")), 2, 4, "found")
+
+    assert runs == (("ab", ""), ("c", "found"), ("d", "code found"), ("ef", "code"))
+
+
+@pytest.mark.parametrize(("width", "text"), [(9, "abcdefghi"), (8, "abcdefg…"), (1, "…"), (0, "")])
+def test_clipped_runs_say_that_something_is_missing(width: int, text: str) -> None:
+    assert text_of_runs(clipped((("abcd", ""), ("efghi", "code")), width)) == text
+
+
+def test_margins_are_not_copied_but_a_marker_is() -> None:
+    rows = prefixed_lines(wrapped([("one two three four", "")], 10), (("• ", "marker"),), (("  ", ""),))
+
+    assert [row.plain for row in rows] == ["• one two", "  three four"]
+    assert copied_text([(row, 0, None) for row in rows]) == "• one two three four"
+
+
+def test_a_part_of_the_rows_can_be_copied() -> None:
+    rows = [plain_line("first row"), plain_line("second row"), Line()]
+
+    assert copied_text([(rows[0], 6, None), (rows[1], 0, 6)]) == "row\nsecond"

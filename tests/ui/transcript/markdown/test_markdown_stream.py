@@ -1,0 +1,300 @@
+"""Text that streams in: the outcome does not depend on how it was cut, and a flush costs what is open."""
+
+from collections.abc import Collection
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.pathological_texts import pathological_texts
+from tui_agent.ui.text.code_highlighter import MAX_PIECE_LINES
+from tui_agent.ui.text.styled_lines import Line
+from tui_agent.ui.transcript.markdown import markdown_stream
+from tui_agent.ui.transcript.markdown.markdown_blocks import CodeBlock, Item, Paragraph, PlainText, Unit
+from tui_agent.ui.transcript.markdown.markdown_layout import layout_block
+from tui_agent.ui.transcript.markdown.markdown_stream import (
+    BLOCK_COST,
+    LINE_COST,
+    LONGEST_LINE,
+    SLICE_COST,
+    TEXT_COST,
+    MarkdownStream,
+    reading_cost,
+)
+
+PIECES = [
+    *(
+        "# head",
+        "para text **bold**",
+        "- item",
+        "  - nested",
+        "1. one",
+        "2. two",
+        "3) x",
+        "> quote",
+        "```py",
+        "```",
+        "~~~",
+    ),
+    *("def f():", "    return 1", "", "", "a | b", "--- | ---", "1 | 2", "---", "===", "* * *", "    code", "text `x`"),
+    *(
+        "\ttab",
+        "  cont",
+        "+ plus",
+        "lazy",
+        "   1. deep",
+        "\x1b[1mx",
+        "a\rb",
+        "&#27;&lt;",
+        "[x]: y",
+        "|a|",
+        "#",
+        "#x",
+        "-",
+    ),
+]
+sources = st.lists(st.sampled_from(PIECES), max_size=14).map("\n".join)
+cuts = st.lists(st.integers(1, 12), min_size=1, max_size=40)
+
+
+def rows(units: list[Unit], width: int = 30) -> list[Line]:
+    shown: list[Line] = []
+    for number, unit in enumerate(units):
+        if number and not unit.joined:
+            shown.append(Line())
+        shown.extend(layout_block(unit.block, width))
+    return shown
+
+
+def at_once(text: str, **options: int) -> list[Unit]:
+    stream = MarkdownStream(**options)
+    stream.feed(text)
+    return to_the_end(stream)
+
+
+def to_the_end(stream: MarkdownStream) -> list[Unit]:
+    stream.finish()
+    while stream.waits:
+        stream.finish()
+    return [*stream.finished, *stream.unread]
+
+
+def in_pieces(text: str, lengths: list[int], **options: int) -> list[Unit]:
+    stream = MarkdownStream(**options)
+    place = turn = 0
+    while place < len(text):
+        length = lengths[turn % len(lengths)]
+        stream.feed(text[place : place + length])
+        place, turn = place + length, turn + 1
+        if length % 3:
+            stream.flush()
+    return to_the_end(stream)
+
+
+@given(sources, cuts, st.sampled_from(["\n", "\r\n"]))
+def test_any_cutting_gives_the_same_rows(text: str, lengths: list[int], end: str) -> None:
+    text = text.replace("\n", end)
+
+    assert rows(in_pieces(text, lengths)) == rows(at_once(text))
+
+
+@given(sources, cuts, st.sampled_from([10, 30, 60]))
+def test_any_cutting_gives_the_same_rows_where_blocks_are_too_long(text: str, lengths: list[int], longest: int) -> None:
+    assert rows(in_pieces(text, lengths, longest_block=longest)) == rows(at_once(text, longest_block=longest))
+
+
+@given(sources, cuts, st.sampled_from([30, 60, 200]), st.sampled_from([0, 100, 300]))
+def test_any_cutting_gives_the_same_rows_where_reading_is_dear(
+    text: str, lengths: list[int], block: int, whole: int
+) -> None:
+    options = {"block_cost": block, "text_cost": whole}
+
+    assert rows(in_pieces(text, lengths, **options)) == rows(at_once(text, **options))
+
+
+CODE_LINES = [
+    "class A:",
+    "    def f(self):",
+    '        """doc',
+    "",
+    '        more"""',
+    "        return 1",
+    "",
+    "x = 1",
+    "```",
+]
+
+
+@given(
+    st.lists(st.sampled_from(CODE_LINES[:-1]), min_size=20, max_size=200),
+    cuts,
+    st.sampled_from(["", "```", "```\nafter"]),
+)
+def test_long_code_is_the_same_however_it_came(lines: list[str], lengths: list[int], end: str) -> None:
+    text = "\n".join(["before", "", "```python", *lines, end])
+
+    assert rows(in_pieces(text, lengths)) == rows(at_once(text))
+
+
+def test_finished_blocks_are_not_read_again() -> None:
+    stream = MarkdownStream()
+    stream.feed("first\n\nsecond\n\nthi")
+    stream.flush()
+    finished = list(stream.finished)
+
+    stream.feed("rd\n\n- a\n- b\n- c\n")
+    stream.flush()
+
+    assert [unit.block for unit in finished] == [Paragraph((("first", ""),))]
+    assert stream.finished[0] is finished[0]
+    assert isinstance(stream.finished[-1].block, Item)
+    assert len(stream.open) == 1
+
+
+def test_a_half_written_line_finishes_nothing() -> None:
+    stream = MarkdownStream()
+    stream.feed("text\n#")
+    stream.flush()
+    assert stream.finished == []
+
+    stream.feed("hashtag")
+    stream.finish()
+
+    assert [unit.block for unit in stream.finished] == [Paragraph((("text", ""), ("\n", ""), ("#hashtag", "")))]
+
+
+def test_open_code_is_finished_piece_by_piece() -> None:
+    stream = MarkdownStream()
+    stream.feed("```python\n" + "    x = 1\n" * (3 * MAX_PIECE_LINES))
+    stream.flush()
+
+    assert len(stream.finished) == 3
+    assert [unit.joined for unit in stream.finished] == [False, True, True]
+    assert all(isinstance(unit.block, CodeBlock) for unit in stream.finished)
+
+
+def test_numbers_go_on_over_finished_items() -> None:
+    stream = MarkdownStream()
+    for line in ("1. a\n", "1. b\n", "1. c\n", "1. d"):
+        stream.feed(line)
+        stream.flush()
+    stream.finish()
+
+    assert [unit.block.number for unit in stream.finished if isinstance(unit.block, Item)] == [1, 2, 3, 4]
+
+
+def test_an_endless_line_is_cut() -> None:
+    units = at_once("x" * (3 * LONGEST_LINE))
+
+    assert sum(len(line.plain) for line in rows(units)) == 3 * LONGEST_LINE
+    assert rows(in_pieces("x" * (3 * LONGEST_LINE), [7_001])) == rows(units)
+
+
+def test_escape_sequences_cut_in_two_do_not_show() -> None:
+    stream = MarkdownStream()
+    for piece in ("a\x1b", "[3", "1mb\x1b]0;ti", "tle\x07c"):
+        stream.feed(piece)
+        stream.flush()
+    stream.finish()
+
+    assert [line.plain for line in rows(stream.finished)] == ["abc"]
+
+
+def test_nothing_gives_nothing() -> None:
+    assert at_once("") == []
+    assert at_once("\n\n  \n") == []
+
+
+class Reader:
+    """Counts what the Markdown reader is given; lines that are hidden from it cost nothing."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._read = markdown_stream.parse_markdown
+        self.cost = 0
+        monkeypatch.setattr(markdown_stream, "parse_markdown", self)
+
+    def __call__(self, source: str, number: int | None = None, hidden: Collection[int] = ()) -> list[Unit]:
+        shown = (line for place, line in enumerate(source.split("\n")) if place not in hidden)
+        self.cost += sum(map(reading_cost, shown))
+        return self._read(source, number, hidden)
+
+    def taken(self) -> int:
+        cost, self.cost = self.cost, 0
+        return cost
+
+
+@pytest.mark.parametrize("name", pathological_texts(1))
+def test_no_text_makes_a_flush_dear(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = pathological_texts(20_000)[name]
+    reader, stream = Reader(monkeypatch), MarkdownStream()
+
+    stream.feed(text)
+    dearest, flushes = 0, 0
+    while flushes == 0 or stream.waits:
+        stream.flush()
+        dearest, flushes = max(dearest, reader.taken()), flushes + 1
+    stream.finish()
+
+    # The open block with a slice, then the block that is full, then what is behind it.
+    assert max(dearest, reader.taken()) <= 2 * (BLOCK_COST + LINE_COST) + SLICE_COST
+    assert flushes <= stream.cost // (SLICE_COST // 4) + 2
+    assert not stream.open
+
+
+@pytest.mark.parametrize("sign", ["[", "![", "*", "<", "&", "http://", "x", "(", "{"])
+def test_a_line_too_dear_to_be_read_is_shown_as_it_came(sign: str) -> None:
+    text = sign * 50_000
+
+    assert "".join(line.plain for line in rows(at_once(text))) == text
+
+
+@pytest.mark.parametrize(
+    "before", ["", "text\n", "- item\n  ", "```\n", "# head\n", "> quote\n", "|a|b|\n|-|-|\n", "[a](\n"]
+)
+def test_a_dear_line_stays_where_it_is(before: str) -> None:
+    line = "[" * 300
+
+    shown = "".join(line.plain.strip(" ▎") for line in rows(at_once(f"{before}{line}\n)\n\nafter **it**"), width=400))
+
+    assert line in shown
+    assert shown.endswith("after **it**" if before == "```\n" else "after it")
+
+
+def test_very_many_carriage_returns_are_blanks() -> None:
+    assert [line.plain for line in rows(at_once("a\rb\n"))] == ["a", "b"]
+    assert [line.plain for line in rows(at_once("a\rb" * 200), width=3_000)] == [("a b" * 200)]
+
+
+def test_entities_cannot_spell_the_sign_of_a_hidden_line() -> None:
+    shown = "".join(line.plain for line in rows(at_once("[" * 300 + "\n&#1; 0 &#2; \x01 0 \x02"), width=400))
+
+    assert shown.count("[") == 300
+
+
+def test_the_rest_of_an_endless_text_is_not_read() -> None:
+    text = "a **b** c\n\n" * (TEXT_COST // 10)
+    stream = MarkdownStream()
+
+    stream.feed(text)
+    flushes = 0
+    while flushes == 0 or stream.waits:
+        stream.flush()
+        flushes += 1
+
+    assert TEXT_COST <= stream.cost <= TEXT_COST + LINE_COST
+    assert flushes <= TEXT_COST // SLICE_COST + 1
+    assert stream.open == []
+    read = sum(isinstance(unit.block, Paragraph) for unit in stream.finished)
+    pieces = [unit.block.text for unit in stream.unread if isinstance(unit.block, PlainText)]
+    assert read + "".join(pieces).count("a **b** c") == TEXT_COST // 10
+
+
+def test_what_waits_is_shown_as_it_came() -> None:
+    stream = MarkdownStream()
+    stream.feed("a **b**\n\n" * 10_000)
+
+    stream.flush()
+
+    assert stream.waits
+    assert rows(stream.finished)[0].plain == "a b"
+    assert rows(stream.unread)[-2].plain == "a **b**"

@@ -1,0 +1,436 @@
+"""The conversation on a screen: follows the end, is left in peace elsewhere, opens, finds, selects, and rests."""
+
+import asyncio
+import unicodedata
+from itertools import pairwise
+
+import pytest
+from textual.geometry import Offset
+from textual.pilot import Pilot
+from textual.selection import Selection
+
+from tests.ui.row_kit import ANSWER, HostApp, Teller, answer, delta, ended, queued, started, story, user
+from tests.ui.stage import PATIENCE
+from tui_agent.protocol.events import AgentEvent, SessionSwitched
+from tui_agent.ui.app.themes import read_theme, shipped_themes
+from tui_agent.ui.transcript import transcript_search
+from tui_agent.ui.transcript.conversation import Conversation
+
+SIZE = (60, 12)
+
+
+class ListeningApp(HostApp):
+    """Notes which calls were chosen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.chosen: list[tuple[str, ...]] = []
+
+    def on_conversation_calls_selected(self, event: Conversation.CallsSelected) -> None:
+        self.chosen.append(event.call_ids)
+
+
+async def tell(pilot: Pilot[None], *events: AgentEvent, teller: Teller | None = None) -> Conversation:
+    """Tells events and waits until the screen shows them."""
+    conversation = pilot.app.query_one(Conversation)
+    teller = teller or Teller()
+    for event in events:
+        conversation.apply(teller.tell(event))
+    conversation.flush()
+    await pilot.pause()
+    return conversation
+
+
+def seen(conversation: Conversation) -> list[str]:
+    """The rows in sight, as they are drawn."""
+    return [conversation.render_line(y).text.rstrip() for y in range(conversation.size.height)]
+
+
+def many(count: int) -> list[AgentEvent]:
+    return [user(f"message {number}", f"u{number}") for number in range(count)]
+
+
+async def test_it_follows_the_end() -> None:
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, *many(20))
+
+        assert conversation.following
+        assert seen(conversation)[-1] == "   message 19"
+
+        await tell(pilot, user("one more", "u99"))
+
+        assert seen(conversation)[-1] == "   one more"
+
+
+async def test_a_reader_elsewhere_is_left_in_peace_and_told_what_is_new() -> None:
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, *many(20))
+        conversation.scroll_to(y=5, animate=False)
+        await pilot.pause()
+        before = seen(conversation)
+
+        await tell(pilot, user("new", "u98"), user("newer", "u99"))
+
+        assert not conversation.following
+        assert seen(conversation)[:-1] == before[:-1]
+        assert seen(conversation)[-1].endswith("4 new ↓")
+        assert conversation.unseen == 4
+
+
+async def test_the_line_about_what_is_new_leads_to_the_end() -> None:
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, *many(20))
+        conversation.scroll_to(y=5, animate=False)
+        await pilot.pause()
+        await tell(pilot, user("new", "u99"))
+
+        await pilot.click(Conversation, offset=(50, 11))
+        await pilot.pause()
+
+        assert conversation.following
+        assert seen(conversation)[-1] == "   new"
+
+
+async def test_a_flood_is_shown_at_once_and_read_a_slice_at_a_time() -> None:
+    text = "\n\n".join(f"point **{number}**" for number in range(5_000))
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, started("m1"), delta(text, "m1"))
+
+        assert seen(conversation)[-1].strip().startswith("point **4999**")
+
+        conversation.apply(Teller().tell(answer(text, "m1")))
+        turns = 0
+        while seen(conversation)[-1].strip() != "point 4999":
+            conversation.flush()
+            turns += 1
+            assert turns < 1_000
+        assert turns > 5
+        assert conversation.following
+
+
+async def test_an_endless_text_that_is_there_already_is_read_where_the_reader_is() -> None:
+    text = "\n\n".join(f"point **{number}**" for number in range(5_000))
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, answer(text, "m1"))
+        conversation.scroll_home(animate=False)
+        await pilot.pause()
+        assert "point 0" in [row.strip() for row in seen(conversation)]
+
+        conversation.scroll_end(animate=False)
+        async with asyncio.timeout(PATIENCE):
+            while seen(conversation)[-1].strip() != "point 4999":
+                await pilot.pause(0.01)
+
+
+async def test_a_search_of_a_long_conversation_goes_on_until_it_finds_something(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(transcript_search, "SLICE", 1)
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, *many(50))
+
+        assert conversation.search("message 7") == 0
+        for _ in range(200):
+            conversation.flush()
+        await pilot.pause()
+
+        assert "message 7" in "".join(seen(conversation))
+
+
+async def test_going_to_the_end_follows_again() -> None:
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, *many(20))
+        conversation.scroll_page_up(animate=False)
+        await pilot.pause()
+        assert not conversation.following
+
+        conversation.scroll_end(animate=False)
+        await pilot.pause()
+        assert conversation.following
+
+        conversation.scroll_home(animate=False)
+        await pilot.pause()
+        conversation.focus()
+        await pilot.press("end")
+        await pilot.pause()
+        assert conversation.following
+
+
+async def test_scrolling_up_through_what_was_never_laid_out_shows_every_row_once() -> None:
+    texts = [f"message {number} " + "word " * (number * 7 % 40) for number in range(60)]
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, *(user(text, f"u{number}") for number, text in enumerate(texts)))
+        pages = [seen(conversation)]
+        while conversation.scroll_offset.y > 0:
+            conversation.scroll_to(y=conversation.scroll_offset.y - 12, animate=False)
+            await pilot.pause()
+            pages.append(seen(conversation))
+
+        words = " ".join(" ".join(page) for page in reversed(pages)).split()
+
+        numbers = [int(after) for word, after in pairwise(words) if word == "message"]
+        assert sorted(set(numbers)) == list(range(60))
+        assert words.count("word") >= sum(number * 7 % 40 for number in range(60))
+
+
+class CountingConversation(Conversation):
+    """Counts how often changes were drawn."""
+
+    flushes = 0
+
+    def show_changes(self) -> None:
+        self.flushes += 1
+        super().show_changes()
+
+
+async def test_events_reach_the_screen_by_themselves_and_then_it_rests() -> None:
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = CountingConversation()
+        await pilot.app.screen.mount(conversation, before=0)
+        teller = Teller()
+        for event in (started(), delta("Hello"), delta(" there")):
+            conversation.apply(teller.tell(event))
+        while "Hello there" not in "".join(seen(conversation)):
+            await pilot.pause(0.01)
+
+        await pilot.pause(0.3)
+
+        assert conversation.flushes == 1
+
+
+async def test_events_that_came_before_it_was_on_the_screen_are_shown() -> None:
+    app = HostApp()
+    conversation = Conversation()
+    conversation.apply(Teller().tell(user("early")))
+    async with app.run_test(size=SIZE) as pilot:
+        await app.screen.mount(conversation, before=0)
+        while "early" not in "".join(seen(conversation)):
+            await pilot.pause(0.01)
+
+
+async def test_a_click_on_calls_leads_to_them() -> None:
+    app = ListeningApp()
+    async with app.run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, answer("I look."), queued("c1", "read"), queued("c2", "grep", 1))
+
+        await pilot.click(Conversation, offset=(6, seen(conversation).index("   ▸ read ×1, grep ×1")))
+        await pilot.pause()
+
+        assert app.chosen == [("c1", "c2")]
+
+
+async def test_a_click_opens_and_closes_thinking() -> None:
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, answer("Done.", thinking="first\n\nthen"))
+        place = seen(conversation).index("   ▸ thinking  first then")
+
+        await pilot.click(Conversation, offset=(6, place))
+        await pilot.pause()
+        assert "   ▾ thinking" in seen(conversation)
+        assert "   ▏ then" in seen(conversation)
+
+        await pilot.click(Conversation, offset=(6, seen(conversation).index("   ▾ thinking")))
+        await pilot.pause()
+        assert "   ▸ thinking  first then" in seen(conversation)
+
+
+async def test_keys_go_from_part_to_part_and_open_them() -> None:
+    app = ListeningApp()
+    async with app.run_test(size=SIZE) as pilot:
+        events = [answer("A.", thinking="hm"), queued("c1", "read"), ended("c1", "read"), *many(20)]
+        conversation = await tell(pilot, *events, answer("B.", "a2", thinking="ho"))
+        conversation.focus()
+
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "  ▎▸ thinking" not in seen(conversation)
+        assert any(row.startswith("▎  ▸ thinking  ho") for row in seen(conversation))
+
+        await pilot.press("shift+up")
+        await pilot.pause()
+        assert any(row.startswith("▎  ▸ read ×1") for row in seen(conversation))
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.chosen == [("c1",)]
+
+        await pilot.press("shift+up", "enter")
+        await pilot.pause()
+        assert any(row.startswith("▎  ▾ thinking") for row in seen(conversation))
+        await pilot.press("shift+down", "shift+down", "shift+down")
+        await pilot.pause()
+        assert any(row.startswith("▎  ▸ thinking  ho") for row in seen(conversation))
+
+
+async def test_keys_scroll_where_the_keyboard_is() -> None:
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, *many(20))
+        conversation.focus()
+        places = []
+        for key in ("up", "up", "down", "pageup", "pagedown", "home", "end"):
+            await pilot.press(key)
+            await pilot.pause()
+            places.append(conversation.max_scroll_y - conversation.scroll_offset.y)
+
+        assert places[:3] == [1, 2, 1]
+        assert places[3] > 5
+        assert places[4] == 1
+        assert places[5:] == [conversation.max_scroll_y, 0]
+
+
+async def test_a_click_that_ends_a_selection_opens_nothing() -> None:
+    app = ListeningApp()
+    async with app.run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, answer("I look."), queued("c1", "read"))
+        place = seen(conversation).index("   ▸ read ×1")
+
+        await pilot.mouse_down(Conversation, offset=(3, place))
+        await pilot.hover(Conversation, offset=(8, place))
+        await pilot.mouse_up(Conversation, offset=(8, place))
+        await pilot.click(Conversation, offset=(30, 10))
+        await pilot.pause()
+
+        assert app.chosen == []
+
+
+async def test_search_goes_through_matches_and_opens_what_is_folded() -> None:
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(
+            pilot, answer("A.", thinking="one\n\na Needle"), *many(20), user("needle here", "u77")
+        )
+
+        assert conversation.search("needle") == 2
+        await pilot.pause()
+        assert "   needle here" in seen(conversation)
+
+        assert conversation.previous_match()
+        await pilot.pause()
+        assert "   ▏ a Needle" in seen(conversation)
+        assert conversation.next_match()
+        await pilot.pause()
+        assert "   needle here" in seen(conversation)
+
+        assert conversation.search("") == 0
+        assert not conversation.next_match()
+        assert conversation.search("no such thing") == 0
+
+
+async def test_a_selection_is_copied_as_it_was_written() -> None:
+    text = "a paragraph that is longer than one row of this narrow window and so is wrapped"
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, user(f"{text}\n    code = 1"))
+        rows = seen(conversation)
+        selection = Selection.from_offsets(Offset(0, 2), Offset(len(rows[4]), 4))
+
+        copied = conversation.get_selection(selection)
+
+        assert copied == (f"{text}\n    code = 1", "\n")
+
+
+async def test_the_mouse_selects_text() -> None:
+    async with HostApp().run_test(size=SIZE) as pilot:
+        await tell(pilot, user("select these words"))
+
+        await pilot.mouse_down(Conversation, offset=(3, 2))
+        await pilot.hover(Conversation, offset=(8, 2))
+        await pilot.mouse_up(Conversation, offset=(8, 2))
+        await pilot.pause()
+
+        assert pilot.app.screen.get_selected_text() == "select"
+
+
+async def test_a_selection_is_drawn() -> None:
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, user("select these words"))
+        plain = conversation.render_line(2)
+
+        pilot.app.screen.selections = {conversation: Selection(Offset(3, 2), Offset(9, 2))}
+        await pilot.pause()
+
+        assert [segment.text for segment in conversation.render_line(2)] != [segment.text for segment in plain]
+
+
+async def test_another_width_keeps_the_reader_at_the_same_text() -> None:
+    async with HostApp().run_test(size=(60, 12)) as pilot:
+        texts = (user(f"message {number} " + "word " * 20, f"u{number}") for number in range(40))
+        conversation = await tell(pilot, *texts)
+        conversation.scroll_to(y=60, animate=False)
+        await pilot.pause()
+        first = next(row for row in seen(conversation) if "message" in row)
+
+        await pilot.resize_terminal(40, 12)
+        await pilot.pause()
+
+        assert any(row.startswith(first[:14]) for row in seen(conversation))
+        await pilot.resize_terminal(20, 6)
+        await pilot.pause()
+        assert len(seen(conversation)) == 6
+
+
+async def test_another_session_begins_empty() -> None:
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, *many(20))
+
+        await tell(pilot, SessionSwitched(id="s2"), user("fresh"))
+
+        assert seen(conversation)[:3] == ["", " You", "   fresh"]
+
+
+async def test_another_theme_changes_the_colours() -> None:
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, user("x"))
+        dark = conversation.style_named("you")
+
+        pilot.app.register_theme(read_theme(shipped_themes() / "light.toml"))
+        pilot.app.theme = "light"
+        await pilot.pause()
+
+        assert conversation.style_named("you") != dark
+
+
+NASTY = (
+    "[/", "[@click=app.quit]x[/]", "[bold", "\\[b]", "\x1b]52;c;QQ==\x07", "\x9b2J", "\u202eabc", "x\u200by", "]" * 50,
+    "| a | [b](c) |\n|---|---|\n| \x1b[2J | [/x] |", "```[/]\n[bold]\n```", "![\u2066](javascript:x)", "&#x202e;[/]",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NASTY)
+async def test_no_text_acts_and_no_cell_hides(text: str) -> None:
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(
+            pilot, user(text), started(), delta(text), queued("c1", text), ended("c1", text, "error"),
+            ended("c2", text, details={"path": text, "diff": f"@@ -1 +1 @@\n-{text}\n+{text}!"}),
+        )  # fmt: skip
+        for y in range(conversation.size.height):
+            strip = conversation.render_line(y)
+            assert strip.cell_length == conversation.size.width
+            for segment in strip:
+                assert all(unicodedata.category(character) not in ("Cc", "Cf") for character in segment.text)
+                assert segment.style is None or not segment.style.link
+                assert "@click" not in (segment.style.meta if segment.style else {})
+
+
+async def test_a_whole_session_scrolls_at_every_size() -> None:
+    async with HostApp().run_test(size=(20, 6)) as pilot:
+        conversation = pilot.app.query_one(Conversation)
+        for envelope in story():
+            conversation.apply(envelope)
+        for width, height in ((20, 6), (120, 40), (3, 1), (80, 24)):
+            await pilot.resize_terminal(width, height)
+            conversation.flush()
+            await pilot.pause()
+            conversation.scroll_home(animate=False)
+            await pilot.pause()
+            conversation.scroll_end(animate=False)
+            await pilot.pause()
+
+        assert seen(conversation)[-1] == "   Good, then I only change the helper▍"
+
+
+async def test_ten_thousand_messages_lay_out_only_what_is_in_sight() -> None:
+    async with HostApp().run_test(size=SIZE) as pilot:
+        conversation = await tell(pilot, *(answer(ANSWER, f"a{number}") for number in range(5_000)))
+
+        kept = sum(part.cached_rows for part in conversation.transcript.parts)
+
+        assert kept < 200
+        assert "Then I run the tests." in "".join(seen(conversation))

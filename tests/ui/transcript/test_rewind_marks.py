@@ -1,0 +1,87 @@
+"""The conversation on the screen after going back, and after undoing that."""
+
+from tests.ui.row_kit import Teller, answer, queued, run_started, started, user
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import AgentEvent, RunEnded, SessionRewound, TodoItem, TodoUpdated
+from tui_agent.ui.transcript.transcript_fold import TranscriptFold
+from tui_agent.ui.transcript.transcript_model import Transcript
+
+
+def turn(number: int) -> list[AgentEvent]:
+    return [
+        run_started(),
+        user(f"question {number}", f"u{number}"),
+        started(f"a{number}"),
+        answer(f"answer {number}", f"a{number}"),
+        queued(f"c{number}", "bash"),
+        RunEnded(reason="done"),
+    ]
+
+
+def back(to_seq: int, from_seq: int, *, conversation: bool = True) -> SessionRewound:
+    return SessionRewound(
+        to_seq=to_seq, from_seq=from_seq, text="question", conversation=conversation, removed=2, files=("a.py",)
+    )
+
+
+def shown(*events: AgentEvent) -> list[str]:
+    """What stands there after these events."""
+    teller, transcript = Teller(), Transcript()
+    fold = TranscriptFold(transcript)
+    told: list[Envelope] = [teller.tell(event) for event in events]
+    for envelope in told:
+        fold.apply(envelope)
+    return [part.text for part in transcript.parts]
+
+
+def test_what_came_later_goes_and_a_note_says_so() -> None:
+    first = shown(*turn(1))
+
+    rows = shown(*turn(1), *turn(2), back(6, 12))
+
+    assert rows[:-1] == first
+    assert rows[-1] == "Went back to before “question” · 2 messages taken back · changed back: a.py · /rewind undoes it"
+
+
+def test_the_conversation_goes_on_from_there() -> None:
+    rows = shown(*turn(1), *turn(2), back(6, 12), *turn(3))
+
+    assert "question 2" not in rows
+    assert rows[-len(shown(*turn(3))) :] == shown(*turn(3))
+
+
+def test_undoing_it_brings_everything_back() -> None:
+    both = shown(*turn(1), *turn(2))
+
+    rows = shown(*turn(1), *turn(2), back(6, 12), *turn(3), back(12, 19))
+
+    assert rows[:-1] == both
+    assert "question 3" not in rows
+
+
+def test_undoing_the_undoing_takes_it_away_again() -> None:
+    rows = shown(*turn(1), *turn(2), back(6, 12), back(12, 13), back(13, 14))
+
+    assert rows[:-1] == shown(*turn(1), *turn(2), back(6, 12))
+
+
+def test_files_alone_leave_the_conversation_where_it_is() -> None:
+    rows = shown(*turn(1), back(0, 6, conversation=False))
+
+    assert rows[:-1] == shown(*turn(1))
+
+
+def test_before_the_first_word_there_is_nothing_but_the_note() -> None:
+    assert len(shown(*turn(1), *turn(2), back(0, 12))) == 1
+
+
+def test_a_plan_told_before_or_after_is_the_only_one() -> None:
+    def plan(text: str) -> TodoUpdated:
+        return TodoUpdated(items=(TodoItem(text=text, status="done"),))
+
+    gone = shown(*turn(1), plan("first"), *turn(2), plan("second"), back(6, 14), *turn(3), plan("third"))
+    undone = shown(*turn(1), plan("first"), back(6, 7), back(7, 8), plan("again"))
+
+    assert [row for row in gone if "first" in row or "second" in row] == []
+    assert sum("third" in row for row in gone) == 1
+    assert [row for row in undone if "first" in row] == []

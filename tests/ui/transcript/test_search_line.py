@@ -1,0 +1,148 @@
+"""Finding something in the conversation: with the key, letter by letter, through the matches, and back."""
+
+from textual.events import Paste
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from tests.ui.still import drawn, shown, still_app
+from tests.ui.story import Story
+from tui_agent.ui.app.tui_agent_app import TuiAgentApp
+
+
+def long_story() -> Story:
+    story = Story()
+    story.run("look")
+    story.user("find the needle")
+    for number in range(60):
+        story.answer(f"straw {number}\n\nmore straw")
+    return story.end("nothing")
+
+
+async def begun(pilot: Pilot[None]) -> TuiAgentApp:
+    await shown(pilot)
+    assert isinstance(pilot.app, TuiAgentApp)
+    return pilot.app
+
+
+def line_of(app: TuiAgentApp) -> str:
+    """The line as it is drawn; nothing where it is not."""
+    line = app.chat.search
+    if not line.region:
+        return ""
+    return app.screen._compositor.render_strips()[line.region.y].text.rstrip()
+
+
+async def test_it_searches_with_each_letter_and_steps_through_the_matches() -> None:
+    async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
+        app = await begun(pilot)
+        await pilot.press("ctrl+f", *"straw 1")
+        await drawn(pilot)
+
+        assert line_of(app).startswith(" / straw 1")
+        assert "11 found" in line_of(app)
+        last = app.chat.conversation._found_row
+        await pilot.press("up")
+        before = app.chat.conversation._found_row
+        await pilot.press("enter", "N", "n", "n")
+        assert (before or 0) < (last or 0)
+        assert app.chat.conversation._found_row == last
+        assert "n next · N before" in line_of(app)
+
+
+async def test_its_cursor_does_not_blink_however_long_it_stands() -> None:
+    async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
+        app = await begun(pilot)
+        await pilot.press("ctrl+f", *"straw 1")
+        await drawn(pilot)
+        field = app.chat.search.query_one(Input)
+
+        # A timer makes a cursor blink; it would be the only one of the field that is active.
+        assert [timer for timer in field._timers if timer._active.is_set()] == []
+        assert field._cursor_visible
+
+
+async def test_with_the_keyboard_in_the_conversation_a_slash_asks_what_to_find() -> None:
+    async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
+        app = await begun(pilot)
+        app.chat.conversation.focus()
+        await pilot.press("slash", *"needle")
+        await drawn(pilot)
+
+        assert "1 found" in line_of(app)
+        assert app.chat.entry.composer.text == ""
+
+
+async def test_escape_leads_back_to_the_end_and_to_typing() -> None:
+    async with still_app(long_story()).run_test(size=(80, 24)) as pilot:
+        app = await begun(pilot)
+        await pilot.press(*"dra", "ctrl+f", *"needle")
+        await drawn(pilot)
+        assert not app.chat.conversation.following
+
+        await pilot.press("escape", *"ft")
+        await drawn(pilot)
+
+        assert line_of(app) == ""
+        assert app.chat.conversation.following
+        assert app.chat.entry.composer.text == "draft"
+
+
+async def test_what_was_found_stays_in_sight_once_it_was_kept() -> None:
+    async with still_app(long_story()).run_test(size=(80, 24)) as pilot:
+        app = await begun(pilot)
+        await pilot.press("ctrl+f", *"needle", "enter", "escape")
+        await drawn(pilot)
+
+        assert line_of(app) == ""
+        assert not app.chat.conversation.following
+        assert app.chat.conversation.scroll_offset.y < 5
+
+
+async def test_without_a_search_its_keys_are_letters() -> None:
+    async with still_app(long_story()).run_test(size=(80, 24)) as pilot:
+        app = await begun(pilot)
+        app.chat.conversation.focus()
+        await pilot.press("n", "N")
+        await drawn(pilot)
+
+        assert app.chat.entry.composer.text == "nN"
+
+
+async def test_what_is_not_there_is_said() -> None:
+    async with still_app(long_story()).run_test(size=(80, 24)) as pilot:
+        app = await begun(pilot)
+        await pilot.press("ctrl+f", *"[/bold]")
+        await drawn(pilot)
+
+        assert "not found · esc close" in line_of(app)
+
+
+async def test_letters_that_are_keys_where_the_keyboard_is_are_not_typed() -> None:
+    async with still_app(long_story()).run_test(size=(120, 40)) as pilot:
+        app = await begun(pilot)
+        app.chat.conversation.focus()
+        await pilot.press("g", "j", "x")
+        await drawn(pilot)
+        assert app.chat.entry.composer.text == "x"
+        assert app.chat.conversation.scroll_offset.y == 1
+
+        app.chat.panel.focus_list()
+        await pilot.press("j", "f", "y")
+        await drawn(pilot)
+        assert app.chat.entry.composer.text == "xy"
+
+
+async def test_a_long_paste_shows_its_end_and_stays_apart_from_the_count() -> None:
+    async with still_app(long_story()).run_test(size=(80, 24)) as pilot:
+        app = await begun(pilot)
+        await pilot.press("ctrl+f")
+        app.post_message(Paste("begin " + "word " * 40 + "end"))
+        await drawn(pilot)
+
+        assert "word end  not found" in line_of(app)
+        assert "begin" not in line_of(app)
+
+        await pilot.press("home")
+        await drawn(pilot)
+        assert line_of(app).startswith(" / begin word")
+        assert " not found" in line_of(app)

@@ -1,0 +1,325 @@
+"""Parts under each other: laid out only where looked at, found by row, and kept within a budget."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.ui.row_kit import rows_of
+from tui_agent.ui.text.styled_lines import Line, plain_line
+from tui_agent.ui.transcript.markdown.markdown_part import MAX_CACHED_UNIT_ROWS, MarkdownPart, ThinkingPart
+from tui_agent.ui.transcript.transcript_model import MAX_CACHED_ROWS, Part, Transcript
+from tui_agent.ui.transcript.transcript_parts import TextPart
+
+
+class CountedPart(Part):
+    """Rows of its own, and how often they were made."""
+
+    def __init__(self, name: str, rows: int, estimated: int | None = None) -> None:
+        super().__init__()
+        self.name, self.count, self.made = name, rows, 0
+        self.estimated = rows if estimated is None else estimated
+
+    def layout(self, width: int) -> list[Line]:
+        self.made += 1
+        return [plain_line(f"{self.name}{row}") for row in range(self.count)]
+
+    def estimate(self, width: int) -> int:
+        return self.estimated
+
+
+def filled(*parts: Part, width: int = 20) -> Transcript:
+    transcript = Transcript()
+    transcript.set_width(width)
+    for part in parts:
+        transcript.add(part)
+    return transcript
+
+
+def test_only_what_is_looked_at_is_laid_out() -> None:
+    parts = [CountedPart(f"p{number}.", 3) for number in range(10_000)]
+    transcript = filled(*parts)
+
+    transcript.settle(15_000, 15_010)
+
+    assert sum(part.made for part in parts) <= 5
+    assert transcript.line(15_001).plain == "p5000.1"
+    assert transcript.find(15_001) is parts[5000]
+    assert transcript.start(parts[5000]) == 15_000
+
+
+def test_wrong_estimates_are_corrected_and_what_was_at_the_top_stays_there() -> None:
+    transcript = filled(CountedPart("a", 3), CountedPart("b", 10, estimated=4), CountedPart("c", 3))
+    transcript.settle(0, 2)
+
+    shift = transcript.settle(6, 8)
+
+    assert shift == 6
+    assert transcript.total == 16
+    assert transcript.line(6 + shift).plain == "b9"
+
+
+def test_parts_can_come_between_and_go() -> None:
+    first, second, third = CountedPart("a", 1), CountedPart("b", 1), CountedPart("c", 2)
+    transcript = filled(first, third)
+    transcript.take_dirty()
+
+    transcript.add(second, after=first)
+
+    assert transcript.take_dirty() == 1
+    assert rows_of(transcript, 20) == ["a0", "b0", "c0", "c1"]
+    transcript.remove(first)
+    assert transcript.take_dirty() == 0
+    assert rows_of(transcript, 20) == ["b0", "c0", "c1"]
+
+
+def test_rows_below_all_are_empty() -> None:
+    transcript = filled(CountedPart("a", 1))
+
+    assert transcript.line(5) == Line()
+    assert transcript.line(-1) == Line()
+    assert transcript.find(5) is None
+
+
+def test_rows_of_parts_not_looked_at_for_long_are_let_go() -> None:
+    parts = [CountedPart(f"p{number}.", 100) for number in range(100)]
+    transcript = filled(*parts)
+
+    for row in range(0, 10_000, 50):
+        transcript.settle(row, row + 50)
+
+    assert sum(part.cached_rows for part in parts) <= MAX_CACHED_ROWS + 200
+    assert transcript.total == 10_000
+    assert transcript.line(5).plain == "p0.5"
+
+
+def test_a_change_tells_from_which_row_on() -> None:
+    first, second = CountedPart("a", 3), CountedPart("b", 3)
+    transcript = filled(first, second)
+    transcript.settle(0, 10)
+    transcript.take_dirty()
+
+    second.count = 5
+    second.changed()
+    second.estimated = 5
+    second.dirty_row = 2
+    transcript.refresh(second)
+
+    assert transcript.take_dirty() == 5
+    assert transcript.take_dirty() is None
+    assert transcript.total == 8
+
+
+@given(st.lists(st.text("ab \n", max_size=40), max_size=8), st.integers(10, 30), st.integers(10, 30))
+def test_another_width_shows_the_same_words(texts: list[str], one: int, other: int) -> None:
+    transcript = filled(*(TextPart(text) for text in texts))
+
+    words = ["".join(row.split()) for row in (*rows_of(transcript, one), "|", *rows_of(transcript, other))]
+    before, _, after = "".join(words).partition("|")
+    assert before == after == "".join("".join(texts).split())
+
+
+# --- Markdown -------------------------------------------------------------------------------------------------------
+
+LONG = "\n\n".join(f"paragraph {number} with some words" for number in range(300))
+
+
+def test_a_streamed_part_shows_what_the_whole_shows() -> None:
+    live, whole = MarkdownPart(live=True), MarkdownPart(LONG)
+    transcript = filled(live, width=30)
+    for place in range(0, len(LONG), 11):
+        live.feed(LONG[place : place + 11])
+        live.flush()
+        transcript.refresh(live)
+    live.finish()
+    transcript.refresh(live)
+
+    assert rows_of(transcript, 30) == rows_of(filled(whole, width=30), 30)
+    assert live.text == LONG
+
+
+def test_a_caret_stands_behind_what_is_being_told() -> None:
+    part = MarkdownPart(live=True)
+    transcript = filled(part)
+    part.feed("some text")
+    part.flush()
+    transcript.refresh(part)
+    assert rows_of(transcript, 20) == ["some text▍"]
+
+    part.finish()
+    transcript.refresh(part)
+
+    assert rows_of(transcript, 20) == ["some text"]
+
+
+def test_a_flush_changes_nothing_above_the_open_block() -> None:
+    part = MarkdownPart(live=True)
+    transcript = filled(part)
+    part.feed("one\n\ntwo\n\nthree\n")
+    part.flush()
+    transcript.refresh(part)
+    transcript.settle(0, 10)
+    transcript.take_dirty()
+
+    part.feed("more")
+    part.flush()
+    transcript.refresh(part)
+
+    assert transcript.take_dirty() == 3
+
+
+def test_a_long_text_is_laid_out_only_where_it_is_looked_at() -> None:
+    part = MarkdownPart(LONG)
+    transcript = filled(part, width=40)
+
+    transcript.settle(200, 220)
+
+    assert part.cached_rows < 60
+
+
+def test_units_far_from_what_is_looked_at_are_let_go() -> None:
+    part = MarkdownPart("\n\n".join(f"p {number}" for number in range(MAX_CACHED_UNIT_ROWS)))
+    transcript = filled(part, width=40)
+
+    for row in range(0, transcript.total, 100):
+        transcript.settle(row, row + 100)
+
+    assert part.cached_rows <= MAX_CACHED_UNIT_ROWS + 200
+
+
+def test_a_forgotten_text_keeps_its_height_and_comes_back() -> None:
+    part = MarkdownPart("a " * 100 + "\n\n- b\n- c")
+    transcript = filled(part, width=20)
+    shown = rows_of(transcript, 20)
+
+    part.forget()
+
+    assert part.cached_rows == 0
+    assert part.height(20) == len(shown)
+    assert rows_of(transcript, 20) == shown
+    assert rows_of(transcript, 30) != shown
+
+
+ENDLESS = "\n\n".join(f"line **{number}**" for number in range(3_000))
+
+
+def test_a_long_text_is_read_in_slices_and_shown_as_it_came_until_then() -> None:
+    part = MarkdownPart(ENDLESS)
+    transcript = filled(part, width=40)
+    transcript.settle(0, 10)
+
+    assert transcript.line(0).plain == "line 0"
+    assert not transcript.has_unread_at(0, 10)
+    assert transcript.has_unread_at(transcript.total - 10, transcript.total)
+    total = 0
+    while total != transcript.total:
+        total = transcript.total
+        transcript.settle(total - 10, total)
+    assert transcript.line(total - 1).plain == "line **2999**"
+
+    slices = 0
+    while transcript.has_unread_at(transcript.total - 10, transcript.total):
+        transcript.read_on(transcript.total - 10, transcript.total)
+        slices += 1
+
+    assert slices > 5
+    assert rows_of(transcript, 40) == [f"line {number // 2}" if number % 2 == 0 else "" for number in range(5_999)]
+
+
+def test_a_reader_in_a_text_that_is_still_read_stays_where_they_are() -> None:
+    part = MarkdownPart("\n\n".join(["word **bold** " * 7] * 2_000))
+    transcript = filled(part, width=30)
+    transcript.settle(0, 10)
+    top = transcript.total - 40
+    transcript.settle(top, top + 10)
+    below = transcript.total - top
+
+    while transcript.has_unread_at(top, top + 10) and transcript.line(top).plain.count("**"):
+        top += transcript.read_on(top, top + 10)
+
+        assert transcript.total - top == below or not transcript.line(top).plain.count("**")
+
+
+def test_a_long_text_is_not_read_again_after_its_rows_were_let_go() -> None:
+    part = MarkdownPart(ENDLESS)
+    transcript = filled(part, width=40)
+    transcript.settle(0, 10)
+    while part.waits:
+        transcript.read_on(0, transcript.total)
+    height = part.height(40)
+
+    part.forget()
+
+    assert part.cached_rows == 0
+    assert not part.waits
+    assert part.height(40) == height
+    assert rows_of(transcript, 40)[-1] == "line 2999"
+
+
+def test_text_that_is_not_markdown_stays_as_it_is() -> None:
+    text = "**a**\n- b\n" * 2_000
+    transcript = filled(MarkdownPart(text, style="muted", margin="  "), width=40)
+
+    transcript.settle(3_990, 4_000)
+
+    assert transcript.line(3_999).runs == (("  ", ""), ("- b", "muted"))
+    assert not transcript.has_unread_at(0, 4_000)
+    assert rows_of(transcript, 40) == ["  **a**", "  - b"] * 2_000
+
+
+# --- thinking -------------------------------------------------------------------------------------------------------
+
+
+def test_thinking_is_one_row_until_it_is_opened() -> None:
+    part = ThinkingPart("First **this**.\n\nThen that, which takes more than a row to say.")
+    transcript = filled(part, width=40)
+    assert rows_of(transcript, 40) == ["▸ thinking  First **this**. Then that, …"]
+
+    assert part.toggle()
+    transcript.refresh(part)
+
+    assert rows_of(transcript, 40) == [
+        "▾ thinking",
+        "▏ First this.",
+        "▏",
+        "▏ Then that, which takes more than a row",
+        "▏ to say.",
+    ]
+
+
+def test_while_it_thinks_its_newest_line_is_shown() -> None:
+    part = ThinkingPart(live=True)
+    transcript = filled(part, width=40)
+    for text in ("First this.\n", "Then that"):
+        part.feed(text)
+        part.flush()
+        transcript.refresh(part)
+
+    assert rows_of(transcript, 40) == ["▸ thinking  Then that"]
+    part.toggle()
+    part.feed(" too")
+    part.flush()
+    transcript.refresh(part)
+    assert rows_of(transcript, 40)[-1] == "▏ Then that too▍"
+    part.finish()
+    transcript.refresh(part)
+    assert rows_of(transcript, 40)[-1] == "▏ Then that too"
+
+
+def test_opened_thinking_is_laid_out_only_where_it_is_looked_at() -> None:
+    part = ThinkingPart(ENDLESS)
+    transcript = filled(part, width=40)
+    part.toggle()
+    transcript.refresh(part)
+
+    transcript.settle(0, 20)
+
+    assert part.cached_rows < 60
+    assert [transcript.line(row).plain.rstrip() for row in range(4)] == ["▾ thinking", "▏ line 0", "▏", "▏ line 1"]
+    while transcript.has_unread_at(0, transcript.total):
+        transcript.read_on(0, transcript.total)
+    assert transcript.total == 6_000
+    assert rows_of(transcript, 40)[-1] == "▏ line 2999"
+
+    part.forget()
+    part.toggle()
+    transcript.refresh(part)
+    assert len(rows_of(transcript, 40)) == 1

@@ -1,0 +1,82 @@
+"""What notes say: every kind of event that is one."""
+
+import pytest
+
+from tui_agent.protocol.events import (
+    AgentEvent,
+    BackgroundEnded,
+    GuardrailTripped,
+    HookFailed,
+    InputRejected,
+    LoopDetected,
+    McpStatus,
+    PermissionModeChanged,
+    PlanResolved,
+    QuestionAnswered,
+    QuestionAsked,
+    SessionRepaired,
+    SessionSaveFailed,
+    StatusChanged,
+    StepRetry,
+)
+from tui_agent.protocol.permissions import PermissionMode
+from tui_agent.ui.transcript.transcript_notes import note_of
+
+
+@pytest.mark.parametrize(
+    ("event", "kind", "words"),
+    [
+        (SessionSaveFailed(id="s", error="disk full"), "error", "disk full. The conversation goes on"),
+        (SessionRepaired(id="s", what="last line torn"), "warning", "last line torn"),
+        (
+            HookFailed(event="e", name="h", error="", timed_out=True, fail_open=True),
+            "warning",
+            "in time; the call goes on",
+        ),
+        (
+            InputRejected(filter="pii", reason="a name", source="prompt"),
+            "denied",
+            "Not sent to the model: a name (pii)",
+        ),
+        (
+            GuardrailTripped(name="g", lane="tool_input", severity="high", reason="r", halted=True),
+            "error",
+            "Guardrail g (tool input): r",
+        ),
+        (LoopDetected(tool="read", count=4, action="abort"), "warning", "called read 4 times"),
+        (LoopDetected(tool="read", count=4, action="nudge"), "warning", "it was told so"),
+        (McpStatus(server="s", state="failed", error="no such file"), "warning", "Server s is failed: no such file"),
+        (BackgroundEnded(task_id="t1", kind="bash", status="ended", code=2), "notice", "t1 ended (exit 2)"),
+        (
+            PermissionModeChanged(old=PermissionMode.ASK, new=PermissionMode.PLAN, by="user"),
+            "notice",
+            "ask → plan (user)",
+        ),
+        (PlanResolved(plan_id="p", accepted=False, note="smaller"), "notice", "Plan not accepted: smaller"),
+        (QuestionAsked(question_id="q", text="Which?", options=("a", "b")), "notice", "Which?\n- a\n- b"),
+        (QuestionAnswered(question_id="q", text="a"), "notice", "You answered: a"),
+        (
+            StepRetry(attempt=2, max=2, wait_s=0.5, error_kind="server", text="HTTP 500", status=500),
+            "retry",
+            "the last one",
+        ),
+    ],
+)
+def test_a_note_says_what_happened(event: AgentEvent, kind: str, words: str) -> None:
+    note = note_of(event)
+
+    assert note is not None
+    assert note[0] == kind
+    assert words in note[1]
+
+
+@pytest.mark.parametrize("event", [StatusChanged(status="idle"), McpStatus(server="s", state="ready")])
+def test_what_is_shown_elsewhere_is_no_note(event: AgentEvent) -> None:
+    assert note_of(event) is None
+
+
+def test_a_status_is_not_told_twice() -> None:
+    note = note_of(StepRetry(attempt=2, max=3, wait_s=1.0, error_kind="server", text="HTTP 500 from it", status=500))
+
+    assert note is not None
+    assert note[1].startswith("HTTP 500 from it · again in 1.0 s")

@@ -1,0 +1,91 @@
+"""Parts beside Markdown: whatever the length of their text, they take a bounded number of rows and time."""
+
+import pytest
+
+from tests.ui.row_kit import Teller, rows_of, user
+from tui_agent.protocol.events import TodoItem
+from tui_agent.ui.panel.call_view_state import FileChange
+from tui_agent.ui.transcript import transcript_parts
+from tui_agent.ui.transcript.changed_files_part import MAX_DIFF_CHARACTERS, ChangedFilesPart
+from tui_agent.ui.transcript.markdown.markdown_part import MarkdownPart
+from tui_agent.ui.transcript.transcript_fold import TranscriptFold
+from tui_agent.ui.transcript.transcript_model import Part, Transcript
+from tui_agent.ui.transcript.transcript_parts import (
+    MAX_CHARACTERS,
+    MAX_OUTPUT_ROWS,
+    MAX_TODO_CHARACTERS,
+    MAX_TODO_ITEMS,
+    CommandPart,
+    NotePart,
+    TextPart,
+    TodoPart,
+)
+
+ENDLESS = "begin " + "x" * 1_000_000 + " end"
+
+
+def shown(part: Part, width: int = 80) -> list[str]:
+    return [row.plain for row in part.layout(width)]
+
+
+def test_a_long_note_shows_both_ends() -> None:
+    rows = shown(NotePart("error", ENDLESS))
+
+    assert rows[0].startswith("   ✖ begin")
+    assert rows[-1].endswith("x end")
+    assert f"… {len(ENDLESS) - MAX_CHARACTERS:,} more characters …" in "".join(rows)
+    assert len("".join(rows)) < 2 * MAX_CHARACTERS
+
+
+def test_long_and_many_items_of_a_plan_are_cut() -> None:
+    items = [TodoItem(text=ENDLESS, status="pending")] * (MAX_TODO_ITEMS + 5)
+    rows = shown(TodoPart(items))
+
+    assert rows[-1].strip() == "… 5 more items"
+    assert sum("begin" in row for row in rows) == MAX_TODO_ITEMS
+    assert len(rows) < MAX_TODO_ITEMS * (MAX_TODO_CHARACTERS // 20)
+
+
+def test_a_command_keeps_the_newest_of_an_endless_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcript_parts, "MAX_STORED_OUTPUT", 1_000)
+    part = CommandPart(ENDLESS)
+    for number in range(1_000):
+        part.grow(f"line {number}\n")
+
+    rows = shown(part)
+
+    assert len(part.text) < len(ENDLESS) + 3_000
+    assert rows[-1].strip() == "line 999"
+    assert f"… {1_000 - MAX_OUTPUT_ROWS:,} more lines above" in "".join(rows)
+    part.end("ok", "whole\n" * 3)
+    assert shown(part)[-1].strip() == "whole"
+
+
+def test_a_long_message_is_laid_out_where_it_is_looked_at() -> None:
+    fold = TranscriptFold(Transcript())
+    text = "**word** of mine\n" * MAX_CHARACTERS
+    fold.transcript.set_width(40)
+    fold.apply(Teller().tell(user(text)))
+    fold.transcript.settle(0, 20)
+
+    part = fold.transcript.parts[-1]
+
+    assert isinstance(part, MarkdownPart)
+    assert part.cached_rows < 1_000
+    assert part.text == text.rstrip("\n")
+    assert rows_of(fold.transcript, 40)[-1] == "   **word** of mine"
+    assert fold.transcript.total == MAX_CHARACTERS + 2
+    fold.apply(Teller().tell(user("short", "u2")))
+    assert isinstance(fold.transcript.parts[-1], TextPart)
+
+
+def test_of_a_long_difference_the_beginning_is_read() -> None:
+    part = ChangedFilesPart("c1", "edit")
+    removed, added = ("-old\n" * MAX_DIFF_CHARACTERS, "+new\n" * MAX_DIFF_CHARACTERS)
+    count = MAX_DIFF_CHARACTERS
+    part.add(FileChange("a.py", "modified", f"@@ -1,{count} +1,{count} @@\n{removed}{added}", count, count))
+
+    rows = shown(part)
+
+    assert f"+{count} −{count}" in rows[0]
+    assert len(rows) < 40

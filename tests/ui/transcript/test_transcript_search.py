@@ -1,0 +1,153 @@
+"""Search over everything, also what is folded away."""
+
+import pytest
+
+from tests.ui.row_kit import rows_of
+from tui_agent.ui.text.styled_lines import plain_line
+from tui_agent.ui.transcript import transcript_search
+from tui_agent.ui.transcript.markdown.markdown_part import MarkdownPart, ThinkingPart
+from tui_agent.ui.transcript.transcript_model import Transcript
+from tui_agent.ui.transcript.transcript_parts import CallsPart, TextPart
+from tui_agent.ui.transcript.transcript_search import LONGEST_LAID_OUT, MAX_MATCHES, TranscriptSearch
+
+
+def filled() -> Transcript:
+    transcript = Transcript()
+    calls = CallsPart()
+    calls.add("c1", "needle-tool")
+    for part in (
+        TextPart("nothing here"),
+        TextPart("a Needle and\nanother needle"),
+        MarkdownPart("word " * 40 + "**needle** at the end", gap=True),
+        ThinkingPart("first\n\nsecret needle"),
+        calls,
+    ):
+        transcript.add(part)
+    rows_of(transcript, 40)
+    return transcript
+
+
+def test_every_match_is_counted_whatever_its_case() -> None:
+    transcript = filled()
+
+    assert TranscriptSearch(transcript, "needle").count == 5
+    assert TranscriptSearch(transcript, "NEEDLE").count == 5
+    assert TranscriptSearch(transcript, "[needle]").count == 0
+
+
+def test_steps_go_through_all_matches_and_around() -> None:
+    transcript = filled()
+    search = TranscriptSearch(transcript, "needle")
+    parts = transcript.parts
+
+    forward = [search.step() for _ in range(6)]
+
+    assert forward == [parts[1], parts[1], parts[2], parts[3], parts[4], parts[1]]
+
+
+def test_steps_go_backwards_too() -> None:
+    transcript = filled()
+    search = TranscriptSearch(transcript, "needle")
+    parts = transcript.parts
+
+    assert [search.step(backwards=True) for _ in range(6)] == [
+        *(parts[4], parts[3], parts[2], parts[1], parts[1]),
+        parts[4],
+    ]
+
+
+def test_the_row_of_a_match_is_found_where_it_was_wrapped() -> None:
+    transcript = filled()
+    search = TranscriptSearch(transcript, "needle")
+
+    search.step()
+    assert search.row() == 0
+    search.step()
+    assert search.row() == 1
+    part = search.step()
+    assert part is transcript.parts[2]
+    assert "needle" in part.line(40, search.row()).plain
+
+
+def test_a_match_that_is_not_shown_leads_to_its_part() -> None:
+    transcript = Transcript()
+    transcript.add(MarkdownPart("see **bo**ld"))
+    rows_of(transcript, 40)
+    search = TranscriptSearch(transcript, "**bo**ld")
+
+    search.step()
+
+    assert search.row() == 0
+
+
+def test_without_a_match_there_is_nowhere_to_go() -> None:
+    search = TranscriptSearch(filled(), "no such words")
+
+    assert search.step() is None
+    assert search.row() == 0
+
+
+def test_a_part_that_is_gone_is_passed_over() -> None:
+    transcript = filled()
+    search = TranscriptSearch(transcript, "needle")
+    first = search.step()
+    assert first is not None
+
+    transcript.remove(first)
+
+    assert search.step() is transcript.parts[1]
+
+
+def test_matches_are_counted_a_slice_at_a_time_from_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcript_search, "SLICE", 1)
+    transcript = filled()
+    search = TranscriptSearch(transcript, "needle")
+    parts = transcript.parts
+    assert search.count == 1
+    assert search.step(backwards=True) is parts[4]
+
+    counts = [search.count for _ in iter(search.count_on, False)]
+
+    assert counts == [2, 3, 5, 5]
+    assert [search.step(backwards=True) for _ in range(2)] == [parts[3], parts[2]]
+
+
+def test_a_part_has_only_so_many_matches() -> None:
+    transcript = Transcript()
+    transcript.add(TextPart("x" * (2 * MAX_MATCHES)))
+
+    assert TranscriptSearch(transcript, "x").count == MAX_MATCHES
+
+
+def test_a_part_that_grew_is_counted_again() -> None:
+    transcript = filled()
+    search = TranscriptSearch(transcript, "needle")
+    [text] = [part for part in transcript.parts if isinstance(part, MarkdownPart)]
+    text.feed(" needle")
+
+    found = [search.step() for _ in range(4)]
+
+    assert found[2:] == [text, text]
+
+
+def test_the_row_of_a_match_in_a_very_long_part_is_looked_for_nearby() -> None:
+    transcript = Transcript()
+    transcript.set_width(40)
+    lines = [f"line {number}" for number in range(LONGEST_LAID_OUT // 5)]
+    transcript.add(part := MarkdownPart("\n\n".join(lines)))
+    search = TranscriptSearch(transcript, "line 15000")
+
+    assert search.step() is part
+    row = search.row()
+
+    assert part.line(40, row).plain == "line 15000"
+    assert part.cached_rows < 5_000
+
+
+def test_matches_are_marked() -> None:
+    search = TranscriptSearch(filled(), "needle")
+
+    assert search.marked(plain_line("a needle"), here=False).runs == (("a ", ""), ("needle", "found"))
+    assert search.marked(plain_line("a needle"), here=True).runs == (("a ", ""), ("needle", "found-here"))
+    line = plain_line("nothing")
+    assert search.marked(line, here=False) is line

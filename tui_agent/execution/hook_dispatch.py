@@ -1,0 +1,244 @@
+"""How a call's hooks are asked and what their answers come to; each question is told as `hook.*` events.
+
+A decision is made before anything is told about it, so that nothing that happens to an event can change it (P46).
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from tui_agent.protocol.bus import Publisher
+from tui_agent.protocol.events import HookEnded, HookFailed, HookStarted, ToolEnded
+from tui_agent.protocol.hooks import (
+    AfterTool,
+    ApproveCall,
+    BeforeTool,
+    BeforeToolAnswer,
+    BeforeUpdate,
+    Continue,
+    DenyCall,
+    FailureAnswer,
+    ModifyArguments,
+    OverrideResult,
+    SkipCall,
+    ToolFailed,
+)
+from tui_agent.protocol.messages import JsonObject, ToolCall, is_object
+from tui_agent.protocol.tool import Tool, ToolResult
+from tui_agent.protocol.tool_result import as_tool_result
+
+from .hook_bus import EndedCall, Hook, HookBus, HookEvent
+from .json_coercion import NOT_JSON_TEXT, is_json_value, with_json_details
+from .untrusted_calls import Crash, call_or_default, copy_of, kind_of
+
+Action: TypeAlias = Literal["allow", "deny", "skip", "modify", "override"]
+
+
+@dataclass(frozen=True, slots=True)
+class HookVerdict:
+    """What all `before_tool` hooks of a call come to."""
+
+    answer: Continue | ApproveCall | DenyCall | SkipCall | OverrideResult
+    arguments: JsonObject
+    """Arguments after every rewriting."""
+    rewritten: bool = False
+    failed: bool = False
+    """Whether the denial is not an answer but comes of a hook that failed (P45)."""
+
+
+async def ask_before_tool(
+    hooks: HookBus, call: ToolCall, tool: Tool | None, arguments: JsonObject, publisher: Publisher
+) -> HookVerdict:
+    """Asks every hook in order, the next one with what the one before made of the arguments; the first no ends it."""
+    verdict: Continue | ApproveCall = Continue()
+    rewritten = False
+    for hook in hooks.hooks("before_tool"):
+        question = BeforeTool(copy_of(call), tool, copy_of(arguments))
+        answer = await _ask(hook, "before_tool", question, call.id, publisher)
+        if isinstance(answer, Crash):
+            if hook.fail_open:
+                continue
+            return HookVerdict(DenyCall(_failure_text(hook, answer)), arguments, rewritten, failed=True)
+        match answer:
+            case ApproveCall():
+                verdict = answer
+            case ModifyArguments(arguments=changed):
+                arguments, rewritten = changed, True
+            case DenyCall() | SkipCall() | OverrideResult():
+                return HookVerdict(answer, arguments, rewritten)
+            case _:
+                pass
+    return HookVerdict(verdict, arguments, rewritten)
+
+
+async def ask_after_tool(
+    hooks: HookBus, call: ToolCall, arguments: JsonObject, result: ToolResult, publisher: Publisher
+) -> ToolResult | str:
+    """The result after every `after_tool` hook, or why one of them failed: then nobody knows what it would have made
+    of the result, and nobody must see it as it is (P43, P72)."""
+    for hook in hooks.hooks("after_tool"):
+        question = AfterTool(copy_of(call), copy_of(arguments), copy_of(result))
+        answer = await _ask(hook, "after_tool", question, call.id, publisher)
+        if isinstance(answer, Crash):
+            if not hook.fail_open:
+                return _redacted_failure_text(hook, answer)
+        elif isinstance(answer, ToolResult):
+            result = answer
+    return result
+
+
+async def ask_about_failure(hooks: HookBus, call: ToolCall, error: str, publisher: Publisher) -> FailureAnswer:
+    """The first fallback any hook gives; the run goes on unless one of them says no (S4-64)."""
+    fallback: ToolResult | None = None
+    goes_on = True
+    for hook in hooks.hooks("on_tool_error"):
+        answer = await _ask(hook, "on_tool_error", ToolFailed(copy_of(call), error), call.id, publisher)
+        if isinstance(answer, FailureAnswer):
+            fallback = fallback or answer.fallback
+            goes_on = goes_on and answer.continue_on_error
+    return FailureAnswer(fallback, goes_on)
+
+
+async def allows_update(hooks: HookBus, call: ToolCall, text: str, publisher: Publisher) -> bool:
+    """Whether a partial result may be told (S0-32); a hook that fails keeps it back."""
+    for hook in hooks.hooks("before_update"):
+        answer = await hook.ask(BeforeUpdate(copy_of(call), text))
+        if isinstance(answer, Crash):
+            _publish_failure(hook, "before_update", call.id, answer, publisher)
+        if answer is False or (isinstance(answer, Crash) and not hook.fail_open):
+            return False
+    return True
+
+
+async def observe_update(hooks: HookBus, call: ToolCall, text: str, publisher: Publisher) -> None:
+    """Lets the hooks know that a partial result was told (S0-34)."""
+    for hook in hooks.hooks("after_update"):
+        answer = await hook.ask(BeforeUpdate(copy_of(call), text))
+        if isinstance(answer, Crash):
+            _publish_failure(hook, "after_update", call.id, answer, publisher)
+
+
+async def observe_end(hooks: HookBus, ended: ToolEnded, arguments: JsonObject, publisher: Publisher) -> None:
+    """Notify the observers of the end of a call with these arguments (S0-40)."""
+    for hook in hooks.hooks("after_tool_observer"):
+        seen = ended.model_copy(update={"details": copy_of(ended.details), "metrics": dict(ended.metrics)})
+        question = EndedCall(seen, copy_of(arguments)) if hook.with_input else seen
+        await _ask(hook, "after_tool_observer", question, ended.call_id, publisher)
+
+
+async def _ask(hook: Hook, event: HookEvent, question: object, call_id: str, publisher: Publisher) -> object:
+    clock = asyncio.get_running_loop().time
+    began = clock()
+    publisher.publish(HookStarted(event=event, name=hook.name, call_id=call_id))
+    answered = False
+    try:
+        answer = await hook.ask(question)
+        if not isinstance(answer, Crash):
+            answer = _checked_answer(event, answer)
+        answered = True
+    finally:
+        if not answered:
+            publisher.publish(
+                HookFailed(event=event, name=hook.name, call_id=call_id, error="cancelled while it was asked")
+            )
+    if isinstance(answer, Crash):
+        _publish_failure(hook, event, call_id, answer, publisher)
+        return answer
+    action, reason = _action_of(answer)
+    ms = (clock() - began) * 1000
+    publisher.publish(HookEnded(event=event, name=hook.name, call_id=call_id, action=action, reason=reason, ms=ms))
+    return answer
+
+
+def _checked_answer(event: HookEvent, answer: object) -> object:
+    """The answer, ours from now on, or a `Crash` where it is none that this hook can give."""
+    match event, answer:
+        case "before_tool", _:
+            return _before_tool_answer(answer)
+        case (("after_tool" | "on_tool_error"), None):
+            return None
+        case "after_tool", ToolResult() | str():
+            return _own_result(answer)
+        case "on_tool_error", FailureAnswer(fallback=fallback, continue_on_error=goes_on):
+            return FailureAnswer(None if fallback is None else _own_result(fallback), goes_on is not False)
+        case (("after_tool" | "on_tool_error"), _):
+            return _no_answer(event, answer)
+        case "after_tool_observer", _:
+            return None  # An observer changes nothing, whatever it returns.
+        case _:
+            return answer
+
+
+def _no_answer(event: HookEvent, answer: object) -> Crash:
+    words = call_or_default(repr, answer, otherwise=type(answer).__name__)
+    return Crash(TypeError(f"it answered {words}, which is no answer to {event}"))
+
+
+def _before_tool_answer(answer: object) -> BeforeToolAnswer | Crash:
+    """The answer as one of ours; `False` skips as in S0-26, `True` and nothing go on."""
+    match answer:
+        case None | True | Continue():
+            return Continue()
+        case False | SkipCall(result=None):
+            return SkipCall()
+        case ApproveCall(reason=reason):
+            return ApproveCall(str(reason))
+        case DenyCall(reason=reason):
+            return DenyCall(str(reason))
+        case SkipCall(result=result):
+            return SkipCall(_own_result(result))
+        case OverrideResult(result=result):
+            return OverrideResult(_own_result(result))
+        case ModifyArguments(arguments=arguments):
+            fits = is_object(arguments) and is_json_value(arguments)
+            return ModifyArguments(copy_of(arguments)) if fits else Crash(TypeError(f"its {NOT_JSON_TEXT}"))
+        case _:
+            return _no_answer("before_tool", answer)
+
+
+def _own_result(result: object) -> ToolResult:
+    return with_json_details(as_tool_result(result))
+
+
+def _action_of(answer: object) -> tuple[Action, str]:
+    match answer:
+        case DenyCall(reason=reason):
+            return "deny", reason
+        case SkipCall():
+            return "skip", ""
+        case OverrideResult():
+            return "override", ""
+        case ToolResult() | str():
+            return "modify", ""
+        case FailureAnswer(fallback=fallback, continue_on_error=goes_on):
+            return ("override" if fallback else "allow"), ("" if goes_on else "the run ends")
+        case ModifyArguments():
+            return "modify", ""
+        case ApproveCall(reason=reason):
+            return "allow", reason
+        case _:
+            return "allow", ""
+
+
+def _publish_failure(hook: Hook, event: HookEvent, call_id: str, crash: Crash, publisher: Publisher) -> None:
+    hides = event in ("after_tool", "before_update") and not hook.fail_open
+    failed = HookFailed(
+        event=event,
+        name=hook.name,
+        call_id=call_id,
+        error=_redacted_failure_text(hook, crash) if hides else _failure_text(hook, crash),
+        timed_out=crash.timed_out,
+        fail_open=hook.fail_open or event in ("on_tool_error", "after_tool_observer", "after_update"),
+    )
+    publisher.publish(failed)
+
+
+def _failure_text(hook: Hook, crash: Crash) -> str:
+    if crash.timed_out:
+        return f"Hook {hook.name} did not answer within {hook.timeout:g} s"
+    return f"Hook {hook.name} failed: {crash.text}"
+
+
+def _redacted_failure_text(hook: Hook, crash: Crash) -> str:
+    """The same about a hook that may have been there to hide something: its error's text may hold just that."""
+    return _failure_text(hook, crash) if crash.timed_out else f"Hook {hook.name} failed ({kind_of(crash)})"

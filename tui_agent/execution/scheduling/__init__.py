@@ -1,0 +1,1 @@
+"""The order of calls: conflict order, waves, and the points where steering is polled."""

@@ -1,0 +1,209 @@
+"""`permissions check` and `permissions explain`: calls judged without running them (interface §3)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.messages import JsonObject, is_array, is_object
+from tui_agent.protocol.permissions import PermissionDecision, PermissionMode
+from tui_agent.protocol.tool import Subject, Tool, ToolContext, ToolResult, ToolSpec, UrlSubject
+
+from .policy import PermissionPolicy
+from .rule import Rule
+from .rule_set import RuleResolution
+from .rule_tool_names import refuse_unknown_tool
+
+FindTool = Callable[[str], Tool | None]
+"""Finds a tool by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionDefaults:
+    """What holds where a record does not say."""
+
+    workspace: Path
+    layers: Sequence[Sequence[Rule]] = ()
+    mode: PermissionMode = PermissionMode.ASK
+    resolution: RuleResolution = "first_match"
+    private_paths: Sequence[Path] = ()
+    readable_paths: Sequence[Path] = ()
+    is_trusted: bool = True
+    """Whether a person trusts what the workspace brings; of another one that a record names this is not asked."""
+    command_note: str = ""
+    """How shell commands run, such as in a sandbox."""
+
+
+def check_record(record: object, *, find_tool: FindTool, defaults: PermissionDefaults) -> JsonObject:
+    """Decides one call; never raises.
+
+    Args:
+        record: `{"tool", "input", "mode"?, "rules"?, "cwd"?}`, as JSON gave it.
+        find_tool: finds the tool that says what the call is about.
+        defaults: mode, rules and workspace for records without.
+
+    Returns:
+        `{"decision", "source", "reason", "parts": [{"text", "decision", "rule"}]}`; source `invalid` for a record that
+        is no call.
+    """
+    try:
+        asked = _read(record, find_tool, defaults)
+    except ConfigurationError as error:
+        return {"decision": "deny", "source": "invalid", "reason": _clean(str(error)), "parts": []}
+    return _answer(asked.policy.check(asked.tool, asked.arguments))
+
+
+def explain_record(record: object, *, find_tool: FindTool, defaults: PermissionDefaults) -> str:
+    """Says in words how one call is decided: every rule and check in order, and what would have changed it."""
+    try:
+        asked = _read(record, find_tool, defaults)
+    except ConfigurationError as error:
+        return f"deny (invalid): {_clean(str(error))}"
+    decision = asked.policy.check(asked.tool, asked.arguments)
+    lines = [f"{decision.decision} ({decision.source}): {decision.reason}"]
+    if decision.parts:
+        lines.append("Parts:")
+        lines.extend(f"  {part.decision}  {part.text!r}: {part.reason}" for part in decision.parts)
+    if decision.targets:
+        lines.append("Paths it would touch:")
+        lines.extend(f"  {target}" for target in decision.targets)
+    lines.append("Looked at, in order:")
+    lines.extend(f"  {line}" for line in decision.trace)
+    lines.append("What would change it:")
+    lines.extend(f"  {line}" for line in _alternatives(asked, decision))
+    return _clean("\n".join(lines))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A record, understood."""
+
+    policy: PermissionPolicy
+    tool: Tool
+    arguments: JsonObject
+
+
+class _UnknownTool(Tool):
+    """Stands for a tool that is not here: judged by its name, and by its address if it fetches one."""
+
+    def __init__(self, name: str) -> None:
+        self.spec = ToolSpec(name=name, description="", input_schema={})
+
+    def subject(self, arguments: JsonObject) -> Subject | None:
+        url: object = arguments.get("url")
+        return UrlSubject(url) if self.name == "fetch" and isinstance(url, str) else None
+
+    async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
+        raise NotImplementedError
+
+
+def _read(record: object, find_tool: FindTool, defaults: PermissionDefaults) -> _Asked:
+    """Understands a record.
+
+    Raises:
+        ConfigurationError: it is no call; the text says which field and what was expected.
+    """
+    if not is_object(record):
+        raise ConfigurationError('a record is an object such as {"tool":"bash","input":{"command":"ls"}}')
+    name: object = record.get("tool")
+    arguments: object = record.get("input")
+    if not isinstance(name, str) or not name:
+        raise ConfigurationError("`tool` is the name of a tool")
+    if not is_object(arguments):
+        raise ConfigurationError("`input` is an object with the tool's arguments")
+    tool = find_tool(name) or _UnknownTool(name)
+    if tool.arguments_model is not None:
+        try:
+            tool.arguments_model.model_validate(arguments)
+        except (ValidationError, RecursionError) as error:
+            raise ConfigurationError(f"`input` does not fit {name}: {_first_problem(error)}") from error
+    cwd: object = record.get("cwd")
+    policy = PermissionPolicy(
+        defaults.workspace if cwd is None else _workspace(cwd),
+        layers=defaults.layers if record.get("rules") is None else (_rules(record["rules"], name),),
+        mode=defaults.mode if record.get("mode") is None else _mode(record["mode"]),
+        resolution=defaults.resolution,
+        private_paths=defaults.private_paths,
+        readable_paths=defaults.readable_paths,
+        is_trusted=defaults.is_trusted or cwd is not None,
+        command_note=defaults.command_note,
+    )
+    return _Asked(policy, tool, arguments)
+
+
+def _workspace(cwd: object) -> Path:
+    if not isinstance(cwd, str) or not cwd.startswith("/") or "\x00" in cwd or not _is_text(cwd):
+        raise ConfigurationError("`cwd` is an absolute path")
+    return Path(cwd)
+
+
+def _mode(mode: object) -> PermissionMode:
+    if not isinstance(mode, str) or mode not in {known.value for known in PermissionMode}:
+        raise ConfigurationError(f"`mode` is one of {', '.join(known.value for known in PermissionMode)}")
+    return PermissionMode(mode)
+
+
+def _rules(rules: object, tool: str) -> list[Rule]:
+    if not is_array(rules):
+        raise ConfigurationError('`rules` is a list such as [["allow","bash(ls:*)"]]')
+    found: list[Rule] = []
+    for number, rule in enumerate(rules, start=1):
+        if not is_array(rule) or len(rule) != 2 or not all(isinstance(part, str) for part in rule):
+            raise ConfigurationError(f"rule {number} is no pair of a verdict and a rule")
+        parsed = _parsed(rule[0], rule[1])
+        if parsed.tool != tool:
+            refuse_unknown_tool(parsed)
+        found.append(parsed)
+    return found
+
+
+@lru_cache(maxsize=4_096)
+def _parsed(verdict: str, text: str) -> Rule:
+    return Rule.parse(verdict, text)
+
+
+def _first_problem(error: ValidationError | RecursionError) -> str:
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+
+
+def _answer(decision: PermissionDecision) -> JsonObject:
+    return {
+        "decision": decision.decision,
+        "source": decision.source,
+        "reason": _clean(decision.reason),
+        "parts": [{"text": _clean(part.text), "decision": part.decision, "rule": part.rule} for part in decision.parts],
+    }
+
+
+def _alternatives(asked: _Asked, decision: PermissionDecision) -> list[str]:
+    """What another mode or another rule would have made of the call; each is tried, none is guessed."""
+    policy = asked.policy
+    lines: list[str] = []
+    for mode in PermissionMode:
+        other = policy.check_in_mode(asked.tool, asked.arguments, mode)
+        if mode is not policy.mode and other.decision != decision.decision:
+            lines.append(f"mode {mode.value}: {other.decision}")
+    if decision.rule:
+        lines.append(f"without the rule {decision.rule}: the rules after it, then the mode")
+    if rule := policy.grant_rule(asked.tool, asked.arguments):
+        lines.extend(f'rule ["allow", "{line}"]: allow' for line in rule.splitlines())
+    elif decision.decision == "ask":
+        lines.append("no single rule is narrow enough to be proposed; a person can approve the call once")
+    if decision.source == "floor":
+        lines.append("no rule and no grant: this holds under all of them")
+    return lines or ["nothing: it is decided the same in every mode"]
+
+
+def _clean(text: str) -> str:
+    """Text that is valid Unicode, whatever came in."""
+    return text if _is_text(text) else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _is_text(text: str) -> bool:
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)

@@ -1,0 +1,422 @@
+"""What is to be said about one simple command: its words, the paths it touches, what it sets and what it hides."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from tui_agent.protocol.permissions import PermissionMode
+
+from .copy_checks import why_copy_unsafe
+from .find_targets import why_find_unsafe
+from .path_facts import PathFacts
+from .path_judge import PathJudge
+from .path_resolution import MAX_LENGTH, is_within
+from .protected_paths import may_mean_protected, protected_name
+from .read_only_check import shows_environments
+from .read_only_options import FileFilter, Reads, is_known
+from .read_operands import Sources
+from .repository_settings import repository_roots
+from .shell_effects import pieces_of
+from .shell_expansion import Bindings, ListedDirectories, has_glob
+from .shell_syntax import MARKS, UNKNOWN, Assignment, Redirect, Word, names
+from .subcommand_effects import Effects
+from .verdicts import Finding, finding_for_mode, finding_for_rule
+from .writer_options import Write
+
+MAX_LOOKUPS = 4_000
+"""Most paths that are looked up for one command with everything in it."""
+MAX_SEARCHES = 32
+"""Most searches that change what they come upon which are looked into for one command."""
+MAX_MENTIONS = 200
+"""Most words of a command that is not known which are looked up as paths; of the others the names count."""
+
+_DUPLICATES = re.compile(r"\d+-?\Z|-\Z")
+_NETWORK = re.compile(r"/dev/(?:tcp|udp)(?:/|\Z)")
+_GIT_PLACES = names("GIT_DIR GIT_COMMON_DIR")
+_BARE = re.compile(r"[\w-]+\Z")
+_CODE_WRITES = re.compile(
+    r"write|open\s*\([^)]*,[^)]*['\"][rbtU]*[wax+]|unlink|remove|rename|rmtree|mkdir|makedirs|copy|move|truncate|chmod|"
+    r"link|touch|replace|save|dump|append|system|spawn|exec|popen|subprocess|>|\bw\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AllowScope:
+    """What allows a command's words."""
+
+    finding: Finding
+    reach: Literal["words", "command", "everything"]
+    """A pattern speaks for words; one that spells the command out for all that its words say; a rule without a pattern
+    for assignments and redirections, too."""
+    spells_assignments: bool = False
+    """The assignments in front of the command are part of what is allowed."""
+
+    @property
+    def covers_words(self) -> bool:
+        """Whether everything that the command's words say is allowed, wherever it leads."""
+        return self.reach != "words"
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionContext:
+    """A command in one of the directories it may run in."""
+
+    directory: str | None
+    words: tuple[str, ...]
+    reads: Reads | None
+    """What it reads; None: it is not known to only read."""
+    effects: Effects
+    own: tuple[str, ...] = ()
+    """The words that tell what it does by itself, its name included."""
+    listed: ListedDirectories = field(default_factory=ListedDirectories)
+    """What the expansion of its words lists."""
+    bindings: Bindings = field(default_factory=dict[str, tuple[str, ...]])
+    """The values of the script's variables in this turn."""
+
+
+@dataclass(slots=True)
+class Looks:
+    """How many paths may still be looked up for a command with everything in it."""
+
+    left: int = MAX_LOOKUPS
+    searches: int = MAX_SEARCHES
+    """How many more directories with all below them may be looked through."""
+
+
+@dataclass(slots=True)
+class PathChecks:
+    """Collects what is to be said about the paths of one command."""
+
+    judge: PathJudge
+    mode: PermissionMode
+    trace: list[str]
+    allow_scope: AllowScope | None
+    by_words: Finding
+    """What was said about the command's words."""
+    looks: Looks
+    findings: list[Finding] = field(default_factory=list[Finding])
+    targets: list[str] = field(default_factory=list[str])
+
+    def check_reads(self, reads: Reads, directory: str | None) -> None:
+        """Looks at what a read-only command reads."""
+        for path in reads.paths:
+            self._read(path, directory, "read", only_file=reads.only_files)
+        for tree in reads.trees:
+            self._read(tree, directory, "search", includes=reads.includes)
+            if reads.from_top:
+                self._read_repository(tree, directory, reads.includes)
+        for tree in reads.listed:
+            self._read(tree, directory, "list")
+
+    def check_redirects(self, redirects: Sequence[tuple[Redirect, tuple[str, ...]]], directory: str | None) -> None:
+        """Looks at redirections with what their targets become."""
+        for redirect, targets in redirects:
+            if redirect.operator in ("<&", ">&") and _DUPLICATES.match(redirect.target.value):
+                continue
+            if redirect.operator in ("<&-", ">&-"):
+                continue
+            for target in targets:
+                self._redirect(redirect, target, directory)
+
+    def check_effects(self, effects: Effects, directory: str | None) -> None:
+        """Looks at what a command changes, or may change."""
+        place = directory
+        if effects.runs_in is not None:
+            place = _below(directory, effects.runs_in)
+        for write in effects.writes:
+            self._write(write, place)
+        for number, mention in enumerate(effects.mentions):
+            self._mention(mention, place, is_looked_up=number < MAX_MENTIONS)
+        for code in effects.code:
+            self._code(code)
+        for copy in effects.copies if not self._is_spelled_out() else ():
+            source, into = self._look(copy.source, place), self._look(copy.into, place)
+            why = why_copy_unsafe(source.resolved, into.resolved, copy.left_out) if source and into else None
+            if why:
+                self.findings.append(Finding("ask", "floor", f"{_shown(copy.source)} is copied: {why}"))
+
+    def check_search(self, effects: Effects, directory: str | None) -> None:
+        """Looks at what a `find` comes upon that changes it, or has it changed."""
+        if not effects.search or directory is None or self._is_spelled_out():
+            return
+        self.looks.searches -= 1
+        too_many = f"there are more than {MAX_SEARCHES} searches" if self.looks.searches < 0 else None
+        if why := too_many or why_find_unsafe(effects.search, directory, self.judge.path_lookup):
+            self.findings.append(Finding("ask", "floor", f"what `find` changes may be protected: {why}"))
+
+    def check_assignment(self, name: str, values: Sequence[str], directory: str | None) -> None:
+        """Looks at what a variable tells a command that is not known to only read: where it works, what it writes.
+        Where programs and modules are looked for is only read, and git's own directory is git's to change."""
+        if name.endswith("PATH"):
+            return
+        for value in values:
+            if not (name in _GIT_PLACES and value.rstrip("/").rpartition("/")[2] == ".git"):
+                self._mention(Write(value), directory, is_looked_up=bool(value))
+
+    def check_assigned_programs(self, assignments: Sequence[Assignment]) -> None:
+        """Looks at programs that a command may run because a variable names them."""
+        for assignment in assignments:
+            if " " in assignment.value.value:
+                self._code(assignment.value.value)
+
+    def check_patterns(self, words: Sequence[Word], *, fit_hidden: bool) -> None:
+        """Looks at patterns in the words of a command that changes files: one of them may mean a protected name, and
+        any may where the script makes patterns fit hidden names."""
+        if self._is_spelled_out():
+            return
+        for word in words:
+            if has_glob(word) and (fit_hidden or _may_mean_protected(word)):
+                self.findings.append(Finding("ask", "floor", f"{word.text or word.value} may mean a protected place"))
+
+    def check_secrets(self, words: Sequence[str], directory: str | None) -> None:
+        """Looks for private places among the words of a command, its name included, that is not known to only read."""
+        if self._is_spelled_out():
+            return
+        if shows_environments(words):
+            self.findings.append(Finding("ask", "floor", "it shows the environments of other processes"))
+        for word in words[1:]:
+            for path in dict.fromkeys((word, *pieces_of(word))):
+                if not is_known(path):
+                    self._perhaps_private(path, directory)
+                elif "/" not in path and directory is not None:
+                    continue
+                elif facts := self._look(path, directory):
+                    if facts.private:
+                        self.findings.append(Finding("ask", "floor", f"{path} is private: {facts.private}"))
+                else:
+                    self._perhaps_private(path, directory)
+
+    def check_sources(self, sources: Sources, code: Sequence[str], directory: str | None) -> None:
+        """Looks at what a command reads that is not known to only read: sources are judged like what a command reads
+        that only does that, and of what may be read only what a rule forbids is told."""
+        for path in sources.read:
+            self._source(path, directory)
+        for path in sources.open:
+            self._unknown_read(path, directory, is_allowed=True)
+        if not self.judge.rules.forbids_reading:
+            return
+        inside = (piece for text in (*code, *sources.mentioned) for piece in pieces_of(text))
+        for text in dict.fromkeys((*sources.mentioned, *inside)):
+            self._may_read(text, directory)
+
+    def check_listing(self, listed: ListedDirectories) -> None:
+        """Looks at the directories whose names the expansion of a command's words shows."""
+        for directory in listed.directories:
+            self._read(directory, None, "read")
+        if not listed.is_certain and self.allow_scope is None:
+            self.findings.append(
+                finding_for_mode(self.mode, "look", "listing a directory that only the running shell knows")
+            )
+
+    def _source(self, path: str, directory: str | None) -> None:
+        """One thing that is sure to be read. A pattern that allows a command does not speak for places outside."""
+        covers = self.allow_scope is not None and self.allow_scope.covers_words
+        facts = self._look(path, directory)
+        if facts is None:
+            self._unknown_read(path, directory, is_allowed=covers)
+            return
+        kind = "search" if self.judge.path_lookup.is_directory(facts) else "read"
+        found = self.judge.reading(None, facts, kind, self.mode, self.trace, relaxed=True)
+        if not facts.is_inside and not facts.is_device:
+            self.targets.append(facts.resolved)
+        if found.source != "mode" or not covers:
+            self.findings.append(found)
+
+    def _may_read(self, text: str, directory: str | None) -> None:
+        """A text that may be a path that is read: a rule that forbids that holds. A bare word is one only if there is
+        something of that name."""
+        if not is_known(text) or len(text) > MAX_LENGTH:
+            return
+        facts = self._look(text, directory)
+        if facts is None or (_BARE.match(text) and not os.path.lexists(facts.resolved)):
+            return
+        found = finding_for_rule(self.judge.rules.ruling_for_path(None, facts, "read", self.trace))
+        if found is not None and found.decision != "allow":
+            self.findings.append(found)
+
+    def _unknown_read(self, path: str, directory: str | None, *, is_allowed: bool) -> None:
+        """Something that is read, and only the running shell knows what."""
+        self._perhaps_private(path, directory)
+        if self.judge.rules.forbids_reading:
+            why = f"{_shown(path)} may be what a rule forbids to read, which only the running shell knows"
+            self.findings.append(Finding("ask", "rule", why))
+        if not is_allowed:
+            self.findings.append(finding_for_mode(self.mode, "look", f"reading {_shown(path)}, wherever that is,"))
+
+    def _perhaps_private(self, path: str, directory: str | None) -> None:
+        if not self._is_spelled_out() and (why := self.judge.path_lookup.why_maybe_private(path, directory)):
+            self.findings.append(Finding("ask", "floor", f"{_shown(path)} may be private: {why}"))
+
+    def add_reasons_to_ask(self, reasons: Iterable[str]) -> None:
+        """Takes reasons to ask about a command, unless what allows it spells it out."""
+        if not self._is_spelled_out():
+            self.findings.extend(Finding("ask", "floor", reason) for reason in reasons)
+
+    def _read_repository(self, path: str, directory: str | None, includes: FileFilter | None) -> None:
+        """Git shows what is in the whole repository, wherever in it it stands."""
+        facts = self._look(path, directory)
+        tops = repository_roots(facts.resolved) if facts else []
+        for top in tops:
+            if facts and top != facts.resolved and is_within(top, self.judge.path_lookup.workspace):
+                self._read(top, None, "search", includes=includes)
+
+    def _read(
+        self,
+        path: str,
+        directory: str | None,
+        intent: Literal["read", "search", "list"],
+        *,
+        only_file: bool = False,
+        includes: FileFilter | None = None,
+    ) -> None:
+        facts = self._look(path, directory)
+        if facts is None:
+            self._unknown_read(path, directory, is_allowed=self.allow_scope is not None)
+            return
+        if only_file and self.allow_scope is None and self.judge.path_lookup.is_directory(facts):
+            self.findings.append(finding_for_mode(self.mode, "look", f"reading everything in {path}"))
+        found = self.judge.reading(None, facts, intent, self.mode, self.trace, relaxed=True, includes=includes)
+        if not facts.is_inside:
+            self.targets.append(facts.resolved)
+        if found.source != "mode" or self.allow_scope is None:
+            self.findings.append(found)
+
+    def _redirect(self, redirect: Redirect, target: str, directory: str | None) -> None:
+        allowed_by = self.allow_scope.finding if self.allow_scope and self.allow_scope.reach == "everything" else None
+        if _NETWORK.match(target):
+            if allowed_by is None:
+                self.findings.append(Finding("ask", "floor", f"{redirect.text} opens a network connection"))
+            return
+        if redirect.operator in ("<", "<&"):
+            self._read(target, directory, "read")
+            return
+        facts = self._look(target, directory)
+        if facts is None:
+            self._unknown_write(target, directory, redirect.text, is_allowed=allowed_by is not None)
+            return
+        if not facts.is_device:
+            self.targets.append(facts.resolved)
+        found = self.judge.writing(None, facts, self.mode, self.trace, allowed_by=allowed_by)
+        self.findings.append(found)
+
+    def _write(self, write: Write, directory: str | None) -> None:
+        facts = self._look(write.path, directory)
+        if facts is None:
+            is_allowed = self.allow_scope is not None and self.allow_scope.covers_words
+            self._unknown_write(write.path, directory, _shown(write.path), is_allowed=is_allowed)
+            return
+        if not facts.is_device:
+            self.targets.append(facts.resolved)
+        allowed_by: Finding | None = self.by_words
+        if self.allow_scope and not self.allow_scope.covers_words and not facts.is_inside:
+            allowed_by = None
+        self.findings.append(
+            self.judge.writing(None, facts, self.mode, self.trace, whole=write.whole, allowed_by=allowed_by)
+        )
+
+    def _unknown_write(self, path: str, directory: str | None, what: str, *, is_allowed: bool) -> None:
+        """A target that only the running shell knows; what of it is plain to see can still be protected."""
+        known = [name for name in path.split("/") if UNKNOWN not in name]
+        around = self._look(".", directory) if not path.startswith("/") else None
+        if why := protected_name("/".join(known)):
+            self.findings.append(Finding("deny", "floor", f"{_shown(path)} is protected and never changed: {why}"))
+        elif why := self.judge.path_lookup.may_be_private(known) or (
+            around and self.judge.path_lookup.why_protected(around)
+        ):
+            self.findings.append(Finding("ask", "floor", f"{_shown(path)} may be protected: {why}"))
+        elif self.judge.rules.denies_changes and not self._is_spelled_out():
+            reason = f"{what} may be anything, and rules deny some changes"
+            self.findings += [
+                Finding("ask", "floor", reason),
+                finding_for_mode(self.mode, "effect", f"changing {what}"),
+            ]
+        elif not is_allowed:
+            self.findings.append(finding_for_mode(self.mode, "effect", f"changing {what}, wherever that is,"))
+
+    def _mention(self, mention: Write, directory: str | None, *, is_looked_up: bool) -> None:
+        if self._is_spelled_out():
+            return
+        facts = self._look(mention.path, directory) if is_looked_up else None
+        path_lookup = self.judge.path_lookup
+        if facts is None:
+            why = protected_name(mention.path.replace(UNKNOWN, ""))
+        else:
+            why = path_lookup.why_protected(facts) or (path_lookup.why_tree_protected(facts) if mention.whole else None)
+        if why:
+            self.findings.append(Finding("ask", "floor", f"{_shown(mention.path)} may be changed: {why}"))
+
+    def _code(self, code: str) -> None:
+        """A program in another language that names a protected place."""
+        for piece in pieces_of(code):
+            why = protected_name(piece) or ("it is private" if self._is_private(piece) else None)
+            if why and _CODE_WRITES.search(code):
+                self.findings.append(Finding("deny", "floor", f"a program that may change {piece}: {why}"))
+            elif why and not self._is_spelled_out():
+                self.findings.append(Finding("ask", "floor", f"a program that names {piece}: {why}"))
+            elif not is_known(piece) and _may_become_protected(piece) and not self._is_spelled_out():
+                self.findings.append(Finding("ask", "floor", f"a program that may name {_shown(piece)}"))
+            elif self.judge.rules.denies_changes and _CODE_WRITES.search(code):
+                self._denied_in_code(piece)
+
+    def _denied_in_code(self, piece: str) -> None:
+        facts = self._look(piece, self.judge.path_lookup.workspace) if "." in piece or "/" in piece else None
+        found = facts and finding_for_rule(self.judge.rules.ruling_for_path(None, facts, "write", []))
+        if found and found.decision == "deny" and not self._is_spelled_out():
+            self.findings.append(
+                replace(found, decision="ask", reason=f"a program that may change {piece}: {found.reason}")
+            )
+
+    def _is_private(self, piece: str) -> bool:
+        facts = self._look(piece, self.judge.path_lookup.workspace) if "/" in piece else None
+        return facts is not None and facts.private is not None
+
+    def _is_spelled_out(self) -> bool:
+        """Whether what allows the command names the very places that are in doubt."""
+        return self.allow_scope is not None and self.allow_scope.reach == "command"
+
+    def _look(self, path: str, directory: str | None) -> PathFacts | None:
+        """The facts of a path; None if it is not certain which one it is."""
+        if not is_known(path) or not path or (directory is None and not path.startswith(("/", "~"))):
+            return None
+        self.looks.left -= 1
+        if self.looks.left < 0:
+            if self.looks.left == -1:
+                self.findings.append(Finding("ask", "floor", f"it names more than {MAX_LOOKUPS} paths"))
+            return None
+        return self.judge.path_lookup.look(path, directory)
+
+
+def _below(directory: str | None, path: str) -> str | None:
+    if not is_known(path):
+        return None
+    if path.startswith("/"):
+        return path
+    return None if directory is None else f"{directory}/{path}"
+
+
+def _shown(path: str) -> str:
+    return "".join(letter if letter.isprintable() and not "\ud800" <= letter <= "\udfff" else "…" for letter in path)
+
+
+def _may_become_protected(piece: str) -> bool:
+    """Whether a component of a path that is known in part may be a protected name."""
+    pattern = piece.translate({ord(mark): "*" for mark in MARKS})
+    return any(may_mean_protected(component) for component in pattern.split("/"))
+
+
+def _may_mean_protected(word: Word) -> bool:
+    """Whether a component with a live pattern fits a protected name."""
+    return any(may_mean_protected(component) for component in _components(word))
+
+
+def _components(word: Word) -> Iterator[str]:
+    """The components of a word that hold a live pattern, as patterns."""
+    start = 0
+    for component in word.value.split("/"):
+        end = start + len(component)
+        if any(start <= at < end and word.value[at] in "*?[" for at in word.live):
+            yield component
+        start = end + 1

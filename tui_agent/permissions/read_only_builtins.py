@@ -1,0 +1,98 @@
+"""Commands of the shell's own that change nothing but the shell they run in, and what they may be given."""
+
+import re
+from collections.abc import Sequence
+
+from .normalized_argv import declared_assignments, is_display_variable, is_script_variable, sets_only_harmless
+from .read_only_options import Reads, is_known
+from .shell_syntax import SimpleCommand, names
+
+_SWITCHES = re.compile(r"[-+][eux]+\Z")
+_NAMED_SWITCHES = re.compile(r"[-+][eux]*o\Z")
+_SWITCH_NAMES = names("pipefail errexit nounset xtrace")
+"""Switches that make the shell stricter or more talkative, and change nothing about what a command means."""
+_JOINED = re.compile(r"\d?>&\d\Z|(?:\d|&)?>>?/dev/null\Z|\d?>&-\Z")
+_VARIABLE = re.compile(r"[A-Za-z_]\w*\Z")
+
+
+def cd_reads(words: Sequence[str]) -> Reads | None:
+    """`cd` and `pushd` to one place, and the way back to where the script was before."""
+    if words[0] == "popd" or list(words[1:]) == ["-"]:
+        return Reads() if len(words) < 3 and words[-1] in ("popd", "-") else None
+    if list(words) == ["pushd"]:
+        return Reads()
+    targets = [word for word in words[1:] if word not in ("-L", "-P", "--")]
+    if len(targets) > 1 or any(not is_known(target) or target.startswith(("-", "+")) for target in targets):
+        return None
+    return Reads(tuple(target or "." for target in targets) or ("~",))
+
+
+def set_reads(words: Sequence[str]) -> Reads | None:
+    """`set -euo pipefail` and its like."""
+    return Reads() if sets_switches_only(words) else None
+
+
+def sets_switches_only(words: Sequence[str]) -> bool:
+    """Whether a `set` command sets nothing but harmless switches."""
+    rest = list(words[1:])
+    while rest:
+        word = rest.pop(0)
+        if _NAMED_SWITCHES.match(word):
+            if not rest or rest.pop(0) not in _SWITCH_NAMES:
+                return False
+        elif not _SWITCHES.match(word):
+            return False
+    return len(words) > 1
+
+
+def exec_reads(raw: SimpleCommand) -> Reads | None:
+    """`exec 2>&1` and its like, which only say where output goes."""
+    is_plain = all(_JOINED.match(redirect.text.replace(" ", "")) for redirect in raw.redirects)
+    return Reads() if len(raw.words) == 1 and raw.redirects and is_plain else None
+
+
+def declare_reads(raw: SimpleCommand) -> Reads | None:
+    """`export LC_ALL=C`, `local x=1`: variables that only change looks, or of the script's own."""
+    declared = declared_assignments(raw)
+    if declared is None:
+        return None
+    is_exported = raw.name == "export"
+    others = tuple(one for one in declared if is_exported or not is_script_variable(one.name))
+    return Reads() if sets_only_harmless(others) else None
+
+
+def unsets_script_variables(words: Sequence[str]) -> bool:
+    """Whether an `unset` takes away nothing but variables of the script's own, or of those that only change looks."""
+    names = [word for word in words[1:] if word != "-v"]
+    return words[:1] in (["unset"], ("unset",)) and all(
+        is_script_variable(name) or is_display_variable(name) for name in names
+    )
+
+
+def unset_reads(words: Sequence[str]) -> Reads | None:
+    """`unset` of such variables."""
+    return Reads() if unsets_script_variables(words) else None
+
+
+def read_builtin_reads(words: Sequence[str]) -> Reads | None:
+    """`read` of lines into variables of the script's own."""
+    found = read_names(words)
+    return Reads() if found is not None else None
+
+
+def read_names(words: Sequence[str]) -> tuple[str, ...] | None:
+    """The variables that a `read` sets; None if it may do more than set variables of the script's own."""
+    rest = list(words[1:])
+    while rest and rest[0].startswith("-"):
+        option = rest.pop(0)
+        if option in ("-d", "-n", "-N", "-p", "-t"):
+            if not rest or not is_known(rest.pop(0)):
+                return None
+        elif not re.match(r"-[rs]+\Z", option):
+            return None
+    return tuple(rest) if all(is_script_variable(name) for name in rest) else None
+
+
+def printenv_reads(words: Sequence[str]) -> Reads | None:
+    """`printenv NAME`: no more than `echo $NAME` shows."""
+    return Reads() if len(words) > 1 and all(_VARIABLE.match(word) for word in words[1:]) else None

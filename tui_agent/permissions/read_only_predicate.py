@@ -1,0 +1,24 @@
+"""Whether a shell command only reads: the judgement of the policy, with no rules and in the mode that asks."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tui_agent.protocol.permissions import PermissionMode
+
+from .command_judge import CommandJudge
+from .path_facts import PathLookup
+from .path_judge import PathJudge
+from .rule_set import RuleSet
+
+
+def is_read_only_command(command: str, workspace: Path, readable_paths: Sequence[Path] = ()) -> bool:
+    """Whether a command is known to do nothing but read; never raises, says no when in doubt.
+
+    Args:
+        command: byte for byte as it would run.
+        workspace: what it may read.
+        readable_paths: places outside that may be read like it.
+    """
+    path_lookup = PathLookup(workspace, readable_paths=readable_paths)
+    judge = CommandJudge(PathJudge(path_lookup, RuleSet((), path_lookup.workspace, path_lookup.root)))
+    return judge.judge("bash", command, PermissionMode.ASK, []).decision == "allow"

@@ -1,0 +1,101 @@
+"""What the words of a command that is not known to only read say about the files it reads.
+
+Two kinds: sources, which are sure to be read (what `cp`, `mv`, `ln`, `tar` and their like take along, and what options
+of known writers name), and mentions, which may be read by a program that nobody here knows.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from .read_only_check import canonical_name
+from .read_only_options import is_known
+from .read_only_table import read_only_command
+from .shell_syntax import names
+from .writer_options import is_remote, parse_writer_arguments
+from .writer_table import writer
+
+_TAKERS = names("cp mv ln link install rsync scp ditto zip gzip gunzip bzip2 bunzip2 xz unxz zstd split csplit")
+"""Commands whose sources, or operands, are read."""
+_SCRIPTED = names("sed awk")
+"""Commands that begin with a program of their own."""
+_TEXT_ONLY = ("ANY", "TEXT", "NONE")
+_FIRST_IS_MADE = names("zip")
+_NO_READERS = names(
+    "rm rmdir unlink shred trash touch truncate mkdir mkfifo mknod mktemp tee fallocate chmod chown chgrp chattr chcon "
+    "setfacl setfattr kill killall pkill"
+)
+"""Commands that read nothing of what their words name."""
+_MESSAGES = names("-m --message --title --body --notes --description")
+"""Options whose value is words for people."""
+_EXCLUDING = re.compile(r"--?[\w-]*(?:ignore|exclude|skip|omit|without)[\w-]*(?:=|\Z)")
+_ATTACHED = re.compile(r"-[A-Za-z](?=[^-=])")
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What a command reads, as far as its words tell."""
+
+    read: tuple[str, ...] = ()
+    """Paths that are read, a directory with everything below it."""
+    mentioned: tuple[str, ...] = ()
+    """Texts that may be paths that are read."""
+    open: tuple[str, ...] = ()
+    """What a command reads that looks, and only the running shell knows which it is."""
+
+
+def sources_of(words: Sequence[str]) -> Sources:
+    """The sources and mentions of a command's words, its name included, as the shell would pass them on."""
+    if not words:
+        return Sources()
+    name = canonical_name(words[0])
+    if name in _NO_READERS:
+        return Sources()
+    if name == "dd":
+        return Sources(tuple(word[3:] for word in words[1:] if word.startswith("if=")))
+    if name in ("tar", "unzip", "cpio"):
+        return Sources(tuple(word for word in _operands(words[1:]) if not is_remote(word)))
+    entry = writer(name)
+    found = parse_writer_arguments(name, entry, words[1:]) if entry else None
+    if found is None or entry is None or name not in _TAKERS:
+        read = tuple(found.read) if found else ()
+        return Sources(read, tuple(_mentions(words[1:])), tuple(_open_operands(name, words[1:])))
+    taken = found.sources if entry.role in ("LAST", "MOVE") else found.operands[name in _FIRST_IS_MADE :]
+    return Sources(tuple(word for word in (*taken, *found.read) if not is_remote(word)))
+
+
+def _operands(words: Sequence[str]) -> Iterator[str]:
+    """Words that are no options, and values in the same word as their option; letters in front, as of `tar xf`, are
+    only a name that no file has."""
+    for word in _without_exclusions(words):
+        if not word.startswith("-"):
+            yield word
+        elif "=" in word:
+            yield word.partition("=")[2]
+        elif _ATTACHED.match(word):
+            yield word[2:]
+
+
+def _open_operands(name: str, words: Sequence[str]) -> Iterator[str]:
+    """The words of a command that looks which are not certain, but for the pattern or program it may begin with."""
+    command = read_only_command(name)
+    if (command is None or command.operands in _TEXT_ONLY) and name not in _SCRIPTED:
+        return
+    operands = [word for word in words if not word.startswith("-")]
+    skips = name in _SCRIPTED or (command is not None and command.operands in ("PATTERN", "SEARCH"))
+    yield from (word for word in operands[skips:] if not is_known(word))
+
+
+def _mentions(words: Sequence[str]) -> Iterator[str]:
+    """Words, but for what a command is told to leave out or to say."""
+    kept = list(_without_exclusions(words))
+    for before, word in pairwise(("", *kept)):
+        if before not in _MESSAGES and not re.match(r"https?://", word):
+            yield word
+
+
+def _without_exclusions(words: Sequence[str]) -> Iterator[str]:
+    for before, word in pairwise(("", *words)):
+        if not _EXCLUDING.match(word) and not (_EXCLUDING.match(before) and "=" not in before):
+            yield word

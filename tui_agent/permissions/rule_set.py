@@ -1,0 +1,230 @@
+"""All rules in force, and what they say together about one thing.
+
+Within a list the first rule that speaks decides (or the strictest, if so configured); across lists the strictest list
+wins. A grant that a person gave answers an `ask`, never a `deny` (C17, S1-14).
+"""
+
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tui_agent.protocol.permissions import Verdict
+
+from .command_pattern import BORDER, CommandPattern, Match, command_patterns, is_open
+from .path_facts import PathFacts
+from .path_pattern import PathPattern, match_names, path_pattern
+from .read_only_options import FileFilter
+from .rule import Intent, Rule
+
+RuleResolution = Literal["first_match", "severity"]
+"""Which rule of a list decides: the first that speaks, or the strictest."""
+
+STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
+"""Verdicts in order; the larger wins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What the rules say about one thing."""
+
+    verdict: Verdict | None = None
+    """None: no rule speaks."""
+    rule: Rule | None = None
+    is_open: bool = False
+    """A rule that forbids may speak or not; only the running shell knows. Nothing but a person answers that."""
+    is_grant: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NormalizedCommand:
+    """The ways in which rules look at one simple command: words joined by `BORDER`."""
+
+    words: str
+    """As a rule that allows must match it."""
+    with_assignments: str
+    """The same with the assignments before it; an `allow` that spells them allows them."""
+    normalized_forms: tuple[str, ...] = ()
+    """What else it amounts to; only rules that forbid look at these."""
+
+    @property
+    def all_texts(self) -> tuple[str, ...]:
+        """Every way, once each."""
+        return tuple(dict.fromkeys((self.words, self.with_assignments, *self.normalized_forms)))
+
+
+class RuleSet:
+    """The rules in force and the grants given since."""
+
+    def __init__(
+        self,
+        layers: Iterable[Sequence[Rule]],
+        workspace: str,
+        root: str,
+        resolution: RuleResolution = "first_match",
+    ) -> None:
+        self._resolution = resolution
+        self._workspace = workspace
+        self._root = root
+        self._layers = tuple(tuple(layer) for layer in layers)
+        self.grants: list[Rule] = []
+        """Allow rules a person gave, newest last."""
+        self.tried: Sequence[Rule] = ()
+        """Rules that count as granted while somebody looks what they would change."""
+
+    def replace(self, layers: Iterable[Sequence[Rule]], kept: Container[Rule] = ()) -> None:
+        """Takes other rules; grants stay, but a kept one only as long as its rule stands among them: who takes it out
+        of the settings takes it back."""
+        self._layers = tuple(tuple(layer) for layer in layers)
+        standing = {rule.text for rule in self.rules if rule.verdict == "allow"}
+        self.grants = [grant for grant in self.grants if grant not in kept or grant.text in standing]
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """Every rule, list by list; without grants."""
+        return tuple(rule for layer in self._layers for rule in layer)
+
+    def forbids_any(self, tool: str) -> bool:
+        """Whether any rule denies or asks about some calls of a tool."""
+        return any(rule.verdict != "allow" and rule.applies_to(tool) for rule in self.rules)
+
+    @property
+    def forbids_reading(self) -> bool:
+        """Whether any rule denies or asks about reading some paths."""
+        return any(rule.verdict != "allow" and rule.applies_to_path(None, "read") for rule in self.rules)
+
+    @property
+    def denies_changes(self) -> bool:
+        """Whether any rule denies changing some paths."""
+        return any(rule.verdict == "deny" and rule.applies_to_path(None, "write") for rule in self.rules)
+
+    def ruling_for_command(self, tool: str, view: NormalizedCommand, trace: list[str]) -> Ruling:
+        """What rules for `tool` say about one simple command."""
+
+        texts = view.all_texts
+        open_texts = tuple(text for text in texts if is_open(text))
+
+        def match(rule: Rule) -> Match:
+            if not rule.applies_to(tool):
+                return "no"
+            if rule.pattern is None:
+                return "yes"
+            patterns = command_patterns(rule.pattern)
+            if rule.verdict == "allow":
+                return "yes" if _allows(patterns, view) else "no"
+            if any(pattern.match(text) for pattern in patterns for text in texts):
+                return "yes"
+            return "maybe" if any(pattern.may_match(text) for pattern in patterns for text in open_texts) else "no"
+
+        return self._judge(match, view.words.replace(BORDER, " "), trace)
+
+    def ruling_for_path(
+        self,
+        tool: str | None,
+        facts: PathFacts,
+        intent: Intent,
+        trace: list[str],
+        *,
+        whole: bool = False,
+        includes: FileFilter | None = None,
+    ) -> Ruling:
+        """Return what the rules say about a path; `whole`: also all below it, except what `includes` excludes."""
+
+        def match(rule: Rule) -> Match:
+            if not rule.applies_to_path(tool, intent):
+                return "no"
+            if rule.pattern is None:
+                return "yes"
+            pattern = path_pattern(rule.pattern, self._workspace, self._root)
+            return _match_path(rule, pattern, facts, whole or intent == "search", includes)
+
+        return self._judge(match, facts.resolved, trace)
+
+    def ruling_for_host(self, tool: str, host: str | None, trace: list[str]) -> Ruling:
+        """What rules say about fetching from a host; None: the address names none that is certain."""
+
+        def match(rule: Rule) -> Match:
+            if not rule.applies_to(tool):
+                return "no"
+            if rule.pattern is None:
+                return "yes"
+            return _match_host(rule, host)
+
+        return self._judge(match, host or "an unclear address", trace)
+
+    def ruling_for_tool(self, tool: str, trace: list[str]) -> Ruling:
+        """What rules say about a tool whose calls have no subject: a pattern cannot be compared with anything."""
+
+        def match(rule: Rule) -> Match:
+            if not rule.applies_to(tool):
+                return "no"
+            return "yes" if rule.pattern is None else "no" if rule.verdict == "allow" else "maybe"
+
+        return self._judge(match, tool, trace)
+
+    def _judge(self, match: Callable[[Rule], Match], subject: str, trace: list[str]) -> Ruling:
+        ruling = Ruling()
+        for layer in self._layers:
+            ruling = _stricter(ruling, self._in_layer(layer, match, subject, trace))
+        if ruling.verdict == "deny" or ruling.is_open or ruling.verdict == "allow":
+            return ruling
+        for grant in (*self.grants, *self.tried):
+            if match(grant) == "yes":
+                trace.append(f"granted {grant.text}: answers {subject!r}")
+                return Ruling("allow", grant, is_grant=True)
+        return ruling
+
+    def _in_layer(
+        self, layer: Sequence[Rule], match: Callable[[Rule], Match], subject: str, trace: list[str]
+    ) -> Ruling:
+        ruling = Ruling()
+        for rule in layer:
+            found = match(rule)
+            trace.append(f"{rule.shown}: {_FOUND[found]} {subject!r}")
+            if found == "maybe":
+                ruling = _stricter(ruling, Ruling("ask", rule, is_open=True))
+            elif found == "yes":
+                ruling = _stricter(ruling, Ruling(rule.verdict, rule))
+                if self._resolution == "first_match":
+                    break
+        return ruling
+
+
+_FOUND = {"yes": "matches", "maybe": "may match", "no": "does not match"}
+
+
+def _stricter(first: Ruling, second: Ruling) -> Ruling:
+    if second.verdict is None:
+        return first
+    if first.verdict is None or STRICTNESS[second.verdict] > STRICTNESS[first.verdict]:
+        return second
+    return first
+
+
+def _allows(patterns: tuple[CommandPattern, ...], view: NormalizedCommand) -> bool:
+    return any(pattern.match(view.words) for pattern in patterns) or any(
+        pattern.is_exact and pattern.match(view.with_assignments) for pattern in patterns
+    )
+
+
+def _match_path(rule: Rule, pattern: PathPattern, facts: PathFacts, whole: bool, includes: FileFilter | None) -> Match:
+    if rule.verdict == "allow":
+        fits = pattern.matches_all_below(facts.resolved) if whole else pattern.matches(facts.resolved)
+        return "yes" if fits else "no"
+    names = match_names(facts)
+    if any(pattern.matches(name) for name in names):
+        return "yes"
+    if any(pattern.matches_all_below(name) for name in names):
+        return "yes"
+    return "maybe" if whole and any(pattern.may_match_below(name, includes) for name in names) else "no"
+
+
+def _match_host(rule: Rule, host: str | None) -> Match:
+    """Hosts are compared by whole labels; a rule that forbids a domain forbids what is below it."""
+    wanted = (rule.pattern or "").strip().removeprefix("domain:").lower().rstrip(".")
+    if host is None:
+        return "no" if rule.verdict == "allow" else "maybe"
+    if wanted.startswith("*."):
+        return "yes" if host.endswith(wanted[1:]) else "no"
+    if rule.verdict == "allow":
+        return "yes" if host == wanted else "no"
+    return "yes" if host == wanted or host.endswith(f".{wanted}") else "no"

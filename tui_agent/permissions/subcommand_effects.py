@@ -1,0 +1,172 @@
+"""What `git`, `tar`, `unzip`, `find` and `dd` change: commands whose first words say in which way they were called."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from .copy_checks import Copy
+from .read_only_find import find_roots
+from .shell_syntax import UNKNOWN, names
+from .writer_options import ParsedArguments, Write, is_remote, parse_writer_arguments, writes_of
+from .writer_table import Writer, writer
+
+_FIND_NARROWING = names(
+    "-name -iname -path -ipath -regex -iregex -size -mtime -mmin -newer -empty -user -perm -wholename -samefile -inum"
+)
+_FIND_FILES = names("-fprint -fprint0 -fls -fprintf")
+_GIT_GLOBAL_VALUES = names("-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix")
+_GIT_MESSAGE = re.compile(r"-[A-Za-z]*[mF]\Z|--(?:message|file|grep|author|date|trailer)\Z")
+_GIT_SAID = re.compile(r"-m.|--(?:message|grep|author|date|trailer|format|pretty)=")
+_GIT_READING = names(
+    "add am apply bisect blame branch bundle cherry-pick commit describe diff fetch format-patch gc grep hash-"
+    "object log ls-files maintenance merge notes prune pull push rebase reflog remote repack reset revert show "
+    "stash status submodule switch tag update-index update-ref worktree write-tree"
+)
+"""What these name they read, or is none of the files of a working tree."""
+_OLD_TAR = re.compile(r"[A-Za-z0-9]+\Z")
+_TAR_VALUES = "fgCTXIFbHKLNV"
+_TAR_WRITING = ("-c", "-r", "-u", "-A", "--create", "--append", "--update", "--concatenate", "--catenate", "--delete")
+_TAR_TAKING = ("-x", "--extract", "--get")
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What the words of one command tell of its effects."""
+
+    writes: tuple[Write, ...] = ()
+    mentions: tuple[Write, ...] = ()
+    """Paths that may be changed or only read."""
+    code: tuple[str, ...] = ()
+    """Programs in other languages, which may name paths anywhere."""
+    runs_in: str | None = None
+    """Directory that the command goes to first."""
+    search: tuple[str, ...] = ()
+    """The words of a `find` that may change whatever it comes upon."""
+    copies: tuple[Copy, ...] = ()
+    """What is copied with everything in it."""
+
+
+def subcommand_effects(name: str, words: Sequence[str]) -> Effects | None:
+    """The effects of a command, by its name; None if it is not one of these."""
+    match name:
+        case "git":
+            return _git(words)
+        case "find":
+            return _find(words)
+        case "tar" | "bsdtar" | "gtar":
+            return _tar(words)
+        case "dd":
+            return Effects(tuple(Write(word[3:]) for word in words[1:] if word.startswith("of=")))
+        case "unzip":
+            return _unzip(words)
+        case _:
+            return None
+
+
+def _find(words: Sequence[str]) -> Effects:
+    writes = [Write(after) for before, after in pairwise(words) if before in _FIND_FILES]
+    roots = find_roots(words)
+    if "-delete" not in words:
+        return Effects(tuple(writes))
+    if _FIND_NARROWING.isdisjoint(words):
+        return Effects((*writes, *(Write(root, whole=True) for root in roots)))
+    return Effects((*writes, *(Write(root) for root in roots)), search=tuple(words))
+
+
+def _unzip(words: Sequence[str]) -> Effects:
+    if any(re.match(r"-[lvtpczZ]", word) for word in words[1:]):
+        return Effects()
+    into = [after for before, after in pairwise(words) if re.match(r"-[A-Za-z]*d\Z", before)]
+    into += [word[2:] for word in words[1:] if re.match(r"-d.", word)]
+    members = [word for word in words[1:] if not word.startswith("-") and word not in into][1:]
+    return Effects(tuple(Write(path) for path in into or ["."]), mentions=tuple(Write(path) for path in members))
+
+
+def _tar(words: Sequence[str]) -> Effects:
+    """The archive it makes, or the directory it unpacks into and what it takes out by name."""
+    rest = _with_dashes(words[1:])
+    entry = writer("tar create") or Writer("NONE")
+    found = parse_writer_arguments("tar", entry, rest)
+    if found.has(*_TAR_TAKING) or not found.has(*_TAR_WRITING):
+        entry = writer("tar extract") or Writer("NONE")
+        found = parse_writer_arguments("tar", entry, rest)
+    writes = [Write(path) for path in found.written if path != "-" and not is_remote(path)]
+    if found.has(*_TAR_TAKING):
+        tops = [word.partition("=")[2] for word in rest if re.match(r"--one[a-z-]*=", word)] + found.written or ["."]
+        writes += [Write(top) for top in tops]
+        writes += [Write(f"{top}/{member}") for top in tops for member in found.operands]
+        if found.has("-P", "--absolute-names"):
+            writes += [Write(UNKNOWN), *(Write(member) for member in found.operands)]
+    elif found.has("--remove-files"):
+        writes += [Write(operand, whole=True) for operand in found.operands]
+    mentions = found.unclear if found.has(*_TAR_TAKING, *_TAR_WRITING) else ()
+    return Effects(tuple(dict.fromkeys(writes)), tuple(Write(path) for path in mentions), tuple(found.code))
+
+
+def _with_dashes(words: Sequence[str]) -> list[str]:
+    """Tar's words, where the first one holds letters without a dash, whose values follow it in their order."""
+    if not words or not _OLD_TAR.match(words[0]):
+        return [f"-{words[0]}", *words[1:]] if words and words[0][0] != "-" else list(words)
+    rest = list(words[1:])
+    options: list[str] = []
+    for letter in words[0]:
+        options.append(f"-{letter}")
+        if letter in _TAR_VALUES and rest:
+            options.append(rest.pop(0))
+    return options + rest
+
+
+def _git(words: Sequence[str]) -> Effects:
+    """Git's outputs, the files it takes away or brings back, and the directories it makes."""
+    rest = list(words[1:])
+    directory: str | None = None
+    mentions: list[str] = []
+    settings = tuple(after for before, after in pairwise(words) if before == "-c")
+    while rest and rest[0].startswith("-"):
+        option, equals, value = rest[0].partition("=")
+        taken = 2 if option in _GIT_GLOBAL_VALUES and not equals else 1
+        if option == "-C" and len(rest) > 1:
+            directory = rest[1]
+        elif option == "--work-tree":
+            mentions.append(value if equals else "".join(rest[1:2]))
+        rest = rest[taken:]
+    for count in (2, 1):
+        entry = writer(" ".join(("git", *rest[:count]))) if len(rest) >= count else None
+        if entry is not None:
+            effects = _by_git_entry(entry, rest[count - 1], rest[count:], directory, mentions)
+            return replace(effects, code=(*effects.code, *settings))
+    mentions += [name for name in rest[:1] if UNKNOWN in name]
+    named = _unsaid(word for word in rest[1:] if word.startswith("-") or rest[0] not in _GIT_READING)
+    return Effects(mentions=_paths([*mentions, *named]), code=settings, runs_in=directory)
+
+
+def _by_git_entry(
+    entry: Writer, name: str, words: Sequence[str], directory: str | None, mentions: list[str]
+) -> Effects:
+    found = parse_writer_arguments("git", entry, words)
+    writes = writes_of("git", entry, found)
+    if name == "restore" and found.has("--staged", "-S") and not _restores_files(found):
+        writes = []
+    return Effects(
+        tuple(writes), _paths([*mentions, *_unsaid(found.unclear)]), tuple(found.code), found.directory or directory
+    )
+
+
+def _restores_files(found: ParsedArguments) -> bool:
+    return found.has("--worktree", "-W")
+
+
+def _unsaid(words: Iterable[str]) -> list[str]:
+    """The words of a git command without those that are only said, such as a commit's message."""
+    kept: list[str] = []
+    is_said = False
+    for word in words:
+        if not is_said and not _GIT_SAID.match(word):
+            kept += [word.partition("=")[2] if word.startswith("--") else word]
+        is_said = bool(_GIT_MESSAGE.match(word))
+    return kept
+
+
+def _paths(words: Sequence[str]) -> tuple[Write, ...]:
+    return tuple(Write(word) for word in words if word)

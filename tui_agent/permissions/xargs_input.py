@@ -1,0 +1,62 @@
+"""Commands that get their files from another command: `find … -exec`, `… | xargs`, `$(…)`.
+
+What comes in are paths that the first command came upon. Which of them come, and in how many turns, is not known; so a
+command may get some only where each of them means the same wherever it stands.
+"""
+
+import re
+from collections.abc import Sequence
+
+from .read_only_check import canonical_name, collect_reads
+from .read_only_options import parse_options
+from .read_only_table import read_only_command
+from .shell_syntax import UNKNOWN, SimpleCommand, names
+
+_FILE = re.compile(rf".*/{UNKNOWN}\Z", re.DOTALL)
+_UNEQUAL = names("tar unzip zipinfo date ps pgrep ulimit man")
+"""Commands whose first operand means something else than the others."""
+_SCRIPTED = names("sed awk")
+_BY_ZEROS = re.compile(r"-[rtpxo]*0[rtpxo]*\Z|--null\Z")
+_BY_LINES = ("\\n", "\n")
+
+
+def find_exec_words(words: Sequence[str]) -> list[str]:
+    """The words of a command that `find` gives files to, with the directory in place of each file."""
+    return [word[: -len(UNKNOWN)] if _FILE.match(word) else word for word in words]
+
+
+def splits_at_nul(outer: SimpleCommand) -> bool | None:
+    """Whether `xargs` ends a name at NUL characters (else at blanks); None if it gets them otherwise."""
+    values = [word.value for word in outer.words[1:]]
+    if any(re.match(r"-a|--arg-file", value) for value in values):
+        return None
+    for at, value in enumerate(values):
+        if re.match(r"-d|--delimiter", value):
+            text = value.removeprefix("--delimiter=").removeprefix("-d") or "".join(values[at + 1 : at + 2])
+            if text not in _BY_LINES:
+                return None
+    return any(_BY_ZEROS.match(value) for value in values)
+
+
+def accepts_any_files(words: Sequence[str]) -> bool:
+    """Whether a read-only command may be given any files behind these words, in any number: whichever comes first
+    means no more than the next."""
+    if not words or collect_reads(words, SimpleCommand("", ())) is None:
+        return False
+    name = canonical_name(words[0])
+    if name in _UNEQUAL:
+        return False
+    if name == "git":
+        return "--" in words
+    if name in _SCRIPTED:
+        # Without its script it reads nothing, and the first name would be taken for one.
+        return any(not word.startswith("-") for word in words[1:])
+    if name == "printf":
+        return len(words) > 1
+    command = read_only_command(name)
+    if command is None:
+        return False
+    if command.operands in ("PATTERN", "SEARCH"):
+        options = parse_options(command, words[1:])
+        return options is not None and (bool(options.operands) or options.has(*command.gives_pattern))
+    return command.operands in ("ANY", "PATHS", "LIST", "TREES")

@@ -1,0 +1,80 @@
+"""Reads a file that others may have put there: nothing but a regular file of sound size, as a pipe would block."""
+
+import os
+import re
+import stat
+import tomllib
+
+from .messages import JsonObject, nests_deeper
+
+MAX_BYTES = 1024 * 1024
+"""Largest file in bytes that is read unless a caller says otherwise."""
+
+MAX_KEY_PARTS = 50
+"""Most parts of a dotted key; the time to read one grows with the square of their number."""
+
+_KEY_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"(?<![\w-]){_KEY_PART}(?:[ \t]*+\.[ \t]*+{_KEY_PART}){{{MAX_KEY_PARTS}}}")
+
+
+def read_regular_file(path: str, limit: int = MAX_BYTES) -> bytes:
+    """The whole content of a file; links are followed.
+
+    Raises:
+        OSError: it cannot be read, is no regular file, or is larger than `limit`.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    except ValueError as error:
+        raise OSError(f"{path!r} is not a path: {error}") from error
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(f"{path} is no regular file")
+        # `read` allocates what it is asked for at once. A file may grow meanwhile, and those of /proc have size 0.
+        most = min(limit, status.st_size + MAX_BYTES)
+        with open(descriptor, "rb", closefd=False) as file:
+            content = file.read(most + 1)
+    finally:
+        os.close(descriptor)
+    if len(content) > limit:
+        raise OSError(f"{path} is larger than {limit:,} bytes")
+    return content
+
+
+def parse_toml(content: bytes) -> JsonObject:
+    """Return the values of a TOML file.
+
+    Raises:
+        ValueError: it is not valid TOML; the text says why and in which line.
+    """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"cannot be read: {error} (at line {line})") from error
+    if long_key := _LONG_KEY.search(text):
+        line = text.count("\n", 0, long_key.start()) + 1
+        raise ValueError(f"not valid TOML: a key has more than {MAX_KEY_PARTS} parts (at line {line})")
+    try:
+        values = tomllib.loads(text)
+    except RecursionError as error:
+        raise ValueError(f"not valid TOML: nested too deeply (at line {_deepest_line(text)})") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"not valid TOML: {error}") from error
+    except ValueError as error:
+        # Python refuses to read a decimal number of more than some thousand digits.
+        line = next((at for at, part in enumerate(text.split("\n"), 1) if _LONG_NUMBER.search(part)), 1)
+        raise ValueError(f"not valid TOML: a number is too long (at line {line})") from error
+    if nests_deeper(values):
+        raise ValueError(f"not valid TOML: nested too deeply (at line {_deepest_line(text)})")
+    return values
+
+
+_LONG_NUMBER = re.compile(r"[\d_]{4000}")
+
+
+def _deepest_line(text: str) -> int:
+    """Return the line with the most brackets, for a message; those inside strings count, too."""
+    counts = [line.count("[") + line.count("{") for line in text.split("\n")]
+    return counts.index(max(counts)) + 1

@@ -1,0 +1,63 @@
+"""From the bytes of an answer to its facts: events are cut out, read as JSON, and folded. Asks nobody for anything."""
+
+import json
+from collections.abc import Callable, Iterator
+
+from tui_agent.protocol.messages import JsonObject, is_object
+from tui_agent.protocol.provider import StreamEvent
+
+from .provider_failures import ErrorFactory
+from .response_reader import ResponseReader
+from .sse_reader import ServerSentEvent, SseReader
+
+
+class ResponseDecoder:
+    """The facts of one answer."""
+
+    def __init__(self, errors: ErrorFactory, request_id: str | None, is_taken: Callable[[str], bool]) -> None:
+        self._errors = errors
+        self._request_id = request_id
+        self._events = SseReader()
+        self._reader = ResponseReader(is_taken)
+
+    @property
+    def complete(self) -> bool:
+        """Whether the model said that it is done."""
+        return self._reader.complete
+
+    def facts(self, chunk: bytes) -> Iterator[StreamEvent]:
+        """What the next bytes tell.
+
+        Raises:
+            ProviderError: they are not of the Messages API, or tell of an error.
+        """
+        for event in self._parsed(chunk):
+            if event.get("type") == "error":
+                raise self._errors.of_event(event, self._request_id)
+            yield from self._reader.read(event)
+
+    def finish(self) -> list[StreamEvent]:
+        """Return the events at the end of the bytes: those of an answer that only lacks its last one."""
+        return self._reader.finish()
+
+    def _parsed(self, chunk: bytes) -> Iterator[JsonObject]:
+        try:
+            for event in self._events.feed(chunk):
+                yield from _objects(event)
+        except (ValueError, RecursionError) as error:
+            words = str(error)
+            raise self._errors.write("bad_response", words, status=200, request_id=self._request_id) from None
+
+
+def _objects(event: ServerSentEvent) -> Iterator[JsonObject]:
+    """The event's object, if it holds one. Some servers mark an error only by the event's name, or send plain text."""
+    if event.name != "error":
+        value: object = json.loads(event.data)
+        if is_object(value):
+            yield value
+        return
+    try:
+        error: object = json.loads(event.data)
+    except ValueError:
+        error = {"error": {"message": event.data}}
+    yield {**(error if is_object(error) else {"error": {"message": event.data}}), "type": "error"}

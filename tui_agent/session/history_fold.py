@@ -1,0 +1,426 @@
+"""Folds a session's events back into its conversation; whatever is missing, the result is a valid history.
+
+Pure: the same events give the same messages, made-up ones included. Live and stored events give equal conversations.
+"""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import takewhile
+from pathlib import Path
+from typing import assert_never
+
+from tui_agent.agent.snapshot import Fate, OpenCall, PastCompaction
+from tui_agent.protocol.cancellation import ASKED_AGAIN, NOT_BEGUN
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import (
+    AgentEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    CompactionEnded,
+    CompactionUndone,
+    MessageDiscarded,
+    MessageEnded,
+    MessageStarted,
+    SessionCreated,
+    SessionForked,
+    SessionLoaded,
+    SessionRewinding,
+    SessionRewound,
+    SteeringDropped,
+    SteeringQueued,
+    SteeringRequeued,
+    ToolEnded,
+    ToolQueued,
+    ToolStarted,
+)
+from tui_agent.protocol.messages import (
+    AssistantMessage,
+    Message,
+    TextBlock,
+    ToolCall,
+    ToolResultMessage,
+    UserMessage,
+)
+from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.protocol.tool import ToolResult
+
+from .active_branch import active_events
+
+ROOT_AGENT = "main"
+
+NOT_STARTED = (
+    "Not run, as far as the journal tells: the program ended before this call started. "
+    "Look at the present state before doing it again if that matters."
+)
+OUTCOME_UNKNOWN = (
+    "Outcome unknown: the program ended while this call was running. It may have had its effect; "
+    "look at the present state before doing it again."
+)
+LOST_MESSAGE = "[A part of this conversation could not be read.]"
+
+_FOLDED = frozenset(
+    {
+        *(ToolQueued, ToolStarted, ToolEnded, ApprovalRequested, ApprovalResolved),
+        *(MessageStarted, MessageEnded, MessageDiscarded, CompactionEnded, CompactionUndone),
+        *(SessionRewinding, SessionRewound),
+    }
+)
+"""The events a conversation is made of."""
+
+
+def fold_history(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> "HistoryFold":
+    """The conversation of one agent with what is known of its last calls; all else here is read from it."""
+    told = active_events(envelopes)
+    events = [one.event for one in told if type(one.event) in _FOLDED and one.origin.agent_id == agent_id]
+    discarded = {event.message_id for event in events if isinstance(event, MessageDiscarded)}
+    fold = HistoryFold()
+    for event in events:
+        if not (isinstance(event, MessageEnded) and event.message_id in discarded):
+            fold.apply(event)
+    return fold
+
+
+def messages_of(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> tuple[Message, ...]:
+    """The conversation of one agent, in order.
+
+    Every call has exactly one result, in call order behind its message: a call that was never answered gets an error
+    result that says what is known of it (S0-3, P01). Discarded messages, results of no call and repeated messages are
+    left out (P04).
+    """
+    return fold_history(envelopes, agent_id).messages()
+
+
+def unanswered_calls(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> tuple["UnansweredCall", ...]:
+    """The calls at the very end whose results `messages_of` had to make up: those a resumed session still must tell."""
+    return fold_history(envelopes, agent_id).unanswered()
+
+
+def waiting_messages(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> tuple[UserMessage, ...]:
+    """Messages that were queued and never became part of the conversation, first in, first out (P22)."""
+    queued: dict[str, UserMessage] = {}
+    done: set[str] = set()
+    for envelope in envelopes:
+        if envelope.origin.agent_id != agent_id:
+            continue
+        match envelope.event:
+            case SteeringQueued() as event:
+                queued.setdefault(event.message_id, event.message or _queued_message(event, envelope.ts))
+                done.discard(event.message_id)
+            case SteeringDropped(message_id=message_id) | MessageEnded(message_id=message_id):
+                done.add(message_id)
+            case SteeringRequeued(message_id=message_id):
+                done.discard(message_id)
+            case _:
+                pass
+    return tuple(message for message_id, message in queued.items() if message_id not in done)
+
+
+def granted_rules(envelopes: Iterable[Envelope], cwd: Path) -> tuple[str, ...]:
+    """The rules a person gave for this session, as long as it was about this directory; a copy of it begins without."""
+    here, place, found = os.path.realpath(cwd), "", dict[str, None]()
+    for envelope in envelopes:
+        match envelope.event:
+            case SessionCreated(cwd=told) | SessionLoaded(cwd=told) if told:
+                place = os.path.realpath(told)
+            case SessionForked():
+                found.clear()
+            case ApprovalResolved(by="user", decision="approve", scope="session", rule=str() as rule) if place == here:
+                found[rule] = None
+            case _:
+                pass
+    return tuple(found)
+
+
+def resumable_conversation(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> "ResumableConversation | None":
+    """The conversation with its last calls open, where one of them waited for a person; None where none did."""
+    return fold_history(envelopes, agent_id).resumable_conversation()
+
+
+@dataclass(frozen=True, slots=True)
+class ResumableConversation:
+    """A conversation that ends in calls which can be taken up where they were."""
+
+    messages: tuple[Message, ...]
+    """Results of the last calls only as far as they stand in call order."""
+    calls: tuple[OpenCall, ...]
+    """What is known of the other calls of the last message."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnansweredCall:
+    """A call of the last message that has no result in the journal."""
+
+    call: ToolCall
+    index: int
+    """Place in its message, from 0."""
+    fate: Fate
+    result: ToolResultMessage
+    """What it gave, where that is known, or an error that says what is known of it."""
+    queued: bool = True
+    """Whether the call was ever told."""
+    begun: bool = False
+    """Whether the result's message was begun."""
+
+
+def text_of(fate: Fate) -> str:
+    """What the model is told of a call; nothing for a finished one, whose result says it."""
+    match fate:
+        case "not_started":
+            return NOT_STARTED
+        case "outcome_unknown":
+            return OUTCOME_UNKNOWN
+        case "finished":
+            return ""
+        case _:
+            assert_never(fate)
+
+
+@dataclass(slots=True)
+class CallRecord:
+    """What the events say of one call."""
+
+    queued: bool = False
+    started: bool = False
+    ended: ToolEnded | None = None
+    result_id: str | None = None
+    """Id of the result's message, once it began."""
+    request: ApprovalRequest | None = None
+    """The question about it that nobody answered."""
+
+    def note(self, event: AgentEvent) -> None:
+        """Takes the next event about this call."""
+        match event:
+            case ToolQueued():
+                self.queued, self.started, self.ended, self.result_id, self.request = True, False, None, None, None
+            case MessageStarted():
+                self.result_id = event.message_id
+            case ToolStarted():
+                self.started = True
+            case ToolEnded(error_kind=kind):
+                self.ended = None if kind == ASKED_AGAIN else event
+                self.request = self.request if kind in (ASKED_AGAIN, NOT_BEGUN) else None
+            case ApprovalRequested():
+                self.request = event
+            case ApprovalResolved(by=by):
+                self.request = self.request if by == "cancel" else None
+            case _:
+                pass
+
+    @property
+    def was_abandoned(self) -> bool:
+        """Whether it was answered only because the program was left before it started."""
+        return self.ended is not None and self.ended.error_kind == NOT_BEGUN
+
+    @property
+    def fate(self) -> Fate:
+        """What is known once nothing more comes."""
+        if self.ended is not None:
+            return "finished"
+        return "outcome_unknown" if self.started else "not_started"
+
+
+@dataclass(slots=True)
+class _PendingAnswer:
+    """An assistant message whose calls wait for their results, one slot a call."""
+
+    calls: tuple[ToolCall, ...]
+    timestamp: int
+    slots: list[ToolResultMessage | None]
+
+    def take(self, result: ToolResultMessage) -> None:
+        """Puts a result into the first free slot of its call; drops it where there is none."""
+        for place, call in enumerate(self.calls):
+            if call.id == result.call_id and self.slots[place] is None:
+                self.slots[place] = result
+                return
+
+    def take_back(self, call_id: str) -> None:
+        """Makes room for another result of a call that is taken up again."""
+        for place, call in enumerate(self.calls):
+            if call.id == call_id:
+                self.slots[place] = None
+
+
+@dataclass(frozen=True, slots=True)
+class _PastCompaction:
+    """A compaction, with the conversation before it and the number of messages right after it."""
+
+    before: list[Message]
+    length: int
+    done: PastCompaction
+
+
+@dataclass(slots=True)
+class HistoryFold:
+    """The conversation as far as it was folded."""
+
+    done: list[Message] = field(default_factory=list[Message])
+    records: dict[str, CallRecord] = field(default_factory=dict[str, CallRecord])
+    seen: set[str] = field(default_factory=set[str])
+    asked: _PendingAnswer | None = None
+    condensed: list[_PastCompaction] = field(default_factory=list[_PastCompaction])
+    """Each compaction that was not taken back."""
+    rewinding: SessionRewinding | None = None
+    """A going back of which nobody knows how far it came."""
+
+    def apply(self, event: AgentEvent) -> None:
+        """Takes the next event that is not about a discarded message."""
+        match event:
+            case ToolQueued() | ToolStarted() | ToolEnded() | ApprovalRequested() | ApprovalResolved():
+                record = self.records.setdefault(event.call_id, CallRecord())
+                if record.was_abandoned and self.asked is not None:
+                    self.asked.take_back(event.call_id)
+                record.note(event)
+            case MessageStarted(role="tool_result", call_id=str() as call_id):
+                self.records.setdefault(call_id, CallRecord()).note(event)
+            case MessageEnded(message=message) if message.id not in self.seen:
+                self.seen.add(message.id)
+                self._add(message)
+            case CompactionEnded(ok=True):
+                self._condense(event)
+            case CompactionUndone():
+                self._undo_condensing()
+            case SessionRewinding():
+                self.rewinding = event
+            case SessionRewound():
+                self.rewinding = None
+                self._go_back(event)
+            case _:
+                pass
+
+    def _add(self, message: Message) -> None:
+        if isinstance(message, ToolResultMessage):
+            if self.asked is not None:
+                self.asked.take(message)
+            return
+        if not message.content:
+            return
+        self._close_asked()
+        if self.rewinding is not None:
+            broken_off, self.rewinding = self.rewinding.notice, None
+            if broken_off is not None and message.id != broken_off.id:
+                self.done.append(broken_off)
+        if isinstance(message, AssistantMessage):
+            if not self.done or _was_finished(self.done[-1]):
+                self.done.append(_lost_message(message))
+            if calls := message.tool_calls:
+                self.asked = _PendingAnswer(calls, message.timestamp, [None] * len(calls))
+        self.done.append(message)
+
+    def _close_asked(self) -> None:
+        """The results of the last message are complete, or never will be."""
+        if self.asked is not None:
+            self.done.extend(self._answers(self.asked, at_end=False))
+            for call in self.asked.calls:
+                self.records.pop(call.id, None)
+            self.asked = None
+
+    def _condense(self, event: CompactionEnded) -> None:
+        """Does to the conversation what was done to it then; a range that is not there any more is left alone."""
+        self._close_asked()
+        before, removed = list(self.done), tuple[Message, ...]()
+        cut: dict[str, ToolResultMessage] = {message.id: message for message in event.cut}
+        self.done = [cut.get(message.id, message) for message in self.done]
+        ids = [message.id for message in self.done]
+        if event.replacement is not None and event.first_removed in ids and event.last_removed in ids:
+            start, end = ids.index(event.first_removed), ids.index(event.last_removed) + 1
+            self.done[start:end] = [event.replacement]
+            removed = tuple(before[start:end])
+        pairs = tuple((old, new) for old in before if isinstance(old, ToolResultMessage) and (new := cut.get(old.id)))
+        done = PastCompaction(event.strategy, removed, event.replacement if removed else None, pairs)
+        self.condensed.append(_PastCompaction(before, len(self.done), done))
+
+    def _undo_condensing(self) -> None:
+        if self.condensed:
+            self._close_asked()
+            last = self.condensed.pop()
+            self.done = [*last.before, *self.done[last.length :]]
+
+    def compactions(self) -> tuple[PastCompaction, ...]:
+        """What made it shorter and was not taken back, oldest first."""
+        return tuple(one.done for one in self.condensed)
+
+    def _go_back(self, event: SessionRewound) -> None:
+        """What came before this event is what it was then; a shortening from before is not taken back any more."""
+        if event.conversation:
+            self.condensed.clear()
+        if event.notice is not None and event.notice.id not in self.seen:
+            self.seen.add(event.notice.id)
+            self._add(event.notice)
+
+    def messages(self) -> tuple[Message, ...]:
+        """Everything, with the last calls answered."""
+        told = None if self.rewinding is None else self.rewinding.notice
+        return (*self.done, *self._answers(self.asked, at_end=True), *([] if told is None else [told]))
+
+    def unanswered(self) -> tuple[UnansweredCall, ...]:
+        """The last calls that have no result."""
+        if self.asked is None:
+            return ()
+        slots = enumerate(self.asked.slots)
+        return tuple(self._made_up(self.asked, place, at_end=True) for place, slot in slots if slot is None)
+
+    def resumable_conversation(self) -> ResumableConversation | None:
+        """The last calls as they can be taken up; none where files may have gone back behind them."""
+        if self.asked is None or self.rewinding is not None:
+            return None
+        waited = [self.records.get(call.id, CallRecord()) for call in self.asked.calls]
+        if not any(record.request is not None and not record.started for record in waited):
+            return None
+        slots = [None if record.was_abandoned else slot for record, slot in zip(waited, self.asked.slots, strict=True)]
+        in_order = list(takewhile(lambda slot: slot is not None, slots))
+        rest = list(zip(self.asked.calls, waited, slots, strict=True))[len(in_order) :]
+        kept = (*self.done, *(slot for slot in in_order if slot is not None))
+        return ResumableConversation(kept, tuple(_open_call(call.id, record, slot) for call, record, slot in rest))
+
+    def _answers(self, asked: _PendingAnswer | None, *, at_end: bool) -> list[ToolResultMessage]:
+        """One result a call."""
+        if asked is None:
+            return []
+        slots = enumerate(asked.slots)
+        return [slot or self._made_up(asked, place, at_end=at_end).result for place, slot in slots]
+
+    def _made_up(self, asked: _PendingAnswer, place: int, *, at_end: bool) -> UnansweredCall:
+        """The answer to a call that has none. Amid a conversation a missing start proves nothing: lines are missing."""
+        call = asked.calls[place]
+        record = self.records.get(call.id, CallRecord())
+        fate = record.fate if at_end or record.ended else "outcome_unknown"
+        ended = record.ended
+        result = ToolResultMessage(
+            call_id=call.id,
+            tool_name=call.name,
+            content=(TextBlock(text=text_of(fate)),) if ended is None else ended.content,
+            is_error=ended is None or ended.is_error,
+            details=None if ended is None else ended.details,
+            id=record.result_id or f"msg_of_{call.id}",
+            timestamp=asked.timestamp,
+        )
+        return UnansweredCall(call, place, fate, result, record.queued, record.result_id is not None)
+
+
+def _open_call(call_id: str, record: CallRecord, message: ToolResultMessage | None) -> OpenCall:
+    told = message or (None if record.was_abandoned else record.ended)
+    if told is None:
+        return OpenCall(call_id, "outcome_unknown" if record.started else "not_started", request=record.request)
+    result = ToolResult(content=told.content, details=told.details, is_error=told.is_error)
+    return OpenCall(call_id, "finished", result)
+
+
+def _was_finished(message: Message) -> bool:
+    """Whether it is an answer that only a user message may follow; a paused one is taken up by the next (S4-84)."""
+    return isinstance(message, AssistantMessage) and message.stop_reason != "pause_turn"
+
+
+def _lost_message(message: AssistantMessage) -> UserMessage:
+    """Stands for the user message, in a line that could not be read, that an answer must have had before it."""
+    return UserMessage(
+        content=(TextBlock(text=LOST_MESSAGE),),
+        id=f"msg_before_{message.id}",
+        kind="notice",
+        timestamp=message.timestamp,
+    )
+
+
+def _queued_message(event: SteeringQueued, timestamp: int) -> UserMessage:
+    return UserMessage(content=(TextBlock(text=event.text),), id=event.message_id, kind=event.kind, timestamp=timestamp)

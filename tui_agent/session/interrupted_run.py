@@ -1,0 +1,391 @@
+"""What a run that broke off left open, and the events that close it: nothing of the past may look as if it ran.
+
+Nothing is run again. A resumed session tells the closing events, so that they are in the journal, on the screen and in
+the conversation alike (P82, P83).
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+
+from tui_agent.agent.snapshot import Fate
+from tui_agent.protocol.cancellation import ASKED_AGAIN
+from tui_agent.protocol.envelope import Envelope, Origin
+from tui_agent.protocol.events import (
+    AgentEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    BackgroundEnded,
+    BackgroundStarted,
+    CompactionEnded,
+    CompactionStarted,
+    HookEnded,
+    HookFailed,
+    HookStarted,
+    MessageDiscarded,
+    MessageEnded,
+    MessageStarted,
+    RunEnded,
+    RunStarted,
+    StatusChanged,
+    StepEnded,
+    StepStarted,
+    SubagentEnded,
+    SubagentStarted,
+    ToolBatchEnded,
+    ToolBatchStarted,
+    ToolEnded,
+    ToolQueued,
+    ToolStarted,
+    TurnEnded,
+    TurnStarted,
+)
+from tui_agent.protocol.messages import TextBlock, Usage
+
+from .history_fold import ROOT_AGENT, HistoryFold, UnansweredCall, fold_history, text_of
+
+ENDED_EARLY = "the program ended"
+
+_RERUN_NOTE = TextBlock(text="The program ended before this call started; it is taken up again.")
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptedCall:
+    """A call of the run that broke off."""
+
+    call_id: str
+    name: str
+    fate: Fate
+
+
+@dataclass(frozen=True, slots=True)
+class ClosingEvent:
+    """An event to tell on resume, and where it belongs."""
+
+    event: AgentEvent
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptedRun:
+    """What was left open; everything is empty where the last run ended as it should."""
+
+    calls: tuple[InterruptedCall, ...] = ()
+    """Calls without an end or without a result, as they were queued."""
+    closing: tuple[ClosingEvent, ...] = ()
+    """The events that close everything, inner things first."""
+    notice: tuple[ClosingEvent, ...] = ()
+    """What tells the model of a going back that broke off; to be told behind everything else."""
+
+    def __str__(self) -> str:
+        words = {"not_started": "not started", "outcome_unknown": "outcome unknown", "finished": "finished"}
+        calls = ", ".join(f"{call.name} {words[call.fate]}" for call in self.calls)
+        return f"the last run broke off ({calls})" if calls else "the last run broke off"
+
+
+def unfinished(
+    envelopes: Sequence[Envelope], reopened: Collection[str] = (), root: HistoryFold | None = None
+) -> InterruptedRun:
+    """Finds what a journal leaves open and how to close it; the journal with the closing events leaves nothing open.
+
+    Args:
+        envelopes: the journal.
+        reopened: ids of the root agent's calls that are taken up again at once: their end says so, and their results
+            are left to come.
+        root: the root agent's conversation, where it is known.
+    """
+    ledger = _Ledger(frozenset(reopened))
+    for envelope in envelopes:
+        if type(envelope.event) in _LEDGERED:
+            ledger.apply(envelope)
+    root = root or fold_history(envelopes)
+    agents = {run.origin.agent_id for run in ledger.runs.values()} - {ROOT_AGENT}
+    unanswered = {agent_id: fold_history(envelopes, agent_id).unanswered() for agent_id in sorted(agents)}
+    unanswered[ROOT_AGENT] = tuple(entry for entry in root.unanswered() if entry.call.id not in ledger.reopened)
+    origin = _session_origin(envelopes)
+    closing = ledger.closing(unanswered, origin)
+    return InterruptedRun(tuple(ledger.calls(unanswered)), tuple(closing), _interrupted_rewind_notice(root, origin))
+
+
+_Key = tuple[object, ...]
+_Unanswered = Mapping[str, Sequence[UnansweredCall]]
+"""By agent."""
+
+_RANKS = ("approval", "hook", "subagent", "call", "message", "result", "compaction", "batch", "step", "turn")
+"""Inner things first: the order in which the open things of one run are closed."""
+
+_OPENING: Mapping[type[AgentEvent], _Key] = {
+    ApprovalRequested: ("approval", "request_id"),
+    HookStarted: ("hook", "event", "name", "call_id"),
+    SubagentStarted: ("subagent", "child_run_id"),
+    ToolQueued: ("call", "call_id"),
+    MessageStarted: ("message", "message_id"),
+    CompactionStarted: ("compaction",),
+    ToolBatchStarted: ("batch", "batch_id"),
+    StepStarted: ("step", "index"),
+    TurnStarted: ("turn", "index"),
+}
+"""What each event opens inside a run, and the fields that tell it from others of its kind."""
+
+_CLOSING: Mapping[type[AgentEvent], _Key] = {
+    ApprovalResolved: ("approval", "request_id"),
+    HookEnded: ("hook", "event", "name", "call_id"),
+    HookFailed: ("hook", "event", "name", "call_id"),
+    SubagentEnded: ("subagent", "child_run_id"),
+    ToolEnded: ("call", "call_id"),
+    MessageEnded: ("message", "message_id"),
+    MessageDiscarded: ("message", "message_id"),
+    CompactionEnded: ("compaction",),
+    ToolBatchEnded: ("batch", "batch_id"),
+    StepEnded: ("step", "index"),
+    TurnEnded: ("turn", "index"),
+}
+"""What each event closes, told in the same way."""
+
+_LEDGERED = frozenset((*_OPENING, *_CLOSING, RunStarted, RunEnded, ToolStarted, BackgroundStarted, BackgroundEnded))
+"""The others open and close nothing."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """The open things and the sums of one run; `run_id` None holds what belongs to no run."""
+
+    origin: Origin
+    place: int
+    """Number of runs that were begun before."""
+    reopened: frozenset[str] = frozenset()
+    """Calls that are taken up again at once."""
+    started: bool = False
+    open: dict[_Key, Envelope] = field(default_factory=dict[_Key, Envelope])
+    begun_calls: set[str] = field(default_factory=set[str])
+    batch_calls: list[str] = field(default_factory=list[str])
+    """Calls told since the batch began."""
+    steps: int = 0
+    tool_calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+    def apply(self, envelope: Envelope) -> None:
+        """Takes the next event of this run."""
+        match envelope.event:
+            case RunStarted():
+                self.started = True
+                self.origin = envelope.origin
+            case StepStarted():
+                self.steps += 1
+            case StepEnded(usage=usage):
+                self.usage = self.usage + usage
+            case ToolQueued(call_id=call_id):
+                self.tool_calls += 1
+                self.begun_calls.discard(call_id)
+                self.batch_calls.append(call_id)
+            case ToolBatchStarted():
+                self.batch_calls = []
+            case ToolStarted(call_id=call_id):
+                self.begun_calls.add(call_id)
+            case _:
+                pass
+        if (opened := _opened_by(envelope.event)) is not None:
+            self.open[opened] = envelope
+        elif (closed := _closed_by(envelope.event)) is not None:
+            self.open.pop(closed, None)
+
+    def fate_of(self, queued: ToolQueued) -> Fate:
+        """What is known of a call that did not end."""
+        return "outcome_unknown" if queued.call_id in self.begun_calls else "not_started"
+
+    def closing(self, unanswered: Sequence[UnansweredCall]) -> list[ClosingEvent]:
+        """Closes everything, the run itself last."""
+        begun = {("message", entry.result.id) for entry in unanswered if entry.begun}
+        self.batch_calls += [entry.call.id for entry in unanswered if not entry.queued]
+        ranked = [
+            (_RANKS.index(str(key[0])), self._closed(envelope))
+            for key, envelope in self.open.items()
+            if key not in begun
+        ]
+        ranked += [(_RANKS.index("call"), event) for event in _unpublished_calls(unanswered, self.origin)]
+        ranked += [(_RANKS.index("result"), event) for event in _results(unanswered, self.origin)]
+        events = [event for _, event in sorted(ranked, key=lambda pair: pair[0])]
+        if self.started:
+            events.append(ClosingEvent(self._run_ended(), replace(self.origin, turn=None, step=None)))
+        return events
+
+    def _closed(self, envelope: Envelope) -> ClosingEvent:
+        match envelope.event:
+            case ToolQueued() as queued:
+                fate = self.fate_of(queued)
+                closed = _ended_call(queued.call_id, queued.name, queued.index, fate)
+                if queued.call_id in self.reopened and fate == "not_started":
+                    closed = closed.model_copy(update={"content": (_RERUN_NOTE,), "error_kind": ASKED_AGAIN})
+            case ApprovalRequested() as request if request.call_id in self.reopened:
+                closed = _closing_of(request).model_copy(update={"note": ASKED_AGAIN})
+            case ToolBatchStarted() as batch:
+                closed = ToolBatchEnded(
+                    batch_id=batch.batch_id,
+                    strategy=batch.strategy,
+                    call_ids=tuple(self.batch_calls),
+                    total_ms=0.0,
+                    busy_ms=0.0,
+                )
+            case event:
+                closed = _closing_of(event)
+        return ClosingEvent(closed, envelope.origin)
+
+    def _run_ended(self) -> RunEnded:
+        return RunEnded(
+            reason="aborted",
+            error=f"{ENDED_EARLY} during this run",
+            usage=self.usage,
+            steps=self.steps,
+            tool_calls=self.tool_calls,
+        )
+
+
+@dataclass(slots=True)
+class _Ledger:
+    """Everything open, run by run."""
+
+    reopened: frozenset[str] = frozenset()
+    runs: dict[str | None, _Run] = field(default_factory=dict[str | None, _Run])
+    background: dict[str, Envelope] = field(default_factory=dict[str, Envelope])
+    begun: int = 0
+
+    def apply(self, envelope: Envelope) -> None:
+        """Takes the next event."""
+        run_id = envelope.origin.run_id
+        match envelope.event:
+            case BackgroundStarted(task_id=task_id):
+                self.background[task_id] = envelope
+            case BackgroundEnded(task_id=task_id):
+                self.background.pop(task_id, None)
+            case RunEnded():
+                self.runs.pop(run_id, None)
+            case event if run_id in self.runs or isinstance(event, RunStarted) or _opened_by(event):
+                if run_id not in self.runs:
+                    self.runs[run_id] = _Run(envelope.origin, self.begun, self.reopened)
+                    self.begun += 1
+                self.runs[run_id].apply(envelope)
+            case _:
+                pass
+
+    def calls(self, unanswered: _Unanswered) -> Iterable[InterruptedCall]:
+        """Calls without an end, then those that ended or were never told and have no result."""
+        told: set[str] = set()
+        for run in self.runs.values():
+            for envelope in run.open.values():
+                if isinstance(envelope.event, ToolQueued):
+                    told.add(envelope.event.call_id)
+                    yield InterruptedCall(envelope.event.call_id, envelope.event.name, run.fate_of(envelope.event))
+        for entry in chain.from_iterable(unanswered.values()):
+            if entry.call.id not in told:
+                yield InterruptedCall(entry.call.id, entry.call.name, entry.fate)
+
+    def closing(self, unanswered: _Unanswered, session: Origin) -> list[ClosingEvent]:
+        """Closes every run, children before their parents, then what belongs to none."""
+        homes = {
+            run.origin.agent_id: run for run in sorted(self.runs.values(), key=lambda run: (run.started, run.place))
+        }
+        events: list[ClosingEvent] = []
+        for run in sorted(self.runs.values(), key=lambda run: (-run.origin.depth, -run.place)):
+            agent_id = run.origin.agent_id
+            events += run.closing(unanswered[agent_id] if run is homes[agent_id] else ())
+        if ROOT_AGENT not in homes:
+            events += [*_unpublished_calls(unanswered[ROOT_AGENT], session), *_results(unanswered[ROOT_AGENT], session)]
+        for envelope in self.background.values():
+            events.append(ClosingEvent(_closing_of(envelope.event), envelope.origin))
+        return [*events, ClosingEvent(StatusChanged(status="idle"), session)] if events else []
+
+
+def _unpublished_calls(unanswered: Iterable[UnansweredCall], origin: Origin) -> list[ClosingEvent]:
+    """Calls of the last message that the program had no time to tell: they get their row, and its end."""
+    events: list[ClosingEvent] = []
+    for entry in unanswered:
+        if not entry.queued:
+            call = entry.call
+            queued = ToolQueued(call_id=call.id, name=call.name, args_raw=call.arguments, index=entry.index)
+            events.append(ClosingEvent(queued, origin))
+            events.append(ClosingEvent(_ended_call(call.id, call.name, entry.index, entry.fate), origin))
+    return events
+
+
+def _results(unanswered: Iterable[UnansweredCall], origin: Origin) -> list[ClosingEvent]:
+    """The made-up result messages, so that the next reader finds them."""
+    events: list[ClosingEvent] = []
+    for entry in unanswered:
+        result = entry.result
+        if not entry.begun:
+            begin = MessageStarted(message_id=result.id, role="tool_result", call_id=result.call_id)
+            events.append(ClosingEvent(begin, origin))
+        events.append(ClosingEvent(MessageEnded(message_id=result.id, message=result), origin))
+    return events
+
+
+def _interrupted_rewind_notice(root: HistoryFold, origin: Origin) -> tuple[ClosingEvent, ...]:
+    """The notice of a going back that broke off, as a message like any other."""
+    notice = None if root.rewinding is None else root.rewinding.notice
+    if notice is None:
+        return ()
+    begin = MessageStarted(message_id=notice.id, role="user")
+    return ClosingEvent(begin, origin), ClosingEvent(MessageEnded(message_id=notice.id, message=notice), origin)
+
+
+def _opened_by(event: AgentEvent) -> _Key | None:
+    """What an event opens inside a run; None for others."""
+    return _key_of(event, _OPENING)
+
+
+def _closed_by(event: AgentEvent) -> _Key | None:
+    """What an event closes inside a run; None for others."""
+    return _key_of(event, _CLOSING)
+
+
+def _key_of(event: AgentEvent, fields: Mapping[type[AgentEvent], _Key]) -> _Key | None:
+    found = fields.get(type(event))
+    return None if found is None else (found[0], *(getattr(event, str(name)) for name in found[1:]))
+
+
+def _closing_of(event: AgentEvent) -> AgentEvent:
+    """The event that closes what `event` opened."""
+    match event:
+        case ApprovalRequested():
+            return ApprovalResolved(
+                request_id=event.request_id, call_id=event.call_id, decision="deny", by="cancel", note=ENDED_EARLY
+            )
+        case HookStarted():
+            return HookFailed(event=event.event, name=event.name, call_id=event.call_id, error=ENDED_EARLY)
+        case SubagentStarted():
+            return SubagentEnded(
+                child_run_id=event.child_run_id,
+                call_id=event.call_id,
+                agent=event.agent,
+                status="interrupted",
+                text=ENDED_EARLY,
+            )
+        case MessageStarted():
+            return MessageDiscarded(message_id=event.message_id, reason=ENDED_EARLY)
+        case CompactionStarted():
+            return CompactionEnded(ok=False, tokens_after=event.tokens_before, removed=0, error=ENDED_EARLY)
+        case StepStarted():
+            return StepEnded(index=event.index, kind=event.kind, llm_ms=0.0, finish_reason="interrupted", usage=Usage())
+        case TurnStarted():
+            return TurnEnded(index=event.index)
+        case BackgroundStarted():
+            return BackgroundEnded(task_id=event.task_id, kind=event.kind, status="unknown")
+        case _:
+            raise ValueError(f"{event.type} opens nothing")
+
+
+def _ended_call(call_id: str, name: str, index: int, fate: Fate) -> ToolEnded:
+    """The end of a call that had none; a call that began may have had its effect."""
+    return ToolEnded(
+        call_id=call_id,
+        name=name,
+        index=index,
+        status="interrupted" if fate == "outcome_unknown" else "cancelled",
+        is_error=True,
+        content=(TextBlock(text=text_of(fate)),),
+    )
+
+
+def _session_origin(envelopes: Sequence[Envelope]) -> Origin:
+    """Where events that belong to no run come from."""
+    return Origin(session_id=envelopes[-1].origin.session_id if envelopes else "")

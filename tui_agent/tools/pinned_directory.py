@@ -1,0 +1,224 @@
+"""Opens files below a directory that is held open, so that nobody can swap a directory for a link in between.
+
+Paths come here fully resolved; a symbolic link met on the way therefore means that the path changed since, and the
+call is refused, as it is where something else stands than what a person was shown (safety promise 6).
+"""
+
+import os
+import stat
+import sys
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import groupby, islice
+from pathlib import Path
+
+from tui_agent.protocol.errors import ToolError
+from tui_agent.protocol.tool import JudgedTarget
+
+from .text_format import printable
+
+_SEARCH_ONLY = getattr(os, "O_PATH", os.O_RDONLY)
+"""Holding a directory to look names up in it needs no permission to list it."""
+
+_HOLD = _SEARCH_ONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+_KINDS = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISLNK, "a symbolic link that leads round in a circle, or was put there just now"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedPath:
+    """Where a call works: a fully resolved path."""
+
+    path: Path
+    known: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+    """Device and inode that have to be met at some paths on the way, and at its end."""
+
+    @classmethod
+    def of(cls, target: JudgedTarget) -> "ResolvedPath":
+        """The place by which a call was judged."""
+        return cls(Path(target.path), {path: (device, inode) for path, device, inode in target.identities})
+
+    def refuse_other(self, path: Path, status: os.stat_result) -> None:
+        """Lets pass what was shown at `path`, and anything where nothing was.
+
+        Raises:
+            ToolError: something else stands there now.
+        """
+        expected = self.known.get(str(path))
+        if expected is not None and expected != (status.st_dev, status.st_ino):
+            words = "was replaced since this call was allowed; nothing was done: repeat the call"
+            raise ToolError(f"{printable(str(path))} {words}")
+
+
+@contextmanager
+def pinned_directory(
+    path: Path, *, create: bool = False, place: ResolvedPath | None = None
+) -> Generator[int, None, None]:
+    """A descriptor of the directory `path`, for use as `dir_fd`.
+
+    Args:
+        path: absolute and fully resolved.
+        create: make what is missing of it.
+        place: knows what has to be met on the way.
+
+    Raises:
+        ToolError: something else stands on the way than was shown.
+        OSError: a part is missing, is no directory, or became a symbolic link (then `NotADirectoryError`).
+    """
+    held, reached = os.open(path.anchor, _HOLD), Path(path.anchor)
+    try:
+        for name in path.parts[1:]:
+            if create:
+                with suppress(FileExistsError):
+                    os.mkdir(name, dir_fd=held)
+            deeper = os.open(name, _HOLD, dir_fd=held)
+            os.close(held)
+            held = deeper
+            reached /= name
+            if place is not None:
+                place.refuse_other(reached, os.fstat(held))
+        yield held
+    finally:
+        os.close(held)
+
+
+@contextmanager
+def pinned_below(held: int, below: str) -> Generator[int, None, None]:
+    """Hold a directory below one that is held, opened part by part so that no link on the way is followed.
+
+    Args:
+        held: descriptor of the upper directory.
+        below: relative path, with `/` between and behind its parts; empty for the upper directory itself.
+
+    Raises:
+        OSError: as for `pinned_directory`.
+    """
+    reached = os.open(".", _HOLD, dir_fd=held)
+    try:
+        for name in below.split("/")[:-1]:
+            deeper = os.open(name, _HOLD, dir_fd=reached)
+            os.close(reached)
+            reached = deeper
+        yield reached
+    finally:
+        os.close(reached)
+
+
+@contextmanager
+def scan_directory(held: int) -> Generator[Iterator["os.DirEntry[str]"], None, None]:
+    """List a held directory. Use the entries inside the `with`: on some file systems their kinds are looked up late.
+
+    Raises:
+        OSError: it cannot be listed.
+    """
+    # A descriptor opened with `O_PATH` cannot list its directory.
+    listed = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=held)
+    try:
+        with os.scandir(listed) as entries:
+            yield entries
+    finally:
+        os.close(listed)
+
+
+@contextmanager
+def pinned_cwd(place: ResolvedPath) -> Generator[Path, None, None]:
+    """A path by which a program can start in the directory that is held, whatever is put at its old one meanwhile.
+
+    Raises:
+        ToolError, OSError: as for `pinned_directory`.
+    """
+    with pinned_directory(place.path, place=place) as held:
+        yield Path(f"/proc/self/fd/{held}") if sys.platform == "linux" else place.path
+
+
+def names_in(path: Path, most: int) -> list[str]:
+    """Up to `most` names in a resolved directory, sorted, directories with a slash; empty where it cannot be listed."""
+    names: list[str] = []
+    with suppress(OSError), pinned_directory(path) as held, scan_directory(held) as entries:
+        names += (entry.name + ("/" if _is_directory(entry) else "") for entry in islice(entries, most))
+    return sorted(names)
+
+
+def regular_files(place: ResolvedPath, names: Iterable[str]) -> list[str]:
+    """Those of `names`, paths below a directory, that lead to regular files there without passing a link."""
+    found: list[str] = []
+    for directory, group in groupby(names, key=os.path.dirname):
+        with suppress(OSError), pinned_directory(place.path / directory, place=place) as held:
+            for name in group:
+                with suppress(OSError):
+                    status = os.stat(os.path.basename(name), dir_fd=held, follow_symlinks=False)
+                    found += [name] if stat.S_ISREG(status.st_mode) else []
+    return found
+
+
+@contextmanager
+def open_regular_file(
+    path: Path, shown: str, *, place: ResolvedPath | None = None
+) -> Generator[tuple[int, os.stat_result], None, None]:
+    """A descriptor of the regular file `path`, for reading, and what `fstat` says of it.
+
+    Nothing but a regular file is ever opened: opening a pipe may wait for ever, opening a device may do things.
+
+    Args:
+        path: absolute and fully resolved.
+        shown: its name in error texts.
+        place: knows what has to be met on the way.
+
+    Raises:
+        ToolError: it is no regular file, or not what was shown.
+        OSError: it cannot be opened.
+    """
+    with (
+        pinned_directory(path.parent, place=place) as directory,
+        open_regular_file_at(directory, path.name, shown) as opened,
+    ):
+        if place is not None:
+            place.refuse_other(path, opened[1])
+        yield opened
+
+
+@contextmanager
+def open_regular_file_at(held: int, name: str, shown: str) -> Generator[tuple[int, os.stat_result], None, None]:
+    """Open a regular file in a held directory, as `open_regular_file` does.
+
+    Raises:
+        ToolError: it is not a regular file.
+        OSError: it cannot be opened.
+    """
+    refuse_special(os.stat(name or ".", dir_fd=held, follow_symlinks=False), shown)
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    descriptor = os.open(name, flags, dir_fd=held)
+    try:
+        status = os.fstat(descriptor)
+        refuse_special(status, shown)
+        yield descriptor, status
+    finally:
+        os.close(descriptor)
+
+
+def refuse_special(status: os.stat_result, shown: str) -> None:
+    """Lets regular files pass.
+
+    Raises:
+        ToolError: it is something else; the text says what.
+    """
+    if stat.S_ISREG(status.st_mode):
+        return
+    kind = next((words for is_kind, words in _KINDS if is_kind(status.st_mode)), "a special file")
+    raise ToolError(f"{shown} is {kind}, not a regular file; it was not opened")
+
+
+def _is_directory(entry: "os.DirEntry[str]") -> bool:
+    """Whether it is, or leads to, a directory; a link that leads round in a circle does not."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False

@@ -1,0 +1,180 @@
+"""Themes: files of colours, the only place colours are named. A broken file is a message, never a crash."""
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from textual.color import Color, ColorParseError
+from textual.theme import BUILTIN_THEMES, Theme
+
+import tui_agent
+from tui_agent.protocol.errors import ConfigurationError
+from tui_agent.protocol.file_watch import WatchedFiles
+from tui_agent.protocol.regular_file import parse_toml, read_regular_file
+
+DEFAULT_THEME = "dark"
+"""What is shown where nothing else was asked for."""
+
+THEME_NAME = r"[a-z0-9][a-z0-9-]*"
+"""Pattern of theme names; a path does not match it."""
+
+_STYLE_WORDS = frozenset(
+    ("none", "not", "bold", "b", "dim", "d", "italic", "i", "underline", "u", "reverse", "r", "strike", "s", "auto")
+)
+
+
+def _colour(value: str) -> str:
+    """A colour Textual can read."""
+    try:
+        Color.parse(value)
+    except ColorParseError:
+        raise ValueError(f"{value!r} is no colour; write #rrggbb or the name of one") from None
+    return value
+
+
+def _variable(value: str) -> str:
+    """What a style variable may hold: colours, percentages, words of text style."""
+    for word in value.split():
+        if word not in _STYLE_WORDS and not (word.endswith("%") and word[:-1].isdecimal()):
+            _colour(word)
+    if not value.strip():
+        raise ValueError("is empty; write a colour or a text style such as bold")
+    return value
+
+
+Colour = Annotated[str, AfterValidator(_colour)]
+Variable = Annotated[str, AfterValidator(_variable)]
+
+
+class ThemeColours(BaseModel):
+    """`[colors]`: what each colour is for."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    primary: Colour
+    """What is alive or chosen: the running call, the cursor, focus."""
+    secondary: Colour | None = None
+    """What stands back: frames, numbers."""
+    accent: Colour | None = None
+    """Steering, and the person's own words."""
+    success: Colour | None = None
+    warning: Colour | None = None
+    """What needs a person."""
+    error: Colour | None = None
+    foreground: Colour | None = None
+    background: Colour | None = None
+    surface: Colour | None = None
+    """Dialogs and the composer."""
+    panel: Colour | None = None
+    """Bars and raised parts."""
+    boost: Colour | None = None
+
+
+class ThemeFile(BaseModel):
+    """One theme file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    name: str = Field(pattern=rf"^{THEME_NAME}$")
+    """The name it is chosen by."""
+    dark: bool = True
+    ansi: bool = False
+    """Whether it uses the terminal's own sixteen colours."""
+    colors: ThemeColours
+    variables: Mapping[str, Variable] = Field(default_factory=dict[str, str])
+    """Values for single Textual style variables, such as `footer-key-foreground`."""
+
+    def to_theme(self) -> Theme:
+        """The same as Textual wants it."""
+        colours = {name: value for name, value in self.colors.model_dump().items() if value is not None}
+        variables = dict(self.variables)
+        if self.ansi:
+            # Textual's own style sheets use variables that only its own ANSI themes define.
+            variables = {**BUILTIN_THEMES["ansi-dark" if self.dark else "ansi-light"].variables, **variables}
+        return Theme(name=self.name, dark=self.dark, ansi=self.ansi, variables=variables, **colours)
+
+
+@dataclass(frozen=True, slots=True)
+class ThemeProblem:
+    """A theme file that was not used."""
+
+    path: Path
+    text: str
+    """One sentence with file and field."""
+
+
+class ThemeCatalogue:
+    """All themes there are, and the last good version of each."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self.folders = tuple(folders)
+        """Where theme files are; a later folder's theme replaces an earlier one of the same name."""
+        self._themes: dict[str, Theme] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the themes read so far."""
+        return tuple(self._themes)
+
+    @property
+    def watched(self) -> WatchedFiles:
+        """The files in which a change may bring or change a theme."""
+        return WatchedFiles(directories=self.folders, ending=".toml")
+
+    def find(self, name: str) -> Theme | None:
+        """A theme by name; reads no more than the files that bear its name."""
+        if not re.fullmatch(THEME_NAME, name):
+            return None
+        for folder in reversed(self.folders):
+            path = folder / f"{name}.toml"
+            if name not in self._themes and os.path.isfile(path):
+                self._read((path,))
+        return self._themes.get(name)
+
+    def read_all(self) -> tuple[ThemeProblem, ...]:
+        """Reads every file again. A broken one leaves the last good version in place and is told."""
+        return self._read(path for folder in self.folders for path in sorted(folder.glob("*.toml")))
+
+    def _read(self, paths: Iterable[Path]) -> tuple[ThemeProblem, ...]:
+        problems: list[ThemeProblem] = []
+        for path in paths:
+            try:
+                theme = read_theme(path)
+            except ConfigurationError as error:
+                problems.append(ThemeProblem(path, str(error)))
+            else:
+                self._themes[theme.name] = theme
+        return tuple(problems)
+
+
+def read_theme(path: Path) -> Theme:
+    """Reads one theme file.
+
+    Raises:
+        ConfigurationError: it cannot be read; the text names file, field and what was expected.
+    """
+    try:
+        content = read_regular_file(str(path))
+    except OSError as error:
+        raise ConfigurationError(f"theme {path} cannot be read: {error.strerror or error}") from error
+    try:
+        record = parse_toml(content)
+    except ValueError as error:
+        raise ConfigurationError(f"theme {path}: {error}") from error
+    try:
+        return ThemeFile.model_validate(record).to_theme()
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"])
+        raise ConfigurationError(f"theme {path}: {field}: {first['msg'].removeprefix('Value error, ')}") from error
+
+
+def shipped_themes() -> Path:
+    """The folder of the themes that come with the program, installed or in a checkout."""
+    package = Path(tui_agent.__file__).parent
+    installed = package / "themes"
+    return installed if installed.is_dir() else package.parent / "themes"

@@ -1,0 +1,1 @@
+"""The approval dialog and the queue of open approval requests."""

@@ -1,0 +1,217 @@
+"""Every question that waits on one page, by the rule that would answer it, to answer several at once.
+
+Each stands there with its whole input; a yes counts only once the page was read to its end.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from typing import ClassVar, Literal, TypeAlias
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.events import Key, Paste
+from textual.screen import ModalScreen
+
+from tui_agent.protocol.permissions import DECIDED_BY_USER, ApprovalRequest
+from tui_agent.ui.base.app_type import any_app
+from tui_agent.ui.base.commands import bindings_for, command
+from tui_agent.ui.dialogs.answer_keys import AnswerKeys
+from tui_agent.ui.text.amounts import count_text
+from tui_agent.ui.text.paging import Paging
+from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.sanitiser import one_line, visible
+from tui_agent.ui.text.styled_lines import Line, Run, clipped, wrapped
+
+from .approval_rows import TITLE_NAME, ApprovalRows
+
+Answer: TypeAlias = tuple[Literal["approve", "deny"], tuple[str, ...]]
+"""What is answered, and to which requests by their ids."""
+
+_MARGIN = 4
+
+
+class ApprovalListScreen(Paging, ModalScreen[Answer | None]):
+    """The page. Gives the answer, or None for going back."""
+
+    app = getters.app(any_app)
+    CSS_PATH = "approval.tcss"
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("questions")]
+
+    def __init__(self, requests: Sequence[ApprovalRequest], *, clock: Callable[[], float]) -> None:
+        super().__init__()
+        self._groups = _by_rule(requests)
+        self._rows = {request.request_id: ApprovalRows(request) for request in requests}
+        self._selected: set[str] = set()
+        self._cursor = 0
+        self._starts: list[int] = []
+        self._body = RowsView(self._body_rows, id="questions-body")
+        self._state = RowsView(self._state_rows, id="questions-state")
+        self._keys = AnswerKeys(self._key_rows, clock, id="questions-keys")
+        self._guard = self._keys.guard
+
+    def compose(self) -> ComposeResult:
+        """The questions, what is selected, the answers."""
+        with Vertical(id="questions-page") as page:
+            page.border_title = Content(f" ▲ {count_text(len(self._rows), 'question')} for you ")
+            for view in (self._body, self._state, self._keys):
+                view.can_focus = False
+                yield view
+
+    def on_mount(self) -> None:
+        """Answers count a moment after everything was drawn."""
+        self.call_after_refresh(self._guard.drawn)
+
+    def on_key(self, event: Key) -> None:
+        """A key that means nothing here belongs to something else that is being typed."""
+        if event.key not in self.active_bindings:
+            self._guard.disturbed()
+
+    def on_paste(self, event: Paste) -> None:
+        """A paste never answers."""
+        event.stop()
+        self._guard.disturbed()
+
+    @property
+    def paged(self) -> RowsView:
+        """What the paging keys move."""
+        return self._body
+
+    @property
+    def requests(self) -> tuple[ApprovalRequest, ...]:
+        """The questions in the order in which they stand there."""
+        return tuple(request for _, group in self._groups for request in group)
+
+    def keep_only(self, open_ids: Collection[str]) -> None:
+        """Takes away what was settled elsewhere; goes back when nothing is left."""
+        left = [request for request in self.requests if request.request_id in open_ids]
+        if len(left) == len(self.requests):
+            return
+        self._groups = _by_rule(left)
+        self._selected &= {request.request_id for request in left}
+        self._cursor = min(self._cursor, max(0, len(left) - 1))
+        if left:
+            self._guard.disturbed()
+            self._show()
+        else:
+            self.dismiss(None)
+
+    # --- keys ---------------------------------------------------------------------------------------------------------
+
+    def action_approve(self) -> None:
+        """Allow the selected calls, once everything was read; not those whose input is too long for this page."""
+        if self._guard.accepts() and self._approvable and self._body.read_to_end:
+            self.dismiss(("approve", self._approvable))
+
+    def action_deny(self) -> None:
+        """Denies the selected calls."""
+        if self._guard.accepts() and self._selected:
+            self.dismiss(("deny", self._chosen))
+
+    def action_select(self) -> None:
+        """Selects the question at the cursor, or no longer."""
+        self._selected ^= {self.requests[self._cursor].request_id}
+        self._show()
+
+    def action_select_all(self) -> None:
+        """Selects all, or none where all are."""
+        everything = {request.request_id for request in self.requests}
+        self._selected = set() if self._selected == everything else everything
+        self._show()
+
+    def action_cursor_up(self) -> None:
+        """To the question above."""
+        self._move(-1)
+
+    def action_cursor_down(self) -> None:
+        """To the question below."""
+        self._move(+1)
+
+    def action_close(self) -> None:
+        """Back; nothing is answered."""
+        self.dismiss(None)
+
+    # --- what is shown ------------------------------------------------------------------------------------------------
+
+    @on(RowsView.Moved, "#questions-body")
+    def _moved(self) -> None:
+        self._state.show(self._state_rows)
+        self._keys.show_now()
+
+    @property
+    def _chosen(self) -> tuple[str, ...]:
+        return tuple(request.request_id for request in self.requests if request.request_id in self._selected)
+
+    @property
+    def _approvable(self) -> tuple[str, ...]:
+        return tuple(key for key in self._chosen if not self._rows[key].is_long)
+
+    def _move(self, by: int) -> None:
+        self._cursor = min(max(0, self._cursor + by), len(self.requests) - 1)
+        self._show()
+        start = self._starts[self._cursor] if self._cursor < len(self._starts) else 0
+        top = self._body.scroll_offset.y
+        if start < top:
+            self._body.scroll_relative(y=start - top, animate=False)
+        elif start >= top + self._body.row_count:
+            self._body.read_on(start - top)
+
+    def _show(self) -> None:
+        self._body.show(self._body_rows)
+        self._moved()
+
+    def _body_rows(self, width: int) -> Sequence[Line]:
+        rows: list[Line] = []
+        starts: list[int] = []
+        for rule, group in self._groups:
+            heading = f"{rule.replace(chr(10), ', ')} would allow" if rule else "no rule would allow"
+            rows.extend([*([Line()] if rows else []), *wrapped([(visible(heading), "muted")], width)])
+            for request in group:
+                at_cursor = len(starts) == self._cursor
+                starts.append(len(rows))
+                rows.append(self._title_row(request, width, at_cursor=at_cursor))
+                rows.extend(row.prefixed((" " * _MARGIN, "")) for row in self._input_rows(request, width - _MARGIN))
+        self._starts = starts
+        return rows
+
+    def _input_rows(self, request: ApprovalRequest, width: int) -> Sequence[Line]:
+        rows = self._rows[request.request_id]
+        if rows.is_long:
+            return wrapped([("Its input is long. To allow it, answer it in a dialog of its own.", "warning")], width)
+        return rows.rows(width, spaced=False)
+
+    def _title_row(self, request: ApprovalRequest, width: int, *, at_cursor: bool) -> Line:
+        box = "[x]" if request.request_id in self._selected else "[ ]"
+        own = {"main": "", DECIDED_BY_USER: "  your command"}
+        who = own.get(request.agent, f"  sub-agent {one_line(visible(request.agent), TITLE_NAME)}")
+        runs: list[Run] = [("› " if at_cursor else "  ", "key"), (f"{box} ", "warning" if "x" in box else "muted")]
+        runs += [(one_line(visible(request.tool), TITLE_NAME), "strong"), (who, "muted")]
+        return Line(clipped(runs, width))
+
+    def _state_rows(self, width: int) -> Sequence[Line]:
+        left = self._body.rows_below
+        if left and not self._body.read_to_end:
+            how = f"{command('questions.page_down').key_text} reads on; yes counts once you saw the end"
+            return [Line(clipped([(f"▼ {count_text(left, 'more row')} · {how}", "warning")], width))]
+        return [Line(clipped([(f"{len(self._selected)} selected", "muted")], width))]
+
+    def _key_rows(self, width: int) -> Sequence[Line]:
+        runs: list[Run] = []
+        for name in ("select", "select_all", "approve", "deny", "close"):
+            entry = command(f"questions.{name}")
+            answers = name in ("approve", "deny")
+            read = name != "approve" or self._body.read_to_end
+            chosen = self._approvable if name == "approve" else self._chosen
+            counts = (self._guard.armed and bool(chosen) and read) if answers else True
+            runs += [(entry.key_text, "key" if counts else "muted"), (f" {entry.text}   ", "" if counts else "muted")]
+        return [Line(clipped(runs, width))]
+
+
+def _by_rule(requests: Sequence[ApprovalRequest]) -> list[tuple[str, list[ApprovalRequest]]]:
+    """The questions by the rule that would answer them, in the order in which they came."""
+    groups: dict[str, list[ApprovalRequest]] = {}
+    for request in requests:
+        groups.setdefault(request.session_rule or "", []).append(request)
+    return list(groups.items())

@@ -1,0 +1,187 @@
+"""What a question to a person shows, as rows: first of all the exact input, everything in it visible. Pure.
+
+Nothing here knows any tool: what the tool itself prepared as a preview comes first, then whatever of the input it does
+not show word for word.
+"""
+
+from collections.abc import Iterable, Sequence, Set
+from functools import cached_property
+from itertools import takewhile
+from typing import TypeAlias
+
+from tui_agent.protocol.messages import JsonObject, is_array, is_object
+from tui_agent.protocol.permissions import ApprovalRequest
+from tui_agent.protocol.tool import Preview
+from tui_agent.ui.text.amounts import count_text
+from tui_agent.ui.text.argument_rows import (
+    argument_rows,
+    argument_texts,
+    exact_rows,
+    labelled_rows,
+    script_rows,
+    verdict_rows,
+)
+from tui_agent.ui.text.diff_layout import layout_diff
+from tui_agent.ui.text.diff_parser import DiffLine, diff_counts, is_cut, read_diff
+from tui_agent.ui.text.sanitiser import one_line, visible
+from tui_agent.ui.text.styled_lines import Line, Run, prefixed_lines, width_of_runs, wrapped
+
+_Argument: TypeAlias = tuple[str, str | None]
+_TOUCHES = "touches"
+TITLE_NAME = 40
+"""Cells of a tool's or an agent's name in a title."""
+LONG = 10_000
+"""Characters of a question above which a thread lays it out."""
+LEAST_OF_A_VALUE = 8
+"""Characters as which every argument, or value in one, counts at least."""
+
+
+class ApprovalRows:
+    """The rows of one question; what does not depend on the width is read once."""
+
+    def __init__(self, request: ApprovalRequest) -> None:
+        self._request = request
+        self._preview = request.preview
+        self.is_long = _is_long(request)
+        """True if laying it out takes so long that a thread does it."""
+        self._made: tuple[int, list[list[Line]]] = (0, [])
+
+    @cached_property
+    def _diff(self) -> list[DiffLine]:
+        shows_diff = self._preview is not None and self._preview.kind == "diff"
+        return read_diff(self._preview.text, visible) if self._preview is not None and shows_diff else []
+
+    @cached_property
+    def _input(self) -> list[_Argument]:
+        return list(_other_input(self._request.args, self._preview, self._diff))
+
+    def is_laid_out(self, width: int) -> bool:
+        """Return True if the rows for a width are there."""
+        return self._made[0] == width
+
+    def lay_out(self, width: int) -> None:
+        """Make the rows for a width; may be called in a thread."""
+        self._made = (width, list(filter(None, self._make(width))))
+
+    def rows(self, width: int, *, with_trace: bool = False, spaced: bool = True) -> list[Line]:
+        """Everything, for a width.
+
+        Args:
+            width: Cells of a row.
+            with_trace: Also every rule that was looked at.
+            spaced: An empty row between the parts.
+        """
+        if not self.is_laid_out(width):
+            self.lay_out(width)
+        rows: list[Line] = []
+        for block in (*self._made[1], *([self._trace_rows(width)] if with_trace else [])):
+            rows.extend([Line(), *block] if rows and spaced else block)
+        return rows
+
+    def trace_start(self, width: int, *, spaced: bool = True) -> int:
+        """The row at which the trace begins."""
+        return len(self.rows(width, with_trace=True, spaced=spaced)) - len(self._trace_rows(width))
+
+    def _make(self, width: int) -> Iterable[list[Line]]:
+        yield self._name_rows(width)
+        yield self._preview_rows(width)
+        arguments = [
+            row for name, value in self._input if value is not None for row in argument_rows(name, value, width)
+        ]
+        yield _joined(arguments, self._target_rows(width), width)
+        yield self._diff_rows(width)
+        yield self._part_rows(width)
+
+    def _name_rows(self, width: int) -> list[Line]:
+        """Return the rows with names that are cut in the title of the dialog."""
+        names = (("tool", self._request.tool), ("agent", self._request.agent))
+        cut = [(label, name) for label, name in names if one_line(visible(name), TITLE_NAME) != visible(name)]
+        return [row for label, name in cut for row in labelled_rows(label, [name], width)]
+
+    def _preview_rows(self, width: int) -> list[Line]:
+        if self._preview is None or self._preview.kind == "diff" or not self._preview.text:
+            return []
+        note = wrapped([(visible(self._preview.note), "muted")], width) if self._preview.note else []
+        return [*exact_rows(self._preview.text, width), *script_rows(self._preview.text, width), *note]
+
+    def _target_rows(self, width: int) -> list[Line]:
+        """The resolved paths: what the call would really touch."""
+        targets = list(self._request.targets)
+        if self._preview is not None and self._preview.path and self._preview.path not in targets:
+            targets.insert(0, self._preview.path)
+        given = [value for _, value in self._input]
+        return labelled_rows(_TOUCHES, [target for target in targets if target not in given], width)
+
+    def _diff_rows(self, width: int) -> list[Line]:
+        if not self._diff:
+            return []
+        added, removed = diff_counts(self._diff)
+        counts: list[Run] = [("change  ", "muted"), (f"+{added}", "success"), (f" −{removed}", "error")]
+        names = ", ".join(visible(name) for name, value in self._input if value is None)
+        head = list(takewhile(lambda line: line.kind in ("file", "note"), self._diff))
+        notes = [line.text for line in head if line.kind == "note"]
+        if self._preview is not None and self._preview.note:
+            notes += map(visible, self._preview.note.split("\n"))
+        return [
+            *wrapped([*counts, (f"  all of {names}" if names else "", "muted")], width),
+            *(row for note in notes for row in wrapped([(f"! {note}", "warning")], width)),
+            *layout_diff(self._diff[len(head) :], width),
+        ]
+
+    def _part_rows(self, width: int) -> list[Line]:
+        """The parts of a command with a verdict each."""
+        parts = self._request.parts
+        if len(parts) < 2 and not any(part.rule or part.reason for part in parts):
+            return []
+        rows = [Line(((f"{count_text(len(parts), 'part')}", "muted"),))]
+        return rows + [row for part in parts for row in verdict_rows(part, width)]
+
+    def _trace_rows(self, width: int) -> list[Line]:
+        lines = self._request.trace or (self._request.reason or "no rule was looked at",)
+        rows = wrapped([("why  ", "muted"), (visible(self._request.reason), "")], width) if self._request.reason else []
+        rows.append(Line((("every rule and check, in order", "muted"),)))
+        for line in lines:
+            rows.extend(prefixed_lines(wrapped([(visible(line), "")], width - 2), (("· ", "muted"),), (("  ", ""),)))
+        return rows
+
+
+def _joined(arguments: list[Line], targets: list[Line], width: int) -> list[Line]:
+    """The input and what it touches; on one row where each has but one, and it can be told where the second begins."""
+    if len(arguments) == len(targets) == 1 and _TOUCHES not in arguments[0].plain:
+        runs = (*arguments[0].runs, ("   ", ""), *targets[0].runs)
+        if width_of_runs(runs) <= width:
+            return [Line(runs)]
+    return [*arguments, *targets]
+
+
+def _is_long(request: ApprovalRequest) -> bool:
+    """Return True if a question has more characters or values than are laid out at once."""
+    room = LONG - (len(request.preview.text) if request.preview is not None else 0)
+    waiting: list[object] = [request.args, *(part.text for part in request.parts), *request.targets, *request.trace]
+    while waiting and room >= 0:
+        value = waiting.pop()
+        if isinstance(value, str):
+            room -= len(value)
+        elif is_object(value):
+            waiting += (*value, *value.values())
+        elif is_array(value):
+            waiting += value
+        room -= LEAST_OF_A_VALUE
+    return room < 0
+
+
+def _other_input(args: JsonObject, preview: Preview | None, diff: Sequence[DiffLine]) -> Iterable[_Argument]:
+    """The arguments the preview does not show word for word; None for one whose every line the change shows."""
+    # Of a change that is shown in part the rest is seen in the arguments only.
+    is_whole = preview is not None and preview.kind == "diff" and not is_cut(preview.text)
+    shown = {line.text for line in diff}
+    changed = {line.text for line in diff if line.kind in ("added", "removed")}
+    for name, text in argument_texts(args):
+        if preview is not None and preview.kind != "diff" and text == preview.text:
+            continue
+        yield name, None if diff and is_whole and _is_covered(text, shown, changed) else text
+
+
+def _is_covered(text: str, shown: Set[str], changed: Set[str]) -> bool:
+    lines = [visible(line) for line in text.split("\n")]
+    return all(line in shown for line in lines if line) if len(lines) > 1 else lines[0] in changed

@@ -1,0 +1,79 @@
+"""Questions that wait for a person: first in, first out, and which of them may open by itself."""
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import ApprovalRequested, ApprovalResolved, RunEnded, SessionLoaded
+from tui_agent.protocol.messages import FrozenModel
+from tui_agent.protocol.permissions import ApprovalRequest
+
+HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset((ApprovalRequested, ApprovalResolved, RunEnded, SessionLoaded))
+"""The events that may change the questions."""
+
+
+class PendingApprovals:
+    """The open questions in the order they came. Changed by `apply` and by what the person does."""
+
+    def __init__(self) -> None:
+        self._requests: dict[str, ApprovalRequest] = {}
+        self._postponed: set[str] = set()
+        self._done = 0
+
+    def __len__(self) -> int:
+        return len(self._requests)
+
+    def __contains__(self, request_id: object) -> bool:
+        return request_id in self._requests
+
+    @property
+    def first(self) -> ApprovalRequest | None:
+        """The question that has waited longest."""
+        return next(iter(self._requests.values()), None)
+
+    @property
+    def all(self) -> tuple[ApprovalRequest, ...]:
+        """Every open question, oldest first."""
+        return tuple(self._requests.values())
+
+    @property
+    def next_to_open(self) -> ApprovalRequest | None:
+        """The question that may open by itself: the first one nobody put off."""
+        return next((request for key, request in self._requests.items() if key not in self._postponed), None)
+
+    def position_of(self, request: ApprovalRequest) -> tuple[int, int]:
+        """Number of a question and of all since none was open, for `2 of 5`; from 1."""
+        order = list(self._requests)
+        place = order.index(request.request_id) if request.request_id in self._requests else 0
+        return self._done + place + 1, self._done + len(order)
+
+    def postpone(self) -> None:
+        """Not now: nothing that is open now opens again by itself."""
+        self._postponed.update(self._requests)
+
+    def settle(self, request_id: str) -> bool:
+        """It was answered, here or elsewhere; False where it was not open."""
+        if self._requests.pop(request_id, None) is None:
+            return False
+        self._done += 1
+        self._forget_burst()
+        return True
+
+    def apply(self, envelope: Envelope) -> bool:
+        """Takes one event; False where it changed nothing."""
+        match envelope.event:
+            case ApprovalRequested() as request:
+                self._requests[request.request_id] = request
+            case ApprovalResolved(request_id=request_id):
+                return self.settle(request_id)
+            case RunEnded() if envelope.origin.depth == 0:
+                self._requests.clear()
+            case SessionLoaded():
+                self._requests.clear()
+            case _:
+                return False
+        self._forget_burst()
+        return True
+
+    def _forget_burst(self) -> None:
+        """Once nothing is open, counting begins anew."""
+        if not self._requests:
+            self._done = 0
+            self._postponed.clear()

@@ -1,0 +1,1 @@
+"""Modules that every part of the screen uses: commands, error boundary, terminal environment."""

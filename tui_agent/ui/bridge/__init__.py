@@ -1,0 +1,1 @@
+"""The connection between the screen and the agent."""

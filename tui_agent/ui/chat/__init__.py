@@ -1,0 +1,1 @@
+"""The main screen: its layout, its input, and its commands."""

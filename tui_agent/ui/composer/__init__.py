@@ -1,0 +1,1 @@
+"""The text input: history, folded pastes, slash commands and queued messages."""

@@ -1,0 +1,147 @@
+"""The messages that wait for delivery: a line each, with when it lands."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.cells import cell_len
+from textual.content import Content
+from textual.events import Click
+from textual.message import Message
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import Status
+from tui_agent.protocol.messages import FrozenModel
+from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
+from tui_agent.ui.base.commands import hint
+from tui_agent.ui.status.session_status import HANDLED_EVENTS as HEARD_BY_STATUS
+from tui_agent.ui.status.session_status import SessionStatus
+from tui_agent.ui.text.sanitiser import clip, one_line
+
+from .queued_messages import HANDLED_EVENTS, WaitingMessage, WaitingMessages
+
+MAX_ROWS = 4
+"""Messages shown; more are counted."""
+_LONGEST = 400
+"""Cells of a message that are looked at."""
+
+
+class QueueStrip(CoalescedRefresh):
+    """A rule and a line for each waiting message; nothing at all while none waits."""
+
+    DEFAULT_CSS = """
+    QueueStrip {
+        height: auto;
+        display: none;
+        color: $text-muted;
+    }
+    """
+
+    @dataclass
+    class Changed(Message):
+        """Another number of messages waits."""
+
+        count: int
+
+    @dataclass
+    class EditRequested(Message):
+        """A person pointed at a waiting message to take it back."""
+
+        message_id: str
+
+    HANDLED_EVENTS: ClassVar[frozenset[type[FrozenModel]]] = HANDLED_EVENTS | HEARD_BY_STATUS
+
+    def __init__(self, view: SessionStatus, *, id: str | None = None) -> None:  # noqa: A002
+        """Makes the strip; `view` is somebody else's, and has taken each event before."""
+        super().__init__(id=id)
+        self._queue = WaitingMessages()
+        self._view = view
+        self._drawn: tuple[object, ...] = ()
+
+    @property
+    def last(self) -> WaitingMessage | None:
+        """The message sent last."""
+        return self._queue.all[-1] if self._queue.all else None
+
+    @property
+    def messages(self) -> tuple[WaitingMessage, ...]:
+        """Everything that waits, in the order of delivery."""
+        return self._queue.all
+
+    def find(self, message_id: str) -> WaitingMessage | None:
+        """A waiting message by id."""
+        return next((message for message in self._queue.all if message.message_id == message_id), None)
+
+    def forget(self, message_id: str) -> None:
+        """Takes a message off that the agent does not know any more."""
+        self._queue.forget(message_id)
+        self.changed()
+
+    def apply(self, envelope: Envelope) -> None:
+        """Takes one event."""
+        if self._queue.apply(envelope) or self._queue.all:
+            self.changed()
+
+    def show(self, queue: WaitingMessages) -> None:
+        """Shows another queue."""
+        self._queue = queue
+        self.changed()
+
+    def settle(self) -> None:
+        """Draws the queue; says so where another number of messages waits."""
+        messages, before = self._queue.all, self._drawn
+        self._drawn = (*messages, self._view.status)
+        if self._drawn == before:
+            return
+        self.display = bool(messages)
+        self.refresh(layout=len(self._drawn) != len(before))
+        self.post_message(self.Changed(len(messages)))
+
+    def render(self) -> Content:
+        """The rule and the lines; where there is room for one only, the newest message under their number."""
+        width = self.size.width
+        waiting = self._queue.all
+        if self.size.height == 1 and waiting:
+            return _row(len(waiting), waiting[-1], _landing(waiting[-1], self._view.status), width, with_keys=True)
+        rows = [_rule(width)]
+        for number, message in enumerate(waiting[:MAX_ROWS], 1):
+            newest = message is waiting[-1]
+            rows.append(_row(number, message, _landing(message, self._view.status), width, with_keys=newest))
+        if len(waiting) > MAX_ROWS:
+            rows.append(Content(f"   … and {len(waiting) - MAX_ROWS} more"))
+        return Content("\n").join(rows)
+
+    def on_click(self, event: Click) -> None:
+        """A click takes the message back for editing."""
+        row = event.y - 1 if self.size.height > 1 else len(self._queue.all) - 1
+        if 0 <= row < min(MAX_ROWS, len(self._queue.all)):
+            self.post_message(self.EditRequested(self._queue.all[row].message_id))
+
+
+def _rule(width: int) -> Content:
+    return Content.assemble(("─ ", "$border-blurred"), "queue", (" " + "─" * max(0, width - 8), "$border-blurred"))
+
+
+def _landing(message: WaitingMessage, status: Status) -> str:
+    """When a message lands, in words."""
+    if status == "idle":
+        return "waits for you to send it"
+    if message.follows_up:
+        return "a turn of its own after this one"
+    running = status in ("running_tools", "waiting_approval")
+    return "lands after the running calls" if running else "lands after this step"
+
+
+def _row(number: int, message: WaitingMessage, landing: str, width: int, *, with_keys: bool) -> Content:
+    """One line: number, kind, text, when it lands, and for the newest the keys; what does not fit goes first."""
+    kind = "follow-up" if message.follows_up else "steer"
+    head = Content.assemble(f" {number} ", (kind, "$accent"), "  ")
+    keys = f"   {hint('composer.earlier', 'edit')} · {hint('queue.drop')} "
+    room = width - head.cell_length
+    text = one_line(message.text, _LONGEST)
+    offers = (f"{landing}{keys if with_keys else ' ' * len(keys)}", f"{landing} ", "")
+    # The text whole before the keys, and when it lands before the end of a long text.
+    least = (cell_len(text) + 5, min(cell_len(text) + 5, room // 2), 0)
+    tail = next(offer for offer, needed in zip(offers, least, strict=True) if len(offer) + needed <= room or not offer)
+    quoted = Content.styled(f"“{clip(text, max(1, room - len(tail) - 5))}”", "$text")
+    gap = max(1, room - quoted.cell_length - len(tail))
+    return Content("").join([head, quoted, Content(" " * gap), Content(tail)])

@@ -1,0 +1,1 @@
+"""Dialogs and pages over the chat: help, information, trust, rewind."""

@@ -1,0 +1,253 @@
+"""Going back: first the moments there are, then everything that would happen, and only then it happens."""
+
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from textual import getters, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.events import Paste
+from textual.screen import ModalScreen
+
+from tui_agent.protocol.background import run_service
+from tui_agent.rewind.rewind_plan import RewindOutcome, RewindPlan, RewindPoint, Scope
+from tui_agent.ui.base.app_type import any_app
+from tui_agent.ui.base.commands import bindings_for
+from tui_agent.ui.text.amounts import count_text
+from tui_agent.ui.text.paging import Paging
+from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.styled_lines import Line, clipped, wrapped
+
+from .answer_keys import AnswerKeys
+from .rewind_rows import SCOPES, RewindService, key_row, local_time_text, plan_rows, point_rows, state_row
+
+BUSY = "The agent works; nothing can go back meanwhile. Stop it first."
+
+
+class RewindScreen(Paging, ModalScreen[RewindOutcome | None]):
+    """The two pages. Gives what became of it, or None for going away."""
+
+    app = getters.app(any_app)
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("rewind")]
+    DEFAULT_CSS = """
+    RewindScreen {
+        background: $background;
+        & > Vertical {
+            border: round $border;
+            border-title-color: $text;
+            padding: 0 1;
+            background: $surface;
+        }
+        & RowsView { background: $surface; height: 1; overflow: hidden; }
+        & #rewind-body { height: 1fr; min-height: 1; overflow-y: auto; }
+    }
+    """
+
+    def __init__(
+        self,
+        rewinding: RewindService,
+        busy: Callable[[], bool],
+        clock: Callable[[], float],
+        *,
+        call: tuple[str, str] | None = None,
+        when: Callable[[int], str] = local_time_text,
+    ) -> None:
+        """Makes the page.
+
+        Args:
+            rewinding: who goes back.
+            busy: whether a run goes on, so that nothing can.
+            clock: monotonic seconds.
+            call: a call whose changes alone are taken back, by id and in words; None: there are moments to choose from.
+            when: a time in words.
+        """
+        super().__init__()
+        self._rewinding = rewinding
+        self._busy = busy
+        self._call = call
+        self._when = when
+        self._points: Sequence[RewindPoint] = ()
+        self._point = 0
+        self._plan: RewindPlan | None = None
+        self._file = 0
+        self._scope: Scope = "both" if call is None else "files"
+        self._overwritten: set[Path] = set()
+        self._starts: list[int] = []
+        self._message = "Looking at what changed …"
+        self.at_work = False
+        """Whether something is looked up or done."""
+        self._body = RowsView(self._body_rows, id="rewind-body")
+        self._state = RowsView(self._state_rows, id="rewind-state")
+        self._keys = AnswerKeys(self._key_rows, clock, id="rewind-keys")
+        self._guard = self._keys.guard
+
+    def compose(self) -> ComposeResult:
+        """What there is, what would happen counted, the keys."""
+        with Vertical() as page:
+            page.border_title = Content(" Go back " if self._call is None else " Take back what a call changed ")
+            for view in (self._body, self._state, self._keys):
+                view.can_focus = False
+                yield view
+
+    def on_mount(self) -> None:
+        """Begins to look."""
+        self._begin(self._load_points() if self._call is None else self._load_call(*self._call))
+
+    def on_paste(self, event: Paste) -> None:
+        """A paste never answers."""
+        event.stop()
+        self._guard.disturbed()
+
+    @property
+    def paged(self) -> RowsView:
+        """What the paging keys move."""
+        return self._body
+
+    # --- keys ---------------------------------------------------------------------------------------------------------
+
+    def action_cursor_up(self) -> None:
+        """To the row above."""
+        self._move(-1)
+
+    def action_cursor_down(self) -> None:
+        """To the row below."""
+        self._move(+1)
+
+    def action_choose(self) -> None:
+        """The moment at the cursor; on the second page: does it."""
+        if self.at_work:
+            return
+        if self._plan is None:
+            if self._points:
+                self._begin(self._load_plan(self._points[self._point]))
+        elif self._counts and self._guard.accepts():
+            self._begin(self._carry_out(self._plan))
+
+    def action_scope(self) -> None:
+        """Something else goes back."""
+        if self._plan is not None and self._plan.call_id is None and not self.at_work:
+            self._scope = SCOPES[(SCOPES.index(self._scope) + 1) % len(SCOPES)]
+            self._show()
+
+    def action_overwrite(self) -> None:
+        """The file at the cursor goes back although somebody else changed it, or no longer."""
+        if self._plan is None or self.at_work or self._scope == "conversation":
+            return
+        step = self._plan.steps[self._file] if self._file < len(self._plan.steps) else None
+        if step is not None and step.is_conflict:
+            self._overwritten ^= {step.path}
+            self._show()
+
+    def action_close(self) -> None:
+        """Back to the moments, or away; nothing was done."""
+        if self.at_work:
+            return
+        if self._plan is None or self._call is not None:
+            self.dismiss(None)
+            return
+        self._plan, self._message = None, ""
+        self._show(anew=True)
+
+    # --- work ---------------------------------------------------------------------------------------------------------
+
+    def _begin(self, work: Coroutine[object, object, None]) -> None:
+        self.at_work = True
+        self.run_worker(self._guarded(work), exclusive=True, exit_on_error=False)
+
+    async def _guarded(self, work: Coroutine[object, object, None]) -> None:
+        """Says what went wrong, and lets the person go on."""
+        try:
+            await run_service("rewinding", work, self._notify_failure)
+        finally:
+            self.at_work = False
+            self._show(anew=True)
+            self.call_after_refresh(self._guard.drawn)
+
+    def _notify_failure(self, reason: str) -> None:
+        self._message = reason
+
+    async def _load_points(self) -> None:
+        self._points = await self._rewinding.points()
+        self._message = "" if self._points else "Nothing was said yet: there is nothing to go back to."
+
+    async def _load_plan(self, point: RewindPoint) -> None:
+        self._guard.withdrawn()
+        self._plan, self._message = await self._rewinding.plan(point), ""
+        self._file, self._overwritten = 0, set()
+
+    async def _load_call(self, call_id: str, text: str) -> None:
+        plan = await self._rewinding.plan_for_call(call_id, text)
+        self._plan, self._message = plan, "" if plan.steps else "There is nothing to take back: no file it changed."
+
+    async def _carry_out(self, plan: RewindPlan) -> None:
+        outcome = await self._rewinding.carry_out(plan, self._scope, frozenset(self._overwritten))
+        self.dismiss(outcome)
+
+    # --- what is shown ------------------------------------------------------------------------------------------------
+
+    @on(RowsView.Moved, "#rewind-body")
+    def _moved(self) -> None:
+        self._state.show(self._state_rows)
+        self._keys.show_now()
+
+    @property
+    def _counts(self) -> bool:
+        """Whether there is something to do, and nobody works meanwhile."""
+        plan = self._plan
+        if plan is None or self._busy():
+            return False
+        return bool(plan.chosen(self._scope, self._overwritten)) or (plan.call_id is None and self._scope != "files")
+
+    def _move(self, by: int) -> None:
+        count = len(self._points) if self._plan is None else len(self._plan.steps)
+        if not count or (self._plan is not None and self._scope == "conversation"):
+            self._body.scroll_relative(y=by, animate=False)
+            return
+        if self._plan is None:
+            self._point = row = min(max(0, self._point + by), count - 1)
+            self._show()
+        else:
+            self._file = min(max(0, self._file + by), count - 1)
+            self._show()
+            row = self._starts[self._file] if self._file < len(self._starts) else 0
+        top = self._body.scroll_offset.y
+        if row < top or (by < 0 and self._file == 0 and self._plan is not None):
+            self._body.scroll_to(y=row if row < top and self._file else 0, animate=False, immediate=True)
+        elif row >= top + self._body.row_count - 1:
+            self._body.scroll_to(y=row - self._body.row_count + 2, animate=False, immediate=True)
+
+    def _show(self, *, anew: bool = False) -> None:
+        if self.is_attached:
+            self._body.show(self._body_rows, anew=anew)
+            self._moved()
+
+    def _body_rows(self, width: int) -> Sequence[Line]:
+        if self._message:
+            return wrapped([(self._message, "muted")], width)
+        if self._plan is None:
+            return point_rows(self._points, self._point, width, [self._when(point.time) for point in self._points])
+        rows, self._starts = plan_rows(self._plan, self._scope, self._file, self._overwritten, width)
+        return rows
+
+    def _state_rows(self, width: int) -> Sequence[Line]:
+        if self._busy():
+            return [Line(clipped([(BUSY, "warning")], width))]
+        if self._plan is not None:
+            return [state_row(self._plan, self._scope, self._overwritten, width)]
+        words = f"{count_text(len(self._points), 'moment')}, the newest first" if self._points else ""
+        return [Line(clipped([(words, "muted")], width))]
+
+    def _key_rows(self, width: int) -> Sequence[Line]:
+        if self._plan is None:
+            return [key_row(("choose", "close"), {"choose", "close"} if self._points else {"close"}, width)]
+        names = ["choose", "scope", "overwrite", "close"]
+        if self._plan.call_id is not None:
+            names.remove("scope")
+        if self._scope == "conversation" or not any(step.is_conflict for step in self._plan.steps):
+            names.remove("overwrite")
+        counting = set(names) - (set() if self._counts and self._guard.armed else {"choose"})
+        return [key_row(names, counting, width, "do it")]

@@ -1,0 +1,128 @@
+"""Asks, before anything else, whether what a folder brings with it may be applied. The answer is no unless said.
+
+A yes counts only once everything was read and a quiet moment passed, as in the question about a call.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeAlias
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.events import Key, Paste
+from textual.screen import Screen
+from textual.widgets import Static
+
+from tui_agent.ui.base.commands import bindings_for, command, hint
+from tui_agent.ui.text.argument_rows import labelled_rows
+from tui_agent.ui.text.paging import Paging
+from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.sanitiser import visible
+from tui_agent.ui.text.styled_lines import Line, Run, clipped, plain_line, wrapped
+
+from .answer_keys import AnswerKeys
+
+TrustChoice: TypeAlias = Literal["no", "tightening", "all"]
+"""Nothing is applied; everything but allow rules; those, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrustPrompt:
+    """What is asked about."""
+
+    folder: str
+    sections: tuple[tuple[str, tuple[str, ...]], ...]
+    """Headings, and what stands under each, word for word."""
+    has_allow_rules: bool
+
+
+class TrustScreen(Paging, Screen[TrustChoice | None]):
+    """The question. Gives the answer, or None if the person left instead."""
+
+    CSS = """
+    #trust-heading { padding: 1 2; text-style: bold; }
+    #trust-body { height: 1fr; margin: 0 2; overflow-y: auto; }
+    #trust-keys { height: 2; margin: 0 2; }
+    """
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("trust")]
+
+    def __init__(self, matter: TrustPrompt, *, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._matter = matter
+        self._body = RowsView(self._body_rows, id="trust-body")
+        self._keys = AnswerKeys(self._key_rows, clock, id="trust-keys")
+        self._guard = self._keys.guard
+
+    def compose(self) -> ComposeResult:
+        """The question, what the folder brings, the answers."""
+        yield Static(
+            "This folder brings settings of its own, or instructions. Apply them?", id="trust-heading", markup=False
+        )
+        self._body.can_focus = self._keys.can_focus = False
+        yield self._body
+        yield self._keys
+
+    def on_mount(self) -> None:
+        """Answers count a moment after everything was drawn."""
+        self.call_after_refresh(self._guard.drawn)
+
+    def on_key(self, event: Key) -> None:
+        """A key that means nothing here belongs to something else that is being typed."""
+        if event.key not in self.active_bindings:
+            self._guard.disturbed()
+
+    def on_paste(self, event: Paste) -> None:
+        """A paste never answers."""
+        event.stop()
+        self._guard.disturbed()
+
+    def action_refuse(self) -> None:
+        """No; the answer is kept until the settings change."""
+        if self._guard.accepts():
+            self.dismiss("no")
+
+    def action_tighten(self) -> None:
+        """Yes, without allow rules."""
+        if self._guard.accepts() and self._body.read_to_end:
+            self.dismiss("tightening")
+
+    def action_accept(self) -> None:
+        """Yes, with allow rules."""
+        if self._matter.has_allow_rules and self._guard.accepts() and self._body.read_to_end:
+            self.dismiss("all")
+
+    def action_leave(self) -> None:
+        """Leaves; nothing is kept and nothing starts."""
+        self.dismiss(None)
+
+    @property
+    def paged(self) -> RowsView:
+        """What the paging keys move."""
+        return self._body
+
+    @on(RowsView.Moved, "#trust-body")
+    def _moved(self) -> None:
+        self._keys.show_now()
+
+    def _body_rows(self, width: int) -> Sequence[Line]:
+        rows = labelled_rows("folder", (self._matter.folder,), width)
+        for heading, entries in self._matter.sections:
+            rows.append(Line())
+            rows.extend(wrapped([(visible(heading), "muted")], width))
+            for entry in entries:
+                rows.extend(labelled_rows("", (entry,), width))
+        return rows
+
+    def _key_rows(self, width: int) -> Sequence[Line]:
+        offered = ["trust.refuse", "trust.tighten", *(["trust.accept"] if self._matter.has_allow_rules else [])]
+        keys: list[Run] = []
+        for answer in (command(name) for name in offered):
+            # Dim as long as it does not count; the answer no counts before everything was read.
+            counts = self._guard.armed and (answer.id == "trust.refuse" or self._body.read_to_end)
+            text = answer.text if self._matter.has_allow_rules or answer.id == "trust.refuse" else "yes"
+            keys += [(answer.key_text, "key" if counts else "muted"), (f" {text}   ", "" if counts else "muted")]
+        more = "" if self._body.read_to_end else f"{self._body.rows_below} lines more: {hint('trust.page_down')}"
+        return [Line(clipped(keys, width)), plain_line(more, "warning")]

@@ -1,0 +1,1 @@
+"""The tool panel, the timeline and the page of one call."""

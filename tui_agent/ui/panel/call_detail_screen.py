@@ -1,0 +1,188 @@
+"""One call, whole: a page over everything, live as long as the call runs."""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from textual import getters, on, work
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+
+from tui_agent.ui.base.app_type import any_app
+from tui_agent.ui.base.commands import bindings_for, hint
+from tui_agent.ui.text.paging import Paging
+from tui_agent.ui.text.rows_view import RowsView
+from tui_agent.ui.text.sanitiser import one_line
+from tui_agent.ui.text.styled_lines import Line, Run, clipped, copied_text
+
+from .call_page import Section, call_sections, page_rows, state_text
+from .call_view_state import CallViewState
+
+CALL_POLL_SECONDS = 0.25
+"""Time between two looks at a call that is not over."""
+FULL_OUTPUT_LIMIT = 80_000
+"""Bytes read of a file that holds a whole output; of a longer one the head and the tail are shown."""
+
+
+class CallDetailScreen(Paging, ModalScreen[bool]):
+    """The page about one call. The call goes on changing underneath; the page follows. Gives whether what it changed
+    is to be taken back."""
+
+    app = getters.app(any_app)
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("detail")]
+    DEFAULT_CSS = """
+    CallDetailScreen {
+        background: $background;
+        & > Vertical {
+            border: round $border;
+            border-title-color: $text;
+            border-subtitle-color: $text-muted;
+            padding: 0 1;
+            background: $surface;
+        }
+        & RowsView { background: $surface; }
+        & #detail-tabs { height: 2; overflow: hidden; }
+        & #detail-page { height: 1fr; }
+    }
+    """
+
+    def __init__(self, view: CallViewState, *, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._view = view
+        self._clock = clock
+        self._full_output: str | None = None
+        self._sections: list[Section] = []
+        self._starts: list[int] = []
+        self._chosen = (0, 0)
+        self._tabs = RowsView(self._tab_rows, id="detail-tabs")
+        self._page = RowsView(self._page_rows, id="detail-page")
+
+    def compose(self) -> ComposeResult:
+        """The parts to choose from, and the page."""
+        with Vertical() as frame:
+            self._tabs.can_focus = self._page.can_focus = False
+            frame.border_subtitle = Content(
+                f" {hint('detail.close')} · {hint('detail.next_section')} · {hint('detail.copy')} "
+                f"· {hint('detail.revert')} "
+            )
+            yield self._tabs
+            yield self._page
+
+    def on_mount(self) -> None:
+        """Reads the whole output where it was too long, and looks again as long as the call goes on."""
+        self._show_title()
+        if self._view.persisted_path is not None:
+            self._load_full_output(self._view.persisted_path)
+        if not self._view.ended:
+            self.set_interval(CALL_POLL_SECONDS, self._poll_call)
+
+    @on(RowsView.Moved, "#detail-page")
+    def _moved(self) -> None:
+        self._tabs.show(self._tab_rows)
+
+    # --- keys ---------------------------------------------------------------------------------------------------------
+
+    def action_close(self) -> None:
+        """Back."""
+        self.dismiss(False)
+
+    def action_revert(self) -> None:
+        """Offers to take back what it changed."""
+        self.dismiss(True)
+
+    def action_next_section(self) -> None:
+        """To the next part, after the last to the first."""
+        self._go_to((self._current + 1) % max(1, len(self._starts)))
+
+    def action_previous_section(self) -> None:
+        """To the part before, before the first to the last."""
+        self._go_to((self._current - 1) % max(1, len(self._starts)))
+
+    def action_copy(self) -> None:
+        """Copies the part that is in sight."""
+        if self._sections:
+            rows = self._sections[self._current].rows
+            self.app.copy_to_clipboard(copied_text([(row, 0, None) for row in rows]))
+            self.notify(f"{self._sections[self._current].title} copied", markup=False)
+
+    @property
+    def paged(self) -> RowsView:
+        """What the paging keys move."""
+        return self._page
+
+    # --- what is shown ------------------------------------------------------------------------------------------------
+
+    @property
+    def _current(self) -> int:
+        """The part that was chosen, until the page is scrolled; then the one at its top."""
+        top = self._page.scroll_offset.y
+        section, at = self._chosen
+        if top == at and section < len(self._starts):
+            return section
+        return max(0, sum(start <= top for start in self._starts) - 1)
+
+    def _go_to(self, section: int) -> None:
+        if self._starts:
+            row = min(self._starts[section], self._page.max_scroll_y)
+            self._chosen = (section, row)
+            self._page.scroll_to(y=row, animate=False)
+            self._tabs.show(self._tab_rows)
+
+    def _page_rows(self, width: int) -> Sequence[Line]:
+        self._sections = call_sections(self._view, width, self._clock(), self._full_output)
+        rows, self._starts = page_rows(self._sections)
+        return rows
+
+    def _tab_rows(self, width: int) -> Sequence[Line]:
+        runs: list[Run] = []
+        for number, section in enumerate(self._sections):
+            runs.append((section.title, "heading-2" if number == self._current else "muted"))
+            runs.append(("   ", ""))
+        return [Line(clipped(runs, width))]
+
+    def _show_title(self) -> None:
+        view = self._view
+        title = one_line(f"{view.name} {view.summary}", max(8, self.app.size.width - 24))
+        self.query_one(Vertical).border_title = Content(f" {title} · {state_text(view)} ")
+
+    def _poll_call(self) -> None:
+        """Follows the call; at the end of the page, stays there."""
+        at_end = self._page.rows_below == 0 and self._page.scroll_offset.y > 0
+        self._page.show(self._page_rows)
+        self._show_title()
+        if at_end:
+            self._page.scroll_end(animate=False, immediate=True)
+
+    @work(thread=True, exclusive=True, exit_on_error=False)
+    def _load_full_output(self, path: str) -> None:
+        """Reads the file with the whole output; where that fails, what the model saw stays."""
+        try:
+            text = _head_and_tail(Path(path))
+        except OSError as error:
+            self.app.call_from_thread(self.notify, f"{path}: {error.strerror}", severity="warning", markup=False)
+        else:
+            self.app.call_from_thread(self._show_full_output, text)
+
+    def _show_full_output(self, text: str) -> None:
+        self._full_output = text
+        self._page.show(self._page_rows)
+
+
+def _head_and_tail(path: Path) -> str:
+    """A file as text; of one longer than `FULL_OUTPUT_LIMIT` its two ends."""
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(0)
+        if size <= FULL_OUTPUT_LIMIT:
+            return file.read().decode("utf-8", "replace")
+        head = file.read(FULL_OUTPUT_LIMIT // 2)
+        file.seek(-(FULL_OUTPUT_LIMIT // 2), 2)
+        left = size - FULL_OUTPUT_LIMIT
+        return (
+            f"{head.decode('utf-8', 'replace')}\n… {left:,} bytes not shown …\n{file.read().decode('utf-8', 'replace')}"
+        )

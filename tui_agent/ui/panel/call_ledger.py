@@ -1,0 +1,200 @@
+"""All calls of a session in the order they came: the fold behind the tool panel. Costs the same with 10,000 calls."""
+
+from collections import deque
+from dataclasses import dataclass, field, fields
+from typing import Literal
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import (
+    ApprovalRequested,
+    ApprovalResolved,
+    FileChanged,
+    HookEnded,
+    HookFailed,
+    HookStarted,
+    PermissionDecided,
+    RunEnded,
+    SessionLoaded,
+    SubagentEnded,
+    SubagentStarted,
+    ToolBlockedOn,
+    ToolData,
+    ToolEnded,
+    ToolOutput,
+    ToolProgress,
+    ToolQueued,
+    ToolStarted,
+    ToolStatus,
+    ToolUpdated,
+)
+from tui_agent.protocol.messages import FrozenModel
+
+from .call_view_state import CallViewState, call_of
+
+CallKind = Literal["waiting", "running", "needs_you", "done", "failed"]
+"""What the panel counts and filters by."""
+
+CallFilter = Literal["all", "running", "failed", "needs_you"]
+FILTERS: tuple[CallFilter, ...] = ("all", "running", "failed", "needs_you")
+
+MAX_RESULT_CHARACTERS = 32 * 1024 * 1024
+"""Characters of results kept for the detail page, over all calls; the oldest go first."""
+
+_FAILED: frozenset[ToolStatus] = frozenset(
+    ("error", "timeout", "invalid", "not_found", "output_limit", "interrupted"),
+)
+
+
+HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
+    (
+        *(ToolQueued, ToolBlockedOn, ToolStarted, ToolUpdated, ToolProgress, ToolOutput, ToolData, ToolEnded),
+        *(HookStarted, HookEnded, HookFailed, PermissionDecided, ApprovalRequested, ApprovalResolved),
+        *(SubagentStarted, SubagentEnded, FileChanged, RunEnded, SessionLoaded),
+    )
+)
+"""The events that may change a call."""
+
+
+@dataclass(slots=True)
+class LedgerCall:
+    """One call with its place in the session."""
+
+    view: CallViewState
+    number: int
+    """From 1, in the order of `tool.queued`."""
+    opens_step: bool
+    """Whether it is the first call of its step."""
+    kind: CallKind = "waiting"
+
+
+@dataclass(slots=True)
+class CallLedger:
+    """Changed by `apply` and `become` only."""
+
+    before: int = 0
+    """Calls of the session that came before the first one here."""
+    calls: list[LedgerCall] = field(default_factory=list[LedgerCall])
+    places: dict[CallKind, set[int]] = field(
+        default_factory=lambda: {"waiting": set(), "running": set(), "needs_you": set(), "done": set(), "failed": set()}
+    )
+    """Places of the calls of each kind."""
+    _position_of: dict[str, int] = field(default_factory=dict[str, int])
+    _results: deque[tuple[int, int]] = field(default_factory=deque[tuple[int, int]])
+    _result_size: int = 0
+
+    def apply(self, envelope: Envelope) -> tuple[int, ...]:
+        """Takes one event; the places of the calls it changed, new ones included."""
+        event = envelope.event
+        match event:
+            case ToolQueued(call_id=call_id):
+                return (self._add(call_id, envelope),)
+            case RunEnded():
+                return self._close_run(envelope)
+            case SessionLoaded():
+                # Whoever ran these calls is gone: how they ended is not known.
+                return self._close_run(envelope.with_event(RunEnded(reason="aborted")))
+            case _:
+                call_id = call_of(event)
+                place = self._position_of.get(call_id) if call_id is not None else None
+                if place is None or not self.calls[place].view.apply(envelope):
+                    return ()
+                self._sort(place)
+                if isinstance(event, ToolEnded):
+                    self._evict_old_results(place)
+                return (place,)
+
+    def become(self, other: "CallLedger") -> None:
+        """Holds what another one held, which is not used any more."""
+        for name in (one.name for one in fields(self)):
+            setattr(self, name, getattr(other, name))
+
+    @property
+    def total(self) -> int:
+        """All calls of the session."""
+        return self.before + len(self.calls)
+
+    def numbered(self, number: int) -> LedgerCall | None:
+        """A call by its number."""
+        place = number - self.before - 1
+        return self.calls[place] if 0 <= place < len(self.calls) else None
+
+    def find(self, call_id: str) -> LedgerCall | None:
+        """A call by id."""
+        place = self._position_of.get(call_id)
+        return None if place is None else self.calls[place]
+
+    def shown(self, chosen: CallFilter) -> list[int]:
+        """Places of the calls a filter lets through, in order."""
+        return list(range(len(self.calls))) if chosen == "all" else sorted(self.places[chosen])
+
+    def _add(self, call_id: str, envelope: Envelope) -> int:
+        view = CallViewState(call_id)
+        view.apply(envelope)
+        known = self._position_of.get(call_id)
+        if known is not None and _is_resumed_call(view, self.calls[known].view):
+            self.calls[known].view = view
+            self._sort(known)
+            return known
+        last = self.calls[-1].view.origin if self.calls else None
+        place = len(self.calls)
+        opens = last is None or (last.run_id, last.agent_id, last.step) != (
+            view.origin.run_id,
+            view.origin.agent_id,
+            view.origin.step,
+        )
+        self.calls.append(LedgerCall(view, self.before + place + 1, opens))
+        self.places["waiting"].add(place)
+        self._position_of[call_id] = place
+        return place
+
+    def _close_run(self, envelope: Envelope) -> tuple[int, ...]:
+        """The end of a run ends every call of it; the end of the root's run those of all (P83)."""
+        still_open = sorted(self.places["waiting"] | self.places["running"] | self.places["needs_you"])
+        ended: list[int] = []
+        for place in still_open:
+            view = self.calls[place].view
+            if (envelope.origin.depth == 0 or view.origin.run_id == envelope.origin.run_id) and view.apply(envelope):
+                self._sort(place)
+                ended.append(place)
+        return tuple(ended)
+
+    def _sort(self, place: int) -> None:
+        call = self.calls[place]
+        kind = kind_of(call.view)
+        if kind != call.kind:
+            self.places[call.kind].discard(place)
+            self.places[kind].add(place)
+            call.kind = kind
+
+    def _evict_old_results(self, place: int) -> None:
+        view = self.calls[place].view
+        size = len(view.result) + len(view.output)
+        self._results.append((place, size))
+        self._result_size += size
+        while self._result_size > MAX_RESULT_CHARACTERS and len(self._results) > 1:
+            oldest, freed = self._results.popleft()
+            self._result_size -= freed
+            old = self.calls[oldest].view
+            where = f"; the whole of it is in {old.persisted_path}" if old.persisted_path else ""
+            old.result, old.output, old.details = f"[no longer kept on the screen{where}]", "", None
+
+
+def _is_resumed_call(view: CallViewState, old: CallViewState) -> bool:
+    """Whether a call is the same one as before, taken up again after its run broke off; ids alone may come twice."""
+    return old.status in ("cancelled", "interrupted") and (view.name, view.args) == (
+        old.name,
+        old.args_asked or old.args,
+    )
+
+
+def kind_of(view: CallViewState) -> CallKind:
+    """What the panel counts a call as."""
+    match view.phase:
+        case "queued" | "waiting":
+            return "waiting"
+        case "asking":
+            return "needs_you"
+        case "running":
+            return "running"
+        case "ended":
+            return "failed" if view.status in _FAILED else "done"

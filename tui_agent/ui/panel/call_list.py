@@ -1,0 +1,123 @@
+"""The rows of the tool panel under a person's hand: select, filter, open."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.binding import BindingType
+from textual.events import Click
+from textual.message import Message
+from textual.reactive import var
+
+from tui_agent.ui.base.commands import bindings_for
+
+from .call_ledger import FILTERS, CallFilter
+from .call_rows_view import CallRowsView
+from .call_view_state import CallViewState
+
+
+class CallList(CallRowsView, can_focus=True):
+    """Keys and mouse of the rows."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("panel")]
+
+    chosen: var[CallFilter] = var("all")
+    """Which calls are shown."""
+
+    @dataclass
+    class Opened(Message):
+        """A person wants to see the whole of a call."""
+
+        view: CallViewState
+
+    @dataclass
+    class CancelRequested(Message):
+        """A person wants a call to end."""
+
+        view: CallViewState
+
+    @dataclass
+    class RevertRequested(Message):
+        """A person wants back what was before a call."""
+
+        view: CallViewState
+
+    @dataclass
+    class Filtered(Message):
+        """Another filter is chosen."""
+
+        chosen: CallFilter
+
+    def select(self, call_id: str) -> None:
+        """Puts the cursor on a call; a filter that hides it is lifted. Unknown calls are ignored."""
+        call = self.ledger.find(call_id)
+        if call is not None:
+            if self._rows.index_of(call) is None:
+                self.chosen = "all"
+            index = self._rows.index_of(call)
+            self.move_to(len(self._rows) - 1 if index is None else index)
+
+    def watch_chosen(self, chosen: CallFilter) -> None:
+        """Shows what the filter lets through."""
+        self.show_rows(chosen, self.size.width)
+        self.post_message(self.Filtered(chosen))
+
+    def on_click(self, event: Click) -> None:
+        """A click selects a row, another one opens it."""
+        index = self._rows.find(event.y + self.scroll_offset.y)
+        if index is not None:
+            again = index == self._cursor
+            self.move_to(index)
+            if again:
+                self.action_open()
+
+    def action_cursor_up(self) -> None:
+        """Selects the row above."""
+        self.move_to((len(self._rows) if self._cursor is None else self._cursor) - 1)
+
+    def action_cursor_down(self) -> None:
+        """Selects the row below."""
+        self.move_to(len(self._rows) - 1 if self._cursor is None else self._cursor + 1)
+
+    def action_page_up(self) -> None:
+        """Selects the row a page above."""
+        self._move_by_page(-1)
+
+    def action_page_down(self) -> None:
+        """Selects the row a page below."""
+        self._move_by_page(1)
+
+    def action_first(self) -> None:
+        """Selects the first row."""
+        self.move_to(0)
+
+    def action_last(self) -> None:
+        """Selects the newest row and follows."""
+        self.move_to(len(self._rows) - 1)
+
+    def action_open(self) -> None:
+        """Opens the selected call; without one, the newest."""
+        if self.selected is None:
+            self.action_last()
+        if (call := self.selected) is not None:
+            self.post_message(self.Opened(call.view))
+
+    def action_cancel_call(self) -> None:
+        """Asks for the end of the selected call."""
+        if (call := self.selected) is not None:
+            self.post_message(self.CancelRequested(call.view))
+
+    def action_revert(self) -> None:
+        """Offers to take back what the selected call changed."""
+        if (call := self.selected) is not None:
+            self.post_message(self.RevertRequested(call.view))
+
+    def action_cycle_filter(self) -> None:
+        """Steps to the next filter."""
+        self.chosen = FILTERS[(FILTERS.index(self.chosen) + 1) % len(FILTERS)]
+
+    def _move_by_page(self, pages: int) -> None:
+        if len(self._rows):
+            current = self._cursor if self._cursor is not None else len(self._rows) - 1
+            row = self._rows.row_within(current) + pages * max(1, self.size.height - 1)
+            found = self._rows.find(max(0, row))
+            self.move_to(len(self._rows) - 1 if found is None else found)

@@ -1,0 +1,183 @@
+"""How a call looks in one row of the panel. Pure: text and style names; state is never told by colour alone."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+
+from tui_agent.protocol.events import BlockedOn, ToolStatus
+from tui_agent.ui.text.amounts import bytes_text, count_text, seconds_text
+from tui_agent.ui.text.sanitiser import ELLIPSIS, clip, one_line, sanitise, settle
+from tui_agent.ui.text.styled_lines import Run
+
+from .call_ledger import LedgerCall
+from .call_view_state import CallViewState
+
+TAIL_ROWS = 3
+"""Rows of live output under a running call."""
+_TAIL_READ = 4_096
+"""Characters of output looked at for them."""
+
+_LONGEST_SUMMARY = 400
+"""Cells of a summary that are looked at."""
+
+SPINNER = "◐◓◑◒"
+"""Signs of a running call, one after another."""
+
+CLOCK_ROOM = 14
+"""Cells at the right end of a row that change with the clock."""
+
+_ENDINGS: dict[ToolStatus, tuple[str, str, str]] = {
+    "ok": ("✔", "ok", ""),
+    "overridden": ("✔", "ok", "replaced"),
+    "error": ("✖", "failed", "failed"),
+    "timeout": ("⏱", "failed", "timed out"),
+    "invalid": ("✖", "failed", "bad input"),
+    "not_found": ("✖", "failed", "no such tool"),
+    "output_limit": ("✖", "failed", "cut off"),
+    "denied_policy": ("⊘", "stopped", "denied by rule"),
+    "denied_user": ("⊘", "stopped", "you denied"),
+    "denied_hook": ("⊘", "stopped", "denied by hook"),
+    "denied_guardrail": ("⊘", "stopped", "guardrail"),
+    "withheld": ("⊘", "stopped", "withheld"),
+    "skipped_steering": ("⤼", "stopped", "skipped, steered"),
+    "skipped_hook": ("⤼", "stopped", "skipped by hook"),
+    "skipped_user": ("⤼", "stopped", "you skipped"),
+    "cancelled": ("■", "stopped", "cancelled"),
+    "interrupted": ("?", "stopped", "outcome unknown"),
+}
+"""Sign, style and words of each way to end."""
+
+_WAITS: dict[BlockedOn, str] = {
+    "permission": "is judged",
+    "approval": "needs you",
+    "slot": "waits for a slot",
+    "group": "waits its turn",
+    "hook": "waits for a hook",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RowContext:
+    """What a row needs beside its call."""
+
+    width: int
+    now: float
+    """Monotonic seconds."""
+    frame: int = 0
+    """Number of the spinner's sign."""
+    tenths: bool = True
+    """Whether clocks show parts of a second."""
+    find: Callable[[str], LedgerCall | None] = lambda _: None
+    """Another call by id."""
+
+
+def row_of(call: LedgerCall, context: RowContext) -> tuple[Run, ...]:
+    """One call in one row: sign, number, tool, summary, and at the right what it does or how it ended."""
+    view = call.view
+    sign, style = sign_of(view, context.frame)
+    indent = "  " * min(view.origin.depth, 4)
+    head = f"{indent} {sign} "
+    number = f"#{call.number} "
+    name = f"{one_line(view.name, 16):<5} "
+    right, right_style = _right(view, context)
+    room = context.width - cell_len(head) - cell_len(number) - cell_len(name) - 1
+    words = cell_len(right) + 2
+    summary = _fitted_summary(view.summary, max(0, room - words))
+    if room < words + 8:
+        summary, right = "", clip(right, max(0, room))
+    gap = " " * max(0, room - cell_len(summary) - cell_len(right))
+    return ((head, style), (number, "number"), (name, "name"), (summary, "summary"), (gap, ""), (right, right_style))
+
+
+def step_row(view: CallViewState, width: int) -> tuple[Run, ...]:
+    """The line above the first call of a step."""
+    step = view.origin.step
+    label = f" step {step + 1} " if step is not None else " calls "
+    if view.origin.depth:
+        label = f" {one_line(view.origin.agent_id, 20)} ·{label}"
+    return (("─", "rule"), (label, "step"), ("─" * max(0, width - len(label) - 1), "rule"))
+
+
+def tail_rows(view: CallViewState, width: int) -> tuple[tuple[Run, ...], ...]:
+    """The newest lines of what a running call writes, at most `TAIL_ROWS`."""
+    if view.phase != "running":
+        return ()
+    texts: Sequence[str] = ()
+    if view.output:
+        text = sanitise(settle(view.output[-_TAIL_READ:]))
+        texts = [line for line in text.split("\n") if line.strip()][-TAIL_ROWS:]
+    elif view.progress:
+        texts = [view.progress]
+    indent = " " * (5 + 2 * min(view.origin.depth, 4))
+    return tuple(((indent, ""), (one_line(line, max(0, width - len(indent) - 1)), "tail")) for line in texts)
+
+
+def sign_of(view: CallViewState, frame: int = 0) -> tuple[str, str]:
+    """Sign and style name of a call's state."""
+    if view.status is not None:
+        sign, style, _ = _ENDINGS[view.status]
+        return sign, style
+    match view.phase:
+        case "running":
+            return SPINNER[frame % len(SPINNER)], "running"
+        case "asking":
+            return "▲", "asking"
+        case _:
+            return "◌", "waiting"
+
+
+def _right(view: CallViewState, context: RowContext) -> tuple[str, str]:
+    """The right end of a row: clock, reason for waiting, or ending with its time and size."""
+    if view.status is not None:
+        return _ending(view), "failed" if _ENDINGS[view.status][1] == "failed" else "amount"
+    match view.phase:
+        case "running":
+            clock = seconds_text(view.elapsed_ms(context.now) / 1000, tenths=context.tenths)
+            return (f"{round(view.fraction * 100)} %  {clock}" if view.fraction is not None else clock), "running"
+        case "asking":
+            waited = seconds_text(view.waited_ms(context.now) / 1000, tenths=False)
+            return f"needs you  {waited}", "asking"
+        case "waiting":
+            return _waits_for(view, context), "waiting"
+        case _:
+            return "queued", "waiting"
+
+
+def _fitted_summary(summary: str, width: int) -> str:
+    """A summary that fits; of a long path the end says more than the beginning, and `(+2 −1)` behind it as much."""
+    shown = one_line(summary, _LONGEST_SUMMARY)
+    path, bracket, rest = shown.rpartition(" (")
+    path, rest = (path, bracket + rest) if path and rest.endswith(")") else (shown, "")
+    if cell_len(shown) <= width or " " in path or "/" not in path:
+        return clip(shown, width)
+    parts = path.split("/")
+    for kept in range(1, len(parts)):
+        end = ELLIPSIS + "/" + "/".join(parts[kept:]) + rest
+        if cell_len(end) <= width:
+            return end
+    return clip(parts[-1] + rest, width)
+
+
+def _waits_for(view: CallViewState, context: RowContext) -> str:
+    """What a call waits for, with the call by number where it is one."""
+    others = [found for call_id in view.waits_on if (found := context.find(call_id)) is not None]
+    if others:
+        more = f" +{len(others) - 1}" if len(others) > 1 else ""
+        return f"waits for #{others[0].number} {one_line(others[0].view.name, 12)}{more}"
+    return _WAITS[view.waits_for] if view.waits_for is not None else "queued"
+
+
+def _ending(view: CallViewState) -> str:
+    """How a call ended: words where it was not simply fine, the person's time apart from the tool's, size, time."""
+    words = _ENDINGS[view.status][2] if view.status is not None else ""
+    executed = view.started_at is not None
+    parts = [
+        words,
+        "taken over" if view.took_over else "",
+        count_text(view.changed_files, "file") if view.changed_files and view.is_compared else "",
+        f"you {seconds_text(view.approval_ms / 1000, tenths=False)}" if view.approval_ms >= 1000 else "",
+        bytes_text(view.size_bytes) if executed and view.size_bytes >= 1000 else "",
+        seconds_text(view.latency_ms / 1000) if executed else "",
+    ]
+    return "  ".join(part for part in parts if part)

@@ -1,0 +1,214 @@
+"""The rows of the tool panel as they are drawn, line by line: 10,000 calls cost what the visible ones cost."""
+
+from collections.abc import Iterable
+from typing import ClassVar, cast
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.events import Resize
+from textual.geometry import Region, Size
+from textual.reactive import Reactive
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.timer import Timer
+from textual.widget import Widget
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+
+from .call_ledger import CallFilter, CallLedger, LedgerCall
+from .call_rows import CLOCK_ROOM, RowContext
+from .panel_rows import PanelRows
+
+TICK = 0.2
+"""Seconds between two looks at the clocks."""
+IDLE_TICK = 1.0
+"""The same where nothing should move."""
+SIGN_ROOM = 12
+"""Cells at the left end of a row that hold the spinner, however deep its agent."""
+
+STYLES = (
+    *("waiting", "asking", "running", "ok", "failed", "stopped"),
+    *("number", "name", "summary", "amount", "tail", "step", "rule", "cursor"),
+)
+
+
+class CallRowsView(CoalescedRefresh, ScrollView):
+    """One row a call, live output under those that run, a line where a step begins. Follows the newest."""
+
+    DEFAULT_CSS = """
+    CallRowsView {
+        scrollbar-size-vertical: 1;
+        scrollbar-size-horizontal: 0;
+        overflow-x: hidden;
+        overflow-y: scroll;
+        & > .call--waiting { color: $text-muted; }
+        & > .call--asking { color: $warning; text-style: bold; }
+        & > .call--running { color: $primary; }
+        & > .call--ok { color: $success; }
+        & > .call--failed { color: $error; }
+        & > .call--stopped { color: $text-muted; }
+        & > .call--number { color: $text-disabled; }
+        & > .call--name { color: $text; text-style: bold; }
+        & > .call--summary { color: $text; }
+        & > .call--amount { color: $text-muted; }
+        & > .call--tail { color: $text-muted; }
+        & > .call--step { color: $text-disabled; }
+        & > .call--rule { color: $border-blurred; }
+        & > .call--cursor { background: $block-cursor-blurred-background; }
+        &:focus > .call--cursor { background: $block-cursor-background; }
+        &:nocolor > .call--cursor { text-style: reverse; }
+    }
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"call--{name}" for name in STYLES}
+
+    def __init__(self, surroundings: TerminalEnvironment, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._surroundings = surroundings
+        self._rows = PanelRows()
+        self._cursor: int | None = None
+        self._follows = True
+        self._moved = False
+        self._blocks: set[int] = set()
+        self._frame = 0
+        self._timer: Timer | None = None
+        self._styles: dict[str, Style] = {}
+
+    @property
+    def ledger(self) -> CallLedger:
+        """All calls."""
+        return self._rows.ledger
+
+    @property
+    def selected(self) -> LedgerCall | None:
+        """The call under the cursor."""
+        return self._rows.call(self._cursor) if self._cursor is not None and self._cursor < len(self._rows) else None
+
+    def on_mount(self) -> None:
+        """Makes the clock, standing."""
+        pace = IDLE_TICK if self._surroundings.reduced_motion else TICK
+        self._timer = self.set_interval(pace, self._tick, pause=True)
+
+    def apply(self, envelope: Envelope) -> bool:
+        """Takes one event; False where it changed no call."""
+        selected = self.selected
+        change = self._rows.apply(envelope)
+        if change is None:
+            return False
+        if change.moved and self._rows.chosen != "all":
+            self._cursor = self._rows.index_of(selected)
+        self._moved = self._moved or change.moved
+        self._blocks.update(change.blocks)
+        self.changed()
+        return True
+
+    def settle(self) -> None:
+        """Draws the rows that changed, or all where some moved; lets the clock run or stand."""
+        moved, blocks = self._moved, self._blocks
+        self._moved, self._blocks = False, set()
+        if moved:
+            self._lay_out()
+        else:
+            self._refresh_blocks(blocks)
+        if self._timer is not None:
+            moving = self.ledger.places["running"] or self.ledger.places["needs_you"]
+            (self._timer.resume if moving else self._timer.pause)()
+
+    def show(self, ledger: CallLedger) -> None:
+        """Shows other calls; the cursor stays where they hold the same one."""
+        selected = self.selected
+        self.ledger.become(ledger)
+        self._rows.rebuild(self._rows.chosen, self._rows.width)
+        self._cursor = self._rows.index_of(self.ledger.find(selected.view.call_id)) if selected is not None else None
+        self._moved = True
+        self.changed()
+
+    def show_rows(self, chosen: CallFilter, width: int) -> None:
+        """Fits the rows to a filter and a width."""
+        selected = self.selected
+        self._rows.rebuild(chosen, width)
+        self._cursor = self._rows.index_of(selected)
+        self._blocks.clear()
+        self._lay_out()
+
+    def move_to(self, index: int) -> None:
+        """Puts the cursor on a row and brings it into sight; the last row is followed."""
+        if len(self._rows):
+            self._cursor = max(0, min(index, len(self._rows) - 1))
+            self._follows = self._cursor == len(self._rows) - 1
+            start, height = self._rows.block(self._cursor)
+            region = Region(0, start, self.size.width, height)
+            self.scroll_to_region(region, animate=False, force=True, immediate=True)
+            self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the widget."""
+        row, width = y + self.scroll_offset.y, self.size.width
+        still = self._surroundings.reduced_motion
+        frame = 0 if still else self._frame
+        context = RowContext(width, self._surroundings.clock(), frame, not still, self.ledger.find)
+        base = self.rich_style
+        if self._is_selected(row):
+            base += self._style("cursor")
+        runs = self._rows.runs(row, context)
+        segments = [Segment(text, base + self._style(name) if name else base) for text, name in runs if text]
+        return Strip(segments).adjust_cell_length(width, base)
+
+    def notify_style_update(self) -> None:
+        """Forgets colours after a change of theme or focus."""
+        super().notify_style_update()
+        self._styles.clear()
+
+    def on_resize(self, event: Resize) -> None:
+        """Fits the rows to another width."""
+        self.show_rows(self._rows.chosen, event.size.width)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Follows the newest call only while it is in sight."""
+        super().watch_scroll_y(old_value, new_value)
+        if new_value >= self.max_scroll_y:
+            self._follows = True
+        elif new_value < old_value:
+            self._follows = False
+
+    def _is_selected(self, row: int) -> bool:
+        """Whether a row is that of the call under the cursor, or its output."""
+        if self._cursor is None or self._rows.find(row) != self._cursor:
+            return False
+        return row >= self._rows.row_within(self._cursor)
+
+    def _lay_out(self) -> None:
+        follows, size = self._follows, self.size
+        if not size.height:
+            return
+        rows = Size(size.width, self._rows.total)
+        if rows != self.virtual_size:
+            # Set the usual way it would have the whole screen laid out, and nothing around the list moves.
+            self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), rows)
+            self._scroll_update(rows)
+        if follows:
+            self.scroll_end(animate=False, immediate=True, x_axis=False)
+        self.refresh()
+
+    def _refresh_blocks(self, indexes: Iterable[int]) -> None:
+        top, size = self.scroll_offset.y, self.size
+        for index in indexes:
+            start, height = self._rows.block(index)
+            if start < top + size.height and start + height > top:
+                self.refresh(Region(0, start - top, size.width, height))
+
+    def _tick(self) -> None:
+        """Moves clocks and spinners: only their own cells are drawn."""
+        self._frame += 1
+        top, size = self.scroll_offset.y, self.size
+        left = max(0, size.width - CLOCK_ROOM)
+        for row in self._rows.moving(top, top + size.height - 1):
+            self.refresh(Region(0, row - top, SIGN_ROOM, 1), Region(left, row - top, CLOCK_ROOM, 1))
+
+    def _style(self, name: str) -> Style:
+        found = self._styles.get(name)
+        if found is None:
+            found = self._styles[name] = self.get_component_rich_style(f"call--{name}", partial=True)
+        return found

@@ -1,0 +1,186 @@
+"""Who did what when in the run on the screen: the fold behind the timeline."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import (
+    AgentEvent,
+    ApprovalRequested,
+    ApprovalResolved,
+    MessageDiscarded,
+    MessageEnded,
+    RunEnded,
+    RunStarted,
+    SessionLoaded,
+    SteeringDelivered,
+    StepRetry,
+    StepStarted,
+    ToolEnded,
+    ToolQueued,
+    ToolStarted,
+    ToolStatus,
+)
+from tui_agent.protocol.messages import AssistantMessage, FrozenModel
+
+SpanKind = Literal["model", "waits", "asks", "runs", "failed", "stopped"]
+"""What somebody does: the model answers; a call waits its turn or for a person, executes, failed, was cancelled."""
+
+
+HANDLED_EVENTS: frozenset[type[FrozenModel]] = frozenset(
+    (
+        *(RunStarted, RunEnded, SessionLoaded, StepStarted, StepRetry, MessageEnded, MessageDiscarded),
+        *(ToolQueued, ToolStarted, ToolEnded, ApprovalRequested, ApprovalResolved, SteeringDelivered),
+    )
+)
+"""The events that may change the times."""
+
+
+@dataclass(slots=True)
+class Span:
+    """A stretch of time; seconds on the monotonic clock of the events."""
+
+    kind: SpanKind
+    start: float
+    end: float | None = None
+    """None as long as it goes on."""
+
+
+@dataclass(slots=True)
+class Lane:
+    """The stretches of one call, or of the model."""
+
+    label: str
+    spans: list[Span] = field(default_factory=list[Span])
+
+    @property
+    def open(self) -> bool:
+        """Whether something goes on."""
+        return bool(self.spans) and self.spans[-1].end is None
+
+    def begin(self, kind: SpanKind, at: float) -> None:
+        """What went on before ends, and this begins."""
+        self.finish(at)
+        self.spans.append(Span(kind, at))
+
+    def finish(self, at: float) -> None:
+        """What goes on ends."""
+        if self.open:
+            self.spans[-1].end = max(at, self.spans[-1].start)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Where the time of a run went; seconds."""
+
+    total: float
+    model: float
+    tools: float
+    saved: float
+    """What it would have taken longer, had nothing overlapped."""
+    person: float
+    """Time spent waiting for a person."""
+
+
+class RunTimes:
+    """The newest run of the root agent. Changed by `apply` only."""
+
+    def __init__(self, calls_before: int = 0) -> None:
+        """Nothing is known yet; `calls_before` is the number of calls before the first event."""
+        self.model = Lane("model")
+        self.calls: dict[str, Lane] = {}
+        """Lanes of the calls of this run by call id, in the order they came."""
+        self.steers: list[float] = []
+        """When messages of a person landed."""
+        self.started: float | None = None
+        self.ended: float | None = None
+        self._numbered = calls_before
+
+    @property
+    def in_progress(self) -> bool:
+        """Whether the run is not over."""
+        return self.started is not None and self.ended is None
+
+    def apply(self, envelope: Envelope) -> bool:
+        """Takes one event; False where it changed nothing."""
+        event, at = envelope.event, envelope.mono
+        match event:
+            case ToolQueued(call_id=call_id):
+                self._numbered += 1
+                lane = self.calls[call_id] = Lane(f"#{self._numbered}")
+                lane.begin("waits", at)
+            case ApprovalRequested(call_id=call_id):
+                self._begin(call_id, "asks", at)
+            case ApprovalResolved(call_id=call_id):
+                self._begin(call_id, "waits", at)
+            case ToolStarted(call_id=call_id):
+                self._begin(call_id, "runs", at)
+            case ToolEnded(call_id=call_id, status=status):
+                self._end_call(call_id, at, status)
+            case _:
+                return envelope.origin.depth == 0 and self._apply_own(event, at)
+        return True
+
+    def totals(self) -> Totals | None:
+        """Where the time went; None while the run goes on."""
+        if self.started is None or self.ended is None:
+            return None
+        model = [_stretch(span) for span in self.model.spans]
+        tools = [_stretch(span) for lane in self.calls.values() for span in lane.spans if span.kind in _EXECUTING]
+        asking = [_stretch(span) for lane in self.calls.values() for span in lane.spans if span.kind == "asks"]
+        busy = sum(end - start for start, end in [*model, *tools])
+        return Totals(
+            total=self.ended - self.started,
+            model=sum(end - start for start, end in model),
+            tools=sum(end - start for start, end in tools),
+            saved=max(0.0, busy - covered([*model, *tools])),
+            person=covered(asking),
+        )
+
+    def _apply_own(self, event: AgentEvent, at: float) -> bool:
+        match event:
+            case RunStarted():
+                self.model, self.calls, self.steers = Lane("model"), {}, []
+                self.started, self.ended = at, None
+            case StepStarted():
+                self.model.begin("model", at)
+            case MessageEnded(message=AssistantMessage()) | MessageDiscarded() | StepRetry():
+                self.model.finish(at)
+            case SteeringDelivered():
+                self.steers.append(at)
+            case RunEnded() | SessionLoaded():
+                if not self.in_progress:
+                    return False
+                for lane in (self.model, *self.calls.values()):
+                    lane.finish(at)
+                self.ended = at
+            case _:
+                return False
+        return True
+
+    def _begin(self, call_id: str, kind: SpanKind, at: float) -> None:
+        if (lane := self.calls.get(call_id)) is not None and lane.open:
+            lane.begin(kind, at)
+
+    def _end_call(self, call_id: str, at: float, status: ToolStatus) -> None:
+        if (lane := self.calls.get(call_id)) is not None:
+            lane.finish(at)
+            if lane.spans[-1].kind == "runs" and status not in ("ok", "overridden"):
+                lane.spans[-1].kind = "stopped" if status in ("cancelled", "interrupted") else "failed"
+
+
+_EXECUTING: frozenset[SpanKind] = frozenset(("runs", "failed", "stopped"))
+
+
+def covered(stretches: Iterable[tuple[float, float]]) -> float:
+    """The time in which at least one of some stretches goes on."""
+    total, reached = 0.0, float("-inf")
+    for start, end in sorted(stretches):
+        total += max(0.0, end - max(start, reached))
+        reached = max(reached, end)
+    return total
+
+
+def _stretch(span: Span) -> tuple[float, float]:
+    return span.start, span.end if span.end is not None else span.start

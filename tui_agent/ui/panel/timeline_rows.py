@@ -1,0 +1,119 @@
+"""How a run's times look as lanes. Pure: text and style names."""
+
+from collections.abc import Sequence
+
+from tui_agent.ui.text.amounts import seconds_text
+from tui_agent.ui.text.styled_lines import Run
+
+from .run_times import Lane, RunTimes, SpanKind
+
+LABEL_ROOM = 7
+"""Cells in front of the lanes."""
+
+_BARS: dict[SpanKind, tuple[str, str]] = {
+    "model": ("▆", "model"),
+    "waits": ("·", "waits"),
+    "asks": ("░", "asks"),
+    "runs": ("▆", "runs"),
+    "failed": ("▚", "failed"),
+    "stopped": ("▒", "stopped"),
+}
+"""Sign and style of each kind of stretch."""
+
+_SCALES = (2, 5, 10, 15, 20, 30, 45, 60, 90, 120, 180, 300, 450, 600, 900, 1_200, 1_800, 2_700, 3_600)
+"""Seconds the whole width stands for while a run goes on, so that bars grow instead of shrinking all the time."""
+
+
+def timeline_rows(times: RunTimes, now: float, width: int, height: int) -> list[tuple[Run, ...]]:
+    """All rows: a heading, the model, as many calls as fit, and after the run where its time went."""
+    if height < 1:
+        return []
+    rows = [_heading(times, now, width)]
+    if times.started is None:
+        return rows
+    end = times.ended if times.ended is not None else now
+    span = _span(end - times.started, exact=times.ended is not None)
+    totals = _totals(times, width)
+    room = height - 2 - len(totals)
+    lanes = [times.model, *_chosen(list(times.calls.values()), room)]
+    rows += [_lane(lane, times, now, span, width) for lane in lanes]
+    return [*rows, *totals][:height]
+
+
+def _heading(times: RunTimes, now: float, width: int) -> tuple[Run, ...]:
+    title = " TIMELINE"
+    clock = ""
+    if times.started is not None:
+        clock = seconds_text((times.ended if times.ended is not None else now) - times.started, tenths=False)
+    return ((title, "title"), (" " * max(1, width - len(title) - len(clock) - 1), ""), (clock, "amount"))
+
+
+def _span(seconds: float, *, exact: bool) -> float:
+    """Seconds the width stands for."""
+    if exact:
+        return max(seconds, 0.001)
+    return next((float(scale) for scale in _SCALES if scale >= seconds), seconds * 1.25)
+
+
+def _chosen(lanes: Sequence[Lane], room: int) -> list[Lane]:
+    """The calls that get a lane: those that are not over first, then the newest, in their order."""
+    if room < 1:
+        return []
+    if len(lanes) <= room:
+        return list(lanes)
+    in_progress = [lane for lane in lanes if lane.open][-room:]
+    over = [lane for lane in lanes if not lane.open]
+    kept = {id(lane) for lane in (*in_progress, *over[len(over) - (room - len(in_progress)) :])}
+    return [lane for lane in lanes if id(lane) in kept]
+
+
+def _lane(lane: Lane, times: RunTimes, now: float, span: float, width: int) -> tuple[Run, ...]:
+    """Label and bars; on the model's lane also the marks where a person steered."""
+    columns = max(1, width - LABEL_ROOM - 1)
+    start = times.started or 0.0
+    cells: list[tuple[str, str]] = [(" ", "")] * columns
+    for stretch in lane.spans:
+        sign = _BARS[stretch.kind]
+        first = min(columns - 1, int((stretch.start - start) / span * columns))
+        end = stretch.end if stretch.end is not None else now
+        last = min(columns - 1, max(first, int((end - start) / span * columns)))
+        for column in range(max(0, first), last + 1):
+            cells[column] = sign
+    if lane is times.model:
+        for at in times.steers:
+            cells[max(0, min(columns - 1, int((at - start) / span * columns)))] = ("▼", "steer")
+    return ((f" {lane.label:<{LABEL_ROOM - 1}}", "label"), *_merged(cells))
+
+
+def _merged(cells: Sequence[tuple[str, str]]) -> list[Run]:
+    """Neighbours of one style as one run."""
+    runs: list[Run] = []
+    for text, style in cells:
+        if runs and runs[-1][1] == style:
+            runs[-1] = (runs[-1][0] + text, style)
+        else:
+            runs.append((text, style))
+    return runs
+
+
+def _totals(times: RunTimes, width: int) -> list[tuple[Run, ...]]:
+    """Where the time of a finished run went; on two rows where one is too narrow."""
+    totals = times.totals()
+    if totals is None:
+        return []
+    parts: list[tuple[str, str, str]] = [
+        ("model ", seconds_text(totals.model), ""),
+        ("tools ", seconds_text(totals.tools), ""),
+        ("saved ", seconds_text(totals.saved), "saved") if totals.saved >= 0.005 else ("", "", ""),
+        ("you ", seconds_text(totals.person), "asks") if totals.person >= 0.05 else ("", "", ""),
+    ]
+    rows: list[list[Run]] = [[(" ", "")]]
+    used = 1
+    for word, amount, style in (part for part in parts if part[0]):
+        size = len(word) + len(amount) + 2
+        if used + size > width and used > 1:
+            rows.append([(" ", "")])
+            used = 1
+        rows[-1] += [(word, "amount"), (f"{amount}  ", style or "label")]
+        used += size
+    return [tuple(row) for row in rows]

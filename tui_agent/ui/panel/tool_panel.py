@@ -1,0 +1,121 @@
+"""Every call of the session, live: a heading with the counts, and the rows."""
+
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.messages import FrozenModel
+from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+
+from .call_ledger import HANDLED_EVENTS, CallFilter, CallLedger
+from .call_list import CallList
+
+
+class PanelHeading(Widget):
+    """`TOOLS`, the filter where one is chosen, and how many run, wait, failed or need a person."""
+
+    DEFAULT_CSS = """
+    PanelHeading {
+        height: 1;
+        color: $text-muted;
+    }
+    """
+
+    chosen: reactive[CallFilter] = reactive("all")
+    """The filter."""
+    numbers: reactive[tuple[int, ...]] = reactive(())
+    """How many calls there are of each kind: only when these change, there is something new to be drawn."""
+
+    def __init__(self, ledger: CallLedger) -> None:
+        super().__init__()
+        self._ledger = ledger
+
+    def render(self) -> Content:
+        """The whole line."""
+        title = Content.assemble((" TOOLS", "$text bold"))
+        if self.chosen != "all":
+            title = Content("").join([title, Content.styled(f" · only {self.chosen.replace('_', ' ')}", "$accent")])
+        right = counts(self._ledger)
+        gap = self.size.width - title.cell_length - right.cell_length - 1
+        return Content("").join([title, Content(" " * max(1, gap)), right])
+
+
+class ToolPanel(CoalescedRefresh, Vertical):
+    """The panel."""
+
+    DEFAULT_CSS = """
+    ToolPanel {
+        & > CallList { height: 1fr; }
+    }
+    """
+
+    HANDLED_EVENTS: ClassVar[frozenset[type[FrozenModel]]] = HANDLED_EVENTS
+
+    def __init__(self, surroundings: TerminalEnvironment, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._list = CallList(surroundings)
+        self._heading = PanelHeading(self._list.ledger)
+
+    def compose(self) -> ComposeResult:
+        """Heading and rows."""
+        yield self._heading
+        yield self._list
+
+    @property
+    def ledger(self) -> CallLedger:
+        """All calls."""
+        return self._list.ledger
+
+    def apply(self, envelope: Envelope) -> None:
+        """Takes one event."""
+        if self._list.apply(envelope):
+            self.changed()
+
+    def show(self, ledger: CallLedger) -> None:
+        """Shows other calls."""
+        self._list.show(ledger)
+        self.changed()
+
+    def settle(self) -> None:
+        """Brings the heading up to date; the rows do the same for themselves."""
+        self._heading.numbers = tuple(len(places) for places in self.ledger.places.values())
+
+    def focus_list(self) -> None:
+        """Puts the keyboard into the rows."""
+        self._list.focus()
+
+    def select(self, call_id: str) -> None:
+        """Puts the cursor on a call."""
+        self._list.select(call_id)
+
+    @on(CallList.Filtered)
+    def _filter_changed(self, event: CallList.Filtered) -> None:
+        self._heading.chosen = event.chosen
+
+
+def counts(ledger: CallLedger, room: int = 1_000) -> Content:
+    """How many calls run, wait, failed or need a person; once all is quiet, how many there were.
+
+    Where `room` cells are not enough, what matters least is left out.
+    """
+    numbers = {kind: len(places) for kind, places in ledger.places.items()}
+    quiet = not (numbers["running"] or numbers["waiting"] or numbers["needs_you"])
+    asking = numbers["needs_you"]
+    parts = [
+        (f"{ledger.total} done" if ledger.total else "none yet", "$text-muted", quiet, 2),
+        (f"{numbers['running']} running", "$primary", numbers["running"], 1),
+        (f"{numbers['waiting']} waiting", "$text-muted", numbers["waiting"], 3),
+        (f"{asking} needs you" if asking == 1 else f"{asking} need you", "$warning bold", asking, 0),
+        (f"{numbers['failed']} failed", "$error", numbers["failed"], 2),
+    ]
+    shown = [(text, style, least) for text, style, number, least in parts if number]
+    while len(shown) > 1 and sum(len(text) + 3 for text, _, _ in shown) - 3 > room:
+        shown.remove(max(shown, key=lambda part: part[2]))
+    return Content.styled(" · ", "$text-muted").join([Content.styled(text, style) for text, style, _ in shown])

@@ -1,0 +1,72 @@
+"""`--replay`: a recording in a window of its own, and how players are made."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from textual.filter import NoColor
+
+from tui_agent.recording import Recording
+from tui_agent.ui.app.base_app import BaseApp
+from tui_agent.ui.app.themes import DEFAULT_THEME, ThemeCatalogue, shipped_themes
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+
+from .player_screen import PlayerScreen, Size
+from .replay_stage import Stage
+
+
+def player_of(
+    recording: Recording,
+    *,
+    surroundings: TerminalEnvironment,
+    theme: str | None = None,
+    themes_dirs: Sequence[Path] = (),
+    log_file: Path | None = None,
+) -> PlayerScreen:
+    """The screen that plays a recording.
+
+    Args:
+        recording: what is played.
+        surroundings: what the terminal asks for.
+        theme: instead of the recorded one.
+        themes_dirs: more folders of theme files.
+        log_file: where faults of the recorded screen are written down; not given: they are raised.
+    """
+
+    def open_stage(size: Size | None) -> Stage:
+        return Stage(
+            recording, size=size, theme=theme, themes_dirs=themes_dirs, surroundings=surroundings, log_file=log_file
+        )
+
+    return PlayerScreen(recording, open_stage)
+
+
+class PlayerApp(BaseApp[None]):
+    """Plays one recording and ends."""
+
+    CSS = """
+    ToastRack {
+        dock: top;
+        align: right top;
+        margin: 1 0 0 0;
+    }
+    """
+    ENABLE_COMMAND_PALETTE = False
+
+    def __init__(
+        self, player: PlayerScreen, theme: str, *, themes_dirs: Sequence[Path] = (), surroundings: TerminalEnvironment
+    ) -> None:
+        super().__init__()
+        self.player = player
+        """The only screen."""
+        shelf = ThemeCatalogue((shipped_themes(), *themes_dirs))
+        chosen = shelf.find(theme) or shelf.find(DEFAULT_THEME)
+        if chosen is not None:
+            self.register_theme(chosen)
+            self.theme = chosen.name
+        if surroundings.no_color:
+            self.no_color = True
+            self._filters.append(NoColor())
+
+    def on_mount(self) -> None:
+        """Begins; the end of the player is the end."""
+        self.push_screen(self.player, lambda _: self.exit())

@@ -1,0 +1,1 @@
+"""Title bar, status line and notices."""

@@ -1,0 +1,162 @@
+"""The last line: what the agent does now, how full its window is, what it cost, and which keys matter here."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.content import Content
+from textual.reactive import reactive
+from textual.timer import Timer
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import Status
+from tui_agent.protocol.messages import FrozenModel
+from tui_agent.ui.base.coalesced_refresh import CoalescedRefresh
+from tui_agent.ui.base.commands import hint
+from tui_agent.ui.base.terminal_environment import TerminalEnvironment
+from tui_agent.ui.text.amounts import count_text, money_text, seconds_text, share_text, tokens_text
+from tui_agent.ui.text.sanitiser import one_line
+
+from .session_status import HANDLED_EVENTS, SessionStatus
+
+_SIGNS: dict[Status, tuple[str, str]] = {
+    "idle": ("●", "$text-muted"),
+    "thinking": ("◐", "$primary"),
+    "streaming": ("◐", "$primary"),
+    "running_tools": ("◐", "$primary"),
+    "waiting_approval": ("▲", "$warning"),
+    "waiting_user": ("▲", "$warning"),
+    "compacting": ("◐", "$primary"),
+    "retrying": ("◌", "$warning"),
+    "stopping": ("■", "$warning"),
+}
+_ENDINGS = {
+    "done": "ready",
+    "terminated": "ready",
+    "stopped": "stopped · ready",
+    "aborted": "interrupted · ready",
+    "error": "failed · ready",
+    "guardrail": "halted by a guardrail · ready",
+    "max_steps": "step limit reached · ready",
+    "budget": "budget used up · ready",
+    "loop_detected": "repeated itself · ready",
+    "input_rejected": "input refused · ready",
+}
+
+
+class StatusLine(CoalescedRefresh):
+    """One line, drawn anew without a layout; its clock runs only while something does."""
+
+    DEFAULT_CSS = """
+    StatusLine {
+        height: 1;
+        color: $text-muted;
+    }
+    """
+
+    typing = reactive(False)
+    """Whether the composer holds text."""
+    waiting = reactive(0)
+    """Messages that wait for delivery."""
+    agent_pending = reactive(False)
+    """Whether the agent is not there yet."""
+    unsent = reactive(0)
+    """What was said and nothing has begun with yet."""
+
+    HANDLED_EVENTS: ClassVar[frozenset[type[FrozenModel]]] = HANDLED_EVENTS
+
+    def __init__(self, surroundings: TerminalEnvironment, view: SessionStatus, *, id: str | None = None) -> None:  # noqa: A002
+        """Makes the line; `view` is somebody else's, and has taken each event before."""
+        super().__init__(id=id)
+        self._surroundings = surroundings
+        self._view = view
+        self._timer: Timer | None = None
+
+    def on_mount(self) -> None:
+        """Makes the clock, standing."""
+        self._timer = self.set_interval(1.0, self.refresh, pause=True)
+
+    def apply(self, envelope: Envelope) -> None:
+        """Takes one event."""
+        self.changed()
+
+    def settle(self) -> None:
+        """Draws the line, and lets its clock run or stand."""
+        if self._timer is not None:
+            (self._timer.resume if self._view.busy else self._timer.pause)()
+        self.refresh()
+
+    def render(self) -> Content:
+        """The whole line: as much of the state and of the hints as fits, the state first."""
+        width = self.size.width
+        facts = self._facts()
+        left = _joined(facts, width)
+        hints = self._hints()
+        while hints and left.cell_length + sum(len(text) + 3 for text in hints) + 1 > width:
+            hints.pop()
+        right = Content.styled(" · ".join(hints), "$text-muted")
+        gap = max(0, width - left.cell_length - right.cell_length - 1)
+        return Content("").join([left, Content(" " * gap), right])
+
+    def _facts(self) -> list[Content]:
+        """What is known, the most important first."""
+        view = self._view
+        sign, style = ("◌", "$text-muted") if self.agent_pending else _SIGNS[view.status]
+        facts = [Content.assemble(" ", (sign, style), " ", (self._words(), style if view.busy else "$text"))]
+        if view.busy and view.step is not None:
+            facts.append(Content(f"step {view.step + 1}"))
+        if view.window:
+            share = share_text(view.tokens, view.window)
+            full = view.tokens > 0.8 * view.window
+            meter = f"{tokens_text(view.tokens)}/{tokens_text(view.window)} tok ({share})"
+            facts.append(Content.styled(meter, "$warning" if full else "$text-muted"))
+        if view.cost is not None:
+            facts.append(Content(money_text(view.cost)))
+        return facts
+
+    def _words(self) -> str:
+        """The status in words, with the clock of what runs."""
+        view, now = self._view, self._surroundings.clock()
+        if self.agent_pending:
+            return f"opening · {count_text(self.unsent, 'message')} to be sent" if self.unsent else "opening"
+        if view.status == "idle":
+            return _ENDINGS.get(view.ended or "done", "ready")
+        if view.status == "retrying" and view.retry_at is not None:
+            return f"retrying {view.retry_text} in {seconds_text(view.retry_at - now, tenths=False)}"
+        if view.status == "waiting_approval":
+            return "waiting for you" if len(view.asking) < 2 else f"{len(view.asking)} wait for you"
+        clock = seconds_text(now - view.since, tenths=False)
+        if view.status == "running_tools" and view.running:
+            oldest = next(iter(view.running.values()))
+            clock = seconds_text(now - oldest.since, tenths=False)
+            names = one_line(oldest.name, 24) if len(view.running) == 1 else count_text(len(view.running), "tool")
+            return f"{names} {clock}"
+        if view.status == "stopping" and view.detail:
+            return f"stopping {view.detail}"
+        words = {"running_tools": "tools", "waiting_user": "waiting for you"}.get(view.status, view.status)
+        return f"{words} {clock}"
+
+    def _hints(self) -> list[str]:
+        """The keys that matter now, the most important first."""
+        if self._view.asking:
+            return [hint("chat.next_approval"), hint("chat.interrupt")]
+        if self._view.busy:
+            return [
+                hint("chat.interrupt"),
+                *([hint("composer.submit", "steer"), hint("composer.follow_up")] if self.typing else []),
+            ]
+        if self.waiting:
+            return [hint("chat.send_now", "send what waits"), hint("composer.submit")]
+        if self.typing:
+            return [hint("composer.submit"), hint("composer.new_line")]
+        return [hint("chat.help"), "/ commands", hint("chat.cycle_mode"), hint("app.quit")]
+
+
+def _joined(facts: Sequence[Content], width: int) -> Content:
+    """As many facts as fit, with dots between."""
+    line = Content("")
+    for number, fact in enumerate(facts):
+        longer = line + (Content.styled(" · ", "$text-muted") if number else Content("")) + fact
+        if number and longer.cell_length > width:
+            break
+        line = longer
+    return line

@@ -1,0 +1,1 @@
+"""Text for the terminal: sanitising, styled rows, diffs, highlighting."""

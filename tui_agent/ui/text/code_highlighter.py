@@ -1,0 +1,148 @@
+"""Colours for code, in pieces: code that streams in is never coloured whole again.
+
+Code is cut where a top-level line follows a blank one, after some lines, and each piece is read on its own. The cuts
+depend on the code alone, so the same code looks the same however it arrived.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from .styled_lines import Run
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
+
+MIN_PIECE_LINES = 16
+"""Lines of a piece before it may end at a good place."""
+MAX_PIECE_LINES = 80
+"""Lines at which a piece ends anywhere."""
+PIECE_SIZE = 4_000
+"""Characters at which a piece ends anywhere."""
+LONGEST_LINE = 400
+"""Characters; a piece with a longer line is not coloured: some lexers need time quadratic in its length."""
+MAX_TOKENS = 2_000
+"""Tokens of a piece that are coloured; the rest of it is plain."""
+
+
+def colour_lines(language: str, lines: Sequence[str]) -> list[tuple[Run, ...]]:
+    """The runs of each line of some code; not coloured where the language is not known.
+
+    Args:
+        language: The info string of a fence; its first word counts.
+        lines: Sanitised lines.
+    """
+    match = re.match(r"[\w+#.-]+", language.strip("{}. "))
+    name = match[0].lower() if match else ""
+    coloured: list[tuple[Run, ...]] = []
+    while len(coloured) < len(lines):
+        rest = lines[len(coloured) : len(coloured) + MAX_PIECE_LINES + 1]
+        piece = rest[: piece_length(rest) or len(rest)]
+        coloured.extend(_colour_piece(name, tuple(piece)))
+    return coloured
+
+
+def piece_length(lines: Sequence[str]) -> int | None:
+    """How many lines the first piece has; None as long as it may still grow."""
+    size = 0
+    for number, line in enumerate(lines[:MAX_PIECE_LINES]):
+        if size >= PIECE_SIZE:
+            return number
+        size += len(line) + 1
+        begins = line[:1].strip() and line[0] not in ")]}"
+        if number >= MIN_PIECE_LINES and begins and not lines[number - 1].strip():
+            return number
+    return MAX_PIECE_LINES if len(lines) >= MAX_PIECE_LINES else None
+
+
+_STYLES: dict[tuple[str, ...], str] = {
+    ("Comment",): "code-comment",
+    ("Generic", "Deleted"): "removed",
+    ("Generic", "Inserted"): "added",
+    ("Generic", "Heading"): "code-name",
+    ("Generic", "Subheading"): "code-comment",
+    ("Generic", "Emph"): "emphasis",
+    ("Generic", "Strong"): "strong",
+    ("Keyword",): "code-keyword",
+    ("Keyword", "Constant"): "code-number",
+    ("Keyword", "Type"): "code-type",
+    ("Literal", "Number"): "code-number",
+    ("Literal", "String"): "code-string",
+    ("Name", "Attribute"): "code-name",
+    ("Name", "Builtin"): "code-type",
+    ("Name", "Class"): "code-type",
+    ("Name", "Decorator"): "code-name",
+    ("Name", "Exception"): "code-type",
+    ("Name", "Function"): "code-name",
+    ("Name", "Tag"): "code-keyword",
+    ("Operator", "Word"): "code-keyword",
+}
+"""Styles of the reader's kinds of tokens; one that is not here has that of the kind above it."""
+
+
+@lru_cache(maxsize=256)
+def _colour_piece(language: str, lines: tuple[str, ...]) -> tuple[tuple[Run, ...], ...]:
+    """The runs of each line of one piece."""
+    plain = tuple(((line, ""),) if line else () for line in lines)
+    lexer = _lexer(language)
+    code = "\n".join(lines)
+    if lexer is None or any(len(line) > LONGEST_LINE for line in lines) or _ONLY_WORDS.search(code) is not None:
+        return plain
+    coloured: list[list[Run]] = [[]]
+    for number, (token, text) in enumerate(lexer.get_tokens(code)):
+        if number == MAX_TOKENS:
+            return tuple(_pad_uncoloured(coloured, lines))
+        style = _style_of(token)
+        first, *others = text.split("\n")
+        if first:
+            _append(coloured[-1], first, style)
+        coloured.extend([(other, style)] if other else [] for other in others)
+    faithful = len(coloured) >= len(lines) and all(
+        "".join(text for text, _ in runs) == line for runs, line in zip(coloured, lines, strict=False)
+    )
+    return tuple(tuple(runs) for runs in coloured[: len(lines)]) if faithful else plain
+
+
+_ONLY_WORDS = re.compile(r"(?:[\w.$<>\[\]?]++\s++){80}")
+"""So many words without any sign between them are not code, and some lexers need time quadratic in their number."""
+
+
+def _pad_uncoloured(coloured: Sequence[Sequence[Run]], lines: Sequence[str]) -> Iterator[tuple[Run, ...]]:
+    """Yield the lines that are coloured to their end, and the others without colours."""
+    for number, line in enumerate(lines):
+        runs = tuple(coloured[number]) if number < len(coloured) - 1 else ()
+        yield runs if "".join(text for text, _ in runs) == line else ((line, ""),)
+
+
+def _append(runs: list[Run], text: str, style: str) -> None:
+    """Adds text to a line; blanks and text of the same style go into the run before, so that rows have few runs."""
+    if runs and (runs[-1][1] == style or not text.strip()):
+        runs[-1] = (runs[-1][0] + text, runs[-1][1])
+    else:
+        runs.append((text, style))
+
+
+@lru_cache(maxsize=512)
+def _style_of(kind: tuple[str, ...]) -> str:
+    """The style of a kind of token."""
+    while kind:
+        if (style := _STYLES.get(kind)) is not None:
+            return style
+        kind = tuple(kind[:-1])
+    return ""
+
+
+@lru_cache(maxsize=64)
+def _lexer(language: str) -> "Lexer | None":
+    """The reader of a language; None where there is none."""
+    # Loaded with the first code: an empty screen does not wait for it.
+    from pygments.lexers import find_lexer_class_by_name
+    from pygments.util import ClassNotFound
+
+    if not language:
+        return None
+    try:
+        return find_lexer_class_by_name(language)(stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return None

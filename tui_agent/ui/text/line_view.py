@@ -1,0 +1,185 @@
+"""The base of everything that shows rows of styled text: draws only what is in sight, and can be selected from."""
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import ClassVar, cast
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.cache import LRUCache
+from textual.geometry import Region, Size
+from textual.reactive import Reactive
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.widget import Widget
+
+from .styled_lines import Line, copied_text, styled_over, width_of_runs
+
+STYLES = (
+    *("strong", "emphasis", "struck", "code", "link", "address", "heading-1", "heading-2", "heading-3", "quote"),
+    *("quote-bar", "marker", "rule", "muted", "code-ground", "code-keyword", "code-string", "code-number"),
+    *("code-comment", "code-name", "code-type", "added", "removed", "added-word", "removed-word", "line-number"),
+    *("you", "assistant", "steer", "thinking", "calls", "notice", "warning", "error", "success", "caret"),
+    *("cursor", "found", "found-here", "chip", "label", "key", "exact"),
+)
+"""Names of styles in `styled_lines`; each is a component class `line--NAME`."""
+
+SELECTED = "selected"
+"""The one style that is the screen's own."""
+
+
+class LineView(ScrollView, can_focus=True, inherit_bindings=False):
+    """Rows of `Line`s. A subclass knows the rows; this knows their colours."""
+
+    ALLOW_SELECT = True
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"line--{name}" for name in STYLES}
+    DEFAULT_CSS = """
+    LineView {
+        background: $background;
+        color: $text;
+        overflow-x: hidden;
+        overflow-y: scroll;
+        scrollbar-size-vertical: 1;
+        & > .line--strong, & > .line--label { text-style: bold; }
+        & > .line--emphasis { text-style: italic; }
+        & > .line--struck { text-style: strike; }
+        & > .line--muted, & > .line--address, & > .line--notice, & > .line--calls { color: $text-muted; }
+        & > .line--code { color: $warning; }
+        & > .line--link { color: $link-color; text-style: underline; }
+        & > .line--heading-1 { color: $primary; text-style: bold underline; }
+        & > .line--heading-2, & > .line--assistant { color: $primary; text-style: bold; }
+        & > .line--heading-3 { text-style: bold; }
+        & > .line--quote, & > .line--thinking { color: $text-muted; text-style: italic; }
+        & > .line--quote-bar, & > .line--rule { color: $border-blurred; }
+        & > .line--marker, & > .line--caret, & > .line--cursor { color: $primary; }
+        & > .line--code-ground { background: $panel; }
+        & > .line--code-keyword { color: $accent; }
+        & > .line--code-string { color: $success; }
+        & > .line--code-number { color: $warning; }
+        & > .line--code-comment { color: $text-muted; text-style: italic; }
+        & > .line--code-name { color: $primary; }
+        & > .line--code-type { color: $warning; }
+        & > .line--added { background: $success 12%; }
+        & > .line--removed { background: $error 12%; }
+        & > .line--added-word { background: $success 32%; }
+        & > .line--removed-word { background: $error 32%; }
+        & > .line--line-number { color: $text-disabled; }
+        & > .line--you, & > .line--steer { color: $accent; text-style: bold; }
+        & > .line--steer { text-style: none; }
+        & > .line--warning { color: $warning; }
+        & > .line--error { color: $error; }
+        & > .line--success { color: $success; }
+        & > .line--found { background: $warning 35%; }
+        & > .line--found-here { background: $warning; color: $background; }
+        & > .line--chip { background: $primary; color: $background; text-style: bold; }
+        & > .line--key { color: $primary; text-style: bold; }
+        & > .line--exact { color: $text; }
+        &:ansi {
+            & > .line--added, & > .line--added-word { background: transparent; color: $success; }
+            & > .line--removed, & > .line--removed-word { background: transparent; color: $error; }
+            & > .line--added-word, & > .line--removed-word { text-style: reverse; }
+            & > .line--found { background: transparent; text-style: reverse; }
+            & > .line--chip, & > .line--found-here { background: transparent; color: $primary; text-style: reverse; }
+        }
+    }
+    """
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id, classes=classes)
+        self._styles: dict[str, Style] = {}
+        self._strips: LRUCache[int, tuple[Line, Strip]] = LRUCache(1024)
+
+    @property
+    def row_width(self) -> int:
+        """Cells a row has."""
+        return self.scrollable_content_region.width
+
+    @property
+    def row_count(self) -> int:
+        """Rows in sight."""
+        return self.scrollable_content_region.height
+
+    @abstractmethod
+    def line_at(self, row: int) -> Line | None:
+        """A row as it is drawn; None below all."""
+
+    def render_line(self, y: int) -> Strip:
+        """One row of the widget."""
+        row, width = y + self.scroll_offset.y, self.size.width
+        line = self.line_at(row)
+        if line is None:
+            return Strip.blank(width, self.rich_style)
+        selection = self.text_selection
+        span = selection.get_span(row) if selection is not None else None
+        if span is not None:
+            end = len(line.plain) if span[1] == -1 else span[1]
+            runs = styled_over(line.runs, max(span[0], line.indent), end, SELECTED)
+            line = Line(runs, line.joint, line.indent, line.fill)
+        return self._strip(line, width).apply_offsets(0, row)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The text of a selection, without margins, its lines as they were before they were wrapped."""
+        first = selection.start.y if selection.start is not None else 0
+        last = selection.end.y if selection.end is not None else int(self.virtual_size.height) - 1
+        return copied_text(list(self._selected(selection, first, last))), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Draws the selection."""
+        self.refresh()
+
+    def notify_style_update(self) -> None:
+        """Forgets colours after a change of theme or focus."""
+        super().notify_style_update()
+        self._styles.clear()
+        self._strips.clear()
+
+    def style_named(self, name: str) -> Style:
+        """The colours of a style name."""
+        found = self._styles.get(name)
+        if found is None:
+            words = name.split()
+            components = [f"line--{word}" for word in words if word != SELECTED]
+            found = self.get_visual_style(*components).rich_style if components else self.rich_style
+            if SELECTED in words:
+                found += self.screen.get_component_rich_style("screen--selection", partial=True)
+            self._styles[name] = found
+        return found
+
+    def set_rows(self, total: int) -> None:
+        """Tells how many rows there are. Nothing around the view moves, so no layout is made."""
+        if self.count_rows(total):
+            self._scroll_update(self.virtual_size)
+
+    def count_rows(self, total: int) -> bool:
+        """The same but for the scrollbar, which is drawn later; False where nothing changed."""
+        size = Size(self.row_width, total)
+        if size == self.virtual_size:
+            return False
+        # Read from a class, the descriptor is what its type calls only one of two things.
+        self.set_reactive(cast("Reactive[Size]", Widget.virtual_size), size)
+        return True
+
+    def refresh_rows(self, first: int) -> None:
+        """Draws the rows in sight from one on."""
+        y = max(0, first - self.scroll_offset.y)
+        if y < self.size.height:
+            self.refresh(Region(0, y, self.size.width, self.size.height - y))
+
+    def _strip(self, line: Line, width: int) -> Strip:
+        """A row as cells."""
+        key = id(line)
+        cached = self._strips.get(key)
+        if cached is not None and cached[0] is line and cached[1].cell_length == width:
+            return cached[1]
+        segments = [Segment(text, self.style_named(style)) for text, style in line.runs]
+        strip = Strip(segments, width_of_runs(line.runs))
+        strip = strip.crop_extend(0, width, self.style_named(line.fill))
+        self._strips[key] = (line, strip)
+        return strip
+
+    def _selected(self, selection: Selection, first: int, last: int) -> Iterable[tuple[Line, int, int | None]]:
+        for row in range(first, last + 1):
+            line, span = self.line_at(row), selection.get_span(row)
+            if line is not None and span is not None:
+                yield line, span[0], None if span[1] == -1 else span[1]

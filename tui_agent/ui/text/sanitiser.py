@@ -1,0 +1,271 @@
+"""The one border text from outside crosses to reach the screen (safety promise 17).
+
+Nothing of it acts: control sequences are dropped, and what hides or reorders characters is shown as a visible escape.
+`sanitise` is for reading, `visible` for deciding: there, two different texts never look the same.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+
+from rich.cells import cell_len
+
+from tui_agent.protocol.visible_text import TYPOGRAPHY, escape_of, escapes_in, is_invisible, without_joiners
+
+TAB = 4
+"""Width of a tab stop in cells."""
+ELLIPSIS = "…"
+MAX_MARKS = 4
+"""Combining marks shown on one character; more would only hide what is around."""
+LONG_BLANK = 40
+"""A run of as many blanks is counted rather than shown where two texts may not look the same."""
+TAB_SIGN = "⇥"
+"""Shows a tab where two texts may not look the same; a literal one is escaped there."""
+WRAP_SIGN = "↪"
+"""Begins a row that continues the line above where two texts may not look the same; a literal one is escaped, too."""
+
+
+def sanitise(text: str) -> str:
+    """Text that is safe to show and reads as it was meant.
+
+    Line by line: `sanitise(a + "\\n" + b)` is `sanitise(a) + "\\n" + sanitise(b)` unless a line feed follows a carriage
+    return, so that text which streams in can be cleaned as its lines complete. Control sequences go, ended or not (an
+    unended one takes its line); a lone carriage return begins a line, tabs become blanks, format, private, unassigned
+    and zero-width characters become escapes such as `\\u202e`. Emoji joiners and presentation marks go without a
+    trace, the no-break blanks and the wide blank of ordinary typography become blanks.
+    """
+    if _NOT_PLAIN.search(text) is None:
+        return text
+    if _CONTROL.search(text) is not None:
+        text = _drop_controls(text)
+    if not text.isascii():
+        text = _show_unseen(text)
+    return text.expandtabs(TAB) if "\t" in text else text
+
+
+def with_controls(text: str) -> str:
+    """Return text for `sanitise` with control characters as escapes, so that nothing the user sent is dropped."""
+    return _CONTROL.sub(lambda match: match[0] if match[0] == "\r" else escape_of(match[0]), text)
+
+
+def visible(text: str) -> str:
+    """Text in which everything can be seen; different texts give different ones (safety promise 17).
+
+    Only line feeds stay as they are, but for those at the end, which are `\\n`. Other control, format and unusual
+    characters are escapes such as `\\x1b` or `\\u202e`, and so are combining marks on nothing, or too many on one
+    character; trailing blanks are `\\x20`, several of them or many in a row `\\x20{80}`; a tab is `⇥` and three blanks.
+    A backslash is doubled where it could be taken for one of these. Letters that pass for ASCII ones in a word of ASCII
+    letters are escaped, too.
+    """
+    body = text.rstrip("\n")
+    ends = len(text) - len(body)
+    hidden: frozenset[str] = frozenset() if body.isascii() else _deceiving(body)
+    loose: frozenset[int] = frozenset() if body.isascii() else _loose_marks(body, hidden)
+
+    def show(match: re.Match[str]) -> str:
+        found = match[0]
+        match match.lastgroup:
+            case "backslashes":
+                at_end = match.end() == len(body)
+                return found * 2 if (ends if at_end else _escape_follows(body, match.end(), hidden, loose)) else found
+            case "tab":
+                return TAB_SIGN + " " * 3
+            case "blanks":
+                return "\\x20" if len(found) == 1 else f"\\x20{{{len(found)}}}"
+            case _:
+                hides = found in hidden or match.start() in loose or is_invisible(found)
+                return escape_of(found) if hides else found
+
+    last = "" if not ends else "\\n" if ends == 1 else f"\\n{{{ends}}}"
+    pattern = _SHOWN if len(body) < _MUCH or body.isascii() else _shown_in(body, hidden)
+    return pattern.sub(show, body) + last
+
+
+def with_escapes(text: str, escape: Callable[[str], str] = escape_of) -> str:
+    """Return text for an editor, with an escape for each character that cannot be seen.
+
+    Unlike in text for reading, nothing is dropped: joiners and control sequences are escapes, and so are combining
+    marks beyond the allowed number on one character. Line feeds, tabs and the blanks of typography stay.
+    """
+    if _NOT_PLAIN.search(text) is None:
+        return text
+    table = {code: escape(chr(code)) for code in escapes_in(text) if chr(code) not in TYPOGRAPHY}
+    if table:
+        text = text.translate(table)
+    if (marks := _marks_of(text)) is not None:
+        text = re.sub(
+            f"({marks}{{{MAX_MARKS}}})({marks}+)", lambda match: match[1] + "".join(map(escape, match[2])), text
+        )
+    return text
+
+
+def one_line(text: str, width: int) -> str:
+    """Text as one row of at most `width` cells: sanitised, blanks and line ends as one blank, cut with `…`."""
+    head = text[: max(0, width) * 8 + 256]
+    shown = " ".join(sanitise(head).split())
+    if len(head) < len(text):
+        shown += ELLIPSIS
+    return clip(shown, width)
+
+
+def ends_of(text: str, most: int) -> str:
+    """Return a text of at most `most` characters unchanged; of a longer one both ends, and the number left out."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}\n… {len(text) - 2 * half:,} more characters …\n{text[-half:]}"
+
+
+def clip(text: str, width: int) -> str:
+    """As much of a sanitised text as fits `width` cells, with `…` in the last one where something is missing."""
+    if text.isascii():
+        if len(text) <= width:
+            return text
+    elif cell_len(text[: 2 * max(0, width) + MAX_MARKS]) <= width and cell_len(text) <= width:
+        return text
+    if width < 1:
+        return ""
+    return text[: cut_at(text, width - 1)].rstrip() + ELLIPSIS
+
+
+def cut_at(text: str, width: int) -> int:
+    """How many characters of a sanitised text fit in `width` cells; marks stay with their character."""
+    if text[: width + 1].isascii():
+        return min(len(text), max(0, width))
+    taken = 0
+    for index, character in enumerate(text):
+        taken += cells_of(character)
+        if taken > width:
+            return index
+    return len(text)
+
+
+@lru_cache(maxsize=8192)
+def cells_of(character: str) -> int:
+    """Return the number of cells of one character."""
+    return cell_len(character)
+
+
+def settle(text: str) -> str:
+    """Output in which each line is as its last carriage return left it, as a terminal shows progress."""
+    if "\r" not in text:
+        return text
+    return "\n".join(_last_state(line) for line in text.split("\n"))
+
+
+def foreign_scripts(text: str) -> tuple[str, ...]:
+    """The scripts of the letters of a text that are not Latin, by their names, such as `Cyrillic`."""
+    if text.isascii():
+        return ()
+    letters = {character for character in set(text) if not character.isascii() and character.isalpha()}
+    return tuple(sorted({script.capitalize() for letter in letters if (script := _script(letter)) != "LATIN"}))
+
+
+_NOT_PLAIN = re.compile(r"[^\n\x20-\x7e]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_SEQUENCE = re.compile(
+    r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x18\x1a\x1b\x9c\n\r]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC
+    r"|(?:\x1b\[|\x9b)[\x30-\x3f]*[\x20-\x2f]*[\x40-\x7e]?"  # CSI
+    r"|\x1b[\x20-\x2f]*[\x30-\x7e]?"
+)
+_LINE_END = re.compile(r"[\x0b\x0c\x85]")
+_LOOK_ALIKES = frozenset("\u037e\u00b4\u02cb\u02d0\u01c0\u2010\u2011\u2024\u2044\u2215\u2223\u2212\u2236\u223c\ua789")
+"""Signs that pass for `;`, `'`, `` ` ``, `:`, `|`, `-`, `.`, `/`, `~`."""
+_MUCH = 4_096
+"""Length of a text from which it pays to build a pattern of its own."""
+_BLANKS = rf"\ ++(?=\n|\Z)|\ {{{LONG_BLANK},}}+"
+_MOSTLY_SHOWN = rf"(?P<backslashes>\\+)|(?P<tab>\t)|(?P<blanks>{_BLANKS})"
+_SHOWN = re.compile(rf"{_MOSTLY_SHOWN}|(?P<odd>[^\n\x20-\x7e])")
+_LIKE_AN_ESCAPE = re.compile(rf"x[0-9a-fA-F]{{2}}|u[0-9a-fA-F]{{4}}|U[0-9a-fA-F]{{8}}|n(?:\{{[0-9]+\}})?\Z|{_BLANKS}")
+_WORD = re.compile(r"\w+")
+
+
+def _drop_controls(text: str) -> str:
+    """Without sequences and control characters but line feeds and tabs."""
+    text = _SEQUENCE.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _CONTROL.sub("", _LINE_END.sub("\n", text))
+
+
+def _show_unseen(text: str) -> str:
+    """With everything that cannot be seen as an escape."""
+    text = without_joiners(text)
+    characters = {character for character in set(text) if not character.isascii()}
+    table = {ord(character): _shown_as(character) for character in characters if is_invisible(character)}
+    if table:
+        text = text.translate(table)
+    if (marks := _marks_of(characters)) is not None:
+        text = re.sub(f"({marks}{{{MAX_MARKS}}}){marks}+", r"\1", text)
+    return text
+
+
+def _shown_as(character: str) -> str:
+    return TYPOGRAPHY.get(character) or escape_of(character)
+
+
+def _marks_of(text: Iterable[str]) -> str | None:
+    """Return a pattern for the characters of a text that share the cell of the one before; None without any."""
+    marks = [one for one in set(text) if not one.isascii() and _is_mark(one) and not is_invisible(one)]
+    return f"[{''.join(marks)}]" if marks else None
+
+
+@lru_cache(maxsize=4096)
+def _is_mark(character: str) -> bool:
+    return unicodedata.category(character).startswith("M") or cell_len(character) == 0
+
+
+def _deceiving(text: str) -> frozenset[str]:
+    """The characters of a text that pass for others in it."""
+    found = {character for character in set(text) if character in _LOOK_ALIKES or character in (TAB_SIGN, WRAP_SIGN)}
+    if not unicodedata.is_normalized("NFC", text):
+        found |= {character for character in set(text) if _composes(character)}
+    for word in _WORD.findall(text):
+        if not word.isascii() and any(letter.isascii() and letter.isalpha() for letter in word):
+            found |= {letter for letter in word if not letter.isascii() and _script(letter) != "LATIN"}
+    return frozenset(found)
+
+
+def _composes(character: str) -> bool:
+    """Whether a character is one of several spellings of the same sign."""
+    return not character.isascii() and (_is_mark(character) or not unicodedata.is_normalized("NFC", character))
+
+
+@lru_cache(maxsize=4096)
+def _script(letter: str) -> str:
+    """The first word of a letter's name, which is its script for all that matter here."""
+    return unicodedata.name(letter, "UNKNOWN").split()[0]
+
+
+def _shown_in(text: str, hidden: frozenset[str]) -> re.Pattern[str]:
+    """Return the pattern for the characters of one text that may become escapes."""
+    odd = {one for one in set(text) if not one.isascii() and (one in hidden or is_invisible(one) or _is_mark(one))}
+    return re.compile(rf"{_MOSTLY_SHOWN}|(?P<odd>[\x00-\x08\x0b-\x1f\x7f{''.join(odd)}])")
+
+
+def _loose_marks(text: str, hidden: frozenset[str]) -> frozenset[int]:
+    """Return the places of marks that cannot be counted: on nothing visible, or too many on one character."""
+    if (marks := _marks_of(text)) is None:
+        return frozenset()
+    places: set[int] = set()
+    for run in re.finditer(f"{marks}+", text):
+        base = text[run.start() - 1 : run.start()]
+        is_seen = base not in ("", "\n", "\t", " ") and base not in hidden and not is_invisible(base)
+        is_plain = is_seen and hidden.isdisjoint(run[0])
+        places.update(range(run.start() + (MAX_MARKS if is_plain else 0), run.end()))
+    return frozenset(places)
+
+
+def _escape_follows(body: str, end: int, hidden: frozenset[str], loose: frozenset[int]) -> bool:
+    """Whether what follows a run of backslashes is shown as an escape, or reads like one."""
+    following = body[end]
+    if end in loose:
+        return True
+    if following not in "\t\n" and not " " <= following <= "~":
+        return is_invisible(following) or following in hidden
+    return _LIKE_AN_ESCAPE.match(body, end) is not None
+
+
+def _last_state(line: str) -> str:
+    """What a terminal shows of a line with carriage returns: what was written last."""
+    states = line.rstrip("\r").split("\r")
+    return states[-1] if states else line

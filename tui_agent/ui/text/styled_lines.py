@@ -1,0 +1,234 @@
+"""Rows of styled text, and how text is cut into them. Pure: a style is a name, the widget knows its colours.
+
+A style name is one or more words of `line_view.LineView`'s component classes, such as `strong code`; text in runs was
+sanitised before it came here.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from rich.cells import cell_len
+
+from .sanitiser import cells_of, cut_at
+
+Run: TypeAlias = tuple[str, str]
+"""Text and its style name; the empty name is plain."""
+
+NARROWEST = 8
+"""Layouts count with at least as many cells; what is narrower cuts rows off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One row of the screen."""
+
+    runs: tuple[Run, ...] = ()
+    joint: str | None = None
+    """What stood between it and the row above where both were one line: a blank or nothing. None: it begins a line."""
+    indent: int = 0
+    """Characters at its beginning that are not text: left out when copied."""
+    fill: str = ""
+    """Style of the cells after its end."""
+
+    @property
+    def plain(self) -> str:
+        """Its characters."""
+        return "".join(text for text, _ in self.runs)
+
+    def prefixed(self, *prefix: Run) -> "Line":
+        """The same row after a margin that is not text."""
+        return replace(self, runs=(*prefix, *self.runs), indent=self.indent + sum(len(text) for text, _ in prefix))
+
+    def styled(self, style: str) -> "Line":
+        """Return the same row with a style beneath those of its runs."""
+        return replace(self, runs=tuple((text, f"{style} {inner}".strip()) for text, inner in self.runs))
+
+
+def plain_line(text: str, style: str = "", *, fill: str = "") -> Line:
+    """A row of one run."""
+    return Line(((text, style),) if text else (), fill=fill)
+
+
+def text_of_runs(runs: Iterable[Run]) -> str:
+    """The characters of some runs."""
+    return "".join(text for text, _ in runs)
+
+
+def width_of_runs(runs: Iterable[Run]) -> int:
+    """The cells some runs take."""
+    return sum(cell_len(text) for text, _ in runs)
+
+
+def wrapped(runs: Sequence[Run], width: int) -> list[Line]:
+    """Runs as rows of at most `width` cells, broken between words where it can be; line feeds end rows."""
+    return _rows(runs, max(width, NARROWEST), _word_breaks)
+
+
+def folded(runs: Sequence[Run], width: int) -> list[Line]:
+    """Runs as rows of at most `width` cells, broken anywhere: every blank stays to be seen; line feeds end rows."""
+    return _rows(runs, max(width, NARROWEST), _cell_breaks)
+
+
+def styled_over(runs: Sequence[Run], start: int, end: int, style: str) -> tuple[Run, ...]:
+    """Runs with `style` added from character `start` to before `end`."""
+    before, rest = _split(runs, start)
+    middle, after = _split(rest, max(0, end - start))
+    return (*before, *((text, f"{old} {style}".strip()) for text, old in middle), *after)
+
+
+def clipped(runs: Sequence[Run], width: int) -> tuple[Run, ...]:
+    """As many runs as fit `width` cells; the last cell is `…` where something is missing."""
+    if width_of_runs(runs) <= width:
+        return tuple(runs)
+    if width < 1:
+        return ()
+    kept, _ = _split(runs, cut_at(text_of_runs(runs), width - 1))
+    return (*kept, ("…", kept[-1][1] if kept else ""))
+
+
+def prefixed_lines(lines: Iterable[Line], first: Sequence[Run], others: Sequence[Run]) -> list[Line]:
+    """Rows after a margin; that of the first row may be another one and, as a list's marker, is text."""
+    result: list[Line] = []
+    for number, line in enumerate(lines):
+        result.append(line.prefixed(*others) if number else replace(line, runs=(*first, *line.runs)))
+    return result
+
+
+def copied_text(lines: Sequence[tuple[Line, int, int | None]]) -> str:
+    """The text of some rows, each from one character to before another, as it was before it was wrapped."""
+    text = ""
+    for number, (line, start, end) in enumerate(lines):
+        if number:
+            text += "\n" if line.joint is None else line.joint
+        text += line.plain[max(start, line.indent) : end]
+    return text
+
+
+def _rows(runs: Sequence[Run], width: int, breaks: "_Breaks") -> list[Line]:
+    """Rows of runs that `breaks` cuts."""
+    lines: list[Line] = []
+    for paragraph in _paragraphs(runs):
+        text, joint = text_of_runs(paragraph), None
+        places = breaks.offsets(text, width)
+        for taken, place in zip(_cut(paragraph, places), (*places, len(text)), strict=True):
+            lines.append(Line(_without_end(taken) if breaks.words else tuple(taken), joint))
+            joint = " " if breaks.words and text[place - 1 : place] == " " else ""
+    return lines
+
+
+def _cut(runs: Sequence[Run], places: Sequence[int]) -> Iterator[Sequence[Run]]:
+    """Yield runs cut at ascending places, in one pass over all of them."""
+    piece: list[Run] = []
+    end = 0
+    cuts = iter(places)
+    cut = next(cuts, None)
+    for text, style in runs:
+        start, end = end, end + len(text)
+        taken = start
+        while cut is not None and cut < end:
+            if cut > taken:
+                piece.append((text[taken - start : cut - start], style))
+            yield piece
+            piece, taken, cut = [], max(taken, cut), next(cuts, None)
+        if taken < end:
+            piece.append((text[taken - start :] if taken > start else text, style))
+    yield piece
+
+
+def _paragraphs(runs: Sequence[Run]) -> list[list[Run]]:
+    """Runs cut at line feeds; there is always one paragraph, maybe an empty one."""
+    paragraphs: list[list[Run]] = [[]]
+    for text, style in runs:
+        first, *others = text.split("\n")
+        if first:
+            paragraphs[-1].append((first, style))
+        paragraphs.extend([(other, style)] if other else [] for other in others)
+    return paragraphs
+
+
+def _split(runs: Sequence[Run], place: int) -> tuple[list[Run], list[Run]]:
+    """Runs before and from a character on."""
+    before: list[Run] = []
+    for number, (text, style) in enumerate(runs):
+        if place >= len(text):
+            before.append((text, style))
+            place -= len(text)
+            continue
+        if place > 0:
+            before.append((text[:place], style))
+        return before, [(text[max(0, place) :], style), *runs[number + 1 :]]
+    return before, []
+
+
+def _without_end(runs: Sequence[Run]) -> tuple[Run, ...]:
+    """Runs without blanks at their end."""
+    kept = list(runs)
+    while kept and not kept[-1][0].rstrip(" "):
+        kept.pop()
+    if kept:
+        kept[-1] = (kept[-1][0].rstrip(" "), kept[-1][1])
+    return tuple(kept)
+
+
+_WORD = re.compile(r" *[^ ]+ *|  *")
+
+
+@dataclass(frozen=True, slots=True)
+class _Breaks:
+    """A way of breaking paragraphs."""
+
+    words: bool
+
+    def offsets(self, text: str, width: int) -> list[int]:
+        """Characters at which new rows begin, ascending, without 0."""
+        if text.isascii():
+            if len(text) <= width:
+                return []
+            if not self.words:
+                return list(range(width, len(text), width))
+        elif cell_len(text) <= width:
+            return []
+        return _word_offsets(text, width) if self.words else _fold_offsets(text, width, 0)[0]
+
+
+_word_breaks = _Breaks(words=True)
+_cell_breaks = _Breaks(words=False)
+
+
+def _word_offsets(text: str, width: int) -> list[int]:
+    """Breaks before words that do not fit; words wider than a row are broken inside."""
+    offsets: list[int] = []
+    used = 0
+    cells = len if text.isascii() else cell_len
+    for match in _WORD.finditer(text):
+        word = match[0]
+        core = cells(word.rstrip(" "))
+        if used + core <= width:
+            used += cells(word)
+            continue
+        if used and match.start():
+            offsets.append(match.start())
+        used = cells(word)
+        if core > width:
+            inner, used = _fold_offsets(word.rstrip(" "), width, 0)
+            offsets.extend(match.start() + place for place in inner)
+            used += len(word) - len(word.rstrip(" "))
+    return offsets
+
+
+def _fold_offsets(text: str, width: int, used: int) -> tuple[list[int], int]:
+    """Breaks wherever a row is full, and the cells of the last row."""
+    if text.isascii():
+        places = list(range(width, len(text), width))
+        return places, used + len(text) - (places[-1] if places else 0)
+    offsets: list[int] = []
+    row = 0
+    for place, character in enumerate(text):
+        cells = cells_of(character)
+        if row + cells > width and row:
+            offsets.append(place)
+            row = 0
+        row += cells
+    return offsets, used + row

@@ -1,0 +1,1 @@
+"""The conversation pane: parts, search and scrolling."""

@@ -1,0 +1,171 @@
+"""The part of the fold that is the model's answers: they stream, may be thrown away, and end as one whole message."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tui_agent.protocol.events import MessageDelta
+from tui_agent.protocol.messages import AssistantMessage, TextBlock, ThinkingBlock
+from tui_agent.ui.text.amounts import bytes_text
+
+from .markdown.markdown_part import MarkdownPart, ThinkingPart
+from .transcript_model import Part, Transcript
+from .transcript_notes import truncation_text
+from .transcript_parts import BODY, HeadingPart, NotePart, TextPart
+
+
+@dataclass(slots=True)
+class Answer:
+    """An assistant message that is being told, and its parts in order."""
+
+    parts: list[Part] = field(default_factory=list[Part])
+    heading: HeadingPart | None = None
+    thinking: ThinkingPart | None = None
+    text: MarkdownPart | None = None
+    preparing: TextPart | None = None
+    """Says that a call is being written, which may take a while."""
+    prepared: int = 0
+    """Characters of calls told so far."""
+
+    @property
+    def gap(self) -> bool:
+        """Whether its next part begins after an empty row: not right under its heading."""
+        return self.heading is None or self.parts[-1:] != [self.heading]
+
+
+class AnswerFold:
+    """The answers that are open, in the order they began."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self.speaking = False
+        """Whether the last who spoke was the model, so that its next message needs no heading."""
+        self._transcript = transcript
+        self._open: dict[str, Answer] = {}
+
+    @property
+    def newest(self) -> Answer | None:
+        """The answer that began last and is not complete."""
+        return next(reversed(self._open.values()), None)
+
+    def growing(self) -> Iterator[MarkdownPart | ThinkingPart]:
+        """The parts that text is fed to."""
+        for answer in self._open.values():
+            yield from filter(None, (answer.thinking, answer.text))
+
+    def begin(self, message_id: str) -> Answer:
+        """An answer begins."""
+        answer = self._open[message_id] = Answer()
+        if not self.speaking:
+            answer.heading = HeadingPart("Assistant", "assistant", waiting=True)
+            self.append(answer, answer.heading)
+            self.speaking = True
+        return answer
+
+    def grow(self, event: MessageDelta) -> None:
+        """More of an answer."""
+        answer = self._open.get(event.message_id) or self.begin(event.message_id)
+        match event.kind:
+            case "text":
+                if answer.text is None:
+                    answer.text = MarkdownPart(gap=answer.gap, margin=BODY, live=True)
+                    self.append(answer, answer.text)
+                answer.text.feed(event.delta)
+            case "thinking":
+                if answer.thinking is None:
+                    answer.thinking = ThinkingPart(gap=answer.gap, margin=BODY, live=True)
+                    self.append(answer, answer.thinking)
+                answer.thinking.feed(event.delta)
+            case "toolcall":
+                self._prepare(answer, len(event.delta))
+
+    def end(self, message_id: str, message: AssistantMessage) -> None:
+        """An answer is complete: what was told so far is replaced where the whole says otherwise."""
+        answer = self._open.get(message_id) or self.begin(message_id)
+        self.drop(answer, answer.preparing)
+        thinking, text = _thinking_of(message), _text_of(message)
+        if thinking and answer.thinking is None:
+            answer.thinking = ThinkingPart(thinking, gap=answer.gap, margin=BODY)
+            self.append(answer, answer.thinking)
+        if text != (answer.text.text if answer.text else ""):
+            self._rewrite(answer, text)
+        if (words := truncation_text(message.stop_reason)) is not None:
+            self.append(answer, NotePart("warning", words))
+        self._close(message_id)
+
+    def discard(self, message_id: str) -> list[Part]:
+        """An answer is thrown away; nothing of it stays. Returns the parts that are gone."""
+        answer = self._open.pop(message_id, None)
+        if answer is None:
+            return []
+        self.speaking = self.speaking and answer.heading is None
+        gone = list(answer.parts)
+        for part in gone:
+            self.drop(answer, part)
+        return gone
+
+    def close(self) -> None:
+        """Nothing more comes: what is open stays as it is."""
+        for message_id in list(self._open):
+            answer = self._open[message_id]
+            self.drop(answer, answer.preparing)
+            self._close(message_id)
+
+    def append(self, answer: Answer, part: Part, after: Part | None = None) -> None:
+        """Puts a part under the others of its message, or under one of them."""
+        place = len(answer.parts) if after is None else answer.parts.index(after) + 1
+        self._transcript.add(part, answer.parts[place - 1] if place else None)
+        answer.parts.insert(place, part)
+        self._stop_waiting(answer)
+
+    def drop(self, answer: Answer, part: Part | None) -> None:
+        """Takes a part of an answer out."""
+        if part is not None:
+            answer.parts.remove(part)
+            self._transcript.remove(part)
+        if part is answer.preparing:
+            answer.preparing = None
+
+    def _prepare(self, answer: Answer, length: int) -> None:
+        answer.prepared += length
+        words = f"… prepares a call ({bytes_text(answer.prepared)})"
+        if answer.preparing is None:
+            answer.preparing = TextPart(words, "muted")
+            self.append(answer, answer.preparing)
+        else:
+            answer.preparing.replace(words)
+            self._transcript.refresh(answer.preparing)
+
+    def _rewrite(self, answer: Answer, text: str) -> None:
+        """Puts another text in the place of the one that was told, or under the other parts."""
+        old = answer.text
+        answer.text = MarkdownPart(text, gap=old.gap if old else answer.gap, margin=BODY) if text else None
+        if answer.text is not None:
+            self.append(answer, answer.text, after=old)
+        self.drop(answer, old)
+
+    def _close(self, message_id: str) -> None:
+        answer = self._open.pop(message_id)
+        self._stop_waiting(answer, closed=True)
+        for part in (answer.thinking, answer.text):
+            if part is not None:
+                part.finish()
+                self._transcript.refresh(part)
+
+    def _stop_waiting(self, answer: Answer, *, closed: bool = False) -> None:
+        """Takes the caret off the heading once there is something under it."""
+        heading = answer.heading
+        if heading is not None and heading.waiting and (closed or len(answer.parts) > 1):
+            heading.waiting = False
+            heading.changed()
+            self._transcript.refresh(heading)
+
+
+def _text_of(message: AssistantMessage) -> str:
+    """What a message says: its texts as paragraphs; a single one exactly as it is."""
+    return "\n\n".join(block.text for block in message.content if isinstance(block, TextBlock) and block.text.strip())
+
+
+def _thinking_of(message: AssistantMessage) -> str:
+    """The reasoning of a message; where it is encrypted, that."""
+    blocks = [block for block in message.content if isinstance(block, ThinkingBlock)]
+    thoughts = [block.thinking or ("(encrypted)" if block.redacted else "") for block in blocks]
+    return "\n\n".join(filter(None, thoughts))

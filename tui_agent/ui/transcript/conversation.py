@@ -1,0 +1,291 @@
+"""The conversation: one widget that draws rows, so that ten thousand messages scroll and grow like ten.
+
+It changes through `apply` only. Text that streams in is flushed at a fixed rate by a timer that stands while nothing
+changes. It follows the end as long as the reader is there; elsewhere it says how much is new.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.binding import BindingType
+from textual.events import Click
+from textual.message import Message
+from textual.timer import Timer
+
+from tui_agent.protocol.envelope import Envelope
+from tui_agent.protocol.events import AgentEvent, SessionRewound, SessionSwitched
+from tui_agent.ui.base.commands import bindings_for
+from tui_agent.ui.base.error_boundary import call_or_fallback
+from tui_agent.ui.text.styled_lines import Line
+
+from .transcript_fold import HANDLED_EVENTS, TranscriptFold
+from .transcript_model import Part, Transcript
+from .transcript_search import TranscriptSearch
+from .transcript_view import TranscriptView
+
+FLUSH_SECONDS = 1 / 15
+"""Least time between two flushes."""
+BAR_SECONDS = 0.5
+"""Time between two drawings of the scrollbar while text streams in."""
+IDLE_SHARE = 4
+"""A flush that took long is followed by as many times its length of rest."""
+
+
+class Conversation(TranscriptView):
+    """Everything that was said and done."""
+
+    HANDLED_EVENTS: ClassVar[frozenset[type[AgentEvent]]] = HANDLED_EVENTS
+    FOCUS_ON_CLICK = False
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_for("conversation")]
+
+    @dataclass
+    class CallsSelected(Message):
+        """A person wants to see these calls."""
+
+        call_ids: tuple[str, ...]
+
+    @dataclass
+    class SearchRequested(Message):
+        """A person wants to find something."""
+
+    @dataclass
+    class SearchCounted(Message):
+        """More matches of a search were counted."""
+
+        count: int
+
+    @dataclass
+    class SearchClosed(Message):
+        """A person found what they looked for, or not."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self._fold = TranscriptFold(self.transcript)
+        self._unflushed = False
+        self._rest_until = self._bar_due = 0.0
+        self._timer: Timer | None = None
+        self._current: Part | None = None
+        self._search: TranscriptSearch | None = None
+        self._found_row: int | None = None
+        self._seeks = False
+
+    # --- what comes in ------------------------------------------------------------------------------------------------
+
+    def on_mount(self) -> None:
+        """Makes the flush timer; it stands as long as nothing came."""
+        super().on_mount()
+        self._timer = self.set_interval(FLUSH_SECONDS, self._tick, pause=not self._unflushed)
+
+    def apply(self, envelope: Envelope) -> None:
+        """Takes one event; the screen follows with the next flush."""
+        if isinstance(envelope.event, SessionSwitched):
+            self.clear()
+        if isinstance(envelope.event, SessionRewound):
+            # Parts may go: nothing points at one any more.
+            self._current, self._search, self._found_row = None, None, None
+        self._fold.apply(envelope)
+        self._flush_soon()
+
+    def _flush_soon(self) -> None:
+        if not self._unflushed:
+            self._unflushed = True
+            if self._timer is not None:
+                self._timer.resume()
+
+    def schedule_read(self) -> None:
+        """Schedule a flush that reads more of a long text."""
+        self._flush_soon()
+
+    def clear(self) -> None:
+        """Forgets the conversation."""
+        self._follows = True
+        self.show(TranscriptFold(Transcript()))
+
+    def show(self, fold: TranscriptFold) -> None:
+        """Shows another conversation, or more of the same: a reader who is not at its end stays as far from it."""
+        self.show_transcript(fold.transcript)
+        self._fold, self._current, self._found_row = fold, None, None
+        self._search = TranscriptSearch(self.transcript, self._search.query) if self._search is not None else None
+        self._flush_soon()
+
+    def flush(self) -> None:
+        """Brings everything that came to the screen."""
+        self._unflushed = False
+        self._flush_slice()
+        self.show_scrollbar()
+
+    def _flush_slice(self) -> None:
+        """Read a slice of what came and draw it; schedule another flush if there is more."""
+        more = self._fold.flush() or self.read_on()
+        more = self._count_on() or more
+        self.show_changes()
+        if more:
+            self._flush_soon()
+
+    def _tick(self) -> None:
+        """Flushes what came; stands once nothing comes any more."""
+        # The time of the loop: in a replay it is the recording's.
+        clock = asyncio.get_running_loop().time
+        now = clock()
+        if not self._unflushed:
+            self.show_scrollbar()
+            if self._timer is not None:
+                self._timer.pause()
+        elif now >= self._rest_until:
+            self._unflushed = False
+            call_or_fallback(self._flush_slice, self.report_fault)
+            if now >= self._bar_due:
+                self._bar_due = now + BAR_SECONDS
+                self.show_scrollbar()
+            self._rest_until = clock() + IDLE_SHARE * (clock() - now)
+
+    # --- drawing ------------------------------------------------------------------------------------------------------
+
+    def line_at(self, row: int) -> Line | None:
+        """A row as it is drawn, with what is found in it and where the keyboard is."""
+        line = super().line_at(row)
+        if line is None:
+            return None
+        if self._search is not None:
+            line = self._search.marked(line, here=row == self._found_row)
+        if self._current is not None and self.has_focus and self.transcript.find(row) is self._current:
+            line = _pointed_at(line)
+        return line
+
+    # --- search -------------------------------------------------------------------------------------------------------
+
+    def search(self, query: str) -> int:
+        """Marks all matches and goes to the one nearest to the end; gives their number. An empty query ends it."""
+        self._search, self._found_row = (TranscriptSearch(self.transcript, query) if query else None), None
+        self._seeks = not self.previous_match()
+        self.refresh()
+        self._flush_soon()
+        return self._search.count if self._search is not None else 0
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The keys of a search count as long as its matches are marked."""
+        if action in ("next_match", "previous_match", "close_search"):
+            return self._search is not None
+        return super().check_action(action, parameters)
+
+    def action_search(self) -> None:
+        """Asks for what is looked for."""
+        self.post_message(self.SearchRequested())
+
+    def action_next_match(self) -> None:
+        """The next match."""
+        self.next_match()
+
+    def action_previous_match(self) -> None:
+        """The match before."""
+        self.previous_match()
+
+    def action_close_search(self) -> None:
+        """Takes the marks away."""
+        self.post_message(self.SearchClosed())
+
+    def _count_on(self) -> bool:
+        """Count more matches of a search in a long conversation; return False if all are counted."""
+        if self._search is None or not self._search.count_on():
+            return False
+        if self._seeks:
+            self._seeks = not self.previous_match()
+        self.post_message(self.SearchCounted(self._search.count))
+        return True
+
+    def next_match(self) -> bool:
+        """Goes to the next match, after the last to the first; False where there is none."""
+        return self._go_to_match(backwards=False)
+
+    def previous_match(self) -> bool:
+        """Goes to the match before, before the first to the last; False where there is none."""
+        return self._go_to_match(backwards=True)
+
+    def _go_to_match(self, *, backwards: bool) -> bool:
+        part = self._search.step(backwards=backwards) if self._search is not None else None
+        if part is None or self._search is None:
+            return False
+        if not part.opened:
+            part.toggle()
+        row = self._search.row()
+        self.transcript.refresh(part)
+        self._found_row = self.transcript.start(part) + row
+        self.show_row(self._found_row)
+        return True
+
+    # --- keys and mouse -----------------------------------------------------------------------------------------------
+
+    def on_click(self, event: Click) -> None:
+        """Opens what was clicked; the line that says how much is new leads to the end."""
+        if self.text_selection is not None:
+            return
+        if self.news and event.y == self.size.height - 1:
+            self.show_end()
+            return
+        part = self.transcript.find(event.y + self.scroll_offset.y)
+        if part is not None and part.active:
+            self._current = part
+            self.action_open_part()
+
+    def action_line_up(self) -> None:
+        """One row up."""
+        self.scroll_relative(y=-1, animate=False)
+
+    def action_line_down(self) -> None:
+        """One row down."""
+        self.scroll_relative(y=1, animate=False)
+
+    def action_page_up(self) -> None:
+        """One page up."""
+        self.scroll_page_up(animate=False)
+
+    def action_page_down(self) -> None:
+        """One page down."""
+        self.scroll_page_down(animate=False)
+
+    def action_scroll_top(self) -> None:
+        """To the first message."""
+        self.scroll_home(animate=False)
+
+    def action_scroll_end(self) -> None:
+        """To the newest message."""
+        self.show_end()
+
+    def action_open_part(self) -> None:
+        """Opens or closes the part the keyboard is at, or leads to its calls."""
+        part = self._current
+        if part is None or part not in self.transcript.parts:
+            self.action_previous_part()
+        elif part.toggle():
+            self.transcript.refresh(part)
+            self.show_changes()
+            self.show_scrollbar()
+        elif part.call_ids:
+            self.post_message(self.CallsSelected(part.call_ids))
+
+    def action_next_part(self) -> None:
+        """To the next part that opens."""
+        self._select_part(backwards=False)
+
+    def action_previous_part(self) -> None:
+        """To the part before that opens."""
+        self._select_part(backwards=True)
+
+    def _select_part(self, *, backwards: bool) -> None:
+        at = self._current if self._current in self.transcript.parts else None
+        part = next((part for part in self.transcript.from_part(at, backwards=backwards) if part.active), None)
+        if part is not None:
+            self._current = part
+            row = self.transcript.start(part) + part.gap
+            if not self.scroll_offset.y <= row < self.scroll_offset.y + self.row_count:
+                self.show_row(row)
+            self.refresh()
+
+
+def _pointed_at(line: Line) -> Line:
+    """A row of the part the keyboard is at: a mark in the first cell of its margin."""
+    if not line.runs or not line.runs[0][0].startswith(" "):
+        return line
+    (text, style), *others = line.runs
+    return Line((("▎", "cursor"), (text[1:], style), *others), line.joint, line.indent, line.fill)

@@ -1,0 +1,1 @@
+"""Markdown as styled rows, also while it streams in."""

@@ -1,0 +1,171 @@
+"""Events that become a note in the conversation, and what it says. Pure."""
+
+from tui_agent.protocol.events import (
+    AgentEvent,
+    BackgroundEnded,
+    CompactionEnded,
+    CompactionUndone,
+    Failed,
+    GuardrailTripped,
+    HookFailed,
+    InputRejected,
+    InputWarned,
+    LoopDetected,
+    McpStatus,
+    Noticed,
+    PermissionModeChanged,
+    PlanResolved,
+    QuestionAnswered,
+    QuestionAsked,
+    RunEnded,
+    SessionRenamed,
+    SessionRepaired,
+    SessionRewound,
+    SessionSaveFailed,
+    StepRetry,
+    Warned,
+)
+from tui_agent.protocol.messages import StopReason
+from tui_agent.protocol.reports import RunReason
+from tui_agent.ui.text.amounts import count_text, money_text, names_text, seconds_text, tokens_text
+from tui_agent.ui.text.sanitiser import one_line
+
+Note = tuple[str, str]
+"""Kind of `transcript_parts.NotePart` and text."""
+
+_ENDS: dict[RunReason, Note] = {
+    "done": ("muted", "done"),
+    "stopped": ("muted", "stopped as you asked"),
+    "terminated": ("muted", "ended by a tool"),
+    "aborted": ("warning", "cancelled"),
+    "error": ("error", "failed"),
+    "guardrail": ("error", "halted by a guardrail"),
+    "max_steps": ("warning", "step limit reached · say “continue” to go on"),
+    "budget": ("warning", "budget used up"),
+    "loop_detected": ("warning", "halted: the model repeated itself"),
+    "input_rejected": ("warning", "the input was refused"),
+}
+_CUTS: dict[StopReason, str] = {
+    "max_tokens": "The answer was cut at the output limit.",
+    "refusal": "The model refused to answer.",
+    "model_context_window_exceeded": "The model's window is full; /compact makes room.",
+}
+
+
+def note_of(event: AgentEvent) -> Note | None:
+    """The note of an event; None where it is no note."""
+    match event:
+        case Noticed(text=text):
+            return "notice", text
+        case Warned(text=text):
+            return "warning", text
+        case Failed(text=text):
+            return "error", text
+        case StepRetry():
+            return "retry", retry_message(event)
+        case SessionSaveFailed(error=error):
+            return "error", f"The session could not be saved: {error}. The conversation goes on; nothing is forgotten."
+        case SessionRepaired(what=what):
+            return "warning", f"The session was repaired: {what}"
+        case HookFailed(name=name, error=error, timed_out=late, fail_open=opened):
+            what = "did not answer in time" if late else f"failed: {error}"
+            return "warning", f"Hook {name} {what}; {'the call goes on' if opened else 'the call was denied'}"
+        case _:
+            return _watch_note(event) or _session_note(event)
+
+
+def retry_message(event: StepRetry) -> str:
+    """Why the model is asked again, when, and how often more."""
+    reason = (event.text or event.error_kind.replace("_", " ")).rstrip(". ")
+    status = f" ({event.status})" if event.status is not None and str(event.status) not in reason else ""
+    left = max(0, event.max - event.attempt)
+    more = f"{left} left" if left else "the last one"
+    wait = seconds_text(event.wait_s)
+    return f"{reason}{status} · again in {wait} · attempt {event.attempt} of {event.max}, {more}"
+
+
+def run_end_text(event: RunEnded) -> tuple[str, str]:
+    """Style and words of the line that ends a run."""
+    kind, words = _ENDS[event.reason]
+    numbers = [
+        seconds_text(event.total_ms / 1000) if event.total_ms else "",
+        count_text(event.steps, "step") if event.steps > 1 else "",
+        count_text(event.tool_calls, "call") if event.tool_calls else "",
+        f"{tokens_text(event.usage.context_tokens + event.usage.output_tokens)} tokens"
+        if event.usage.output_tokens
+        else "",
+        money_text(event.cost) if event.cost else "",
+    ]
+    return kind, " · ".join([words, *filter(None, numbers)])
+
+
+def truncation_text(reason: StopReason | None) -> str | None:
+    """What is wrong with an answer that ended so; None where nothing is."""
+    return _CUTS.get(reason) if reason is not None else None
+
+
+def rewind_text(event: SessionRewound) -> str:
+    """What went back, and what did not."""
+    what = one_line(event.text.strip(), 80)
+    head = f"Took back what “{what}” changed" if event.call_id else f"Went back to before “{what}”"
+    words = [
+        f"{count_text(event.removed, 'message')} taken back" if event.conversation else "",
+        f"changed back: {names_text(event.files)}" if event.files else "",
+        f"left as they are: {names_text(event.left)}" if event.left else "",
+    ]
+    return " · ".join([head, *filter(None, words), "/rewind undoes it"])
+
+
+def _watch_note(event: AgentEvent) -> Note | None:
+    """Notes of filters, guardrails and watchers."""
+    match event:
+        case InputWarned(filter=name, text=text):
+            return "warning", f"{name}: {text}"
+        case InputRejected(filter=name, reason=reason):
+            return "denied", f"Not sent to the model: {reason} ({name})"
+        case GuardrailTripped(name=name, lane=lane, reason=reason, halted=halted):
+            return ("error" if halted else "warning"), f"Guardrail {name} ({lane.replace('_', ' ')}): {reason}"
+        case LoopDetected(tool=tool, count=count, action=action):
+            what = "the run was ended" if action == "abort" else "it was told so"
+            return "warning", f"The model called {tool} {count} times with the same input; {what}"
+        case McpStatus(server=server, state="failed" | "degraded" as state, error=error):
+            return "warning", f"Server {server} is {state}{f': {error}' if error else ''}"
+        case BackgroundEnded(task_id=task, status=status, code=code):
+            return "notice", f"Background task {task} {status}{f' (exit {code})' if code else ''}"
+        case _:
+            return None
+
+
+def _session_note(event: AgentEvent) -> Note | None:
+    """Notes of what was agreed."""
+    match event:
+        case PermissionModeChanged(old=old, new=new, by=by):
+            return "notice", f"Mode {old.value} → {new.value} ({by})"
+        case CompactionEnded(ok=True):
+            return "notice", _compaction_text(event)
+        case CompactionEnded(error=error):
+            return "warning", f"The conversation could not be shortened{f': {error}' if error else ''}"
+        case CompactionUndone(restored=restored, tokens_after=after):
+            what = count_text(restored, "message")
+            return "notice", f"Shortening taken back: {what} as before, about {tokens_text(after)} tokens"
+        case SessionRenamed(title=title):
+            return "notice", f"This session is called {title} now"
+        case SessionRewound():
+            return "notice", rewind_text(event)
+        case PlanResolved(accepted=accepted, note=note):
+            return "notice", f"Plan {'accepted' if accepted else 'not accepted'}{f': {note}' if note else ''}"
+        case QuestionAsked(text=text, options=options):
+            return "notice", text + "".join(f"\n- {option}" for option in options)
+        case QuestionAnswered(text=text):
+            return "notice", f"You answered: {text}"
+        case _:
+            return None
+
+
+def _compaction_text(done: CompactionEnded) -> str:
+    """What was done to the conversation, with its size before and after."""
+    summed_up = "summed up" if done.strategy == "summary" else "put into a plain list"
+    parts = [f"{count_text(done.removed, 'message')} {summed_up}"] if done.removed else []
+    parts += [f"{count_text(len(done.cut), 'old result')} cut short"] if done.cut else []
+    sizes = f"{tokens_text(done.tokens_before)} → {tokens_text(done.tokens_after)} tokens"
+    return "; ".join([f"Conversation shortened: {sizes}", *parts, "/compact undo takes it back"])

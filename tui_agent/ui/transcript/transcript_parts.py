@@ -1,0 +1,303 @@
+"""The other kinds of parts of the conversation: headings, what a person said, notes, groups of calls."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tui_agent.protocol.events import TodoItem, ToolStatus
+from tui_agent.ui.text.amounts import count_text
+from tui_agent.ui.text.sanitiser import ends_of, one_line, sanitise, with_controls
+from tui_agent.ui.text.styled_lines import Line, Run, clipped, prefixed_lines, wrapped
+
+from .transcript_model import Part
+
+HEAD = " "
+"""Margin of headings and of everything that is about the run rather than in it."""
+BODY = "   "
+"""Margin of what was said and done."""
+CARET: Run = ("▍", "caret")
+"""Stands where more is about to be said."""
+MAX_OUTPUT_ROWS = 24
+"""Rows shown of what a command gave; the call's page has all of it."""
+MAX_STORED_OUTPUT = 256 * 1024
+"""Newest characters of a running command's output that are kept."""
+MAX_CHARACTERS = 10_000
+"""Most characters shown of a note; of a longer one both ends."""
+MAX_COMMAND_CHARACTERS = 2_000
+"""Most characters shown of a command; of a longer one both ends."""
+MAX_TODO_CHARACTERS = 500
+"""Most characters shown of one item of the plan."""
+MAX_TODO_ITEMS = 100
+"""Most items shown; the others are counted."""
+
+_SIGNS = {"notice": "·", "success": "✔", "warning": "!", "error": "✖", "retry": "↻", "denied": "⊘", "steer": "↳"}
+_STYLES = {"retry": "warning", "denied": "warning"}
+_TODO_SIGNS = {"pending": "○", "in_progress": "◐", "done": "●"}
+_DENIED: frozenset[ToolStatus] = frozenset({"denied_policy", "denied_user", "denied_hook", "denied_guardrail"})
+_SKIPPED: frozenset[ToolStatus] = frozenset({"skipped_steering", "skipped_hook", "skipped_user"})
+_FINE: frozenset[ToolStatus] = frozenset({"ok", "overridden"})
+
+
+class HeadingPart(Part):
+    """Who speaks."""
+
+    def __init__(self, speaker: str, style: str, note: str = "", *, gap: bool = True, waiting: bool = False) -> None:
+        super().__init__(gap=gap)
+        self.waiting = waiting
+        """Whether nothing was said yet."""
+        self._speaker = speaker
+        self._style = style
+        self._note = note
+
+    @property
+    def text(self) -> str:
+        """The speaker and the note."""
+        return f"{self._speaker} {self._note}".strip()
+
+    def annotate(self, note: str) -> None:
+        """Puts a note behind the speaker."""
+        self._note = note
+        self.changed()
+
+    def layout(self, width: int) -> list[Line]:
+        """One row."""
+        runs: list[Run] = [(HEAD, ""), (self._speaker, self._style)]
+        if self._note:
+            runs.extend((("  ", ""), (one_line(self._note, width), "steer")))
+        if self.waiting:
+            runs.extend(((" ", ""), CARET))
+        return [Line(clipped(runs, width))]
+
+
+class TextPart(Part):
+    """Text as a person wrote it: no Markdown, every line of its own."""
+
+    def __init__(
+        self, text: str, style: str = "", *, margin: str = BODY, gap: bool = False, shows_controls: bool = False
+    ) -> None:
+        super().__init__(gap=gap)
+        self._text = text
+        self._style = style
+        self._margin = margin
+        self._shows_controls = shows_controls
+
+    @property
+    def text(self) -> str:
+        """As it came."""
+        return self._text
+
+    def replace(self, text: str) -> None:
+        """Gives it another text."""
+        self._text = text
+        self.changed()
+
+    def layout(self, width: int) -> list[Line]:
+        """Wrapped, on its margin."""
+        text = with_controls(self._text) if self._shows_controls else self._text
+        rows = wrapped([(sanitise(text).rstrip("\n"), self._style)], width - len(self._margin))
+        return [row.prefixed((self._margin, "")) for row in rows]
+
+
+class NotePart(Part):
+    """Something about the run: a sign of its kind and text."""
+
+    def __init__(self, kind: str, text: str, *, margin: str = BODY, gap: bool = False) -> None:
+        super().__init__(gap=gap)
+        self.kind = kind
+        """A key of the signs above; also its style."""
+        self._text = text
+        self._margin = margin
+
+    @property
+    def text(self) -> str:
+        """As it came."""
+        return self._text
+
+    def replace(self, text: str) -> None:
+        """Gives it another text."""
+        self._text = text
+        self.changed()
+
+    def layout(self, width: int) -> list[Line]:
+        """The text beside its sign."""
+        style = _STYLES.get(self.kind, self.kind)
+        rows = wrapped(
+            [(sanitise(ends_of(self._text, MAX_CHARACTERS)).rstrip("\n"), style)], width - len(self._margin) - 2
+        )
+        sign = f"{self._margin}{_SIGNS[self.kind]} "
+        margins = (sign, *[" " * len(sign)] * len(rows))
+        return [row.prefixed((margin, style)) for row, margin in zip(rows, margins, strict=False)]
+
+
+class DividerPart(Part):
+    """A line across with words in it: where a run ended, where a session goes on."""
+
+    def __init__(self, text: str, style: str = "muted") -> None:
+        super().__init__(gap=True)
+        self._text = text
+        self._style = style
+
+    @property
+    def text(self) -> str:
+        """Its words."""
+        return self._text
+
+    def layout(self, width: int) -> list[Line]:
+        """One row."""
+        words = one_line(self._text, width - 6)
+        runs: tuple[Run, ...] = ((f"{HEAD}── ", "rule"), (f"{words} ", self._style))
+        used = sum(len(text) for text, _ in runs)
+        return [Line(clipped((*runs, ("─" * max(0, width - used - 1), "rule")), width))]
+
+
+class CallsPart(Part):
+    """The calls of one step in one row; chosen, it leads to their rows in the panel."""
+
+    def __init__(self, *, gap: bool = False) -> None:
+        super().__init__(gap=gap)
+        self._names: dict[str, str] = {}
+        self._statuses: dict[str, ToolStatus] = {}
+
+    @property
+    def text(self) -> str:
+        """How often which tool was called."""
+        return ", ".join(f"{name} ×{count}" for name, count in Counter(self._names.values()).items())
+
+    @property
+    def call_ids(self) -> tuple[str, ...]:
+        """Its calls in order."""
+        return tuple(self._names)
+
+    def name_of(self, call_id: str) -> str:
+        """The tool of a call."""
+        return self._names.get(call_id, "")
+
+    def add(self, call_id: str, name: str) -> None:
+        """Takes a call in."""
+        self._names[call_id] = one_line(name, 24)
+        self.changed()
+
+    def end(self, call_id: str, status: ToolStatus | None) -> None:
+        """Notes how a call ended; None: it did not, and comes again."""
+        self._statuses.pop(call_id, None)
+        if status is not None:
+            self._statuses[call_id] = status
+        self.changed()
+
+    def layout(self, width: int) -> list[Line]:
+        """One row, more where there are many tools."""
+        runs: list[Run] = [(self.text, "calls"), *self._troubles()]
+        rows = wrapped(runs, width - len(BODY) - 2)
+        return [row.prefixed((f"{BODY}▸ " if number == 0 else f"{BODY}  ", "calls")) for number, row in enumerate(rows)]
+
+    def _troubles(self) -> list[Run]:
+        """What did not go well, by number."""
+        statuses = list(self._statuses.values())
+        denied = sum(status in _DENIED for status in statuses)
+        skipped = sum(status in _SKIPPED for status in statuses)
+        cancelled, unknown = statuses.count("cancelled"), statuses.count("interrupted")
+        fine = sum(status in _FINE for status in statuses)
+        failed = len(statuses) - denied - skipped - cancelled - unknown - fine
+        told = (
+            (failed, "failed", "error"),
+            (denied, "denied", "warning"),
+            (skipped, "skipped", "muted"),
+            (cancelled, "cancelled", "warning"),
+            (unknown, "with unknown outcome", "warning"),
+        )
+        runs: list[Run] = []
+        for count, word, style in told:
+            if count:
+                runs.extend(((" · ", "muted"), (f"{count} {word}", style)))
+        return runs
+
+
+class CommandPart(Part):
+    """A shell command of the person's and what it gives, as it comes."""
+
+    def __init__(self, command: str) -> None:
+        super().__init__()
+        self._command = command
+        self._call_id = ""
+        self._output = ""
+        self._lines_gone = 0
+        self._end = ""
+
+    @property
+    def text(self) -> str:
+        """The command and what it gave."""
+        return f"{self._command}\n{self._output}"
+
+    @property
+    def call_ids(self) -> tuple[str, ...]:
+        """Its call, once it is told."""
+        return (self._call_id,) if self._call_id else ()
+
+    def begin(self, call_id: str) -> None:
+        """It is a call now."""
+        self._call_id = call_id
+
+    def grow(self, output: str) -> None:
+        """It gave more."""
+        self._output += output
+        if len(self._output) > 2 * MAX_STORED_OUTPUT:
+            least = len(self._output) - MAX_STORED_OUTPUT
+            cut = self._output.find("\n", least) + 1 or least
+            self._lines_gone += self._output.count("\n", 0, cut)
+            self._output = self._output[cut:]
+        self.changed()
+
+    def end(self, status: ToolStatus, output: str) -> None:
+        """It is over, and this is all of what it gave."""
+        self._output, self._lines_gone = output, 0
+        self._end = "" if status == "ok" else status.replace("_", " ")
+        self.changed()
+
+    def estimate(self, width: int) -> int:
+        """About how many rows it has."""
+        return min(super().estimate(width), MAX_OUTPUT_ROWS + 2)
+
+    def layout(self, width: int) -> list[Line]:
+        """The command, then the last rows of what it gave."""
+        room = width - len(BODY)
+        rows = [
+            row.prefixed((BODY, ""))
+            for row in wrapped([(sanitise(ends_of(self._command, MAX_COMMAND_CHARACTERS)), "strong")], room)
+        ]
+        told = self._output.strip("\n")
+        last = told.rsplit("\n", MAX_OUTPUT_ROWS)[-MAX_OUTPUT_ROWS:] if told else []
+        lines = sanitise("\n".join(line[: width * 8] for line in last)).split("\n") if last else []
+        hidden = self._lines_gone + told.count("\n") + 1 - MAX_OUTPUT_ROWS
+        if hidden > 0:
+            above = f"… {count_text(hidden, 'more line')} above; enter opens all of it"
+            rows.append(Line(clipped(((f"{BODY}{above}", "muted"),), width)))
+        rows.extend(Line(clipped(((f"{BODY}{line}", "muted"),), width)) for line in lines[-MAX_OUTPUT_ROWS:])
+        if self._end:
+            rows.append(Line(clipped(((f"{BODY}{self._end}", "warning"),), width)))
+        return rows
+
+
+class TodoPart(Part):
+    """The model's list of what is to do."""
+
+    def __init__(self, items: Sequence[TodoItem]) -> None:
+        super().__init__(gap=True)
+        self._items = tuple(items)
+
+    @property
+    def text(self) -> str:
+        """Its lines."""
+        return "\n".join(item.text for item in self._items)
+
+    def layout(self, width: int) -> list[Line]:
+        """A count, then an item a row or more."""
+        done = sum(item.status == "done" for item in self._items)
+        count = f"  {done} of {len(self._items)} done"
+        rows = [Line(clipped(((BODY, ""), ("Plan", "strong"), (count, "muted")), width))]
+        for item in self._items[:MAX_TODO_ITEMS]:
+            style = {"done": "muted", "in_progress": "strong", "pending": ""}[item.status]
+            lines = wrapped([(sanitise(ends_of(item.text, MAX_TODO_CHARACTERS)), style)], width - len(BODY) - 2)
+            sign = f"{BODY}{_TODO_SIGNS[item.status]} "
+            rows.extend(prefixed_lines(lines, ((sign, style or "muted"),), ((" " * len(sign), ""),)))
+        if (left := len(self._items) - MAX_TODO_ITEMS) > 0:
+            rows.append(Line(((f"{BODY}… {count_text(left, 'more item')}", "muted"),)))
+        return rows

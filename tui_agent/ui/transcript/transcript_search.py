@@ -1,0 +1,123 @@
+"""Searching the conversation: over everything, also what is folded away. Pure.
+
+Matches are counted from the newest part to the oldest, a slice of the text at a time: no conversation is too long.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import chain, islice
+
+from tui_agent.ui.text.styled_lines import Line, styled_over
+
+from .transcript_model import Part, Transcript
+
+MAX_MATCHES = 10_000
+"""Matches counted in one part."""
+SLICE = 2_000_000
+"""Characters searched in one slice; its last part is searched to the end."""
+LONGEST_LAID_OUT = 100_000
+"""Longest part in characters that is laid out as a whole to find a match; in a longer one only the rows nearby are."""
+_NEARBY = 200
+"""Rows above and below the expected row of a match."""
+
+
+class TranscriptSearch:
+    """One search: what is looked for, and which match the reader is at."""
+
+    def __init__(self, transcript: Transcript, query: str) -> None:
+        self.query = query
+        """What is looked for."""
+        self._transcript = transcript
+        self._pattern = re.compile(re.escape(query), re.IGNORECASE)
+        self._part: Part | None = None
+        self._ordinal = 0
+        self._uncounted = dict.fromkeys(transcript.parts)
+        self._counted: dict[Part, tuple[int, int]] = {}
+        self.count = 0
+        """Matches counted so far, of those at the start of the search."""
+        self.count_on()
+
+    def count_on(self) -> bool:
+        """Count in the next slice of the text; return False if everything was counted already."""
+        if not self._uncounted:
+            return False
+        looked_at = 0
+        while self._uncounted and looked_at < SLICE:
+            part, _ = self._uncounted.popitem()
+            self.count += self._matches(part)
+            looked_at += len(part.text)
+        return True
+
+    def step(self, *, backwards: bool = False) -> Part | None:
+        """Goes to the next match, around the end if need be; gives its part, or None where there is no match."""
+        within = self._ordinal + (-1 if backwards else 1)
+        if self._part is not None and self._part in self._transcript.parts and 0 <= within < self._matches(self._part):
+            self._ordinal = within
+            return self._part
+        for part in self._around(backwards):
+            count = self._matches(part)
+            if count:
+                self._part, self._ordinal = part, count - 1 if backwards else 0
+                return part
+        return None
+
+    def row(self) -> int:
+        """The row of the match within its part, which is laid out for that."""
+        part, width = self._part, self._transcript.width
+        if part is None:
+            return 0
+        if len(part.text) > LONGEST_LAID_OUT:
+            return self._row_nearby(part, width)
+        part.settle(width, 0, 1_000_000)
+        ends: list[int] = []
+        text = ""
+        for number in range(part.height(width)):
+            line = part.line(width, number)
+            text += ("\n" if line.joint is None else line.joint) + line.plain[line.indent :]
+            ends.append(len(text))
+        places = [match.start() for match in self._pattern.finditer(text)]
+        if not places:
+            return int(part.gap)
+        place = places[min(self._ordinal, len(places) - 1)]
+        return next(number for number, end in enumerate(ends) if place < end)
+
+    def marked(self, line: Line, *, here: bool) -> Line:
+        """A row with its matches marked; `here` is the row the reader was led to."""
+        runs = line.runs
+        for match in self._pattern.finditer(line.plain):
+            runs = styled_over(runs, match.start(), match.end(), "found-here" if here else "found")
+        return line if runs is line.runs else Line(tuple(runs), line.joint, line.indent, line.fill)
+
+    def _matches(self, part: Part) -> int:
+        if part in self._uncounted:
+            return 0
+        text = part.text
+        length, count = self._counted.get(part, (-1, 0))
+        if length != len(text):
+            count = sum(1 for _ in islice(self._pattern.finditer(text), MAX_MATCHES))
+            self._counted[part] = len(text), count
+        return count
+
+    def _row_nearby(self, part: Part, width: int) -> int:
+        """Return the row of the match in a long part: the row with a match that is nearest to the expected one."""
+        text = part.text
+        match = next(islice(self._pattern.finditer(text), self._ordinal, None), None)
+        before, whole = _rows_about(text[: match.start() if match else 0], width), _rows_about(text, width)
+        row = round(part.height(width) * before / whole)
+        first = max(0, row - _NEARBY)
+        row += part.settle(width, first, row + _NEARBY)
+        rows = range(max(0, row - _NEARBY), min(part.height(width), row + _NEARBY))
+        found = [place for place in rows if self._pattern.search(part.line(width, place).plain)]
+        return min(found, key=lambda place: abs(place - row), default=min(row, max(0, part.height(width) - 1)))
+
+    def _around(self, backwards: bool) -> Iterator[Part]:
+        """All parts, beginning after (or before) where the reader is."""
+        at = self._part if self._part in self._transcript.parts else None
+        return chain(
+            self._transcript.from_part(at, backwards=backwards), self._transcript.from_part(None, backwards=backwards)
+        )
+
+
+def _rows_about(text: str, width: int) -> float:
+    """Return about how many rows a text takes."""
+    return text.count("\n") + len(text) / max(1, width)
