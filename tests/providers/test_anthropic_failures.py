@@ -1,4 +1,4 @@
-"""Everything that can go wrong between us and a model, through the real SDK, is one clear `ProviderError`."""
+"""Every failure between tui-agent and a model, through the real SDK, is one clear `ProviderError`."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ SECRET = "sk-ant-api03-do-not-tell-anyone"
 
 
 async def answered(reply: dict[str, Any], **options: Any) -> tuple[list[StreamEvent], ProviderError | None]:
-    """What one scripted answer becomes; exactly one request was made for it."""
+    """Return the events or the error of one scripted answer, for which exactly one request was made."""
     async with ScriptedMessagesServer([reply, reply]) as server, asking(server, **options) as provider:
         outcome = await heard(provider.stream(HELLO))
 
@@ -39,7 +39,7 @@ async def failed(reply: dict[str, Any], **options: Any) -> tuple[list[StreamEven
 
 
 def asking_at(address: str) -> AbstractAsyncContextManager[AnthropicProvider]:
-    """A provider without a key for some address."""
+    """Return a provider without a key for an address."""
     return aclosing(AnthropicProvider("some-model", base_url=address))
 
 
@@ -70,7 +70,7 @@ async def test_no_reason_and_unknown_reasons_come_through() -> None:
     assert unknown[-1] == StreamEnded("other", "eclipse")
 
 
-async def test_a_refusal_brings_the_models_words() -> None:
+async def test_a_refusal_contains_the_models_explanation() -> None:
     details = {"type": "refusal", "category": "cyber", "explanation": "I may not help with that."}
 
     facts, _ = await answered({"blocks": [TEXT], "stop_reason": "refusal", "stop_details": details})
@@ -102,14 +102,14 @@ async def test_an_error_status_has_its_kind(status: int, error_type: str, kind: 
     assert "because" in str(error)
 
 
-async def test_the_time_to_wait_is_told() -> None:
+async def test_the_time_to_wait_is_reported() -> None:
     _, error = await failed({"status": 429, "error_type": "rate_limit_error", "headers": {"retry-after": "17"}})
 
     assert error.retryable
     assert error.retry_after == 17.0
 
 
-async def test_a_prompt_that_is_too_long_is_told_apart() -> None:
+async def test_a_prompt_that_is_too_long_has_its_own_kind() -> None:
     message = "prompt is too long: 210000 tokens > 200000 maximum"
 
     _, error = await failed({"status": 400, "error_type": "invalid_request_error", "error_message": message})
@@ -119,7 +119,7 @@ async def test_a_prompt_that_is_too_long_is_told_apart() -> None:
 
 
 @pytest.mark.parametrize("ending", ["cut", "reset", "no_message_stop"])
-async def test_an_answer_that_breaks_off_is_told_as_cut(ending: str) -> None:
+async def test_an_answer_that_breaks_off_is_reported_as_cut(ending: str) -> None:
     call = {"type": "tool_use", "name": "write", "input": {"path": "a"}, "unfinished": True}
 
     facts, error = await failed({"blocks": [TEXT, call], "ending": ending})
@@ -131,13 +131,13 @@ async def test_an_answer_that_breaks_off_is_told_as_cut(ending: str) -> None:
 
 
 def stopping(reason: str | None, **usage: int) -> dict[str, Any]:
-    """The event that says why the model stopped."""
+    """Return the event with the stop reason."""
     data = {"delta": {"stop_reason": reason}, "usage": usage or {"output_tokens": 20}}
     return {"type": "frame", "event": "message_delta", "data": data}
 
 
 READ = {"type": "pause", "until": "read"}
-"""The server waits until the client has read what came before: a reset throws away what it has not."""
+"""Pause until the client has read the data so far: a reset discards unread data."""
 
 STOP_REASONS = get_args(StopReason)
 
@@ -145,7 +145,7 @@ STOP_REASONS = get_args(StopReason)
 async def ended_early(
     *parts: dict[str, Any], ending: str, silence: float | None = None
 ) -> tuple[list[StreamEvent], ProviderError | None]:
-    """What an answer becomes that has a reason for stopping and no `message_stop`; it was asked for once."""
+    """Return the result of an answer with a stop reason but no `message_stop`, for which one request was made."""
     reply = {"blocks": [*parts, READ], "ending": ending}
     async with ScriptedMessagesServer([reply, reply]) as server:
         options = {} if silence is None else {"silence_timeout": silence}
@@ -290,7 +290,7 @@ async def test_an_error_inside_a_good_answer_has_its_kind() -> None:
     "bad",
     ["event: message_delta\ndata: {not json\n\n", "data: \xff\xfe\n\n", "event: x\ndata: " + "[" * 100_000 + "\n\n"],
 )
-async def test_events_that_cannot_be_read_are_told_as_such(bad: str) -> None:
+async def test_invalid_events_are_reported(bad: str) -> None:
     facts, error = await failed({"blocks": [TEXT, {"type": "bytes", "text": bad}]})
 
     assert text_of(facts) == "begun"
@@ -298,14 +298,14 @@ async def test_events_that_cannot_be_read_are_told_as_such(bad: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["text/html", "application/json", ""])
-async def test_a_page_in_place_of_a_stream_is_told_as_such(kind: str) -> None:
+async def test_a_page_instead_of_a_stream_is_reported(kind: str) -> None:
     _, error = await failed({"raw_body": "<html>hello</html>", "headers": {"content-type": kind}})
 
     assert error.kind == "bad_response"
     assert "base URL" in str(error)
 
 
-async def test_unknown_events_and_blocks_are_passed_over() -> None:
+async def test_unknown_events_and_blocks_are_skipped() -> None:
     strange = {"type": "frame", "event": "brand_new", "data": {"index": 3}}
 
     facts, error = await answered({"blocks": [strange, TEXT, strange]})
@@ -329,7 +329,7 @@ async def test_a_call_that_the_output_limit_cut_is_marked() -> None:
     ]
 
 
-async def test_nonsense_for_arguments_is_a_malformed_call() -> None:
+async def test_invalid_arguments_are_a_malformed_call() -> None:
     facts, _ = await answered({"blocks": [{"type": "tool_use", "name": "write", "raw_input": '{"path": '}]})
 
     (call,) = calls_of(facts)
@@ -337,7 +337,7 @@ async def test_nonsense_for_arguments_is_a_malformed_call() -> None:
     assert not call.cut
 
 
-async def test_a_server_that_is_not_there_is_told_with_its_address() -> None:
+async def test_an_unreachable_server_is_reported_with_its_address() -> None:
     async with ScriptedMessagesServer() as server:
         address = server.base_url
     async with asking_at(address) as provider:
@@ -350,7 +350,7 @@ async def test_a_server_that_is_not_there_is_told_with_its_address() -> None:
 
 
 @pytest.mark.parametrize("address", ["nonsense://%%%", "http://host:port", "just-a-word"])
-async def test_an_address_that_is_none_is_told(address: str) -> None:
+async def test_an_invalid_address_is_reported(address: str) -> None:
     async with asking_at(address) as provider:
         _, error = await heard(provider.stream(HELLO))
 
@@ -359,7 +359,7 @@ async def test_an_address_that_is_none_is_told(address: str) -> None:
 
 
 @pytest.mark.parametrize("begun", [True, False])
-async def test_silence_is_given_up(begun: bool) -> None:
+async def test_a_silent_answer_is_abandoned(begun: bool) -> None:
     held = {"wait_for": "never"} if not begun else {"blocks": [TEXT, {"type": "pause", "until": "never"}]}
 
     facts, error = await failed(held, silence_timeout=0.2)
@@ -368,7 +368,7 @@ async def test_silence_is_given_up(begun: bool) -> None:
     assert text_of(facts) == ("begun" if begun else "")
 
 
-async def test_a_connection_that_does_not_stand_in_time_is_told() -> None:
+async def test_a_connection_timeout_is_reported() -> None:
     async with ScriptedMessagesServer() as server, asking(server, connect_timeout=0.0) as provider:
         _, error = await heard(provider.stream(HELLO))
 
@@ -376,7 +376,7 @@ async def test_a_connection_that_does_not_stand_in_time_is_told() -> None:
     assert error.kind == "network"
 
 
-async def test_headers_that_cannot_be_sent_are_told() -> None:
+async def test_headers_that_cannot_be_sent_are_reported() -> None:
     async with ScriptedMessagesServer() as server, asking(server, headers={"x-odd": "a\nb"}) as provider:
         _, error = await heard(provider.stream(HELLO))
 
@@ -384,7 +384,7 @@ async def test_headers_that_cannot_be_sent_are_told() -> None:
     assert error.kind in ("network", "unavailable")
 
 
-async def test_an_sdk_that_cannot_be_loaded_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_sdk_that_cannot_be_loaded_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tui_agent.providers.anthropic_sdk", None)
     provider = AnthropicProvider("some-model", api_key="x")
 
@@ -395,7 +395,7 @@ async def test_an_sdk_that_cannot_be_loaded_is_told(monkeypatch: pytest.MonkeyPa
     assert "install tui-agent again" in str(error)
 
 
-async def test_no_key_is_told_before_anything_is_sent() -> None:
+async def test_a_missing_key_is_reported_before_anything_is_sent() -> None:
     provider = AnthropicProvider("claude-opus-5-5")
 
     _, error = await heard(provider.stream(HELLO))
@@ -406,7 +406,7 @@ async def test_no_key_is_told_before_anything_is_sent() -> None:
     await provider.aclose()
 
 
-async def test_an_address_of_ones_own_may_go_without_a_key() -> None:
+async def test_a_users_own_server_needs_no_key() -> None:
     async with ScriptedMessagesServer([{"blocks": [TEXT]}]) as server:
         server.token = "none"
         async with asking_at(server.base_url) as provider:
@@ -416,7 +416,7 @@ async def test_an_address_of_ones_own_may_go_without_a_key() -> None:
     assert text_of(facts) == "begun"
 
 
-async def test_a_closed_provider_says_so() -> None:
+async def test_a_closed_provider_reports_it() -> None:
     provider = AnthropicProvider("some-model", api_key="x")
     await provider.aclose()
 
@@ -426,7 +426,7 @@ async def test_a_closed_provider_says_so() -> None:
     assert error.kind == "unavailable"
 
 
-async def test_no_failure_and_no_log_tells_the_key(caplog: pytest.LogCaptureFixture) -> None:
+async def test_no_failure_and_no_log_contains_the_key(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     leaking = f"invalid key {SECRET}"
     script: list[dict[str, Any]] = [

@@ -1,4 +1,4 @@
-"""The provider through the real SDK, against a server that answers like the real one."""
+"""The provider through the real SDK, against a server that behaves like the API."""
 
 import asyncio
 import subprocess
@@ -54,7 +54,7 @@ def test_importing_the_providers_does_not_load_the_sdk() -> None:
     assert done.stdout.strip() == "[]"
 
 
-async def test_preparing_loads_the_sdk_off_the_loop_and_asks_nobody() -> None:
+async def test_prepare_loads_the_sdk_off_the_loop_and_sends_nothing() -> None:
     async with ScriptedMessagesServer() as server, asking(server) as provider:
         ticks = 0
 
@@ -74,7 +74,7 @@ async def test_preparing_loads_the_sdk_off_the_loop_and_asks_nobody() -> None:
         assert server.requests == []
 
 
-async def test_a_whole_answer_becomes_facts_in_order() -> None:
+async def test_a_whole_answer_becomes_events_in_order() -> None:
     script = {
         "blocks": [
             {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
@@ -110,7 +110,7 @@ async def test_a_whole_answer_becomes_facts_in_order() -> None:
     ]
 
 
-async def test_a_call_is_told_while_the_model_goes_on() -> None:
+async def test_a_call_is_reported_while_the_model_still_streams() -> None:
     call = {"type": "tool_use", "name": "read", "input": {}}
     script = {"blocks": [call, {"type": "pause", "until": "told"}, {"type": "text", "text": "more"}]}
     async with ScriptedMessagesServer([script]) as server, asking(server) as provider:
@@ -124,7 +124,7 @@ async def test_a_call_is_told_while_the_model_goes_on() -> None:
     assert text_of(facts) == "more"
 
 
-async def test_the_request_carries_everything_and_is_one_the_api_takes() -> None:
+async def test_the_request_is_complete_and_valid() -> None:
     messages: list[Message] = [
         user_message("look"),
         AssistantMessage(content=(TextBlock(text="ok"), ToolCall(id="c1", name="read", arguments={"path": "a"}))),
@@ -154,7 +154,7 @@ async def test_one_connection_serves_many_requests() -> None:
     assert len(set(ports)) == 1
 
 
-async def test_answers_can_be_asked_for_at_the_same_time() -> None:
+async def test_concurrent_requests_work() -> None:
     script = [{"blocks": [{"type": "text", "text": word}], "when": word} for word in ("one", "two", "three")]
     async with ScriptedMessagesServer(script) as server, asking(server) as provider, asyncio.TaskGroup() as group:
         tasks = [
@@ -206,7 +206,7 @@ async def test_a_long_session_is_sent_whole() -> None:
         assert server.problems == []
 
 
-async def test_headers_of_ones_own_are_sent() -> None:
+async def test_custom_headers_are_sent() -> None:
     async with ScriptedMessagesServer([{}]) as server:
         async with asking(server, headers={"anthropic-version": "2023-06-01"}) as provider:
             await heard(provider.stream(HELLO))
@@ -232,7 +232,7 @@ async def test_a_stream_of_single_bytes_arrives_whole() -> None:
     assert facts[-1] == StreamEnded("end_turn")
 
 
-async def test_ids_that_begin_anew_with_every_answer_are_made_unique() -> None:
+async def test_ids_that_restart_with_every_answer_become_unique() -> None:
     call = {"type": "tool_use", "id": "call_0", "name": "read", "input": {}}
     async with ScriptedMessagesServer([{"blocks": [call]}, {"blocks": [call]}]) as server, asking(server) as provider:
         messages: list[Message] = [user_message("go")]
@@ -258,7 +258,7 @@ async def test_ids_that_begin_anew_with_every_answer_are_made_unique() -> None:
         ({"model": "m", "base_url": "http://[::1"}, "not valid"),
     ],
 )
-def test_what_cannot_work_is_refused_at_once(arguments: dict[str, str], words: str) -> None:
+def test_invalid_arguments_are_refused_at_once(arguments: dict[str, str], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words) as raised:
         AnthropicProvider(**arguments)
 

@@ -1,4 +1,4 @@
-"""The scripted server itself: it refuses what the API refuses, and can be steered by a test or from outside."""
+"""The scripted server itself: it refuses what the API refuses, and can be controlled by a test or over HTTP."""
 
 import asyncio
 import json

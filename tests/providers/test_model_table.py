@@ -1,4 +1,4 @@
-"""What is known of models without asking."""
+"""Built-in facts about models."""
 
 import pytest
 from hypothesis import given
@@ -45,12 +45,12 @@ def test_the_demo_is_no_language_model_and_costs_nothing() -> None:
         ("llama", "budget"),
     ],
 )
-def test_each_generation_is_told_to_reason_in_its_own_way(name: str, form: str) -> None:
+def test_each_generation_has_its_form_of_reasoning(name: str, form: str) -> None:
     assert thinking_form(name) == form
 
 
 @given(st.text())
-def test_any_name_is_good(name: str) -> None:
+def test_any_name_is_accepted(name: str) -> None:
     info = model_info(name)
 
     assert info.context_window > default_max_tokens(info) > 0

@@ -1,4 +1,4 @@
-"""Every failure has the right kind, one clear sentence, and no secret in it."""
+"""Every failure has the right kind and a clear message without secrets."""
 
 from email.utils import formatdate
 
@@ -39,7 +39,7 @@ def body(kind: str = "api_error", message: str = "why", **details: str) -> dict[
         (599, "server", True),
     ],
 )
-def test_a_status_has_a_kind_that_says_whether_again_may_help(
+def test_a_status_has_a_kind_that_says_if_a_retry_may_help(
     status: int, kind: ProviderErrorKind, retryable: bool
 ) -> None:
     error = WRITER.of_status(status, body(), {})
@@ -56,14 +56,14 @@ def test_a_status_has_a_kind_that_says_whether_again_may_help(
         "the request exceeds the available context size",
     ],
 )
-def test_a_conversation_that_does_not_fit_is_told_apart(words: str) -> None:
+def test_a_conversation_that_does_not_fit_has_its_own_kind(words: str) -> None:
     error = WRITER.of_status(400, body("invalid_request_error", words), {})
 
     assert error.kind == "context_exceeded"
     assert "compact" in str(error)
 
 
-def test_overload_is_told_apart_whatever_its_status() -> None:
+def test_overload_is_recognised_whatever_its_status() -> None:
     assert WRITER.of_status(503, body("overloaded_error"), {}).kind == "overloaded"
 
 
@@ -74,13 +74,13 @@ def test_overload_is_told_apart_whatever_its_status() -> None:
         body("invalid_request_error", "Your credit balance is too low to access the API"),
     ],
 )
-def test_a_spent_budget_is_not_tried_again(answer: dict[str, object]) -> None:
+def test_a_spent_budget_is_not_retried(answer: dict[str, object]) -> None:
     status = 429 if "rate_limit" in str(answer) else 400
 
     assert not WRITER.of_status(status, answer, {"retry-after": "1"}).retryable
 
 
-def test_a_server_that_says_do_not_retry_is_believed() -> None:
+def test_do_not_retry_of_the_server_is_respected() -> None:
     assert not WRITER.of_status(500, body(), {"x-should-retry": "false"}).retryable
 
 
@@ -100,13 +100,13 @@ def test_a_server_that_says_do_not_retry_is_believed() -> None:
         ("something_new", "server"),
     ],
 )
-def test_an_error_inside_a_good_answer_is_known_by_its_type(kind: str, expected: ProviderErrorKind) -> None:
+def test_an_error_event_has_the_kind_of_its_type(kind: str, expected: ProviderErrorKind) -> None:
     error = WRITER.of_event(body(kind), "req_9")
 
     assert (error.kind, error.status, error.request_id) == (expected, 200, "req_9")
 
 
-def test_a_sentence_says_what_happened_what_was_kept_and_what_to_do() -> None:
+def test_the_message_says_what_happened_what_was_kept_and_what_to_do() -> None:
     assert str(WRITER.of_status(401, body("authentication_error", "invalid x-api-key."), {})) == (
         "The model's server did not accept the key (401): invalid x-api-key. "
         "The conversation is kept; check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN."
@@ -146,14 +146,14 @@ def test_bodies_of_other_servers_are_understood(answer: object, quoted: str | No
         "Authorization: Bearer eyJhbGciOi.xyz",
     ],
 )
-def test_secrets_in_a_servers_words_are_hidden(leak: str) -> None:
+def test_secrets_in_a_servers_message_are_hidden(leak: str) -> None:
     text = str(WRITER.of_status(401, body("authentication_error", leak), {}))
 
     assert HIDDEN in text
     assert not any(secret in text for secret in ("very-secret", "AbCdEf", "eyJhbG"))
 
 
-def test_long_words_are_cut_and_lines_joined() -> None:
+def test_long_messages_are_cut_and_lines_joined() -> None:
     text = WRITER.redacted("one\n  two\r\n" + "x" * 5000)
 
     assert text.startswith("one two x")

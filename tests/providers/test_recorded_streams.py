@@ -1,4 +1,4 @@
-"""What a model sent is noted and sent again: the same events, the same errors, to the same conversations."""
+"""Recorded streams replay the same events and errors to the same conversations."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -16,7 +16,7 @@ def asking(text: str) -> ModelRequest:
 
 
 async def noted(provider: ModelProvider, *texts: str) -> tuple[list[JsonObject], list[list[StreamEvent] | str]]:
-    """The notes of some requests, through JSON, and what each was answered."""
+    """Return the records of some requests, converted through JSON, and the answer to each."""
     notes: list[JsonObject] = []
     noting = RecordingProvider(provider, lambda note: notes.append(json.loads(json.dumps(note))))
     return notes, [await answer_of(noting, text) for text in texts]
@@ -27,7 +27,7 @@ async def answer_of(provider: ModelProvider, text: str) -> list[StreamEvent] | s
     return got if error is None else f"{error} {error.kind} {error.status} {error.retry_after} {len(got)}"
 
 
-async def test_every_kind_of_event_comes_again() -> None:
+async def test_every_kind_of_event_is_replayed() -> None:
     script = [
         reply(Think("hm", "sig"), "Let me look.", call("read", path="a.py")),
         reply("half", fail("overloaded", "too busy", status=529, retry_after=2.5)),
@@ -50,7 +50,7 @@ async def test_each_conversation_gets_its_own_answers_whatever_the_order() -> No
     assert await answer_of(again, "a") == "the recording has no answer left unavailable None None 0"
 
 
-async def test_a_reader_who_leaves_closes_the_stream_behind() -> None:
+async def test_closing_the_iterator_closes_the_wrapped_stream() -> None:
     provider = ScriptedProvider([reply("a", "b")])
     notes: list[JsonObject] = []
     stream = RecordingProvider(provider, notes.append).stream(asking("x"))
@@ -61,10 +61,10 @@ async def test_a_reader_who_leaves_closes_the_stream_behind() -> None:
 
     assert provider.closed_early == 1
     assert "end" in notes[-1]
-    assert await answer_of(ReplayProvider(notes), "x") == "the recorded answer broke off stream_cut None None 1"
+    assert await answer_of(ReplayProvider(notes), "x") == "the recorded answer is incomplete stream_cut None None 1"
 
 
-async def test_damaged_notes_are_left_out() -> None:
+async def test_damaged_records_are_skipped() -> None:
     notes, (answer,) = await noted(ScriptedProvider(["fine"]), "a")
     damaged: list[JsonObject] = [
         {},

@@ -23,7 +23,7 @@ def redirecting(status: int, location: str | None) -> dict[str, Any]:
 
 
 async def refused(status: int, location: str | None) -> tuple[ProviderError, str]:
-    """The error of a redirect, and the address that was asked; one request was made."""
+    """Return the error of a redirect and the address of the request; one request was made."""
     async with ScriptedMessagesServer([redirecting(status, location)] * 2) as server, asking(server) as provider:
         facts, error = await heard(provider.stream(HELLO))
 
@@ -64,7 +64,7 @@ async def test_another_host_is_named_and_gets_nothing(status: int, credential: s
 
 
 @pytest.mark.parametrize("status", EVERY_STATUS)
-async def test_another_path_of_the_same_server_is_not_asked_either(status: int) -> None:
+async def test_another_path_of_the_same_server_gets_no_request_either(status: int) -> None:
     error, address = await refused(status, "/proxy/v1/messages")
 
     assert f"redirects to {address}/proxy ({status})" in str(error)
@@ -127,7 +127,7 @@ async def test_what_is_not_an_address_is_not_repeated(location: str) -> None:
 
 
 @pytest.mark.parametrize("status", [*EVERY_STATUS, 300, 304])
-async def test_a_redirect_that_names_nothing_is_no_messages_api(status: int) -> None:
+async def test_a_redirect_without_an_address_is_a_bad_response(status: int) -> None:
     error, address = await refused(status, None)
 
     assert f"not the Messages API at {address} ({status})" in str(error)
@@ -135,7 +135,7 @@ async def test_a_redirect_that_names_nothing_is_no_messages_api(status: int) -> 
 
 
 @pytest.mark.parametrize("location", ["?", "?again", "#here", "/v1/messages", "http://"])
-async def test_a_circle_is_an_error_at_once(location: str) -> None:
+async def test_a_redirect_loop_is_an_error_at_once(location: str) -> None:
     error, address = await refused(307, location)
 
     assert f"at {address} redirects to itself (307)" in str(error)
@@ -150,7 +150,7 @@ async def test_a_circle_is_an_error_at_once(location: str) -> None:
         (b"https://a.example/\x80\xff", "https://a.example/%C2%80%C3%BF"),
     ],
 )
-async def test_bytes_that_are_no_ascii_are_shown_as_what_they_are(location: bytes, shown: str) -> None:
+async def test_bytes_beyond_ascii_are_percent_encoded(location: bytes, shown: str) -> None:
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 307 Elsewhere\r\ncontent-length: 0\r\nlocation: " + location + b"\r\n\r\n")

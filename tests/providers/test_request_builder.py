@@ -25,7 +25,7 @@ def body_of(request: ModelRequest, **settings: Any) -> dict[str, Any]:
     return json.loads(RequestBuilder(RequestSettings("some-model", 1000, **settings)).build(request))
 
 
-def test_a_plain_request_says_no_more_than_it_must() -> None:
+def test_a_plain_request_has_only_required_fields() -> None:
     assert body_of(ModelRequest(PROMPT), cache=False) == {
         "model": "some-model",
         "max_tokens": 1000,
@@ -34,7 +34,7 @@ def test_a_plain_request_says_no_more_than_it_must() -> None:
     }
 
 
-def test_the_request_decides_length_and_temperature() -> None:
+def test_the_request_sets_length_and_temperature() -> None:
     body = body_of(ModelRequest(PROMPT, max_tokens=77, temperature=0.5))
 
     assert (body["max_tokens"], body["temperature"]) == (77, 0.5)
@@ -99,7 +99,7 @@ def test_a_budget_is_at_least_the_smallest_and_leaves_room_for_the_answer(budget
 @pytest.mark.parametrize(
     ("budget", "effort"), [(1, "low"), (2048, "low"), (8000, "medium"), (20_000, "high"), (90_000, "max")]
 )
-def test_models_that_take_no_budget_are_told_an_effort(budget: int, effort: str) -> None:
+def test_models_without_a_budget_get_an_effort(budget: int, effort: str) -> None:
     body = body_of(ModelRequest(PROMPT, thinking_tokens=budget), thinking_form="adaptive")
 
     assert body["thinking"] == {"type": "adaptive"}

@@ -1,4 +1,4 @@
-"""Whatever bytes a server sends, an answer is facts and then at most one `ProviderError`."""
+"""Whatever bytes a server sends, an answer is events and then at most one `ProviderError`."""
 
 import json
 from itertools import pairwise
@@ -51,14 +51,14 @@ def test_a_recorded_answer_is_read_whole() -> None:
 
 
 @given(st.lists(st.integers(0, len(RECORDED)), max_size=8))
-def test_pieces_of_any_size_tell_the_same_facts(cuts: list[int]) -> None:
+def test_pieces_of_any_size_give_the_same_events(cuts: list[int]) -> None:
     places = [0, *sorted(cuts), len(RECORDED)]
 
     assert facts_of(*(RECORDED[a:b] for a, b in pairwise(places))) == facts_of(RECORDED)
 
 
 @given(st.lists(st.tuples(st.integers(0, len(RECORDED) - 1), st.binary(max_size=4)), min_size=1, max_size=6))
-def test_a_damaged_answer_is_facts_and_at_most_a_provider_error(damages: list[tuple[int, bytes]]) -> None:
+def test_a_damaged_answer_is_events_and_at_most_a_provider_error(damages: list[tuple[int, bytes]]) -> None:
     damaged = bytearray(RECORDED)
     for place, data in damages:
         damaged[place : place + len(data)] = data
@@ -87,7 +87,7 @@ def test_noise_is_never_another_error(noise: bytes) -> None:
     assert error is None or error.kind in ("bad_response", "server")
 
 
-def test_what_was_said_before_an_error_is_told_first() -> None:
+def test_content_before_an_error_is_reported_first() -> None:
     begun = RECORDED.partition(b"event: message_delta")[0]
 
     seen, error = folded(fold().facts(begun + error_frame("overloaded_error", "too busy")))

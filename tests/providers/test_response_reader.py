@@ -1,4 +1,4 @@
-"""From the events of the wire to the facts of the engine, with every guard against broken streams."""
+"""Conversion of the API's events into the engine's, including broken streams."""
 
 from typing import get_args
 
@@ -31,7 +31,7 @@ from tui_agent.protocol.provider import (
 )
 
 
-def test_text_is_told_as_it_comes() -> None:
+def test_text_is_reported_as_it_arrives() -> None:
     facts = told(
         started(input_tokens=3, output_tokens=1),
         opened(0, "text", text="He"),
@@ -86,7 +86,7 @@ def test_reasoning_that_is_not_shown_still_keeps_its_signature() -> None:
     assert facts == [ThinkingEnded(ThinkingBlock(thinking="", signature="c2ln"), 0)]
 
 
-def test_a_call_is_told_at_the_end_of_its_block() -> None:
+def test_a_call_is_reported_at_the_end_of_its_block() -> None:
     facts = told(
         opened(1, "tool_use", id="c1", name="read", input={}),
         arguments(1, ""),
@@ -115,7 +115,7 @@ def test_arguments_are_read_in_every_form_that_means_an_object(raw: str, argumen
 
 
 @pytest.mark.parametrize("raw", ['{"a": ', "[1]", "7", "not json", '"text"'])
-def test_arguments_that_are_no_object_make_a_malformed_call(raw: str) -> None:
+def test_arguments_that_are_not_an_object_make_a_malformed_call(raw: str) -> None:
     (call,) = calls_of(told(*call_block(0, "c", "t", raw), stopped("tool_use"), STOP))
 
     assert call.malformed
@@ -124,7 +124,7 @@ def test_arguments_that_are_no_object_make_a_malformed_call(raw: str) -> None:
 
 
 @pytest.mark.parametrize("later", [opened(1, "text", text=""), stopped("tool_use"), STOP])
-def test_a_malformed_call_is_told_with_the_next_event(later: JsonObject) -> None:
+def test_a_malformed_call_is_reported_with_the_next_event(later: JsonObject) -> None:
     block = call_block(0, "c", "t", '{"a"')
 
     assert calls_of(told(*block)) == []
@@ -161,7 +161,7 @@ def test_a_call_of_a_stream_that_broke_off_never_surfaces() -> None:
     assert not any(isinstance(fact, StreamEnded) for fact in facts)
 
 
-def test_the_end_of_a_call_is_told_once() -> None:
+def test_the_end_of_a_call_is_reported_once() -> None:
     facts = told(*call_block(0, "c", "t", "{}"), closed(0), closed(7), stopped("tool_use"), STOP, STOP)
 
     assert len(calls_of(facts)) == 1
@@ -192,7 +192,7 @@ def test_a_delta_with_a_wrong_index_goes_to_the_newest_open_call() -> None:
     assert calls_of(facts) == [ToolCall(id="a", name="t", arguments={"x": 1})]
 
 
-def test_arguments_that_come_with_the_start_of_the_block_count() -> None:
+def test_arguments_in_the_start_of_a_block_are_used() -> None:
     facts = told(opened(0, "tool_use", id="a", name="t", input={"x": 1}), closed(0))
 
     assert calls_of(facts) == [ToolCall(id="a", name="t", arguments={"x": 1})]
@@ -212,15 +212,15 @@ def test_missing_repeated_and_taken_ids_are_made_unique() -> None:
 
 
 @pytest.mark.parametrize("reason", [reason for reason in get_args(StopReason) if reason != "other"])
-def test_every_stop_reason_of_the_api_is_told(reason: StopReason) -> None:
+def test_every_stop_reason_of_the_api_is_reported(reason: StopReason) -> None:
     assert told(started(), stopped(reason), STOP)[-1] == StreamEnded(reason)
 
 
-def test_a_reason_nobody_knows_is_told_with_its_name() -> None:
+def test_an_unknown_stop_reason_is_reported_with_its_name() -> None:
     assert told(stopped("solar_flare"), STOP)[-1] == StreamEnded("other", "solar_flare")
 
 
-def test_a_stop_without_reason_says_so() -> None:
+def test_a_stop_without_reason_is_reported() -> None:
     assert told(stopped(None), STOP)[-1] == StreamEnded("other", "the model gave no reason for stopping")
 
 
@@ -228,11 +228,11 @@ def test_a_stop_without_reason_says_so() -> None:
     ("details", "words"),
     [({"explanation": "I may not.", "category": "cyber"}, "I may not."), ({"category": "cyber"}, "cyber"), (None, "")],
 )
-def test_a_refusal_is_told_in_the_models_words(details: JsonObject | None, words: str) -> None:
+def test_a_refusal_is_reported_with_the_models_explanation(details: JsonObject | None, words: str) -> None:
     assert told(stopped("refusal", details), STOP)[-1] == StreamEnded("refusal", words)
 
 
-def test_what_this_version_does_not_know_is_passed_over() -> None:
+def test_unknown_events_are_skipped() -> None:
     facts = told(
         {"type": "ping"},
         {"type": "brand_new_event", "x": 1},

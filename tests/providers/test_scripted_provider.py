@@ -1,4 +1,4 @@
-"""The scripted model does what the test says, and notes what was asked of it."""
+"""The scripted model plays its steps and records the requests."""
 
 import asyncio
 from contextlib import aclosing
@@ -29,7 +29,7 @@ async def ask(provider: ScriptedProvider) -> list[StreamEvent]:
     return [event async for event in provider.stream(REQUEST)]
 
 
-async def test_steps_are_played_one_a_request() -> None:
+async def test_each_request_plays_one_step() -> None:
     provider: ModelProvider = ScriptedProvider(["one", reply("two", Think("hm"), call("read", path="a"))])
     assert isinstance(provider, ScriptedProvider)
 
@@ -44,13 +44,13 @@ async def test_steps_are_played_one_a_request() -> None:
     assert provider.left == 0
 
 
-async def test_text_comes_in_pieces_of_the_size_that_was_asked_for() -> None:
+async def test_text_comes_in_pieces_of_the_given_size() -> None:
     facts = await ask(ScriptedProvider([Say("abcde", piece=2)]))
 
     assert [event.text for event in facts if isinstance(event, TextDelta)] == ["ab", "cd", "e"]
 
 
-async def test_broken_and_cut_calls_can_be_scripted() -> None:
+async def test_malformed_and_cut_calls_can_be_scripted() -> None:
     facts = await ask(ScriptedProvider([reply(Call("t", {}, raw="{"), Call("t", {}, "mine", cut=True))]))
 
     broken, cut = [event.call for event in facts if isinstance(event, ToolCallEnded)]
@@ -69,7 +69,7 @@ async def test_an_error_breaks_the_stream_off() -> None:
     assert provider.closed_early == 0
 
 
-async def test_a_stream_waits_where_the_test_wants_it_to() -> None:
+async def test_a_stream_waits_for_its_gate() -> None:
     gate, reached = asyncio.Event(), asyncio.Event()
     provider = ScriptedProvider([reply("before", Wait(gate, reached), "after")])
     async with asyncio.TaskGroup() as group:
@@ -81,7 +81,7 @@ async def test_a_stream_waits_where_the_test_wants_it_to() -> None:
     assert [event.text for event in asking.result() if isinstance(event, TextDelta)] == ["before", "after"]
 
 
-async def test_leaving_early_is_noted() -> None:
+async def test_closing_a_stream_early_is_counted() -> None:
     provider = ScriptedProvider([reply("one", "two")])
 
     async with aclosing(provider.stream(REQUEST)) as events:
@@ -92,13 +92,13 @@ async def test_leaving_early_is_noted() -> None:
     assert provider.closed_early == 1
 
 
-async def test_a_step_can_be_made_from_the_request() -> None:
+async def test_a_step_can_depend_on_the_request() -> None:
     provider = ScriptedProvider([lambda request: f"you said {request.messages[-1].text}"])
 
     assert TextDelta("you said hi", 0) in await ask(provider)
 
 
-async def test_usage_and_reason_are_what_the_script_says() -> None:
+async def test_usage_and_stop_reason_come_from_the_script() -> None:
     step = reply("x", stop_reason="max_tokens", usage=Usage(input_tokens=7, output_tokens=3))
 
     facts = await ask(ScriptedProvider([step]))
@@ -106,7 +106,7 @@ async def test_usage_and_reason_are_what_the_script_says() -> None:
     assert facts[-2:] == [UsageReported(Usage(input_tokens=7, output_tokens=3)), StreamEnded("max_tokens")]
 
 
-async def test_a_script_that_is_used_up_is_an_error_nobody_retries() -> None:
+async def test_an_exhausted_script_is_an_error_without_retry() -> None:
     provider = ScriptedProvider()
     provider.add("late")
     await ask(provider)
@@ -117,7 +117,7 @@ async def test_a_script_that_is_used_up_is_an_error_nobody_retries() -> None:
     assert not raised.value.retryable
 
 
-async def test_preparing_and_closing_are_noted() -> None:
+async def test_prepare_and_close_are_recorded() -> None:
     provider = ScriptedProvider()
 
     await provider.prepare()

@@ -48,12 +48,12 @@ def test_any_pieces_give_the_same_events(cuts: list[int]) -> None:
     assert read_all(*(STREAM[a:b] for a, b in pairwise(places))) == EVENTS
 
 
-def test_bytes_that_are_no_text_are_an_error() -> None:
+def test_invalid_utf_8_is_an_error() -> None:
     with pytest.raises(ValueError, match="utf-8"):
         read_all(b"data: \xff\n\n")
 
 
-def test_an_event_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endless_event_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse_reader, "LONGEST_EVENT", 1000)
 
     with pytest.raises(ValueError, match="too long"):

@@ -1,4 +1,4 @@
-"""What goes over the wire is clean; what runs and is shown stays as it was."""
+"""Requests contain only what the API accepts; calls and screen keep the original text."""
 
 import json
 
@@ -42,7 +42,7 @@ def test_blank_text_is_left_out_and_an_empty_message_says_so() -> None:
     assert blocks_of(user_message("")) == [{"type": "text", "text": EMPTY_MESSAGE}]
 
 
-def test_a_notice_is_marked_as_the_systems_own_words() -> None:
+def test_a_notice_is_marked_as_a_message_of_the_system() -> None:
     (block,) = blocks_of(user_message("context was compacted", "notice"))
 
     assert block["text"] == "<system-notice>\ncontext was compacted\n</system-notice>"
@@ -75,7 +75,7 @@ def test_reasoning_goes_back_with_its_signature_or_not_at_all() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["a"], "text", None, 7])
-def test_arguments_that_are_no_object_are_sent_as_an_empty_one(arguments: object) -> None:
+def test_arguments_that_are_not_an_object_are_sent_as_an_empty_one(arguments: object) -> None:
     call = ToolCall.model_construct(
         type="tool_call", id="c", name="read", arguments=arguments, malformed=None, cut=False
     )
@@ -98,7 +98,7 @@ def test_lone_surrogates_become_question_marks_and_pairs_stay() -> None:
 @pytest.mark.parametrize(
     ("name", "wire"), [("read", "read"), ("functions.read", "functions_read"), ("", "unknown"), ("x" * 200, "x" * 128)]
 )
-def test_names_of_tools_that_never_existed_are_made_sendable(name: str, wire: str) -> None:
+def test_invalid_tool_names_are_made_valid(name: str, wire: str) -> None:
     assert call_block(ToolCall(id="c", name=name))["name"] == wire
 
 

@@ -1,4 +1,4 @@
-"""Requests grow: what was sent before is not built again, and what is built is what building it all at once gives."""
+"""Growing requests: nothing is encoded twice, and the result equals a request built at once."""
 
 import json
 
@@ -47,7 +47,7 @@ def test_a_growing_conversation_is_sent_as_one_built_at_once(messages: list[Mess
 
 
 @given(conversations(max_turns=5))
-def test_every_conversation_of_ours_is_one_the_api_takes(messages: list[Message]) -> None:
+def test_every_conversation_is_valid_for_the_api(messages: list[Message]) -> None:
     body = b'{"model":"m","max_tokens":1,"messages":[' + joined(WireConversation(), messages) + b"]}"
 
     resuming = isinstance(messages[-1], AssistantMessage)
@@ -64,7 +64,7 @@ def test_a_changed_conversation_is_built_anew(old: list[Message], new: list[Mess
     assert joined(conversation, old) == joined(WireConversation(), old)
 
 
-def test_a_message_becomes_json_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_is_encoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
     real = wire_conversation.blocks_of
     monkeypatch.setattr(wire_conversation, "blocks_of", lambda message: seen.append(message.id) or real(message))
@@ -78,7 +78,7 @@ def test_a_message_becomes_json_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sorted(seen) == sorted(message.id for message in messages)
 
 
-def test_adjacent_messages_of_the_person_are_one_with_results_first() -> None:
+def test_adjacent_user_messages_become_one_with_results_first() -> None:
     messages = [user_message("a"), user_message("b", "steer"), answer("x", "y"), result("x"), result("y")]
 
     wire = sent(WireConversation(), [*messages, user_message("also this", "steer")])
@@ -96,7 +96,7 @@ def test_results_come_first_even_where_a_message_stands_between_them() -> None:
     assert [block["type"] for block in wire[2]["content"]] == ["tool_result", "tool_result", "text"]
 
 
-def test_an_answer_that_said_nothing_is_left_out() -> None:
+def test_an_empty_answer_is_left_out() -> None:
     empty = AssistantMessage(content=(TextBlock(text=" "),))
 
     wire = sent(WireConversation(), [user_message("a"), empty, user_message("b")])
@@ -104,7 +104,7 @@ def test_an_answer_that_said_nothing_is_left_out() -> None:
     assert [[block["text"] for block in message["content"]] for message in wire] == [["a", "b"]]
 
 
-def test_the_two_newest_turns_of_the_person_carry_cache_marks() -> None:
+def test_the_two_newest_user_turns_carry_cache_marks() -> None:
     messages = [user_message("a"), answer("x"), result("x"), answer("y"), result("y"), answer("z"), result("z")]
 
     wire = sent(WireConversation(), messages)

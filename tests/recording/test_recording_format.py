@@ -1,4 +1,4 @@
-"""What is written is read again; what is damaged is left out; what is no recording is refused in one line."""
+"""Recordings can be read back; damaged entries are skipped; other files are refused in one line."""
 
 import asyncio
 import errno
@@ -18,7 +18,7 @@ from tui_agent.recording import Recording, RecordingHeader, RecordingWriter, par
 
 
 class Clock:
-    """Time that passes when a test says so."""
+    """A clock that a test sets."""
 
     def __init__(self) -> None:
         self.now = 500.0
@@ -28,7 +28,7 @@ class Clock:
 
 
 class FakeDisk:
-    """Takes so many bytes, then is full."""
+    """A disk that is full after a number of bytes."""
 
     def __init__(self, room: int) -> None:
         self.room = room
@@ -41,19 +41,19 @@ class FakeDisk:
         return os.write(descriptor, content[:taken])
 
 
-def told(*texts: str) -> list[Envelope]:
+def published(*texts: str) -> list[Envelope]:
     bus = EventBus()
-    with bus.subscribe(merge=False) as heard:
+    with bus.subscribe(merge=False) as subscription:
         for text in texts:
             bus.publish(Noticed(code="x", text=text))
-        return heard.drain()
+        return subscription.drain()
 
 
 async def recorded(path: Path) -> list[Envelope]:
-    """A recording with everything in it; gives its events."""
-    clock, events = Clock(), told("one", "two")
+    """Write a recording with every kind of entry; return its events."""
+    clock, events = Clock(), published("one", "two")
     async with RecordingWriter(path, clock=clock) as tape:
-        tape.events(told("before"), past=True)
+        tape.events(published("before"), past=True)
         clock.now += 0.25
         tape.events(events)
         clock.now += 1
@@ -66,7 +66,7 @@ async def recorded(path: Path) -> list[Envelope]:
     return events
 
 
-async def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+async def test_a_recording_can_be_read_back(tmp_path: Path) -> None:
     events = await recorded(tmp_path / "r.jsonl")
 
     recording = read_recording(tmp_path / "r.jsonl")
@@ -88,7 +88,7 @@ async def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     assert recording.notices == ()
 
 
-async def test_only_its_owner_may_read_it_and_nothing_is_replaced(tmp_path: Path) -> None:
+async def test_only_the_owner_may_read_it_and_no_file_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     before = os.umask(0)
     try:
@@ -111,7 +111,7 @@ async def test_a_recording_that_never_began_leaves_no_file(tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_a_recording_that_nobody_wants_leaves_no_file(tmp_path: Path) -> None:
+async def test_a_forgotten_recording_leaves_no_file(tmp_path: Path) -> None:
     async with RecordingWriter(tmp_path / "r.jsonl") as tape:
         tape.begin(RecordingHeader(), print)
         tape.note("input", {"kind": "focus"})
@@ -121,15 +121,15 @@ async def test_a_recording_that_nobody_wants_leaves_no_file(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("room", [0, 10, 400])
-async def test_a_full_disk_is_told_once_and_what_was_written_stays(tmp_path: Path, room: int) -> None:
+async def test_a_full_disk_is_reported_once_and_the_written_part_stays(tmp_path: Path, room: int) -> None:
     path, said = tmp_path / "r.jsonl", list[str]()
     async with RecordingWriter(path, write=FakeDisk(room)) as tape:
         tape.begin(RecordingHeader(), said.append)
         for _ in range(3):
-            tape.events(told("a" * 200))
+            tape.events(published("a" * 200))
         while not said:
             await asyncio.sleep(0.01)
-        tape.events(told("later"))
+        tape.events(published("later"))
 
     (words,) = said
     assert "No space left on device" in words
@@ -138,7 +138,7 @@ async def test_a_full_disk_is_told_once_and_what_was_written_stays(tmp_path: Pat
         assert read_recording(path).notices != ()
 
 
-async def test_what_cannot_be_written_ends_the_recording_and_nothing_else(tmp_path: Path) -> None:
+async def test_an_entry_that_cannot_be_written_ends_only_the_recording(tmp_path: Path) -> None:
     path, said = tmp_path / "r.jsonl", list[str]()
     async with RecordingWriter(path) as tape:
         tape.begin(RecordingHeader(), said.append)
@@ -146,10 +146,10 @@ async def test_what_cannot_be_written_ends_the_recording_and_nothing_else(tmp_pa
         while not said:
             await asyncio.sleep(0.01)
 
-    assert "breaks off" in said[0]
+    assert "has stopped" in said[0]
 
 
-async def test_without_a_screen_the_bus_is_noted(tmp_path: Path) -> None:
+async def test_without_a_screen_the_bus_is_recorded(tmp_path: Path) -> None:
     bus = EventBus()
 
     async def work() -> str:
@@ -176,7 +176,7 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def outcome(content: bytes) -> Recording | str:
-    """The recording, or why there is none."""
+    """Return the recording, or the error."""
     try:
         return parse_recording(content, "r.jsonl")
     except ConfigurationError as error:
@@ -184,7 +184,7 @@ def outcome(content: bytes) -> Recording | str:
 
 
 @given(cut=some.integers(0, 2_000), changes=some.lists(some.tuples(some.integers(0, 2_000), some.binary(max_size=3))))
-def test_whatever_happens_to_the_file_it_loads_or_is_refused_in_one_line(
+def test_any_damaged_file_loads_or_is_refused_in_one_line(
     content: bytes, cut: int, changes: list[tuple[int, bytes]]
 ) -> None:
     damaged = bytearray(content[: max(0, len(content) - cut)])
@@ -201,7 +201,7 @@ def test_whatever_happens_to_the_file_it_loads_or_is_refused_in_one_line(
         assert found.largest >= (1, 1)
 
 
-def test_a_torn_end_and_a_damaged_middle_are_left_out_and_said(content: bytes) -> None:
+def test_a_truncated_end_and_damaged_lines_are_skipped_and_reported(content: bytes) -> None:
     lines = content.splitlines(keepends=True)
 
     torn = outcome(content[:-5])
@@ -211,9 +211,9 @@ def test_a_torn_end_and_a_damaged_middle_are_left_out_and_said(content: bytes) -
     assert isinstance(damaged, Recording)
     assert (len(torn.entries), torn.notices) == (
         6,
-        ("The recording breaks off in the middle of a line; it is shown up to there.",),
+        ("The recording ends in the middle of a line; it plays up to the last complete line.",),
     )
-    assert (len(damaged.entries), damaged.notices) == (7, ("2 damaged lines of the recording left out.",))
+    assert (len(damaged.entries), damaged.notices) == (7, ("2 damaged lines of the recording skipped.",))
 
 
 def test_a_time_out_of_order_costs_only_its_own_line(content: bytes) -> None:
@@ -229,24 +229,24 @@ def test_a_time_out_of_order_costs_only_its_own_line(content: bytes) -> None:
 @pytest.mark.parametrize(
     ("first", "words"),
     [
-        (b"", "r.jsonl is no recording of tui-agent"),
-        (b"\x00\x01", "r.jsonl is no recording"),
-        (b"[" * 100_000, "r.jsonl is no recording"),
-        (b'{"type":"run.started"}', "r.jsonl is no recording"),
+        (b"", "r.jsonl is not a recording of tui-agent"),
+        (b"\x00\x01", "r.jsonl is not a recording"),
+        (b"[" * 100_000, "r.jsonl is not a recording"),
+        (b'{"type":"run.started"}', "r.jsonl is not a recording"),
         (b'{"recording":2}', "a recording of version 2; this program reads version 1"),
         (b'{"recording":true}', "a recording of version True"),
         (b'{"recording":1,"size":[0,5]}', "the first line of the recording r.jsonl is damaged: size.0"),
         (b'{"recording":1,"mono":NaN}', "is damaged: mono"),
     ],
 )
-def test_what_is_no_recording_is_refused(first: bytes, words: str) -> None:
+def test_other_files_are_refused(first: bytes, words: str) -> None:
     found = outcome(first + b"\n")
 
     assert isinstance(found, str)
     assert words in found
 
 
-def test_an_event_of_a_later_version_is_left_out(content: bytes) -> None:
+def test_an_event_of_a_later_version_is_skipped(content: bytes) -> None:
     lines = content.splitlines(keepends=True)
     record = json.loads(lines[1])
     record["past"]["type"] = "later.kind"

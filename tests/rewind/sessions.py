@@ -1,4 +1,4 @@
-"""A real agent with the real tools in a real directory, kept in a real journal; only the model is scripted."""
+"""A real agent with real tools, a real directory and a real journal; only the model is scripted."""
 
 import os
 import subprocess
@@ -25,12 +25,12 @@ from tui_agent.tools.content_store import ContentStore
 GIT = ("git", "-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "init.defaultBranch=main")
 
 State = dict[str, tuple[str, int]]
-"""Files by name: content, or where a link leads, and mode."""
+"""Name → content (or target of a link) and mode."""
 
 
 @dataclass
 class Kept:
-    """A session that goes on."""
+    """A running session that is saved."""
 
     root: Path
     store: SessionStore
@@ -41,18 +41,18 @@ class Kept:
     replies: deque[Reply] = field(default_factory=deque[Reply])
 
     async def ask(self, words: str, *calls: Call) -> None:
-        """The person says something, and the model makes these calls, then ends."""
+        """Send a user message that the model answers with these calls, then with its end."""
         if calls:
             self.replies.append(reply(*calls))
         self.replies.append(reply(f"did {words}"))
         await self.loop.run(words)
 
     async def point(self, words: str) -> RewindPoint:
-        """The moment before something was said."""
+        """Return the moment before a user message."""
         return next(point for point in await self.rewinder.points() if point.text == words and point.is_turn)
 
     async def check(self) -> None:
-        """What is kept folds to the conversation that is there, and a model accepts it."""
+        """Assert that the journal folds to the present conversation, and that the API would accept it."""
         await self.rewinder.keep()
         messages = tuple(self.loop.history.messages())
         validate_history(messages)
@@ -64,7 +64,7 @@ class Kept:
 
 
 def state_of_tree(root: Path) -> State:
-    """Every file below a directory but git's own."""
+    """Return every file below a directory, except git's own."""
     found: State = {}
     for directory, names, files in os.walk(root):
         names[:] = [name for name in names if name != ".git"]
@@ -76,7 +76,7 @@ def state_of_tree(root: Path) -> State:
 
 
 def git_work_tree(root: Path, **files: str) -> None:
-    """Makes `root` a repository with these files committed; an underscore stands for a dot."""
+    """Make `root` a repository with these files committed; an underscore in a name means a dot."""
     for name, content in files.items():
         (root / name.replace("_", ".")).write_text(content, "utf-8")
     for command in (("init", "-q"), ("add", "-A"), ("commit", "-q", "--allow-empty", "-m", "first")):
@@ -85,7 +85,7 @@ def git_work_tree(root: Path, **files: str) -> None:
 
 @asynccontextmanager
 async def kept_session(root: Path, sessions: Path, resume: str | None = None) -> AsyncIterator[Kept]:
-    """A session in `root`, new or taken up again."""
+    """Open a session in `root`, new or resumed."""
     store = SessionStore(sessions)
     session = store.create(root) if resume is None else store.load(resume)
     assert session.path is not None

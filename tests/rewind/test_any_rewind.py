@@ -1,4 +1,4 @@
-"""Whatever an agent and a person do to the same files in whatever order, going back loses nothing of the person's."""
+"""Whatever agent and user do to the same files in any order, a rewind loses no change of the user."""
 
 import asyncio
 import shutil
@@ -33,12 +33,12 @@ turns = st.lists(
 
 @dataclass
 class Past:
-    """What a naive observer noted."""
+    """Records of a naive observer."""
 
     states: list[State] = field(default_factory=list[State])
-    """Before each turn."""
+    """Files before each turn."""
     mine: list[State] = field(default_factory=list[State])
-    """What the person left of the files they changed after each turn; no entry for a file that is gone."""
+    """Contents of the files the user changed after each turn; no entry for a deleted file."""
     touched: list[set[str]] = field(default_factory=list[set[str]])
     """The names of those files."""
     count: int = 0
@@ -50,13 +50,13 @@ class Past:
 
 @settings(max_examples=12, deadline=None)
 @given(turns, st.integers(0, 3), st.booleans())
-def test_files_nobody_else_changed_are_as_they_were_and_the_others_as_they_are(
-    told: list[tuple[list[tuple[str, str]], list[tuple[str, str]]]], back: int, in_git: bool
+def test_unchanged_files_are_restored_and_changes_of_others_stay(
+    turns: list[tuple[list[tuple[str, str]], list[tuple[str, str]]]], back: int, in_git: bool
 ) -> None:
-    asyncio.run(play(told, min(back, len(told) - 1), in_git=in_git))
+    asyncio.run(play(turns, min(back, len(turns) - 1), in_git=in_git))
 
 
-async def play(told: list[tuple[list[tuple[str, str]], list[tuple[str, str]]]], back: int, *, in_git: bool) -> None:
+async def play(turns: list[tuple[list[tuple[str, str]], list[tuple[str, str]]]], back: int, *, in_git: bool) -> None:
     folder = Path(tempfile.mkdtemp(prefix="rewind-"))
     try:
         root = folder / "root"
@@ -67,7 +67,7 @@ async def play(told: list[tuple[list[tuple[str, str]], list[tuple[str, str]]]], 
             git_work_tree(root)
         async with kept_session(root, folder / "sessions") as kept:
             past = Past()
-            for number, (actions, person) in enumerate(told):
+            for number, (actions, person) in enumerate(turns):
                 past.states.append(kept.state)
                 await kept.ask(f"turn {number}", *(call_of(action, past) for action in actions))
                 left = kept.state
@@ -93,7 +93,7 @@ async def look_back(kept: Kept, past: Past, back: int) -> None:
         if name not in theirs:
             assert now.get(name) == then.get(name), name
             continue
-        # Nothing of the person's is lost: it is as it is now, or as they left it before the agent came.
+        # No change of the user is lost: the file is as it is now, or as the user left it before the agent.
         left = [mine.get(name) for mine, touched in zip(past.mine, past.touched, strict=True) if name in touched]
         assert now.get(name) in (state.get(name), *left), name
         assert now.get(name) == state.get(name) or name not in past.touched[-1], name

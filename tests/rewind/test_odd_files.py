@@ -1,4 +1,4 @@
-"""Going back where files are no plain files in plain directories: nothing is lost, nothing outside is touched."""
+"""Rewind with links, directories and special files: nothing is lost, and nothing outside is touched."""
 
 import os
 from pathlib import Path
@@ -44,7 +44,7 @@ async def test_a_directory_that_became_a_file_is_a_directory_again_and_back(shop
     assert shop.state == after
 
 
-async def test_a_directory_in_the_way_that_holds_something_of_somebody_else_stays(shop: Kept) -> None:
+async def test_a_directory_in_the_way_that_contains_other_files_stays(shop: Kept) -> None:
     await shop.ask("first", call("bash", command="rm price.py; mkdir price.py; echo in > price.py/in"))
     (shop.root / "price.py/mine").write_text("mine\n")
 
@@ -55,7 +55,7 @@ async def test_a_directory_in_the_way_that_holds_something_of_somebody_else_stay
 
 
 @pytest.mark.parametrize("in_git", [True, False], ids=["git", "plain"])
-async def test_a_directory_that_was_moved_out_and_linked_to_is_there_again(
+async def test_a_directory_moved_out_and_replaced_by_a_link_is_restored(
     tmp_path: Path, in_git: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tree_watch, "TICK_NS", 0)
@@ -99,7 +99,7 @@ async def test_a_file_that_became_a_pipe_or_a_link_is_a_file_again(shop: Kept) -
     assert "named pipe" in left
 
 
-async def test_a_name_that_is_no_text_is_left_alone_and_says_why(shop: Kept) -> None:
+async def test_a_name_with_invalid_bytes_is_left_alone_with_a_reason(shop: Kept) -> None:
     name = os.fsdecode(b"caf\xe9.txt")
     (shop.root / name).write_text("one\n")
     await shop.ask("first", call("bash", command="for f in caf*; do echo more >> $f; done; echo n > 'new\nline'"))
@@ -110,7 +110,7 @@ async def test_a_name_that_is_no_text_is_left_alone_and_says_why(shop: Kept) -> 
     assert (shop.root / name).read_text() == "one\nmore\n"
 
 
-async def test_what_cannot_be_kept_is_not_deleted_for_somebody_elses_change(
+async def test_a_file_that_cannot_be_saved_is_not_deleted_over_a_conflict(
     shop: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await shop.ask("first", call("bash", command="echo new > new.py"))
@@ -123,7 +123,7 @@ async def test_what_cannot_be_kept_is_not_deleted_for_somebody_elses_change(
     assert (shop.root / "new.py").read_text() == "mine\n"
 
 
-async def test_going_back_over_a_going_back_after_the_session_was_taken_up_again(tmp_path: Path) -> None:
+async def test_a_rewind_over_a_rewind_after_resuming_the_session(tmp_path: Path) -> None:
     root = tmp_path / "shop"
     root.mkdir()
     git_work_tree(root, price_py="one\n")
@@ -143,7 +143,7 @@ async def test_going_back_over_a_going_back_after_the_session_was_taken_up_again
         assert last.state["price.py"][0] == "one\n"
 
 
-async def test_a_going_back_that_broke_off_is_told_once_and_can_be_gone_on_with(tmp_path: Path) -> None:
+async def test_an_interrupted_rewind_is_reported_once_and_can_be_finished(tmp_path: Path) -> None:
     root = tmp_path / "shop"
     root.mkdir()
     git_work_tree(root, a_py="a\n", b_py="b\n")
@@ -164,7 +164,7 @@ async def test_a_going_back_that_broke_off_is_told_once_and_can_be_gone_on_with(
             await dying.carry_out(plan, "both")
         assert before != shop.state
 
-    for told in (["Going back to “first” broke off: some of a.py, b.py"], []):
+    for warnings in (["Going back to “first” broke off: some of a.py, b.py"], []):
         async with kept_session(root, tmp_path / "sessions", resume=shop.session.id) as again:
             await again.rewinder.keep()
             events = [one.event for one in again.store.load(shop.session.id).envelopes]
@@ -172,8 +172,8 @@ async def test_a_going_back_that_broke_off_is_told_once_and_can_be_gone_on_with(
                 event.what.partition(" may be")[0]
                 for event in events[len(again.session.envelopes) :]
                 if isinstance(event, SessionRepaired)
-            ] == told
-            if not told:
-                assert again.loop.history.length == 5  # The model was told, too.
+            ] == warnings
+            if not warnings:
+                assert again.loop.history.length == 5  # The model was informed, too.
                 assert await go_back(again, "first") == ()
                 assert again.state == before

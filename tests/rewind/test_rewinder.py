@@ -1,4 +1,4 @@
-"""Going back with a real agent, real files, a real shell and a real repository."""
+"""Rewind with a real agent, real files, a real shell and a real repository."""
 
 import asyncio
 import os
@@ -16,14 +16,14 @@ from tui_agent.rewind.rewind_plan import Scope
 
 
 async def go_back(shop: Kept, words: str, scope: Scope = "both", *overwritten: str) -> tuple[str, ...]:
-    """Goes back to before something was said; returns what could not go back."""
+    """Rewind to before a user message; return the files that were not restored."""
     plan = await shop.rewinder.plan(await shop.point(words))
     outcome = await shop.rewinder.carry_out(plan, scope, {shop.root / name for name in overwritten})
     await shop.check()
     return (*outcome.left, *outcome.failed)
 
 
-async def test_files_and_conversation_are_what_they_were(shop: Kept) -> None:
+async def test_files_and_conversation_are_restored(shop: Kept) -> None:
     await shop.ask("first", call("bash", command="echo more >> price.py"))
     state, messages = shop.state, tuple(shop.loop.history.messages())
     await shop.ask(
@@ -40,23 +40,23 @@ async def test_files_and_conversation_are_what_they_were(shop: Kept) -> None:
     assert tuple(shop.loop.history.messages()) == messages
 
 
-async def test_going_back_is_told_and_gives_the_words_back(shop: Kept) -> None:
+async def test_a_rewind_is_published_and_returns_the_message_as_draft(shop: Kept) -> None:
     await shop.ask("first", call("write", path="new.py", content="new\n"))
 
     plan = await shop.rewinder.plan(await shop.point("first"))
-    with shop.bus.subscribe() as heard:
+    with shop.bus.subscribe() as subscription:
         outcome = await shop.rewinder.carry_out(plan, "both")
-        told = [envelope.event for envelope in heard.drain()]
+        published = [envelope.event for envelope in subscription.drain()]
 
     assert outcome.draft == "first"
     assert plan.messages == 4
-    changed = next(event for event in told if isinstance(event, FileChanged))
+    changed = next(event for event in published if isinstance(event, FileChanged))
     assert (changed.change, changed.call_id, changed.removed) == ("deleted", None, 1)
-    rewound = next(event for event in told if isinstance(event, SessionRewound))
+    rewound = next(event for event in published if isinstance(event, SessionRewound))
     assert (rewound.conversation, rewound.removed, rewound.files, rewound.left) == (True, 4, ("new.py",), ())
 
 
-async def test_only_files_go_back_and_the_model_is_told(shop: Kept) -> None:
+async def test_a_rewind_of_files_informs_the_model(shop: Kept) -> None:
     await shop.ask("first", call("bash", command="echo more >> price.py"))
     before = tuple(shop.loop.history.messages())
 
@@ -70,7 +70,7 @@ async def test_only_files_go_back_and_the_model_is_told(shop: Kept) -> None:
     assert "price.py" in notice.text
 
 
-async def test_only_the_conversation_goes_back_and_the_model_is_told_what_stayed(shop: Kept) -> None:
+async def test_a_rewind_of_the_conversation_names_the_unchanged_files(shop: Kept) -> None:
     await shop.ask("first", call("bash", command="echo more >> price.py"))
 
     assert await go_back(shop, "first", "conversation") == ()
@@ -81,7 +81,7 @@ async def test_only_the_conversation_goes_back_and_the_model_is_told_what_stayed
     assert "price.py" in notice.text
 
 
-async def test_a_going_back_can_be_undone(shop: Kept) -> None:
+async def test_a_rewind_can_be_undone(shop: Kept) -> None:
     await shop.ask("first", call("bash", command="echo more >> price.py; rm cart.py; echo n > new.py"))
     state, messages = shop.state, tuple(shop.loop.history.messages())
     await go_back(shop, "first")
@@ -89,7 +89,7 @@ async def test_a_going_back_can_be_undone(shop: Kept) -> None:
 
     undo = next(point for point in await shop.rewinder.points() if not point.is_turn)
     plan = await shop.rewinder.plan(undo)
-    assert plan.text == "going back to first"
+    assert plan.text == "the rewind to first"
     await shop.rewinder.carry_out(plan, "both")
     await shop.check()
 
@@ -97,7 +97,7 @@ async def test_a_going_back_can_be_undone(shop: Kept) -> None:
     assert tuple(shop.loop.history.messages()) == messages
 
 
-async def test_it_works_after_the_session_was_taken_up_again(tmp_path: Path) -> None:
+async def test_it_works_after_resuming_the_session(tmp_path: Path) -> None:
     root = tmp_path / "shop"
     root.mkdir()
     git_work_tree(root, price_py="one\n")
@@ -112,7 +112,7 @@ async def test_it_works_after_the_session_was_taken_up_again(tmp_path: Path) -> 
         assert list(last.loop.history.messages()) == []
 
 
-async def test_what_somebody_else_changed_since_is_left_alone_and_shown(shop: Kept) -> None:
+async def test_a_file_someone_else_changed_since_is_left_alone_and_shown(shop: Kept) -> None:
     await shop.ask("first", call("bash", command="echo more | tee -a price.py >> cart.py"))
     (shop.root / "price.py").write_text("one\nmore\nmine\n", "utf-8")
 
@@ -129,7 +129,7 @@ async def test_what_somebody_else_changed_since_is_left_alone_and_shown(shop: Ke
     assert "cart.py" not in notice.text
 
 
-async def test_it_goes_back_all_the_same_where_the_person_says_so_and_that_can_be_undone(shop: Kept) -> None:
+async def test_a_conflict_is_overwritten_if_the_user_includes_it_and_can_be_undone(shop: Kept) -> None:
     await shop.ask("first", call("bash", command="echo more >> price.py"))
     (shop.root / "price.py").write_text("mine\n", "utf-8")
 
@@ -141,7 +141,7 @@ async def test_it_goes_back_all_the_same_where_the_person_says_so_and_that_can_b
     assert shop.state["price.py"][0] == "mine\n"
 
 
-async def test_what_somebody_else_changed_in_between_is_left_alone(shop: Kept) -> None:
+async def test_a_file_someone_else_changed_in_between_is_left_alone(shop: Kept) -> None:
     await shop.ask("first", call("bash", command="echo more >> price.py"))
     (shop.root / "price.py").write_text("one\nmore\nmine\n", "utf-8")
     await shop.ask("second", call("bash", command="echo again >> price.py"))
@@ -155,7 +155,7 @@ async def test_what_somebody_else_changed_in_between_is_left_alone(shop: Kept) -
     assert shop.state["price.py"][0] == "one\nmore\nmine\n"
 
 
-async def test_a_file_that_changes_while_the_person_looks_is_left_alone(shop: Kept) -> None:
+async def test_a_file_that_changes_after_the_plan_is_left_alone(shop: Kept) -> None:
     await shop.ask("first", call("bash", command="echo more >> price.py"))
     plan = await shop.rewinder.plan(await shop.point("first"))
     (shop.root / "price.py").write_text("mine\n", "utf-8")
@@ -167,7 +167,7 @@ async def test_a_file_that_changes_while_the_person_looks_is_left_alone(shop: Ke
     assert "price.py" in outcome.failed[0]
 
 
-async def test_the_changes_of_one_call_are_taken_back(shop: Kept) -> None:
+async def test_the_changes_of_one_call_are_undone(shop: Kept) -> None:
     await shop.ask("first", Call("bash", {"command": "echo more | tee -a price.py >> cart.py"}, "c1"))
     await shop.ask("second", Call("bash", {"command": "echo again >> cart.py"}, "c2"))
     messages = shop.loop.history.length
@@ -183,13 +183,13 @@ async def test_the_changes_of_one_call_are_taken_back(shop: Kept) -> None:
     assert shop.loop.history.length == messages + 1
 
 
-async def test_a_call_that_changed_nothing_has_nothing_to_take_back(shop: Kept) -> None:
+async def test_a_call_that_changed_nothing_has_nothing_to_undo(shop: Kept) -> None:
     await shop.ask("first", Call("bash", {"command": "cat price.py"}, "c1"))
 
     assert (await shop.rewinder.plan_for_call("c1", "bash")).steps == ()
 
 
-async def test_moments_tell_what_changed_since(shop: Kept) -> None:
+async def test_moments_count_the_changes_since(shop: Kept) -> None:
     await shop.ask("first", call("bash", command="echo more >> price.py"))
     await shop.ask("second", call("bash", command="echo x >> price.py; echo y >> cart.py"))
 
@@ -201,7 +201,7 @@ async def test_moments_tell_what_changed_since(shop: Kept) -> None:
     ]
 
 
-async def test_what_was_not_kept_stays_and_says_why(shop: Kept) -> None:
+async def test_a_file_that_was_not_saved_stays_with_a_reason(shop: Kept) -> None:
     big = shop.root / "big.bin"
     big.write_bytes(os.urandom(64) * 65_536)
     await shop.ask("first", call("bash", command="echo x >> big.bin"))
@@ -214,7 +214,7 @@ async def test_what_was_not_kept_stays_and_says_why(shop: Kept) -> None:
     assert big.stat().st_size == size
 
 
-async def test_nothing_goes_back_while_a_run_goes_on(shop: Kept) -> None:
+async def test_a_rewind_is_refused_during_a_run(shop: Kept) -> None:
     await shop.ask("first", call("bash", command="echo more >> price.py"))
     plan = await shop.rewinder.plan(await shop.point("first"))
 
@@ -233,7 +233,7 @@ async def test_nothing_goes_back_while_a_run_goes_on(shop: Kept) -> None:
     assert shop.state["price.py"][0] == "one\nmore\n"
 
 
-async def test_a_fork_can_go_back_by_itself(shop: Kept, tmp_path: Path) -> None:
+async def test_a_fork_rewinds_independently(shop: Kept, tmp_path: Path) -> None:
     await shop.ask("first", call("bash", command="echo more >> price.py"))
     await shop.rewinder.keep()
     copy = shop.store.fork(shop.session.id)
@@ -246,7 +246,7 @@ async def test_a_fork_can_go_back_by_itself(shop: Kept, tmp_path: Path) -> None:
     assert shop.state["price.py"][0] == "one\n"
 
 
-async def test_what_is_kept_is_for_the_owner_only(shop: Kept) -> None:
+async def test_saved_contents_are_readable_by_the_owner_only(shop: Kept) -> None:
     await shop.ask("first", call("bash", command="echo secret > price.py"))
 
     kept = [path for path in shop.rewinder.contents.root.rglob("*") if path.is_file()]
@@ -257,7 +257,7 @@ async def test_what_is_kept_is_for_the_owner_only(shop: Kept) -> None:
 
 
 def cut_behind(shop: Kept, kind: str) -> str:
-    """A session as a kill right behind the last event of this type leaves it; returns its id."""
+    """Cut a session's journal right after the last event of this type, as a kill would; return its id."""
     assert shop.session.path is not None
     lines = shop.session.path.read_bytes().splitlines(keepends=True)
     last = max(place for place, line in enumerate(lines) if f'"type":"{kind}"'.encode() in line)
@@ -266,51 +266,51 @@ def cut_behind(shop: Kept, kind: str) -> str:
     return "killed"
 
 
-async def test_a_going_back_that_the_programs_end_broke_off_is_told_to_person_and_model(shop: Kept) -> None:
+async def test_a_rewind_interrupted_by_the_programs_end_is_reported_to_user_and_model(shop: Kept) -> None:
     await shop.ask("first", call("write", path="new.py", content="new\n"), call("write", path="b.py", content="b\n"))
     await go_back(shop, "first")
     killed = cut_behind(shop, "session.rewinding")
 
     stored = shop.store.load(killed)
-    told = "some of these files may hold"
-    assert told in stored.messages[-1].text
+    notice = "its content from then or its latest content"
+    assert notice in stored.messages[-1].text
     assert "new.py, b.py" in stored.messages[-1].text
 
     async with kept_session(shop.root, shop.store.root, killed) as again:
         await again.check()
         await again.ask("second")
         await again.check()
-        assert sum(told in message.text for message in again.loop.history.messages()) == 1
+        assert sum(notice in message.text for message in again.loop.history.messages()) == 1
         repaired = [one.event for one in again.store.load(killed).envelopes if isinstance(one.event, SessionRepaired)]
         assert [event.what[:31] for event in repaired] == ["Going back to “first” broke off"]
         assert {point.text for point in await again.rewinder.points()} == {"first", "second"}
     assert again.store.load(killed).unfinished.notice == ()
 
 
-async def test_a_going_back_that_is_cancelled_says_what_it_did(shop: Kept) -> None:
+async def test_a_cancelled_rewind_reports_what_it_did(shop: Kept) -> None:
     await shop.ask("first", call("write", path="new.py", content="new\n"), call("write", path="b.py", content="b\n"))
     plan = await shop.rewinder.plan(await shop.point("first"))
-    with shop.bus.subscribe() as heard:
+    with shop.bus.subscribe() as subscription:
         going = asyncio.ensure_future(shop.rewinder.carry_out(plan, "both"))
-        async for batch in heard.batches():
+        async for batch in subscription.batches():
             if any(isinstance(one.event, SessionRewinding) for one in batch):
                 break
         going.cancel()
         with pytest.raises(asyncio.CancelledError):
             await going
-        told = [one.event for one in heard.drain() if isinstance(one.event, SessionRewound)]
+        published = [one.event for one in subscription.drain() if isinstance(one.event, SessionRewound)]
 
-    assert [(event.conversation, {*event.files, *event.left}) for event in told] == [(False, {"new.py", "b.py"})]
+    assert [(event.conversation, {*event.files, *event.left}) for event in published] == [(False, {"new.py", "b.py"})]
     await shop.check()
 
 
-async def test_a_call_that_was_cut_off_is_named_because_nobody_knows_what_it_changed(shop: Kept) -> None:
+async def test_an_interrupted_call_is_named_because_its_changes_are_unknown(shop: Kept) -> None:
     await shop.ask("first", call("edit", path="price.py", old_string="one", new_string="eins"))
     killed = cut_behind(shop, "tool.started")
 
     async with kept_session(shop.root, shop.store.root, killed) as again:
         plan = await again.rewinder.plan(await again.point("first"))
-        assert [note[:48] for note in plan.notes] == ["the program ended in the middle of edit price.py"]
+        assert [note[:48] for note in plan.notes] == ["the program ended during edit price.py (+1 −1): "]
         await again.rewinder.carry_out(plan, "both")
         await again.check()
-        assert "nobody knows what that changed" in again.loop.history.messages()[-1].text
+        assert "the changes of that call are unknown" in again.loop.history.messages()[-1].text

@@ -1,4 +1,4 @@
-"""Calls a tool as the engine would, and keeps what it told on the way."""
+"""Calls of a tool as the engine makes them, with their updates recorded."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from tui_agent.protocol.tool import DataUpdate, OutputUpdate, Tool, ToolContext,
 
 @dataclass
 class Recorded:
-    """One call's context and what was told through it."""
+    """The context of one call and the updates reported through it."""
 
     cancellation: CancellationToken = field(default_factory=CancellationToken)
     updates: list[ToolUpdate] = field(default_factory=list[ToolUpdate])
@@ -35,18 +35,18 @@ class Recorded:
 
 
 async def call(tool: Tool, recorded: Recorded | None = None, **arguments: Any) -> ToolResult:
-    """Runs one call."""
+    """Run one call."""
     return await tool.execute(arguments, (recorded or Recorded()).context)
 
 
 def details_of(result: ToolResult) -> dict[str, Any]:
-    """The details of a result that has some."""
+    """Return the details of a result that has some."""
     assert result.details is not None
     return result.details
 
 
 def eventually(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
-    """Whether `condition` becomes true in time; for what other processes do."""
+    """Return True if `condition` becomes true in time; for effects of other processes."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""A workspace in a temporary directory, and the two ways to search."""
+"""Fixtures: a workspace in a temporary directory, and the two search engines."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def workspace(root: Path, tmp_path: Path) -> Workspace:
 
 @pytest.fixture
 def ripgrep() -> Ripgrep:
-    """ripgrep, which every machine that runs the tests has."""
+    """ripgrep, a development dependency."""
     return Ripgrep(development_program("rg"))
 
 
@@ -34,7 +34,7 @@ def engine(
     monkeypatch: pytest.MonkeyPatch,
     root: Path,
 ) -> Ripgrep | None:
-    """Each way to search in turn: with ripgrep on the PATH, and with it hidden (then None)."""
+    """Each search engine in turn: ripgrep on the PATH, and Python with ripgrep hidden (then None)."""
     directory = tmp_path_factory.mktemp("programs")
     if request.param == "ripgrep":
         monkeypatch.setenv("PATH", path_with(development_program("rg"), directory))

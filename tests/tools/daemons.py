@@ -1,4 +1,4 @@
-"""Daemons that do everything to get away from the command that starts them: only a mark that lasts still ties them."""
+"""Daemons that escape from the command that starts them in every way, so that only the lasting mark identifies them."""
 
 import shlex
 import sys
@@ -22,12 +22,12 @@ DAEMONS = {
     "stopped": f"{_WROTE}; kill -STOP $$; {_LOOP}",
     "nohup": f"{_WROTE}; exec /usr/bin/nohup /bin/sleep 600 >/dev/null 2>&1",
 }
-"""Scripts by what is special about them."""
+"""Name of each way to escape → script."""
 
 
 def daemon(root: Path, kind: str = "plain", name: str = "daemon") -> str:
-    """Write a daemon's script to `root` and return a command that starts it: in sessions of its own, without an
-    environment, its parents gone. It writes its id to `NAME.pid`."""
+    """Write a daemon's script to `root` and return a command that starts it in a new session, without environment and
+    parents. It writes its id to `NAME.pid`."""
     script = root / f"{name}.sh"
     script.write_text(DAEMONS[kind].format(name=name) + "\n", "utf-8")
     again = f"(setsid env -i /bin/bash {script.name} >/dev/null 2>&1 </dev/null &)"
@@ -45,7 +45,7 @@ def pid_of(root: Path, name: str = "daemon") -> int:
 
 
 def living_in(root: Path) -> list[int]:
-    """Return the processes that work in a directory, however they are called and whoever started them."""
+    """Return the processes whose working directory is `root`, whatever their names and parents."""
     found: list[int] = []
     for process in psutil.process_iter():
         try:

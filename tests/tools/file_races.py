@@ -1,4 +1,4 @@
-"""File tools, run as the engine runs them, in a workspace that another process changes all the time."""
+"""File tools, run by the real executor, in a workspace that another process changes all the time."""
 
 import hashlib
 import os
@@ -19,7 +19,7 @@ from tui_agent.protocol.permissions import ApprovalDecision, ApprovalRequest
 from tui_agent.tools import Workspace, default_tools
 
 SECRET = "SECRET-0x5eed"
-"""Stands in every file outside the workspace; part of a file's name there, too."""
+"""Content of every file outside the workspace, and part of a file's name there."""
 PROTECTED = (".git", ".husky", "node_modules", ".tui-agent")
 PATHS = (
     "f", "a/f", "a/b/f", "a/b/c/g", "b/../a/f", "./a//g", "a", "a/b", ".", "b/new/x", "c/f", "a/f/", "new", "g/../f",
@@ -29,7 +29,7 @@ AT_ONCE = 6
 
 
 class RaceGround:
-    """A workspace, what must not change, and what must not be seen."""
+    """A workspace, with files around it that must not change and must not be seen."""
 
     def __init__(self, directory: Path, seed: int) -> None:
         self.work, self.outside, self.state = (directory / name for name in ("work", "outside", "state"))
@@ -48,7 +48,7 @@ class RaceGround:
         self.statuses: dict[str, int] = {}
 
     async def play(self, messages: int) -> list[str]:
-        """Runs that many messages of calls while the vandal is at work; what went wrong, a line each."""
+        """Run that many messages of calls while the vandal works; return the faults, a line each."""
         faults: list[str] = []
         with self._vandal():
             for _ in range(messages):
@@ -57,7 +57,7 @@ class RaceGround:
         return [*faults, *(f"seed {self.seed}: changed: {place}" for place in changed)]
 
     def fingerprints(self) -> dict[str, str]:
-        """A hash of names, kinds, modes and contents for each place that must stay as it is."""
+        """Return a hash of names, kinds, modes and contents for each directory that must not change."""
         return {str(place): fingerprint(place) for place in self.kept}
 
     async def _message(self) -> list[str]:
@@ -95,7 +95,7 @@ class RaceGround:
         return ToolCall(id=number, name=name, arguments=arguments)
 
     def _answer(self, request: ApprovalRequest) -> ApprovalDecision:
-        """A person who approves whatever is said to be in the workspace."""
+        """Approve, as a user would, every call whose targets are in the workspace."""
         inside = all(Path(target).is_relative_to(self.work) for target in request.targets)
         return ApprovalDecision(decision="approve" if inside else "deny")
 
@@ -115,7 +115,7 @@ class RaceGround:
 
 
 def fingerprint(place: Path) -> str:
-    """A hash of everything in a directory."""
+    """Return a hash of everything in a directory."""
     found = hashlib.sha256()
     for directory, names, files in sorted(os.walk(place)):
         for name in sorted([*names, *files]):

@@ -1,8 +1,8 @@
-"""A process that never stops changing a workspace, to lead tools astray: names are moved about, and directories become
-links out of the workspace or into protected places, for good or for a moment.
+"""Program that keeps changing a workspace to mislead tools: it moves names, and replaces directories by links out of
+the workspace or into protected directories, permanently or for a moment.
 
-Run as a program, `file_vandal.py WORKSPACE SEED`; it says `ready`, and ends with its input. It only ever changes what
-it reached without following a link, so whatever else changes was not its doing.
+Run it as `file_vandal.py WORKSPACE SEED`; it prints `ready`, and ends with its input. It changes only files it reaches
+without following a link, so every other change is the fault of a tool.
 """
 
 import os
@@ -30,7 +30,7 @@ def main(workspace: str, seed: str) -> None:
 
 
 def vandalise(chance: random.Random) -> None:
-    """Makes one change."""
+    """Make one change."""
     here, there = (hold(chance) for _ in range(2))
     try:
         name, other = chance.choice(NAMES), chance.choice(NAMES)
@@ -53,7 +53,7 @@ def vandalise(chance: random.Random) -> None:
 
 
 def hold(chance: random.Random) -> int:
-    """One of the directories that are really in the workspace."""
+    """Open one of the directories that are really in the workspace."""
     held = os.open(".", os.O_PATH | os.O_DIRECTORY)
     for _ in range(chance.randrange(3)):
         try:
@@ -66,7 +66,7 @@ def hold(chance: random.Random) -> int:
 
 
 def flip(chance: random.Random, name: str, directory: int) -> None:
-    """A link where something was, for a moment."""
+    """Replace a name by a link for a moment."""
     os.rename(name, "aside", src_dir_fd=directory, dst_dir_fd=directory)
     os.symlink(chance.choice(TARGETS), name, dir_fd=directory)
     time.sleep(chance.choice((0, 0.0002, 0.002)))
@@ -75,7 +75,7 @@ def flip(chance: random.Random, name: str, directory: int) -> None:
 
 
 def replace_by_link(chance: random.Random, name: str, directory: int) -> None:
-    """A link in the place of whatever has that name."""
+    """Replace a name by a link."""
     os.symlink(chance.choice(TARGETS), "link", dir_fd=directory)
     try:
         os.rename("link", name, src_dir_fd=directory, dst_dir_fd=directory)

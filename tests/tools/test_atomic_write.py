@@ -1,4 +1,4 @@
-"""Replacing a file: as a whole or not at all, and everything else about it stays."""
+"""Atomic replacement of files: all or nothing, with mode, owner and attributes preserved."""
 
 import errno
 import os
@@ -33,7 +33,7 @@ def test_replaces_the_content_and_nothing_else(root: Path) -> None:
     assert names_in(root) == ["a.sh"]
 
 
-def test_makes_a_new_file_with_its_directories(root: Path) -> None:
+def test_creates_a_new_file_with_its_directories(root: Path) -> None:
     umask = os.umask(0o027)
     try:
         replace_file(ResolvedPath(root / "x" / "y" / "a"), b"new", None, "a")
@@ -105,11 +105,13 @@ def swap_for_link(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("meddle", "words"),
-    [(change, "changed just now"), (delete, "was deleted just now"), (swap_for_link, "is a symbolic link")],
+    [
+        (change, "changed just before"),
+        (delete, "was deleted just before"),
+        (swap_for_link, "is a symbolic link"),
+    ],
 )
-def test_a_file_that_is_not_the_one_looked_at_is_refused(
-    root: Path, meddle: Callable[[Path], None], words: str
-) -> None:
+def test_a_file_replaced_since_it_was_read_is_refused(root: Path, meddle: Callable[[Path], None], words: str) -> None:
     path = root / "a"
     path.write_text("old")
     before = path.stat()
@@ -125,7 +127,7 @@ def test_a_file_that_is_not_the_one_looked_at_is_refused(
 def test_a_file_that_appeared_is_not_overwritten(root: Path) -> None:
     (root / "a").write_text("other")
 
-    with pytest.raises(ToolError, match="appeared just now"):
+    with pytest.raises(ToolError, match="appeared just before it was written"):
         replace_file(ResolvedPath(root / "a"), b"new", None, "a")
 
     assert (root / "a").read_text() == "other"
@@ -139,7 +141,7 @@ def test_a_change_while_the_new_content_is_written_is_noticed(root: Path, monkey
         path.write_text("meanwhile")
 
     monkeypatch.setattr(os, "fsync", fsync)
-    with pytest.raises(ToolError, match="changed just now"):
+    with pytest.raises(ToolError, match="changed just before it was written"):
         replace_file(ResolvedPath(path), b"new", path.stat(), "a")
 
     assert path.read_text() == "meanwhile"

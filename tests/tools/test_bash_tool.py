@@ -31,7 +31,7 @@ def bash(workspace: Workspace) -> BashTool:
     return BashTool(workspace, is_read_only_command=only_reads)
 
 
-async def test_shows_both_outputs_as_they_come(bash: BashTool) -> None:
+async def test_stdout_and_stderr_are_interleaved(bash: BashTool) -> None:
     recorded = Recorded()
 
     result = await call(bash, recorded, command="echo out; echo err >&2; echo more")
@@ -60,7 +60,7 @@ async def test_a_command_ended_by_a_signal_says_which(bash: BashTool) -> None:
     assert (await call(bash, command="kill -9 $$")).text == "[ended by signal 9 (Killed)]"
 
 
-async def test_output_is_told_while_the_command_runs(bash: BashTool, root: Path) -> None:
+async def test_output_is_reported_while_the_command_runs(bash: BashTool, root: Path) -> None:
     def answer(update: ToolUpdate) -> None:
         assert isinstance(update, OutputUpdate)
         if "question" in update.chunk:
@@ -106,7 +106,9 @@ async def test_long_output_is_cut_in_the_middle_and_kept_whole_in_a_file(bash: B
     assert all(line.isdecimal() for line in lines)
     assert (lines[0], lines[-1]) == ("1", "100000")
     left_out = 588_895 - len(head) - len(tail) - 1
-    assert note == (f"[… {left_out:,} of 588,895 bytes left out here; the whole is in {path}, which read can page …]")
+    assert note == (
+        f"[… {left_out:,} of 588,895 bytes left out here; the full output is in {path}; use read to page it …]"
+    )
     page = await call(ReadTool(workspace), path=str(path), offset=50_000, limit=1)
     assert page.text.startswith(" 50000\t50000\n")
 
@@ -118,7 +120,7 @@ async def test_one_endless_line_is_cut_between_characters(bash: BashTool) -> Non
     assert set(head[1:]) == set(tail) == {"ä"}
 
 
-async def test_a_flood_is_survived_with_little_memory_and_few_events(bash: BashTool) -> None:
+async def test_a_flood_of_output_takes_little_memory_and_few_events(bash: BashTool) -> None:
     recorded, process = Recorded(), psutil.Process()
     before = process.memory_info().rss
     longest = 0.0
@@ -140,34 +142,34 @@ async def test_a_flood_is_survived_with_little_memory_and_few_events(bash: BashT
     assert recorded.updates[-1].bytes_total == 200 * 1024 * 1024
 
 
-async def test_binary_output_is_not_shown_but_kept(bash: BashTool) -> None:
+async def test_binary_output_is_saved_and_not_shown(bash: BashTool) -> None:
     result = await call(bash, command="head -c 1000 /dev/zero")
 
     path = details_of(result)["persisted_path"]
-    assert result.text == f"[binary output of 1,000 bytes; the whole is in {path}, which read can page]"
+    assert result.text == f"[binary output of 1,000 bytes; the full output is in {path}; use read to page it]"
     assert Path(path).read_bytes() == bytes(1000)
 
 
-async def test_a_file_that_cannot_be_kept_is_told(root: Path) -> None:
+async def test_output_that_cannot_be_saved_is_reported(root: Path) -> None:
     (root / "file").touch()
     tool = BashTool(Workspace(root, spool_dir=root / "file"), is_read_only_command=only_reads)
 
     result = await call(tool, command="seq 1 100000")
 
-    assert "the whole could not be kept: File exists …]" in result.text
+    assert "the full output could not be saved: File exists …]" in result.text
     assert result.text.endswith("100000")
 
 
-async def test_a_file_that_holds_a_part_says_so(bash: BashTool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_incomplete_output_file_is_reported(bash: BashTool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bash_tool, "SPOOL_LIMIT", 1000)
 
     result = await call(bash, command="seq 1 100000")
 
     path = details_of(result)["persisted_path"]
-    assert f"; {path} holds a part of it: only the first 1,000 bytes are kept …]" in result.text
+    assert f"; {path} holds part of the output: only the first 1,000 bytes were saved …]" in result.text
 
 
-async def test_commands_go_on_where_a_session_may_keep_no_more(root: Path, tmp_path: Path) -> None:
+async def test_commands_continue_when_the_limit_for_saved_output_is_reached(root: Path, tmp_path: Path) -> None:
     warnings: list[str] = []
     workspace = Workspace(root, spool_dir=tmp_path / "spool", spool_limit=50_000, warn=warnings.append)
     tool = BashTool(workspace, is_read_only_command=only_reads)
@@ -179,20 +181,23 @@ async def test_commands_go_on_where_a_session_may_keep_no_more(root: Path, tmp_p
     for number, result in enumerate(results, start=1):
         assert result.text.startswith(f"{number}00001\n")
         assert result.text.endswith(f"{number}20000")
-        assert "the outputs of this session have reached their limit of 50,000 bytes …]" in result.text
+        assert "the saved outputs of this session have reached their limit of 50,000 bytes …]" in result.text
         assert details_of(result)["exit_code"] == 0
-    assert "the whole could not be kept: the outputs of this session have reached" in binary.text
+    assert "the full output could not be saved: the saved outputs of this session have reached" in binary.text
     assert len(warnings) == 1
     assert "have reached 50,000 bytes" in warnings[0]
 
 
-async def test_a_resumed_session_counts_what_it_kept_before(root: Path, tmp_path: Path) -> None:
+async def test_a_resumed_session_counts_output_saved_before(root: Path, tmp_path: Path) -> None:
     for _ in range(2):
         workspace = Workspace(root, spool_dir=tmp_path / "spool", spool_limit=200_000)
         result = await call(BashTool(workspace, is_read_only_command=only_reads), command="seq 100001 120000")
 
     assert sum(file.stat().st_size for file in workspace.spool_dir.iterdir()) == 200_000
-    assert "holds a part of it: only the first 60,000 bytes are kept, the outputs of this session" in result.text
+    assert (
+        "holds part of the output: only the first 60,000 bytes were saved, because the saved outputs of this session"
+        in result.text
+    )
 
 
 async def test_text_that_becomes_binary_late_is_shown_as_text(bash: BashTool) -> None:
@@ -207,7 +212,7 @@ async def test_a_command_that_takes_too_long_is_stopped_and_its_output_kept(bash
 
     result = await call(bash, command=script, timeout=0.5)
 
-    assert result.text == "begun\n[stopped: it ran longer than 0.5 s; everything it had started was ended]"
+    assert result.text == "begun\n[stopped after 0.5 s, together with every process it had started]"
     assert result.is_error
     assert details_of(result)["timed_out"]
     assert details_of(result)["duration_ms"] < 2500
@@ -221,13 +226,13 @@ async def test_a_command_that_ends_well_on_term_is_still_an_error(bash: BashTool
     assert details_of(result)["exit_code"] == 0
 
 
-async def test_a_cancelled_call_gives_what_there_is_and_why(bash: BashTool) -> None:
+async def test_a_cancelled_call_returns_the_output_so_far(bash: BashTool) -> None:
     token = CancellationToken()
     recorded = Recorded(token, on_update=lambda update: token.cancel("the user said stop"))
 
     result = await call(bash, recorded, command="echo begun; sleep 60")
 
-    assert result.text == "begun\n[stopped before its end; everything it had started was ended]"
+    assert result.text == "begun\n[cancelled; the command and every process it had started were stopped]"
     assert details_of(result)["cancelled"]
     assert result.is_error
 
@@ -242,14 +247,16 @@ async def test_a_cancelled_task_ends_the_command(bash: BashTool, root: Path) -> 
     assert not lives(pid)
 
 
-async def test_what_is_left_in_the_background_is_ended_and_named(bash: BashTool) -> None:
+async def test_background_processes_are_ended_and_named(bash: BashTool) -> None:
     result = await call(bash, command="sleep 60 & echo done")
 
-    assert re.fullmatch(r"done\n\[left running in the background, and ended: sleep \(pid \d+\)\]", result.text)
+    assert re.fullmatch(
+        r"done\n\[stopped, because they were still running in the background: sleep \(pid \d+\)\]", result.text
+    )
     assert not result.is_error
 
 
-async def test_a_workspace_that_is_gone_is_an_error(bash: BashTool, root: Path) -> None:
+async def test_a_deleted_workspace_is_an_error(bash: BashTool, root: Path) -> None:
     root.rmdir()
 
     with pytest.raises(ToolError, match=r"bash could not be started in .*: No such file or directory"):
@@ -263,7 +270,9 @@ async def test_without_bash_there_is_an_error(bash: BashTool, monkeypatch: pytes
         await call(bash, command="true")
 
 
-async def test_a_bash_of_the_workspace_is_not_used(bash: BashTool, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_bash_inside_the_workspace_is_not_used(
+    bash: BashTool, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (root / "bash").write_text("#!/bin/sh\necho evil\n")
     (root / "bash").chmod(0o755)
     monkeypatch.setenv("PATH", f"{root}:{os.environ['PATH']}")
@@ -271,7 +280,7 @@ async def test_a_bash_of_the_workspace_is_not_used(bash: BashTool, root: Path, m
     assert (await call(bash, command="echo good")).text == "good"
 
 
-async def test_a_command_that_only_reads_runs_git_without_its_helpers(bash: BashTool, root: Path) -> None:
+async def test_a_read_only_command_runs_git_without_helper_programs(bash: BashTool, root: Path) -> None:
     await call(bash, command="git init -q . && git config core.fsmonitor 'touch proof;false'")
 
     await call(bash, command="git status")
@@ -280,7 +289,7 @@ async def test_a_command_that_only_reads_runs_git_without_its_helpers(bash: Bash
     assert (root / "proof").exists()
 
 
-async def test_a_command_that_only_reads_takes_no_program_from_the_workspace(
+async def test_a_read_only_command_uses_no_program_from_the_workspace(
     bash: BashTool, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("gzip", "git-lfs"):
@@ -292,10 +301,10 @@ async def test_a_command_that_only_reads_takes_no_program_from_the_workspace(
     assert "d/f" in (await call(bash, command="tar tzf x.tar.gz")).text
     assert not list(root.glob("proof-*"))
     await call(bash, command=" tar tzf x.tar.gz")
-    assert list(root.glob("proof-*")), "a command that a person allowed runs as ever"
+    assert list(root.glob("proof-*")), "a command that the user allowed runs as ever"
 
 
-async def test_the_command_is_what_was_given_byte_for_byte(bash: BashTool) -> None:
+async def test_the_command_reaches_bash_unchanged(bash: BashTool) -> None:
     command = "  printf '%s' \"$BASH_EXECUTION_STRING\" # 'ä\t\\ \n "
 
     assert (await call(bash, command=command)).text == command
@@ -306,7 +315,7 @@ async def test_a_command_that_looks_like_an_option_is_a_command(bash: BashTool) 
     assert "-x: command not found" in (await call(bash, command="-x")).text
 
 
-async def test_git_leaves_no_housekeeping_in_the_background(bash: BashTool) -> None:
+async def test_git_starts_no_background_maintenance(bash: BashTool) -> None:
     assert (await call(bash, command="git config gc.auto; git config maintenance.auto")).text == "0\nfalse"
 
 
@@ -326,7 +335,7 @@ async def test_wrong_arguments_are_refused(bash: BashTool, arguments: dict[str, 
         await call(bash, **arguments)
 
 
-async def test_tells_what_a_call_is_about(bash: BashTool) -> None:
+async def test_a_call_describes_itself(bash: BashTool) -> None:
     writes, reads = {"command": "make\nmake test", "description": "looks harmless"}, {"command": "git status"}
 
     assert bash.summarise(writes) == "make ⏎ make test"
@@ -344,7 +353,7 @@ async def test_tells_what_a_call_is_about(bash: BashTool) -> None:
     assert not bash.is_read_only({})
 
 
-async def test_processes_of_others_are_left_alone(bash: BashTool) -> None:
+async def test_other_processes_are_left_alone(bash: BashTool) -> None:
     other = await asyncio.create_subprocess_exec("sleep", "60")
 
     await call(bash, command="sleep 60", timeout=0.1)
@@ -363,7 +372,7 @@ async def test_two_calls_do_not_end_each_other(bash: BashTool, root: Path) -> No
     assert long.result().text == "survived"
 
 
-async def test_what_a_command_changes_is_told(workspace: Workspace, tmp_path: Path) -> None:
+async def test_files_changed_by_a_command_are_reported(workspace: Workspace, tmp_path: Path) -> None:
     kept = Workspace(workspace.root, spool_dir=tmp_path / "spool", contents=ContentStore(tmp_path / "contents"))
     (workspace.root / "a.txt").write_text("a\n")
     recorded = Recorded()
@@ -372,29 +381,29 @@ async def test_what_a_command_changes_is_told(workspace: Workspace, tmp_path: Pa
         BashTool(kept, is_read_only_command=only_reads), recorded, command="echo b >> a.txt; echo n > n; exit 1"
     )
 
-    told = {Path(data["path"]).name: data for kind, data in recorded.data if kind == "file.changed"}
-    assert {name: data["change"] for name, data in told.items()} == {"a.txt": "modified", "n": "created"}
-    assert (told["a.txt"]["known"], told["a.txt"]["added"], told["a.txt"]["removed"]) == (True, 1, 0)
-    assert told["a.txt"]["diff"] == "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1,2 @@\n a\n+b\n"
-    assert told["n"]["diff"].startswith("--- /dev/null\n+++ b/n\n")
+    emitted = {Path(data["path"]).name: data for kind, data in recorded.data if kind == "file.changed"}
+    assert {name: data["change"] for name, data in emitted.items()} == {"a.txt": "modified", "n": "created"}
+    assert (emitted["a.txt"]["known"], emitted["a.txt"]["added"], emitted["a.txt"]["removed"]) == (True, 1, 0)
+    assert emitted["a.txt"]["diff"] == "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1,2 @@\n a\n+b\n"
+    assert emitted["n"]["diff"].startswith("--- /dev/null\n+++ b/n\n")
     assert details_of(result)["files_changed"] == 2
 
 
-async def test_the_differences_of_a_command_are_bounded_together(workspace: Workspace, tmp_path: Path) -> None:
+async def test_the_total_size_of_a_commands_diffs_is_bounded(workspace: Workspace, tmp_path: Path) -> None:
     kept = Workspace(workspace.root, spool_dir=tmp_path / "spool", contents=ContentStore(tmp_path / "contents"))
     recorded = Recorded()
 
     command = "for i in {1..6}; do seq -f %030g 1 1000 > $i; done; head -c 9999 /dev/zero > binary"
     await call(BashTool(kept, is_read_only_command=only_reads), recorded, command=command)
 
-    told = [data for kind, data in recorded.data if kind == "file.changed"]
-    assert [len(data["diff"]) > 0 for data in told] == [True, True, True, False, False, False, False]
-    assert sum(len(data["diff"]) for data in told) <= DIFF_LIMIT
-    assert "more lines" in told[0]["diff"]
-    assert {data["added"] for data in told[:4]} == {1000}
+    emitted = [data for kind, data in recorded.data if kind == "file.changed"]
+    assert [len(data["diff"]) > 0 for data in emitted] == [True, True, True, False, False, False, False]
+    assert sum(len(data["diff"]) for data in emitted) <= DIFF_LIMIT
+    assert "more lines" in emitted[0]["diff"]
+    assert {data["added"] for data in emitted[:4]} == {1000}
 
 
-async def test_what_a_cancelled_command_changed_is_told(workspace: Workspace, tmp_path: Path) -> None:
+async def test_files_changed_by_a_cancelled_command_are_reported(workspace: Workspace, tmp_path: Path) -> None:
     kept = Workspace(workspace.root, spool_dir=tmp_path / "spool", contents=ContentStore(tmp_path / "contents"))
     token = CancellationToken()
     recorded = Recorded(cancellation=token)
@@ -409,7 +418,7 @@ async def test_what_a_cancelled_command_changed_is_told(workspace: Workspace, tm
     assert [Path(data["path"]).name for kind, data in recorded.data if kind == "file.changed"] == ["x"]
 
 
-async def test_nobody_looks_round_a_command_that_only_reads(workspace: Workspace, tmp_path: Path) -> None:
+async def test_a_read_only_command_is_not_watched_for_changes(workspace: Workspace, tmp_path: Path) -> None:
     kept = Workspace(workspace.root, spool_dir=tmp_path / "spool", contents=ContentStore(tmp_path / "contents"))
     (workspace.root / "a.txt").write_text("a\n")
 

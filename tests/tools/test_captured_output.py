@@ -1,4 +1,4 @@
-"""Head, tail and the whole: whatever the pieces, the same is kept."""
+"""Head, tail and file of an output are the same, whatever pieces it arrives in."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ from tui_agent.tools.captured_output import (
     LIVE_WHOLE,
     TAIL_SIZE,
     CapturedOutput,
-    looks_binary,
+    is_binary_output,
 )
 from tui_agent.tools.spool_file import SpoolFile
 from tui_agent.tools.workspace import Workspace
@@ -53,14 +53,14 @@ def test_memory_is_bounded(workspace: Workspace) -> None:
     assert (len(captured.head), len(captured.tail), captured.total) == (HEAD_SIZE, TAIL_SIZE, 20_000_000)
 
 
-def test_what_is_no_text_is_always_in_a_file(workspace: Workspace) -> None:
+def test_binary_output_is_always_in_a_file(workspace: Workspace) -> None:
     captured = fed(workspace, [bytes(range(256))]).close()
 
     assert captured.path is not None
     assert captured.path.read_bytes() == bytes(range(256))
 
 
-def test_what_comes_after_the_end_is_ignored(workspace: Workspace) -> None:
+def test_bytes_after_close_are_ignored(workspace: Workspace) -> None:
     output = fed(workspace, [b"a"])
     output.close()
     output.feed(b"b")
@@ -68,7 +68,7 @@ def test_what_comes_after_the_end_is_ignored(workspace: Workspace) -> None:
     assert output.close().head == b"a"
 
 
-def test_live_pieces_hold_everything_at_first(workspace: Workspace) -> None:
+def test_live_pieces_are_complete_at_first(workspace: Workspace) -> None:
     output = fed(workspace, [b"a" * 10, b"b" * 10])
 
     assert output.take_live().data == b"a" * 10 + b"b" * 10
@@ -88,7 +88,9 @@ def test_live_pieces_of_a_flood_are_the_newest_and_count_what_they_skip(workspac
 
 @given(sizes=st.lists(st.integers(1, LIVE_WHOLE), max_size=8), look=st.lists(st.booleans(), min_size=8, max_size=8))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_every_byte_is_told_or_counted(workspace: Workspace, sizes: list[int], look: list[bool]) -> None:
+def test_every_byte_is_shown_live_or_counted_as_skipped(
+    workspace: Workspace, sizes: list[int], look: list[bool]
+) -> None:
     output = CapturedOutput(SpoolFile(workspace.new_spool_file))
     seen = 0
     for size, take in zip(sizes, look, strict=False):
@@ -116,4 +118,4 @@ def test_every_byte_is_told_or_counted(workspace: Workspace, sizes: list[int], l
     ],
 )
 def test_binary_output_is_recognised(sample: bytes, binary: bool) -> None:
-    assert looks_binary(sample) is binary
+    assert is_binary_output(sample) is binary

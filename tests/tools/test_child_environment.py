@@ -1,4 +1,4 @@
-"""What children are told: no secrets, no pagers, no prompts."""
+"""The environment of child processes: no secrets, no pagers, no prompts."""
 
 import os
 import subprocess
@@ -51,11 +51,11 @@ def test_secrets_and_shell_hooks_are_dropped(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["PATH", "HOME", "LANG", "VIRTUAL_ENV", "PWD", "KEYBOARD", "SSH_AUTH_SOCK", "MONKEY"])
-def test_the_rest_stays(name: str) -> None:
+def test_other_variables_stay(name: str) -> None:
     assert child_environment({name: "x"})[name] == "x"
 
 
-def test_nothing_may_ask_or_page() -> None:
+def test_prompts_and_pagers_are_off() -> None:
     environment = child_environment({"PAGER": "less", "TERM": "xterm", "GIT_ASKPASS": "/bin/ask"})
 
     assert environment["PAGER"] == environment["GIT_PAGER"] == "cat"
@@ -65,7 +65,7 @@ def test_nothing_may_ask_or_page() -> None:
 
 
 @pytest.mark.parametrize("inherited", [{}, {"GIT_CONFIG_COUNT": "x"}])
-def test_a_repository_cannot_make_reading_git_start_a_program(root: Path, inherited: dict[str, str]) -> None:
+def test_a_repository_cannot_make_read_only_git_start_a_program(root: Path, inherited: dict[str, str]) -> None:
     proof = root / "proof"
     subprocess.run(["git", "init", "-q", "."], cwd=root, check=True)
     subprocess.run(["git", "config", "core.fsmonitor", f"touch {proof};false"], cwd=root, check=True)
@@ -78,7 +78,7 @@ def test_a_repository_cannot_make_reading_git_start_a_program(root: Path, inheri
     assert proof.exists(), "without the settings, it does"
 
 
-def test_settings_for_git_are_added_behind_those_there_are() -> None:
+def test_git_settings_are_added_after_existing_ones() -> None:
     inherited = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "a.b", "GIT_CONFIG_VALUE_0": "c"}
     environment = read_only_environment(inherited, Path("/work"))
 
@@ -88,7 +88,7 @@ def test_settings_for_git_are_added_behind_those_there_are() -> None:
 
 
 @pytest.mark.parametrize("name", ["PATH", "LD_LIBRARY_PATH", "PYTHONPATH"])
-def test_reading_takes_nothing_from_the_workspace(tmp_path: Path, root: Path, name: str) -> None:
+def test_a_read_only_command_searches_nothing_in_the_workspace(tmp_path: Path, root: Path, name: str) -> None:
     (tmp_path / "link").symlink_to(root / "bin")
     entries = ["/usr/bin", ".", "bin", "", str(root), str(root / "bin"), str(tmp_path / "link"), str(tmp_path / "own")]
 
@@ -97,18 +97,18 @@ def test_reading_takes_nothing_from_the_workspace(tmp_path: Path, root: Path, na
     assert environment[name] == f"/usr/bin:{tmp_path / 'own'}"
 
 
-def test_reading_never_looks_for_programs_where_it_stands(root: Path) -> None:
+def test_a_read_only_command_never_searches_the_current_directory(root: Path) -> None:
     assert read_only_environment({"PATH": ".:", "PYTHONPATH": "."}, root)["PATH"] == os.defpath
     assert "PYTHONPATH" not in read_only_environment({"PATH": "/bin", "PYTHONPATH": "."}, root)
     assert read_only_environment({}, root)["PATH"] == os.defpath
 
 
 @pytest.mark.parametrize("name", STEERING)
-def test_nothing_steers_reading_but_its_command(root: Path, name: str) -> None:
-    assert name in child_environment({name: "x"}), "a command that a person allowed has it"
+def test_no_variable_adds_options_to_a_read_only_command(root: Path, name: str) -> None:
+    assert name in child_environment({name: "x"}), "a command that the user allowed has it"
     assert name not in read_only_environment({name: "x"}, root)
 
 
 @pytest.mark.parametrize("name", ["HOME", "LANG", "GIT_AUTHOR_NAME", "GIT_CONFIG_GLOBAL", "VIRTUAL_ENV"])
-def test_the_rest_stays_for_reading(root: Path, name: str) -> None:
+def test_other_variables_stay_for_a_read_only_command(root: Path, name: str) -> None:
     assert read_only_environment({name: "x"}, root)[name] == "x"

@@ -1,4 +1,4 @@
-"""How a command is started: what it finds in force at its first instruction, and what becomes of it without us."""
+"""Start of commands: the mark is set before the first instruction, and the shell dies with the program."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ argv = ("bash", "--noprofile", "--norc", "-c", "--", sys.argv[1])
 spec = ProcessSpec(argv, Path.cwd(), os.environ, None, is_command=True)
 asyncio.run(run_process(spec, BoundedBytes(1000), None, CancellationToken()))
 """
-"""Runs one command as a call does."""
+"""Script that runs one command as a call does."""
 
 
 def fake_program(directory: Path, name: str, script: str) -> None:
@@ -35,7 +35,7 @@ def fake_program(directory: Path, name: str, script: str) -> None:
     (directory / name).chmod(0o755)
 
 
-def test_a_command_begins_with_its_mark_and_keeps_its_own_words(root: Path) -> None:
+def test_a_command_starts_with_its_mark_and_unchanged_arguments(root: Path) -> None:
     mark = TreeMark.new()
     argv = ("bash", "--noprofile", "--norc", "-c", "--", 'ulimit -S -x; ulimit -H -x; echo "$0" "$#"')
 
@@ -56,7 +56,7 @@ def test_the_shell_of_a_command_is_killed_with_the_program(root: Path) -> None:
     assert eventually(lambda: not shell.is_running() or shell.status() == psutil.STATUS_ZOMBIE, 30)
 
 
-def test_other_programs_of_these_names_are_not_used(
+def test_other_programs_with_the_same_names_are_not_used(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     argv = ("true",)
@@ -72,7 +72,7 @@ def test_other_programs_of_these_names_are_not_used(
     assert launcher_problem(root) == "setpriv on PATH is not the one of util-linux, or fails"
 
 
-def test_a_command_runs_where_no_mark_can_be_set(root: Path) -> None:
+def test_a_command_runs_even_if_no_mark_can_be_set(root: Path) -> None:
     started = wrap_argv(("bash", "-c", "ulimit -S -x; exit 3"), TreeMark.new(), root)
 
     done = subprocess.run(
@@ -82,13 +82,13 @@ def test_a_command_runs_where_no_mark_can_be_set(root: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (3, "100\n", "")
 
 
-def test_other_systems_start_commands_as_they_are(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_systems_start_commands_directly(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command_launcher.sys, "platform", "other")
 
     assert wrap_argv(("true",), TreeMark.new(), root) == ("true",)
 
 
-def test_programs_of_the_workspace_are_not_used(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_in_the_workspace_are_not_used(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("setpriv", "bash"):
         fake_program(root, name, "touch ran")
     monkeypatch.setenv("PATH", f"{root}{os.pathsep}{os.environ['PATH']}")

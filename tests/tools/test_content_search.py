@@ -1,4 +1,4 @@
-"""Searching many files in batches."""
+"""Search of many files in batches."""
 
 import asyncio
 from pathlib import Path
@@ -28,7 +28,7 @@ def grow(root: Path, count: int, content: str = "foo\nfoo\n") -> None:
 
 
 @pytest.mark.parametrize("batch", [1, 3, 4_000])
-async def test_batches_do_not_show(
+async def test_the_batch_size_does_not_change_the_result(
     root: Path, monkeypatch: pytest.MonkeyPatch, engine: Ripgrep | None, batch: int
 ) -> None:
     monkeypatch.setattr(content_search, "_BATCH_FILES", batch)
@@ -47,7 +47,7 @@ async def test_a_command_line_is_never_too_long(root: Path, monkeypatch: pytest.
     assert len((await search(root, request())).hits) == 7
 
 
-async def test_the_limit_is_exact_and_says_whether_there_is_more(root: Path, engine: Ripgrep | None) -> None:
+async def test_the_limit_is_exact_and_more_matches_are_reported(root: Path, engine: Ripgrep | None) -> None:
     grow(root, 3)
 
     exact = await search(root, request(limit=6), engine)
@@ -65,14 +65,14 @@ async def test_nothing_to_search_finds_nothing(root: Path) -> None:
     assert await search(root, request()) == SearchResult()
 
 
-async def test_a_wrong_pattern_is_an_error(root: Path, engine: Ripgrep | None) -> None:
+async def test_an_invalid_pattern_is_an_error(root: Path, engine: Ripgrep | None) -> None:
     grow(root, 1)
 
-    with pytest.raises(ToolError, match=r"the pattern cannot be used: .*"):
+    with pytest.raises(ToolError, match=r"invalid pattern: .*"):
         await search(root, request("("), engine)
 
 
-async def test_a_pattern_that_ripgrep_cannot_read_is_left_to_python(
+async def test_python_handles_a_pattern_that_ripgrep_rejects(
     root: Path, ripgrep: Ripgrep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(content_search, "_BATCH_FILES", 1)
@@ -83,7 +83,7 @@ async def test_a_pattern_that_ripgrep_cannot_read_is_left_to_python(
     assert [sorted(hit.columns) for hit in result.hits] == [[2], [2], [2]]
 
 
-async def test_a_pattern_that_takes_for_ever_is_ended_and_the_loop_stays_free(
+async def test_a_pattern_that_takes_for_ever_is_stopped_without_blocking_the_loop(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(content_search, "SEARCH_TIME", 0.5)
@@ -119,5 +119,5 @@ async def test_too_much_output_ends_the_search(root: Path, monkeypatch: pytest.M
     assert 0 < len(result.hits) < 20
 
 
-def test_a_hit_that_vanished_is_left_out(root: Path) -> None:
+def test_a_match_in_a_deleted_file_is_left_out(root: Path) -> None:
     assert not content_search._is_text_file(ResolvedPath(root), "gone")  # pyright: ignore[reportPrivateUsage]

@@ -1,4 +1,4 @@
-"""Edits: the same as `str.replace`, with the file's own line endings, and errors that show the way."""
+"""Replacement works like `str.replace` but keeps the file's line endings; its errors help to correct the call."""
 
 import re
 
@@ -37,7 +37,7 @@ def test_replacing_the_only_place_is_what_str_replace_does(text: str, old: str, 
 
 
 @given(text=MIXED, old=PART, new=TEXT)
-def test_line_endings_change_nothing_but_the_line_endings(text: str, old: str, new: str) -> None:
+def test_line_endings_do_not_change_what_is_replaced(text: str, old: str, new: str) -> None:
     view = text.replace("\r\n", "\n")
     assume(old in view and old != new)
 
@@ -79,7 +79,7 @@ def error_of(text: str, old: str) -> str:
 
 
 def test_an_ambiguous_place_is_named_by_its_lines() -> None:
-    assert "occurs 2 times, at lines 1, 3; add lines" in error_of("x\ny\nx\n", "x")
+    assert "occurs 2 times, at lines 1, 3; include more" in error_of("x\ny\nx\n", "x")
     assert re.search(r"at lines 1, 2, .*, 10 and 5 more", error_of("x\n" * 15, "x"))
 
 
@@ -88,21 +88,23 @@ def test_overlapping_places_are_ambiguous_too() -> None:
 
 
 def test_copied_line_numbers_are_recognised() -> None:
-    assert "leave out the line numbers" in error_of("def f():\n    pass\n", "     1\tdef f():\n     2\t    pass")
+    assert "remove the line number and the tab" in error_of(
+        "def f():\n    pass\n", "     1\tdef f():\n     2\t    pass"
+    )
 
 
-def test_a_place_that_differs_in_blanks_is_shown() -> None:
+def test_lines_that_differ_only_in_whitespace_are_shown() -> None:
     words = error_of("x\n\tif a:\n\t\tpass\ny\n", "\n    if a:\n        pass\n")
 
-    assert "lines 2 to 3 differ from it only in blanks:\n     2\t\tif a:\n     3\t\t\tpass" in words
+    assert "lines 2 to 3 differ from it only in whitespace:\n     2\t\tif a:\n     3\t\t\tpass" in words
 
 
-def test_the_nearest_lines_are_shown_in_order() -> None:
+def test_the_most_similar_lines_are_shown_in_order() -> None:
     words = error_of("alpha = 1\nbeta = 2\nalpha2 = 3\n", "alpha = 9\nmore")
 
-    assert words.endswith("nearest to its first line:\n     1\talpha = 1\n     3\talpha2 = 3")
+    assert words.endswith("most similar to its first line:\n     1\talpha = 1\n     3\talpha2 = 3")
 
 
-def test_nothing_near_says_so() -> None:
-    assert "nor anything like its first line" in error_of("abc\n", "zzzzzz")
-    assert "nor anything like its first line" in error_of("abc\n", "\n\n\n")
+def test_the_error_says_if_no_line_is_similar() -> None:
+    assert "nor any line similar to its first line" in error_of("abc\n", "zzzzzz")
+    assert "nor any line similar to its first line" in error_of("abc\n", "\n\n\n")

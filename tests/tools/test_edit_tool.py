@@ -42,10 +42,10 @@ async def test_replaces_every_place_when_asked(edit: EditTool, root: Path) -> No
     result = await call(edit, path="a", old_string="x", new_string="y", replace_all=True)
 
     assert (root / "a").read_text() == "y y\ny\n"
-    assert "[3 places replaced]" in result.text
+    assert "[3 occurrences replaced]" in result.text
 
 
-async def test_bytes_that_are_no_text_survive(edit: EditTool, root: Path) -> None:
+async def test_invalid_bytes_survive(edit: EditTool, root: Path) -> None:
     (root / "a").write_bytes("ä\n".encode() + b"\xff\xfe\n1\n")
 
     await call(edit, path="a", old_string="1", new_string="ö")
@@ -56,7 +56,7 @@ async def test_bytes_that_are_no_text_survive(edit: EditTool, root: Path) -> Non
 async def test_an_encoding_that_lacks_a_character_is_an_error(edit: EditTool, root: Path) -> None:
     (root / "a").write_bytes("ä 1\n".encode("cp1252"))
 
-    with pytest.raises(ToolError, match=r"it is Windows-1252 .*, which has no '→'"):
+    with pytest.raises(ToolError, match=r"its encoding, Windows-1252 .*, has no '→'"):
         await call(edit, path="a", old_string="1", new_string="→")
 
     await call(edit, path="a", old_string="ä 1", new_string="ü")
@@ -98,13 +98,13 @@ async def test_errors_name_the_file(edit: EditTool, root: Path) -> None:
 
     with pytest.raises(ToolError, match=r"mian\.py does not exist; did you mean main\.py"):
         await call(edit, path="mian.py", old_string="a", new_string="b")
-    with pytest.raises(ToolError, match=r"main\.py was not changed: old_string was not found; nearest"):
+    with pytest.raises(ToolError, match=r"main\.py was not changed: old_string was not found; most similar"):
         await call(edit, path="main.py", old_string="a = 2", new_string="b")
-    with pytest.raises(InvalidArgumentsError, match="use write to make a file"):
+    with pytest.raises(InvalidArgumentsError, match="use write to create a file"):
         await call(edit, path="main.py", old_string="", new_string="b")
 
 
-async def test_the_preview_is_the_difference_and_writes_nothing(edit: EditTool, root: Path) -> None:
+async def test_the_preview_is_the_diff_and_writes_nothing(edit: EditTool, root: Path) -> None:
     (root / "a").write_text("1\n")
 
     preview = await edit.preview({"path": "a", "old_string": "1", "new_string": "2"})
@@ -113,11 +113,11 @@ async def test_the_preview_is_the_difference_and_writes_nothing(edit: EditTool, 
     assert preview is not None
     assert preview.text == "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n"
     assert failing is not None
-    assert failing.text.startswith("As things stand, this call would fail: a was not changed")
+    assert failing.text.startswith("This call would currently fail: a was not changed")
     assert (root / "a").read_text() == "1\n"
 
 
-def test_tells_what_a_call_is_about(edit: EditTool, root: Path) -> None:
+def test_a_call_describes_itself(edit: EditTool, root: Path) -> None:
     arguments = {"path": "a", "old_string": "x\ny", "new_string": ""}
 
     assert not edit.is_read_only(arguments)
@@ -134,7 +134,7 @@ def test_tells_what_a_call_is_about(edit: EditTool, root: Path) -> None:
     mark=st.sampled_from([b"", b"\xef\xbb\xbf"]),
     ending=st.sampled_from([b"\n", b"\r\n"]),
 )
-async def test_what_is_not_replaced_stays_to_the_byte(
+async def test_everything_else_stays_unchanged(
     workspace: Workspace, root: Path, before: bytes, after: bytes, mark: bytes, ending: bytes
 ) -> None:
     content = mark + before + ending + b"@here@" + ending + after

@@ -1,4 +1,4 @@
-"""A change made to the end although its call is cancelled in the middle."""
+"""Planned changes of files: written whole, reported, and finished even if the call is cancelled."""
 
 import asyncio
 import errno
@@ -17,7 +17,7 @@ from tui_agent.tools.workspace import Workspace
 from tui_agent.tools.write_tool import WriteTool
 
 
-async def test_a_cancelled_call_that_wrote_tells_what_it_wrote(
+async def test_a_call_cancelled_during_the_write_reports_the_change(
     workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     renaming, go_on = asyncio.Event(), threading.Event()
@@ -52,7 +52,7 @@ async def test_a_call_that_is_already_cancelled_writes_nothing(workspace: Worksp
     assert not (root / "a").exists()
 
 
-async def test_a_failed_write_changes_nothing_and_tells_nothing(
+async def test_a_failed_write_changes_nothing_and_reports_no_change(
     workspace: Workspace, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def rename(*names: str, **options: int) -> None:
@@ -68,7 +68,7 @@ async def test_a_failed_write_changes_nothing_and_tells_nothing(
     assert recorded.data == []
 
 
-async def test_a_long_difference_is_cut_in_events_and_whole_in_the_preview(workspace: Workspace) -> None:
+async def test_a_long_diff_is_cut_in_events_and_complete_in_the_preview(workspace: Workspace) -> None:
     tool, recorded, content = WriteTool(workspace), Recorded(), "x" * 99 + "\n"
 
     preview = await tool.preview({"path": "a", "content": content * 1000})
@@ -79,7 +79,7 @@ async def test_a_long_difference_is_cut_in_events_and_whole_in_the_preview(works
     assert len(recorded.data[0][1]["diff"]) < DIFF_LIMIT + 100
 
 
-def test_what_cannot_be_changed_as_text_is_refused(root: Path) -> None:
+def test_a_file_that_cannot_be_changed_as_text_is_refused(root: Path) -> None:
     (root / "binary").write_bytes(b"a\0b")
     with (root / "huge").open("wb") as file:
         file.truncate(CHANGE_LIMIT + 1)
@@ -88,7 +88,7 @@ def test_what_cannot_be_changed_as_text_is_refused(root: Path) -> None:
 
     for name, words in {
         "binary": "is a binary file",
-        "huge": "files over",
+        "huge": "the limit is",
         "pipe": "is a named pipe",
         "file/below": "cannot read file/below: a part of the path is a file",
     }.items():
@@ -102,7 +102,7 @@ def test_a_file_that_does_not_exist_is_none(root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["dir", "new/", "."])
-def test_a_name_of_a_directory_is_refused(workspace: Workspace, root: Path, name: str) -> None:
+def test_the_path_of_a_directory_is_refused(workspace: Workspace, root: Path, name: str) -> None:
     (root / "dir").mkdir()
 
     with pytest.raises(ToolError, match="name a file"):

@@ -1,4 +1,4 @@
-"""Errors that help: what was refused, and what stands near."""
+"""Error messages about files name the cause and similar names."""
 
 import errno
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.protocol.errors import ToolError
-from tui_agent.tools.file_errors import is_directory_error, missing_file_error, told
+from tui_agent.tools.file_errors import is_directory_error, missing_file_error, os_errors_as
 
 
 @pytest.mark.parametrize(
@@ -15,17 +15,17 @@ from tui_agent.tools.file_errors import is_directory_error, missing_file_error, 
     [
         (PermissionError(errno.EACCES, "x"), "permission denied"),
         (OSError(errno.ENOSPC, "x"), "the disk is full"),
-        (NotADirectoryError(errno.ENOTDIR, "x"), "a part of the path is a file or a link"),
+        (NotADirectoryError(errno.ENOTDIR, "x"), "a part of the path is a file or a symbolic link"),
         (OSError(errno.EIO, "Input/output error"), "Input/output error"),
         (OSError("strange"), "strange"),
     ],
 )
 def test_an_os_error_becomes_a_sentence(error: OSError, words: str) -> None:
-    with pytest.raises(ToolError, match=f"cannot read a: {words}"), told("cannot read a"):
+    with pytest.raises(ToolError, match=f"cannot read a: {words}"), os_errors_as("cannot read a"):
         raise error
 
 
-def test_a_missing_file_names_its_neighbours(root: Path) -> None:
+def test_the_error_for_a_missing_file_names_similar_files(root: Path) -> None:
     (root / "settings.py").touch()
     (root / "README.md").touch()
 
@@ -41,10 +41,10 @@ def test_a_missing_directory_is_named(root: Path) -> None:
 
     words = str(missing_file_error(root / "sorce" / "deep" / "a.py", "sorce/deep/a.py"))
 
-    assert f"there is no 'sorce' in {root}; did you mean source/?" in words
+    assert f"{root} has no entry 'sorce'; did you mean source/?" in words
 
 
-def test_a_directory_tells_what_it_holds(root: Path) -> None:
+def test_the_error_for_a_directory_lists_its_entries(root: Path) -> None:
     assert "it is empty" in str(is_directory_error(root, "work"))
 
     for number in range(40):
@@ -52,15 +52,15 @@ def test_a_directory_tells_what_it_holds(root: Path) -> None:
     (root / "d").mkdir()
 
     words = str(is_directory_error(root, "work"))
-    assert "work is a directory; it holds: d/, f00, " in words
+    assert "work is a directory; it contains: d/, f00, " in words
     assert "and 11 more" in words
 
 
-def test_names_that_are_no_text_are_shown_as_escapes(root: Path) -> None:
+def test_invalid_bytes_in_names_are_shown_as_escapes(root: Path) -> None:
     os.close(os.open(os.fsencode(root) + b"/caf\xe9", os.O_CREAT))
 
     assert "caf\\xe9" in str(is_directory_error(root, "work"))
 
 
-def test_a_directory_that_cannot_be_listed_has_no_neighbours_to_name(root: Path) -> None:
+def test_a_directory_that_cannot_be_listed_gives_no_hint(root: Path) -> None:
     assert "it is empty" in str(is_directory_error(root / "gone", "gone"))

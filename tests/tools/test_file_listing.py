@@ -1,4 +1,4 @@
-"""Listing files: ripgrep and walking give the same, and git agrees with both."""
+"""Listing of files: ripgrep and walking give the same result, and git agrees with both."""
 
 import os
 import random
@@ -69,7 +69,7 @@ RULES = [
 
 
 def grow(root: Path, rules: dict[str, list[str]]) -> None:
-    """Makes the files of `PLACES`, and `.gitignore` files with the given lines."""
+    """Create the files of `PLACES`, and `.gitignore` files with the given lines."""
     for place in PLACES:
         (root / place).parent.mkdir(parents=True, exist_ok=True)
         (root / place).write_text("text")
@@ -131,7 +131,7 @@ async def test_rules_hold_without_a_repository_from_the_workspace_down(root: Pat
     assert await listed(root / "keep", root, engine) == ()
 
 
-async def test_a_directory_that_is_left_out_is_listed_when_named(root: Path, engine: Ripgrep | None) -> None:
+async def test_an_ignored_directory_is_listed_when_named(root: Path, engine: Ripgrep | None) -> None:
     grow(root, {"": ["build/", "*.o"]})
     (root / ".git").mkdir()
 
@@ -150,7 +150,7 @@ async def test_only_regular_files_are_listed(root: Path, engine: Ripgrep | None)
     assert await listed(root, root, engine) == ("a",)
 
 
-async def test_odd_names_are_listed(root: Path, engine: Ripgrep | None) -> None:
+async def test_unusual_names_are_listed(root: Path, engine: Ripgrep | None) -> None:
     for name in (b"-rf", b"new\nline", b"caf\xe9", b" "):
         os.close(os.open(os.fsencode(root) + b"/" + name, os.O_CREAT))
 
@@ -181,14 +181,14 @@ async def test_a_cancelled_listing_stops(root: Path, tmp_path: Path) -> None:
         await list_files(ResolvedPath(root), root, None, token)
 
 
-def test_a_walk_that_takes_too_long_gives_what_it_has(root: Path) -> None:
+def test_a_walk_that_takes_too_long_returns_the_files_so_far(root: Path) -> None:
     (root / "a").touch()
     listing = walk_files(SearchScope.of(ResolvedPath(root), root), lambda: False, -1)
 
     assert not listing.complete
 
 
-def test_a_start_that_vanished_is_an_error(root: Path) -> None:
+def test_a_deleted_start_directory_is_an_error(root: Path) -> None:
     with pytest.raises(FileNotFoundError):
         SearchScope.of(ResolvedPath(root / "gone"), root)
     with pytest.raises(FileNotFoundError):
@@ -196,7 +196,7 @@ def test_a_start_that_vanished_is_an_error(root: Path) -> None:
 
 
 @pytest.mark.parametrize("becomes", ["nothing", "file", "link", "pipe"])
-def test_a_directory_that_becomes_something_else_during_a_walk_is_passed_over(
+def test_a_directory_that_becomes_something_else_during_a_walk_is_skipped(
     root: Path, tmp_path: Path, becomes: str
 ) -> None:
     (tmp_path / "outside" / "deep").mkdir(parents=True)
@@ -208,7 +208,7 @@ def test_a_directory_that_becomes_something_else_during_a_walk_is_passed_over(
     asked = iter(range(9))
 
     def stopped() -> bool:
-        """Swaps the directory when all of it is known but what is in `deep`."""
+        """Swap the directory when everything in it is listed except the content of `deep`."""
         if next(asked) == 2:
             (root / "d").rename(tmp_path / "aside")
             match becomes:
@@ -224,7 +224,7 @@ def test_a_directory_that_becomes_something_else_during_a_walk_is_passed_over(
     assert (tmp_path / "aside" / "deep" / "a").exists(), "it was swapped"
 
 
-def test_a_directory_that_may_not_be_listed_is_passed_over(root: Path) -> None:
+def test_a_directory_that_may_not_be_listed_is_skipped(root: Path) -> None:
     (root / "closed").mkdir(mode=0)
     (root / "a").touch()
 
@@ -244,7 +244,7 @@ async def test_a_deep_tree_is_listed_with_few_descriptors(root: Path, engine: Ri
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
-def test_rules_that_are_a_link_are_passed_over_as_git_does(root: Path, tmp_path: Path) -> None:
+def test_a_rule_file_that_is_a_link_is_skipped_as_in_git(root: Path, tmp_path: Path) -> None:
     (tmp_path / "words").write_text("a.py\nsrc\n")
     grow(root, {})
     (root / ".gitignore").symlink_to(tmp_path / "words")
@@ -282,14 +282,14 @@ async def test_rules_of_a_repository_below_the_search_hold_only_there(root: Path
     assert not {"src/b.log", "src/deep/c.txt"} & names
 
 
-async def test_rules_from_above_are_about_paths_from_where_they_stand(root: Path, engine: Ripgrep | None) -> None:
+async def test_rules_from_above_match_paths_relative_to_their_own_directory(root: Path, engine: Ripgrep | None) -> None:
     grow(root, {"": ["/src/*.py", "src/deep/**", "**/build/*"]})
     (root / ".git").mkdir()
 
     assert await listed(root / "src", root, engine) == ("b.log",)
 
 
-def test_a_bounded_sink_keeps_what_it_can() -> None:
+def test_a_bounded_sink_keeps_bytes_up_to_its_limit() -> None:
     sink = BoundedBytes(4)
 
     assert sink.feed(b"abc")
@@ -298,7 +298,7 @@ def test_a_bounded_sink_keeps_what_it_can() -> None:
 
 
 @pytest.mark.parametrize("place", [".", "sub"])
-async def test_a_pipe_called_like_a_file_of_rules_costs_little(root: Path, engine: Ripgrep | None, place: str) -> None:
+async def test_a_pipe_named_like_a_rule_file_costs_little_time(root: Path, engine: Ripgrep | None, place: str) -> None:
     (root / "sub").mkdir()
     (root / "sub" / "a.txt").write_text("x")
     os.mkfifo(root / place / ".gitignore")

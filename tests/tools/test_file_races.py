@@ -1,4 +1,4 @@
-"""Nothing outside and nothing protected is touched or shown, however the workspace changes under the tools."""
+"""Files outside the workspace and protected files stay untouched and unseen, however the workspace changes."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from .file_races import RaceGround
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_what_is_outside_or_protected_stays_untouched_and_unseen(
+async def test_files_outside_or_protected_stay_untouched_and_unseen(
     tmp_path: Path, engine: Ripgrep | None, seed: int
 ) -> None:
     ground = RaceGround(tmp_path, seed)

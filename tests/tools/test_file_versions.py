@@ -1,4 +1,4 @@
-"""What is remembered of files, and within which bounds."""
+"""Remembered versions of files, and their limits."""
 
 from pathlib import Path
 
@@ -17,12 +17,12 @@ def version(content: bytes, inode: int = 1, *, hashed: bool = True) -> FileVersi
     return FileVersion(1, inode, len(content), 5, digest, content)
 
 
-def test_the_content_decides_where_it_is_known() -> None:
+def test_the_content_decides_if_it_is_known() -> None:
     assert version(b"a").is_same_as(version(b"a", inode=2))
     assert not version(b"a").is_same_as(version(b"b"))
 
 
-def test_identity_decides_where_the_content_is_not_known() -> None:
+def test_identity_decides_if_the_content_is_unknown() -> None:
     assert version(b"a", hashed=False).is_same_as(version(b"b"))
     assert not version(b"a", hashed=False).is_same_as(version(b"a", inode=2))
 
@@ -36,7 +36,7 @@ def test_the_last_version_counts() -> None:
     assert versions.last_seen(Path("/b")) is None
 
 
-def test_contents_are_kept_within_bounds_and_hashes_for_ever(tmp_path: Path) -> None:
+def test_kept_contents_are_bounded_and_hashes_are_not(tmp_path: Path) -> None:
     file = tmp_path / "f"
     file.write_bytes(b"x")
     status = file.stat()
@@ -56,11 +56,11 @@ def test_long_content_is_not_kept(tmp_path: Path) -> None:
     assert FileVersion.of(tmp_path.stat(), "hash", b"x" * (KEPT_CONTENT + 1)).content is None
 
 
-def test_a_change_is_told_as_a_difference() -> None:
+def test_a_change_is_described_by_a_diff() -> None:
     assert describe_change(version(b"a\nb\n"), version(b"a\nc\n")).endswith("@@ -1,2 +1,2 @@\n a\n-b\n+c\n")
 
 
-def test_a_change_of_unknown_or_binary_content_is_told_in_sizes() -> None:
+def test_a_change_of_unknown_or_binary_content_is_described_by_sizes() -> None:
     unknown = FileVersion(1, 1, 1, 5)
 
     assert describe_change(unknown, version(b"abc")) == "it had 1 bytes and now has 3"

@@ -37,14 +37,14 @@ def tree(root: Path) -> Path:
         ({"pattern": "*.py", "path": "src"}, "src/b.py"),
         ({"pattern": "**/*.{txt,yml}"}, ".github/w.yml\nsrc/d.txt"),
         ({"pattern": "m/*", "path": "node_modules"}, "node_modules/m/x.py"),
-        ({"pattern": "*.rs"}, "[no files fit *.rs]"),
+        ({"pattern": "*.rs"}, "[no files match *.rs]"),
     ],
 )
 async def test_finds_files(glob: GlobTool, tree: Path, arguments: dict[str, str], files: str) -> None:
     assert (await call(glob, **arguments)).text == files
 
 
-async def test_an_absolute_pattern_says_where_to_look(glob: GlobTool, tree: Path) -> None:
+async def test_an_absolute_pattern_sets_the_directory(glob: GlobTool, tree: Path) -> None:
     assert (await call(glob, pattern=f"{tree}/src/**/*.py")).text == "src/b.py\nsrc/deep/c.py"
     assert (await call(glob, pattern=f"{tree}/a.py")).text == "a.py"
     assert glob.accesses({"pattern": f"{tree}/src/**/*.py"}) == Accesses(searches=frozenset({tree / "src"}))
@@ -52,7 +52,7 @@ async def test_an_absolute_pattern_says_where_to_look(glob: GlobTool, tree: Path
     assert glob.subject({"pattern": "/*.conf"}) == PathSubject("/", "search")
 
 
-async def test_a_pattern_from_home_is_judged_where_it_looks(glob: GlobTool, clean_environment: Path) -> None:
+async def test_a_pattern_from_home_is_judged_by_its_directory(glob: GlobTool, clean_environment: Path) -> None:
     (clean_environment / "notes.txt").touch()
 
     assert (await call(glob, pattern="~/*.txt")).text == f"{clean_environment}/notes.txt"
@@ -73,10 +73,10 @@ async def test_an_incomplete_listing_says_so(glob: GlobTool, tree: Path, monkeyp
     monkeypatch.setattr(file_listing, "_LISTING_SIZE", 5)
     monkeypatch.setattr(file_listing, "LISTING_TIME", -1.0)
 
-    assert "[the listing took too long and is not complete" in (await call(glob, pattern="*")).text
+    assert "[the listing is incomplete because it took too long" in (await call(glob, pattern="*")).text
 
 
-async def test_names_that_are_no_text_are_shown_with_escapes(glob: GlobTool, root: Path) -> None:
+async def test_invalid_bytes_in_names_are_shown_as_escapes(glob: GlobTool, root: Path) -> None:
     os.close(os.open(os.fsencode(root) + b"/caf\xe9", os.O_CREAT))
 
     assert (await call(glob, pattern="*")).text == "caf\\xe9"
@@ -87,7 +87,7 @@ async def test_names_that_are_no_text_are_shown_with_escapes(glob: GlobTool, roo
     [
         ({"pattern": "*", "path": "scr"}, r"scr does not exist; did you mean src/\?"),
         ({"pattern": "*", "path": "a.py"}, r"a\.py is not a directory"),
-        ({"pattern": "../*"}, "cannot climb"),
+        ({"pattern": "../*"}, "cannot contain"),
     ],
 )
 async def test_errors_are_clear(glob: GlobTool, tree: Path, arguments: dict[str, str], words: str) -> None:
@@ -103,7 +103,7 @@ async def test_a_cancelled_call_stops(glob: GlobTool, tree: Path) -> None:
         await call(glob, Recorded(token), pattern="*")
 
 
-def test_tells_what_a_call_is_about(glob: GlobTool, root: Path) -> None:
+def test_a_call_describes_itself(glob: GlobTool, root: Path) -> None:
     arguments = {"pattern": "*.py", "path": "src"}
 
     assert glob.is_read_only(arguments)

@@ -56,10 +56,10 @@ def tree(root: Path) -> Path:
         (
             {"limit": 2},
             "a.py:2:foo = 1\nsrc/b.py:3:foo()\n"
-            "[stopped at the limit of 2; there is more: narrow the search or raise limit]",
+            "[stopped at the limit of 2; narrow the search or raise `limit` to see more]",
         ),
         ({"glob": "*.rs"}, "[nothing matches foo]"),
-        ({"pattern": "foo\\nbar"}, "[nothing matches foo\\nbar; a pattern matches within one line only]"),
+        ({"pattern": "foo\\nbar"}, "[nothing matches foo\\nbar; a match cannot span lines]"),
         ({"pattern": "[^\\n]o{2} = 1"}, "a.py:2:foo = 1"),
     ],
 )
@@ -82,7 +82,7 @@ async def test_details_count(grep: GrepTool, tree: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"pattern": "("}, "the pattern cannot be used: "),
+        ({"pattern": "("}, "invalid pattern: "),
         ({"pattern": "x", "path": "scr"}, r"scr does not exist; did you mean src/\?"),
         ({"pattern": "x", "path": "pipe"}, "pipe is a named pipe"),
     ],
@@ -98,7 +98,7 @@ async def test_an_incomplete_search_says_so(grep: GrepTool, tree: Path, monkeypa
     monkeypatch.setattr(file_listing, "_LISTING_SIZE", 5)
     monkeypatch.setattr(file_listing, "LISTING_TIME", -1.0)
 
-    assert "[the search took too long and is not complete" in (await call(grep, pattern="foo")).text
+    assert "[the search is incomplete because it took too long" in (await call(grep, pattern="foo")).text
 
 
 async def test_a_cancelled_call_stops(grep: GrepTool, tree: Path) -> None:
@@ -115,7 +115,7 @@ async def test_wrong_arguments_are_refused(grep: GrepTool, arguments: dict[str, 
         await call(grep, **({"pattern": "x"} | arguments))
 
 
-def test_tells_what_a_call_is_about(grep: GrepTool, root: Path) -> None:
+def test_a_call_describes_itself(grep: GrepTool, root: Path) -> None:
     arguments = {"pattern": "foo", "path": "src", "glob": "*.py"}
 
     assert grep.is_read_only(arguments)

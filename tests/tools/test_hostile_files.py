@@ -1,4 +1,4 @@
-"""Files as somebody hostile would leave them: no call hangs, none follows, and each says what is the matter."""
+"""Hostile files: no call hangs or follows a new link, and each error names the cause."""
 
 import os
 from pathlib import Path
@@ -33,24 +33,24 @@ async def error_of(tool: Any, path: str, arguments: dict[str, str]) -> str:
 
 
 @pytest.mark.parametrize(("kind", "arguments"), TOOLS)
-async def test_links_in_a_circle_are_named(
+async def test_links_that_form_a_loop_are_reported(
     workspace: Workspace, root: Path, kind: Any, arguments: dict[str, str]
 ) -> None:
     (root / "one").symlink_to("two")
     (root / "two").symlink_to("one")
 
-    assert "leads round in a circle" in await error_of(kind(workspace), "one", arguments)
+    assert "forms a loop" in await error_of(kind(workspace), "one", arguments)
 
 
-async def test_a_directory_with_links_in_a_circle_can_still_be_listed(workspace: Workspace, root: Path) -> None:
+async def test_a_directory_with_looping_links_can_still_be_listed(workspace: Workspace, root: Path) -> None:
     (root / "self").symlink_to("self")
     (root / "a").touch()
 
-    assert "it holds: a, self " in await error_of(ReadTool(workspace), ".", {})
+    assert "it contains: a, self " in await error_of(ReadTool(workspace), ".", {})
 
 
 @pytest.mark.parametrize(("kind", "arguments"), TOOLS[1:])
-async def test_a_file_named_like_a_directory_is_not_said_to_be_one(
+async def test_a_file_is_not_reported_as_a_directory_because_of_a_slash(
     workspace: Workspace, root: Path, kind: Any, arguments: dict[str, str]
 ) -> None:
     (root / "a").write_text("old")
@@ -58,7 +58,7 @@ async def test_a_file_named_like_a_directory_is_not_said_to_be_one(
     assert "a/ ends in a slash" in await error_of(kind(workspace), "a/", arguments)
 
 
-async def test_a_name_cannot_look_like_two_lines_or_read_backwards(workspace: Workspace, root: Path) -> None:
+async def test_a_name_cannot_add_a_line_or_reverse_the_text(workspace: Workspace, root: Path) -> None:
     for name in ("x\nfake.py:1:old", "\u202egnp.exe", "\x1b[31m"):
         (root / name).write_text("old")
 
@@ -68,13 +68,13 @@ async def test_a_name_cannot_look_like_two_lines_or_read_backwards(workspace: Wo
     assert listed.text.splitlines() == ["\\x1b[31m", "x\\x0afake.py:1:old", "\\u202egnp.exe"]
 
 
-async def test_a_pattern_that_cannot_be_used_costs_no_search(workspace: Workspace, root: Path) -> None:
-    with pytest.raises(ToolError, match="cannot climb"):
+async def test_an_invalid_pattern_is_refused_before_the_search(workspace: Workspace, root: Path) -> None:
+    with pytest.raises(ToolError, match="cannot contain"):
         await call(GrepTool(workspace), pattern="x", path="gone", glob="../**")
 
 
 @pytest.mark.parametrize(("kind", "arguments"), TOOLS)
-async def test_what_was_judged_is_opened_and_no_link_put_there_since(
+async def test_the_judged_file_is_opened_and_no_link_created_since(
     workspace: Workspace, root: Path, tmp_path: Path, kind: Any, arguments: dict[str, str]
 ) -> None:
     (tmp_path / "outside").mkdir()
@@ -82,7 +82,7 @@ async def test_what_was_judged_is_opened_and_no_link_put_there_since(
     (root / "d").symlink_to(tmp_path / "outside")
     judged = ToolContext("1", "tool", targets=(JudgedTarget(str(root / "d" / "a")),))
 
-    with pytest.raises(ToolError, match="a part of the path is a file or a link"):
+    with pytest.raises(ToolError, match="a part of the path is a file or a symbolic link"):
         await kind(workspace).execute({"path": "d/a", **arguments}, judged)
 
     assert (tmp_path / "outside" / "a").read_text() == "old secret"
@@ -97,7 +97,7 @@ SEARCHES = (
 
 @pytest.fixture
 def outside(tmp_path: Path) -> Path:
-    """A directory outside the workspace, with the same names as inside."""
+    """Directory outside the workspace, with the same names as inside."""
     directory = tmp_path / "outside"
     (directory / "d").mkdir(parents=True)
     (directory / "a").write_text("secret")
@@ -107,7 +107,7 @@ def outside(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(("kind", "arguments"), SEARCHES)
 @pytest.mark.parametrize("path", ["d", "./x/../d", "d/d"], ids=["itself", "by a detour", "its parent"])
-async def test_a_search_does_not_begin_behind_a_link_put_there_since(
+async def test_a_search_does_not_start_behind_a_link_created_since(
     workspace: Workspace,
     root: Path,
     outside: Path,
@@ -120,13 +120,13 @@ async def test_a_search_does_not_begin_behind_a_link_put_there_since(
     (root / "d").symlink_to(outside)
     judged = ToolContext("1", "tool", targets=(JudgedTarget(os.path.normpath(root / path)),))
 
-    with pytest.raises(ToolError, match="a part of the path is a file or a link"):
+    with pytest.raises(ToolError, match="a part of the path is a file or a symbolic link"):
         await kind(workspace).execute({"path": path, **arguments}, judged)
 
 
 @pytest.mark.parametrize(("kind", "arguments"), SEARCHES)
 @pytest.mark.parametrize("shown", ["", "d"])
-async def test_a_search_begins_in_the_directory_that_was_shown_or_nowhere(
+async def test_a_search_starts_in_the_judged_directory_or_nowhere(
     workspace: Workspace, root: Path, engine: Ripgrep | None, kind: Any, arguments: dict[str, str], shown: str
 ) -> None:
     (root / "d").mkdir()
@@ -134,11 +134,11 @@ async def test_a_search_begins_in_the_directory_that_was_shown_or_nowhere(
     other = os.stat(root / shown)
     judged = JudgedTarget(str(root / "d"), ((str(root / shown), other.st_dev, other.st_ino + 1),))
 
-    with pytest.raises(ToolError, match="was replaced since this call was allowed; nothing was done"):
+    with pytest.raises(ToolError, match="was replaced after this call was allowed; nothing was done"):
         await kind(workspace).execute({"path": "d", **arguments}, ToolContext("1", "tool", targets=(judged,)))
 
 
-async def test_the_content_of_one_file_is_not_searched_behind_a_link_put_there_since(
+async def test_a_single_file_is_not_searched_behind_a_link_created_since(
     workspace: Workspace, root: Path, outside: Path, engine: Ripgrep | None
 ) -> None:
     (root / "a").symlink_to(outside / "a")
@@ -160,7 +160,7 @@ async def test_a_directory_that_may_not_be_listed_is_an_error_and_not_an_empty_o
 
 @pytest.mark.parametrize(("kind", "arguments"), TOOLS)
 @pytest.mark.parametrize("replaced", ["file", "directory"])
-async def test_what_was_shown_is_opened_or_nothing(
+async def test_only_the_judged_file_is_opened(
     workspace: Workspace, root: Path, kind: Any, arguments: dict[str, str], replaced: str
 ) -> None:
     (root / "d").mkdir()
@@ -169,7 +169,7 @@ async def test_what_was_shown_is_opened_or_nothing(
     shown = path if replaced == "file" else path.parent
     judged = JudgedTarget(str(path), ((str(shown), os.stat(shown).st_dev, os.stat(shown).st_ino + 1),))
 
-    with pytest.raises(ToolError, match="was replaced since this call was allowed; nothing was done"):
+    with pytest.raises(ToolError, match="was replaced after this call was allowed; nothing was done"):
         await kind(workspace).execute({"path": "d/a", **arguments}, ToolContext("1", "tool", targets=(judged,)))
 
     assert path.read_text() == "old"

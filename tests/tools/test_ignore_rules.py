@@ -1,4 +1,4 @@
-"""Rule files: which count, and which do not."""
+"""The `.gitignore` files that apply to a search, and those that do not."""
 
 import os
 import subprocess
@@ -11,12 +11,12 @@ from tui_agent.tools.pinned_directory import ResolvedPath, pinned_directory
 
 
 def inside(directory: Path, outer: IgnoreRules | None = None) -> IgnoreRules:
-    """The rules in force in a directory."""
+    """Return the rules that apply in a directory."""
     with pinned_directory(directory) as held:
         return (outer or IgnoreRules()).inside(held, str(directory))
 
 
-def test_the_nearest_file_has_the_first_word(root: Path) -> None:
+def test_the_nearest_rule_file_takes_precedence(root: Path) -> None:
     (root / "sub").mkdir()
     (root / ".gitignore").write_text("*.log\n")
     (root / "sub" / ".gitignore").write_text("!keep.log\n")
@@ -29,7 +29,7 @@ def test_the_nearest_file_has_the_first_word(root: Path) -> None:
     assert not inner.leaves_out(str(root / "sub" / "a"), is_directory=False)
 
 
-def test_what_cannot_be_read_as_rules_is_passed_over(root: Path) -> None:
+def test_unreadable_rule_files_are_skipped(root: Path) -> None:
     (root / "a").mkdir()
     (root / "a" / ".gitignore").mkdir()
     (root / "b").mkdir()
@@ -45,7 +45,7 @@ def test_what_cannot_be_read_as_rules_is_passed_over(root: Path) -> None:
         assert inside(root / name).files == ()
 
 
-def test_rules_that_are_a_link_are_passed_over(root: Path, tmp_path: Path) -> None:
+def test_a_rule_file_that_is_a_link_is_skipped(root: Path, tmp_path: Path) -> None:
     (tmp_path / "words").write_text("*.log\n")
     (root / ".gitignore").symlink_to(tmp_path / "words")
 
@@ -90,7 +90,7 @@ def test_outside_of_everything_the_scope_begins_at_the_root_of_the_search(root: 
     assert not scope.in_repository
 
 
-def test_a_root_that_is_left_out_has_no_rules(root: Path) -> None:
+def test_an_ignored_root_has_no_rules(root: Path) -> None:
     (root / "build" / "deep").mkdir(parents=True)
     (root / ".gitignore").write_text("build/\n")
 
@@ -98,7 +98,7 @@ def test_a_root_that_is_left_out_has_no_rules(root: Path) -> None:
     assert SearchScope.of(ResolvedPath(root / "build" / "deep"), root).rules is None
 
 
-def test_lines_that_are_no_pattern_are_passed_over(root: Path) -> None:
+def test_lines_that_are_not_patterns_are_skipped(root: Path) -> None:
     (root / ".gitignore").write_text("!\n[z-a]\n/\n# *\n\n   \n*.log\n")
 
     (rules,) = inside(root).files
@@ -128,7 +128,7 @@ def test_no_pattern_takes_long_whatever_the_name(root: Path, pattern: str, name:
 @pytest.mark.parametrize(
     "pattern", ["*a*b*c", "x*[ab]*?*d", "*.*.*", "/s*b/*a*b", "*\\**b*", "*a*/b*c*d", "a*?*b", "*a**b*"]
 )
-def test_stars_fit_what_git_says(root: Path, pattern: str) -> None:
+def test_stars_match_as_in_git(root: Path, pattern: str) -> None:
     names = [
         "aXbXc",
         "abc",
@@ -157,7 +157,7 @@ def test_stars_fit_what_git_says(root: Path, pattern: str) -> None:
         assert found == said, (pattern, name)
 
 
-def test_of_a_huge_file_only_so_many_rules_count(root: Path) -> None:
+def test_the_number_of_rules_in_a_file_is_limited(root: Path) -> None:
     (root / ".gitignore").write_text("".join(f"x{number}\n" for number in range(100_000)))
 
     [file] = inside(root).files

@@ -1,4 +1,4 @@
-"""Images: recognised by content, measured, refused when they would spoil later requests."""
+"""Images: recognised by content, measured, and refused if they would make later requests fail."""
 
 import base64
 import io
@@ -46,7 +46,7 @@ def test_an_extended_webp_is_measured() -> None:
     assert image_block(file.getvalue(), "image/webp", "x")[1] == (7, 5)
 
 
-def test_other_files_are_no_images() -> None:
+def test_other_files_are_not_images() -> None:
     assert image_type(b"%PDF-1.7") is None
     assert image_type(b"RIFF....WAVE") is None
     assert image_type(b"") is None
@@ -56,7 +56,7 @@ def test_other_files_are_no_images() -> None:
 def test_a_cut_image_is_refused(kind: str) -> None:
     content = image(kind)[: 11 if kind != "GIF" else 7] + (b"" if kind != "WEBP" else b"P")
 
-    with pytest.raises(ToolError, match="damaged or cut off"):
+    with pytest.raises(ToolError, match="damaged or incomplete"):
         image_block(content, f"image/{kind.lower()}", "x")
 
 

@@ -1,4 +1,4 @@
-"""Picking lines out of files: the same as splitting the whole, at any piece size."""
+"""Reading of lines equals splitting the whole text, at any piece size."""
 
 import os
 from pathlib import Path
@@ -38,7 +38,7 @@ def texts(page: LinePage) -> list[tuple[int, str]]:
 @given(
     text=st.lists(st.text("aä\n\r€", max_size=9), max_size=12).map("\n".join), ranges=RANGES, width=st.integers(1, 12)
 )
-def test_gives_what_splitting_the_whole_gives(
+def test_reading_equals_splitting_the_whole_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: int, text: str, ranges: list[tuple[int, int]], width: int
 ) -> None:
     monkeypatch.setattr(line_pages, "_PIECE", piece)
@@ -97,7 +97,7 @@ def test_line_ends_are_counted(tmp_path: Path) -> None:
     assert page.crlf == 2
 
 
-def test_a_mark_is_no_part_of_the_first_line(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_not_part_of_the_first_line(tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes("\ufeffä\nb".encode("utf-16-le"))
 
@@ -116,7 +116,7 @@ def test_a_file_read_to_its_end_has_a_hash(tmp_path: Path) -> None:
     assert (version.digest, version.content) == (digest_of(b"a\nb\n"), b"a\nb\n")
 
 
-def test_a_huge_file_is_left_as_soon_as_the_page_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_a_huge_file_ends_when_the_page_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line_pages, "WHOLE_LIMIT", 1_000_000)
     path = tmp_path / "f"
     with path.open("wb") as file:

@@ -1,4 +1,4 @@
-"""Showing what was found."""
+"""Output of grep."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -24,7 +24,7 @@ def test_lines_have_their_path_and_number(workspace: Workspace, root: Path) -> N
     assert shown(workspace, {"a": {1: 1, 3: 1}}) == ["a:1:1", "a:3:3"]
 
 
-def test_lines_round_a_match_are_marked_and_groups_parted(workspace: Workspace, root: Path) -> None:
+def test_context_lines_are_marked_and_groups_separated(workspace: Workspace, root: Path) -> None:
     (root / "a").write_text("".join(f"{number}\n" for number in range(1, 21)))
     (root / "b").write_text("x\n")
 
@@ -35,7 +35,7 @@ def test_lines_round_a_match_are_marked_and_groups_parted(workspace: Workspace, 
     ]
 
 
-def test_a_long_line_is_shown_round_its_match(workspace: Workspace, root: Path) -> None:
+def test_a_long_line_is_shown_around_its_match(workspace: Workspace, root: Path) -> None:
     (root / "a").write_text("ä" * 5000 + "foo" + "y" * 5000 + "\n", "utf-8")
 
     (line,) = shown(workspace, {"a": {1: 10_001}})
@@ -58,17 +58,17 @@ def test_a_long_result_is_cut(workspace: Workspace, root: Path) -> None:
     lines = shown(workspace, {"a": dict.fromkeys(range(1, 1001), 1)})
 
     assert sum(map(len, lines)) < SHOWN_CHARACTERS + 100
-    assert lines[-1] == f"[cut after {SHOWN_CHARACTERS:,} characters; narrow the search]"
+    assert lines[-1] == f"[cut after {SHOWN_CHARACTERS:,} characters; narrow the search to see the rest]"
 
 
-def test_a_file_that_is_gone_says_so(workspace: Workspace) -> None:
+def test_a_deleted_file_is_reported(workspace: Workspace) -> None:
     (line,) = shown(workspace, {"a": {1: 1}})
 
-    assert line.startswith("[a matched, but could not be read any more: ")
+    assert line.startswith("[a has matches, but could not be read: ")
 
 
 @given(st.sets(st.integers(1, 100)), st.integers(0, 5))
-def test_ranges_hold_every_line_once_and_do_not_touch(numbers: set[int], context: int) -> None:
+def test_ranges_contain_every_line_once_and_do_not_touch(numbers: set[int], context: int) -> None:
     ranges = module._ranges(sorted(numbers), context)  # pyright: ignore[reportPrivateUsage]
 
     covered = [line for first, last in ranges for line in range(first, last + 1)]

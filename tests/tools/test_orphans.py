@@ -1,4 +1,4 @@
-"""What the system hands to this program once it is the subreaper, and which call it came from."""
+"""Orphans that this program adopts as the subreaper, and the calls they belong to."""
 
 import asyncio
 import os
@@ -29,7 +29,7 @@ from tui_agent.tools.orphans import (
 from tui_agent.tools.process import run_process
 
 NO_MARK = "ulimit -S -x unlimited;"
-"""Takes the mark away, as `su` does where it sets up the limits of a user."""
+"""Script that removes the mark, as `su` does when it sets the limits of a user."""
 
 
 @pytest.fixture
@@ -45,13 +45,13 @@ def started(script: str, root: Path) -> "subprocess.Popen[bytes]":
 
 
 def end(pid: int) -> None:
-    """Ends and reaps an orphan that this program adopted."""
+    """End and reap an orphan that this program adopted."""
     psutil.Process(pid).kill()
     os.waitpid(pid, 0)
 
 
 def unmarked(start: str) -> str:
-    """A command that starts a daemon which lost its mark."""
+    """Return a command that starts a daemon without a mark."""
     return start.replace("(setsid env -i", f"({NO_MARK} setsid env -i")
 
 
@@ -64,7 +64,9 @@ async def test_a_daemon_that_lost_its_mark_ends_with_its_call(root: Path) -> Non
 
 
 @pytest.mark.usefixtures("subreaper")
-async def test_a_daemon_that_lost_its_mark_is_left_while_it_may_be_of_another_call(root: Path, tmp_path: Path) -> None:
+async def test_a_daemon_that_lost_its_mark_stays_while_it_may_belong_to_another_call(
+    root: Path, tmp_path: Path
+) -> None:
     other = tmp_path / "other"
     other.mkdir()
     token = CancellationToken()
@@ -82,7 +84,7 @@ async def test_a_daemon_that_lost_its_mark_is_left_while_it_may_be_of_another_ca
 
 
 @pytest.mark.usefixtures("subreaper")
-async def test_calls_that_end_at_once_leave_no_daemon_to_each_other(root: Path) -> None:
+async def test_calls_that_end_at_the_same_time_leave_no_daemon(root: Path) -> None:
     token = CancellationToken()
     names = [f"d{number}" for number in range(4)]
     async with asyncio.TaskGroup() as group:
@@ -111,7 +113,7 @@ async def test_helpers_of_this_program_and_their_orphans_are_left_alone(root: Pa
         end(left)
 
 
-async def test_what_ran_before_this_program_adopted_anything_is_left_alone(root: Path) -> None:
+async def test_processes_from_before_the_subreaper_are_left_alone(root: Path) -> None:
     earlier = started("read; (setsid sleep 600 >/dev/null & echo $! > d.tmp; mv d.tmp daemon.pid)", root)
     become_subreaper()
     try:
@@ -125,7 +127,7 @@ async def test_what_ran_before_this_program_adopted_anything_is_left_alone(root:
         resign_as_subreaper()
 
 
-def test_a_program_adopts_orphans_only_while_it_wants_to(root: Path) -> None:
+def test_a_program_adopts_orphans_only_as_the_subreaper(root: Path) -> None:
     before = locks_limit(os.getpid())
     assert not is_subreaper()
 
@@ -154,7 +156,7 @@ def test_nothing_is_unclaimed_while_another_call_runs() -> None:
         child.wait()
 
 
-def test_a_process_of_another_or_none_is_left_as_it_is() -> None:
+def test_limits_of_foreign_or_missing_processes_stay() -> None:
     child = subprocess.Popen(["true"])
     child.wait()
 
@@ -163,7 +165,7 @@ def test_a_process_of_another_or_none_is_left_as_it_is() -> None:
     assert locks_limit(child.pid) is None
 
 
-def test_a_system_without_subreapers_is_no_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_without_subreapers_works(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orphans.sys, "platform", "other")
 
     assert not become_subreaper()
@@ -171,14 +173,14 @@ def test_a_system_without_subreapers_is_no_trouble(monkeypatch: pytest.MonkeyPat
     assert locks_limit(os.getpid()) is None
 
 
-def test_a_kernel_that_refuses_is_no_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_refuses_the_subreaper_is_handled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orphans, "_SET_CHILD_SUBREAPER", 10_000)
 
     assert not become_subreaper()
     assert not is_subreaper()
 
 
-def test_a_system_that_takes_no_mark_gets_no_subreaper() -> None:
+def test_without_a_mark_there_is_no_subreaper() -> None:
     program = "from tui_agent.tools.orphans import *; print(become_subreaper(), is_subreaper())"
 
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The thread that empties a program's pipes."""
+"""The thread that reads a program's pipes."""
 
 import asyncio
 import os
@@ -39,7 +39,7 @@ async def test_reads_until_the_writers_are_gone(root: object) -> None:
     assert open_descriptors() == before
 
 
-async def test_stops_although_a_writer_holds_its_end(root: object) -> None:
+async def test_stops_although_a_writer_keeps_its_end_open(root: object) -> None:
     before = open_descriptors()
     kept = Kept()
     pump = OutputPump([kept])
@@ -63,7 +63,7 @@ async def test_stops_before_it_began(root: object) -> None:
     assert open_descriptors() == before
 
 
-async def test_says_when_a_sink_has_enough() -> None:
+async def test_reports_a_sink_that_has_enough() -> None:
     kept = Kept(enough=1)
     pump = OutputPump([kept])
     pump.start()
@@ -76,7 +76,7 @@ async def test_says_when_a_sink_has_enough() -> None:
     os.close(pump.write_ends[0])
 
 
-def test_a_closed_loop_is_no_trouble() -> None:
+def test_a_closed_loop_is_handled() -> None:
     loop = asyncio.new_event_loop()
 
     async def begin() -> OutputPump:

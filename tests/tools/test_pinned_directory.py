@@ -1,4 +1,4 @@
-"""Opening below a held directory: only regular files, and never through a link that was not there before."""
+"""Opening through held directories: only regular files, and never through a new link."""
 
 import os
 import socket
@@ -48,7 +48,7 @@ def test_a_directory_is_refused(root: Path) -> None:
         pass
 
 
-def test_a_link_in_the_place_of_the_file_is_not_followed(root: Path) -> None:
+def test_a_link_that_replaced_the_file_is_not_followed(root: Path) -> None:
     (root / "a.txt").write_bytes(b"text")
     (root / "link").symlink_to("a.txt")
 
@@ -56,7 +56,7 @@ def test_a_link_in_the_place_of_the_file_is_not_followed(root: Path) -> None:
         pass
 
 
-def test_a_link_in_the_place_of_a_directory_is_not_followed(root: Path) -> None:
+def test_a_link_that_replaced_a_directory_is_not_followed(root: Path) -> None:
     (root / "real").mkdir()
     (root / "real" / "a.txt").write_bytes(b"text")
     (root / "link").symlink_to("real")
@@ -65,7 +65,7 @@ def test_a_link_in_the_place_of_a_directory_is_not_followed(root: Path) -> None:
         pass
 
 
-def test_missing_directories_are_made_when_asked_for(root: Path) -> None:
+def test_missing_directories_are_created_on_request(root: Path) -> None:
     with pytest.raises(FileNotFoundError), pinned_directory(root / "x" / "y"):
         pass
 

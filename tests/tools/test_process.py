@@ -1,4 +1,4 @@
-"""Running programs: however they end, the result comes in time and nothing is left."""
+"""Running of programs: however they end, the result arrives in time and no process is left."""
 
 import asyncio
 import os
@@ -20,7 +20,7 @@ from tui_agent.tools.file_listing import BoundedBytes
 from tui_agent.tools.process import ProcessOutcome, ProcessSpec, run_process
 
 BUSY = 20.0
-"""Seconds that a busy machine may take for what a quiet one does at once; what must not be waited for takes longer."""
+"""Seconds that a busy machine may take for immediate things; things the code must not wait for take longer."""
 LOOP = "while :; do sleep 0.05; done"
 
 
@@ -47,7 +47,7 @@ def wrote_pid(path: Path) -> bool:
 
 
 async def pid_from(path: Path) -> int:
-    """The id a process wrote down."""
+    """Return the id that a process wrote to its file."""
     assert await asyncio.to_thread(eventually, lambda: wrote_pid(path))
     return int(path.read_text())
 
@@ -59,7 +59,7 @@ def lives(pid: int) -> bool:
         return False
 
 
-async def test_gives_output_and_exit_code(root: Path) -> None:
+async def test_returns_output_and_exit_code(root: Path) -> None:
     output = kept()
 
     outcome = await run(bash("echo out; echo err >&2; echo more; exit 3", root), output)
@@ -68,7 +68,7 @@ async def test_gives_output_and_exit_code(root: Path) -> None:
     assert (outcome.ending, outcome.returncode, outcome.ended) == ("exited", 3, ())
 
 
-async def test_error_output_can_be_kept_apart(root: Path) -> None:
+async def test_stderr_can_be_separate(root: Path) -> None:
     output, errors = kept(), kept()
 
     await run(bash("echo out; echo err >&2", root), output, errors)
@@ -95,7 +95,7 @@ async def test_no_descriptor_is_inherited(root: Path) -> None:
     assert len(output.data.split()) == 4, "0, 1, 2 and the one ls reads the directory with"
 
 
-async def test_a_program_that_cannot_be_started_is_an_error_and_leaves_nothing_open(root: Path) -> None:
+async def test_a_program_that_cannot_start_is_an_error_and_leaves_nothing_open(root: Path) -> None:
     before = len(os.listdir("/proc/self/fd"))
 
     with pytest.raises(FileNotFoundError):
@@ -119,7 +119,7 @@ async def test_output_is_noticed_on_the_loop(root: Path) -> None:
 
 
 @pytest.mark.parametrize("holder", ["sleep 60 &", "setsid sleep 60 &", "(setsid nohup sleep 60 &);"])
-async def test_a_grandchild_that_holds_the_pipe_delays_nothing_and_is_ended(root: Path, holder: str) -> None:
+async def test_a_grandchild_that_keeps_the_pipe_open_delays_nothing_and_is_ended(root: Path, holder: str) -> None:
     output = kept()
 
     outcome = await run(bash(f"{holder} echo done", root), output)
@@ -128,7 +128,7 @@ async def test_a_grandchild_that_holds_the_pipe_delays_nothing_and_is_ended(root
     assert outcome.ending == "exited"
     assert outcome.seconds < BUSY
     (name,) = outcome.ended
-    # What was only just started still bears the name of what started it.
+    # A process that has just started still has the name of its parent.
     assert re.match(r"(sleep|bash|setsid|nohup) \(pid ", name)
     assert not lives(int(name.removeprefix("sleep (pid ").removesuffix(")")))
 
@@ -223,7 +223,7 @@ async def test_a_sink_that_has_enough_ends_the_program(root: Path) -> None:
     assert outcome.seconds < BUSY
 
 
-async def test_a_sink_that_has_enough_of_what_is_left_after_the_end_says_so(root: Path) -> None:
+async def test_a_sink_that_has_enough_after_the_end_is_reported(root: Path) -> None:
     outcome = await run(bash("printf 1234567890", root), BoundedBytes(5))
 
     assert outcome.ending == "enough"
@@ -334,7 +334,7 @@ async def test_without_util_linux_a_daemon_ends_with_its_command_as_well(
     assert (outcome.ending, living_in(root)) == ("exited", [])
 
 
-async def test_the_start_of_a_command_is_told_once_it_runs(root: Path) -> None:
+async def test_the_start_of_a_command_is_reported_once_it_runs(root: Path) -> None:
     started: list[StartedProcess] = []
 
     outcome = await run_process(

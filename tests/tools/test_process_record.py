@@ -1,4 +1,4 @@
-"""A killed program's commands are found by what was recorded of them, and nothing else is taken for them."""
+"""The commands of a killed program are found by their records, and no other process is."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ from tui_agent.tools.process_tree import TreeMark
 
 @pytest.fixture
 def left(root: Path) -> Iterator[tuple[StartedProcess, int]]:
-    """A command whose shell is gone, as a killed program leaves it, and the id of what still runs of it."""
+    """A command whose shell has ended, as a killed program leaves it, and the id of its remaining process."""
     mark = TreeMark.new()
     shell = subprocess.Popen(
         ["bash", "-c", "setsid sleep 600 & echo $! > pid; wait"],
@@ -38,7 +38,7 @@ def left(root: Path) -> Iterator[tuple[StartedProcess, int]]:
         os.kill(pid, signal.SIGKILL)
 
 
-def test_what_is_left_of_a_command_is_found_and_ended(left: tuple[StartedProcess, int]) -> None:
+def test_remaining_processes_of_a_command_are_found_and_ended(left: tuple[StartedProcess, int]) -> None:
     record, pid = left
 
     assert [process.pid for process in running_of(record)] == [pid]
@@ -69,7 +69,7 @@ def test_a_command_that_still_runs_is_found_with_its_first_process(root: Path) -
 
 
 @pytest.mark.parametrize("other", [{"started": 1}, {"boot": "another run of the system"}])
-def test_another_process_with_an_old_number_is_left_alone(other: dict[str, object]) -> None:
+def test_another_process_with_a_reused_id_is_left_alone(other: dict[str, object]) -> None:
     innocent = subprocess.Popen(["sleep", "600"], start_new_session=True)
     try:
         record = record_of(innocent.pid, TreeMark.new())
@@ -121,9 +121,7 @@ def test_other_systems_are_asked_through_psutil(monkeypatch: pytest.MonkeyPatch)
     assert process_record._name(process) == "a process"  # pyright: ignore[reportPrivateUsage]
 
 
-def test_a_system_that_does_not_number_its_runs_has_no_name_for_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_system_without_a_boot_id_has_an_empty_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_record, "_BOOT_ID", tmp_path / "none")
     process_record._boot_id.cache_clear()  # pyright: ignore[reportPrivateUsage]
 

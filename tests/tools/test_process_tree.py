@@ -1,4 +1,4 @@
-"""Whole families of processes, found and ended."""
+"""Process trees are found and ended as a whole."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ def lives(pid: int) -> bool:
 
 
 def pids_in(directory: Path, count: int) -> list[int]:
-    """The ids that processes wrote down once they ran."""
+    """Return the ids that processes wrote to their files once they ran."""
     assert eventually(lambda: sum(path.read_text().endswith("\n") for path in directory.glob("*.pid")) == count)
     return [int(path.read_text()) for path in directory.glob("*.pid")]
 
@@ -50,7 +50,7 @@ FAMILIES = {
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_nothing_of_the_family_is_left(name: str, root: Path) -> None:
+def test_nothing_of_the_tree_is_left(name: str, root: Path) -> None:
     mark = TreeMark.new()
     script = "\n".join(FAMILIES[name]).format(write=WRITE.format(root / "x"), wait="while :; do sleep 0.05; done")
     leader = start(script, mark)
@@ -65,7 +65,7 @@ def test_nothing_of_the_family_is_left(name: str, root: Path) -> None:
     assert leader.wait(30) in (-signal.SIGTERM, -signal.SIGKILL)
 
 
-def test_what_is_left_of_a_family_without_its_leader_is_found(root: Path) -> None:
+def test_the_rest_of_a_tree_without_its_leader_is_found(root: Path) -> None:
     mark = TreeMark.new()
     write = WRITE.format(root / "x")
     leader = start(f"(setsid bash -c '{write}; while :; do sleep 0.05; done' &) ; exit 0", mark)
@@ -78,7 +78,7 @@ def test_what_is_left_of_a_family_without_its_leader_is_found(root: Path) -> Non
     assert eventually(lambda: not lives(pid))
 
 
-def test_a_process_that_tidies_up_on_term_is_given_the_time(root: Path) -> None:
+def test_a_process_has_time_to_clean_up_after_term(root: Path) -> None:
     mark = TreeMark.new()
     leader = start(
         f"trap 'sleep 0.1; echo tidy > {root}/tidy; exit 0' TERM; {WRITE.format(root / 'x')}; sleep 60 & wait", mark
@@ -111,7 +111,7 @@ def test_a_process_that_keeps_starting_its_successor_is_stopped(root: Path, monk
         (root / "stop").touch()
 
 
-def test_a_leader_that_only_waits_is_not_told_and_ends_with_what_it_waits_for(root: Path) -> None:
+def test_a_spared_leader_gets_no_term_and_ends_with_its_child(root: Path) -> None:
     mark = TreeMark.new()
     inner = f'trap "sleep 0.1; echo tidy > {root}/tidy; exit 7" TERM; {WRITE.format(root / "x")}; sleep 60 & wait'
     leader = start(f"bash -c '{inner}'; exit $?", mark)
@@ -141,7 +141,7 @@ def test_marks_of_nested_trees_add_up() -> None:
     assert environment == {"A": "b", "PROCESS_TREE": f"{outer.token}:{inner.token}"}
 
 
-def test_a_process_that_vanishes_while_it_is_looked_at_is_no_trouble() -> None:
+def test_a_process_that_ends_during_the_scan_is_handled() -> None:
     child = subprocess.Popen([sys.executable, "-c", ""])
     process = psutil.Process(child.pid)
     child.wait()
@@ -163,7 +163,7 @@ def test_other_systems_are_asked_through_psutil(monkeypatch: pytest.MonkeyPatch)
     leader.wait(30)
 
 
-def test_a_process_that_changes_its_program_again_and_again_always_shows_its_mark() -> None:
+def test_a_process_that_calls_exec_again_and_again_always_shows_its_mark() -> None:
     mark = TreeMark.new()
     hop = 'exec "$0" -c "$1" "$0" "$1"'
     leader = subprocess.Popen(["/bin/sh", "-c", hop, "/bin/sh", hop], env=mark.put_into({}), start_new_session=True)

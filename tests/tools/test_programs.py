@@ -15,7 +15,7 @@ def program(directory: Path, name: str = "rg") -> Path:
     return path
 
 
-def test_the_first_on_path_is_taken(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_program_on_path_is_found(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = program(tmp_path / "one"), program(tmp_path / "two")
     monkeypatch.setenv("PATH", f"{second.parent}:{first.parent}")
 
@@ -23,7 +23,7 @@ def test_the_first_on_path_is_taken(tmp_path: Path, root: Path, monkeypatch: pyt
     assert find_program("nothing", root) is None
 
 
-def test_what_the_workspace_brings_is_passed_over(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_in_the_workspace_are_skipped(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inside, outside = program(root / "bin"), program(tmp_path / "out")
     (tmp_path / "link").mkdir()
     (tmp_path / "link" / "rg").symlink_to(inside)
@@ -34,7 +34,7 @@ def test_what_the_workspace_brings_is_passed_over(tmp_path: Path, root: Path, mo
     assert find_program("rg", root) == outside
 
 
-def test_what_is_no_program_is_passed_over(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_that_are_not_programs_are_skipped(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "one" / "rg").mkdir(parents=True)
     program(tmp_path / "two").chmod(0o644)
     monkeypatch.setenv("PATH", f"{tmp_path / 'one'}:{tmp_path / 'two'}")

@@ -40,13 +40,13 @@ async def test_shows_lines_with_numbers(read: ReadTool, root: Path) -> None:
     }
 
 
-async def test_pages_tell_how_to_read_on(read: ReadTool, root: Path) -> None:
+async def test_pages_say_how_to_continue(read: ReadTool, root: Path) -> None:
     (root / "a.txt").write_text("".join(f"{number}\n" for number in range(1, 11)))
 
     middle = await call(read, path="a.txt", offset=3, limit=2)
     last = await call(read, path="a.txt", offset=9)
 
-    assert middle.text == "     3\t3\n     4\t4\n[lines 3 to 4 of 10; read on with offset=5]"
+    assert middle.text == "     3\t3\n     4\t4\n[lines 3 to 4 of 10; continue with offset=5]"
     assert last.text == "     9\t9\n    10\t10\n[lines 9 to 10, the end of the file]"
 
 
@@ -68,10 +68,7 @@ async def test_following_the_offsets_reads_everything_once(read: ReadTool, root:
 async def test_a_page_of_long_lines_ends_before_it_is_too_long(read: ReadTool, root: Path) -> None:
     (root / "a.txt").write_text(("x" * 1000 + "\n") * 100)
 
-    assert (
-        "[lines 1 to 39 of 100 (as much as a page holds); read on with offset=40]"
-        in (await call(read, path="a.txt")).text
-    )
+    assert "[lines 1 to 39 of 100 (the page is full); continue with offset=40]" in (await call(read, path="a.txt")).text
 
 
 async def test_a_long_line_is_cut_and_says_so(read: ReadTool, root: Path) -> None:
@@ -86,10 +83,10 @@ async def test_an_empty_file_says_so(read: ReadTool, root: Path) -> None:
     assert (await call(read, path="a.txt")).text == "[a.txt is empty]"
 
 
-async def test_a_line_behind_the_end_is_an_error(read: ReadTool, root: Path) -> None:
+async def test_an_offset_past_the_end_is_an_error(read: ReadTool, root: Path) -> None:
     (root / "a.txt").write_text("1\n2\n")
 
-    with pytest.raises(ToolError, match=r"a\.txt has 2 lines; there is no line 3"):
+    with pytest.raises(ToolError, match=r"a\.txt has only 2 lines; offset=3 is past its end"):
         await call(read, path="a.txt", offset=3)
 
 
@@ -102,7 +99,7 @@ async def test_a_line_behind_the_end_is_an_error(read: ReadTool, root: Path) -> 
         ("ä\n".encode("cp1252"), "     1\tä\n[Windows-1252 (not valid UTF-8)]"),
         (
             "ä\n".encode() + b"\xff\n",
-            "     1\tä\n     2\t\\xff\n[bytes that are no text are shown as \\x.. in 1 lines]",
+            "     1\tä\n     2\t\\xff\n[invalid bytes are shown as \\x.. in 1 lines]",
         ),
         (b"a\x0cb\xc2\x85c\xe2\x80\xa8d\n", "     1\ta\x0cb\x85c\u2028d"),
     ],
@@ -113,7 +110,7 @@ async def test_unusual_formats_are_read_and_named(read: ReadTool, root: Path, co
     assert (await call(read, path="a.txt")).text == shown
 
 
-async def test_a_binary_file_is_an_error_that_says_how_it_begins(read: ReadTool, root: Path) -> None:
+async def test_a_binary_file_is_an_error_that_shows_its_first_bytes(read: ReadTool, root: Path) -> None:
     (root / "a.bin").write_bytes(b"\x7fELF\0\1\2")
 
     with pytest.raises(ToolError, match=r"a\.bin is a binary file of 7 bytes \(it begins with 7f 45 4c 46"):
@@ -135,11 +132,11 @@ async def test_an_image_that_is_too_long_is_refused(read: ReadTool, root: Path) 
         file.write(image("PNG"))
         file.truncate(IMAGE_LIMIT + 1)
 
-    with pytest.raises(ToolError, match="resize it first"):
+    with pytest.raises(ToolError, match="resize the image first"):
         await call(read, path="a.png")
 
 
-async def test_a_missing_file_names_its_neighbours(read: ReadTool, root: Path) -> None:
+async def test_the_error_for_a_missing_file_names_similar_files(read: ReadTool, root: Path) -> None:
     (root / "main.py").touch()
 
     with pytest.raises(ToolError, match=r"mian\.py does not exist; did you mean main\.py\?"):
@@ -149,12 +146,12 @@ async def test_a_missing_file_names_its_neighbours(read: ReadTool, root: Path) -
 async def test_a_directory_is_listed_in_the_error(read: ReadTool, root: Path) -> None:
     (root / "main.py").touch()
 
-    with pytest.raises(ToolError, match=r"\. is a directory; it holds: main\.py"):
+    with pytest.raises(ToolError, match=r"\. is a directory; it contains: main\.py"):
         await call(read, path=".")
 
 
 @pytest.mark.parametrize("path", ["pipe", "/dev/zero", "a.txt/b", "loop", "x" * 300])
-async def test_what_is_no_file_is_a_clear_error(read: ReadTool, root: Path, path: str) -> None:
+async def test_a_path_that_is_not_a_file_is_a_clear_error(read: ReadTool, root: Path, path: str) -> None:
     os.mkfifo(root / "pipe")
     (root / "a.txt").touch()
     (root / "loop").symlink_to("loop")
@@ -174,14 +171,14 @@ async def test_a_file_whose_size_the_system_does_not_know_is_read(read: ReadTool
     assert f"Pid:\t{os.getpid()}" in (await call(read, path="/proc/self/status")).text
 
 
-async def test_a_link_leads_to_its_target(read: ReadTool, root: Path) -> None:
+async def test_a_link_is_followed_to_its_target(read: ReadTool, root: Path) -> None:
     (root / "a.txt").write_text("text")
     (root / "link").symlink_to("a.txt")
 
     assert details_of(await call(read, path="link"))["path"] == str(root / "a.txt")
 
 
-async def test_our_own_long_output_is_paged_even_where_it_is_no_text(read: ReadTool, workspace: Workspace) -> None:
+async def test_saved_output_is_paged_even_if_it_is_binary(read: ReadTool, workspace: Workspace) -> None:
     descriptor, path = workspace.new_spool_file()
     os.write(descriptor, b"a\0b\nc\n")
     os.close(descriptor)
@@ -211,7 +208,7 @@ async def test_reading_does_not_hold_up_the_loop(read: ReadTool, root: Path) -> 
     assert ticks > 5
 
 
-def test_tells_what_a_call_is_about(read: ReadTool, root: Path, clean_environment: Path) -> None:
+def test_a_call_describes_itself(read: ReadTool, root: Path, clean_environment: Path) -> None:
     arguments: dict[str, Any] = {"path": "a.txt"}
 
     assert read.is_read_only(arguments)

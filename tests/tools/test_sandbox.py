@@ -1,6 +1,6 @@
-"""Commands under bubblewrap: what they can reach, how they end, and that nothing runs where it does not work.
+"""Commands under bubblewrap: their reach, their end, and that nothing runs if the sandbox does not work.
 
-Where bubblewrap is not to be had, what it would be told and the refusal are tried all the same.
+Without bubblewrap, the tests of its options and of the refusal still run.
 """
 
 import asyncio
@@ -33,12 +33,12 @@ while [ "$1" != -- ]; do [ "$1" = --json-status-fd ] && status=$2; shift; done
 shift; "$@"; code=$?
 echo "{ \\"exit-code\\": $code }" >&"$status"; exit "$code"' "$0" "$@"
 """
-"""Stands in for bubblewrap: notes its arguments, runs the command without confining it, and reports its end."""
+"""Replacement for bubblewrap: it records its arguments, runs the command unconfined, and reports its end."""
 
 
 @pytest.fixture
 def ours(tmp_path: Path) -> Path:
-    """Our own settings and sessions, with a kept output among them."""
+    """Directory of tui-agent with settings and sessions, and a saved output among them."""
     directory = tmp_path / "state"
     (directory / "kept").mkdir(parents=True)
     (directory / "secret").write_text("secret words", "utf-8")
@@ -58,7 +58,7 @@ def bash(workspace: Workspace, sandbox: Sandbox) -> BashTool:
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory of programs that is all of PATH, with bash and without bwrap."""
+    """The only directory on PATH, with bash and without bwrap."""
     directory = tmp_path / "programs"
     directory.mkdir()
     for name in ("bash", "touch"):
@@ -72,10 +72,10 @@ def fake_bwrap(programs: Path, script: str) -> None:
     (programs / "bwrap").chmod(0o755)
 
 
-# --- what bubblewrap is told ------------------------------------------------------------------------------------------
+# --- the options for bubblewrap ---------------------------------------------------------------------------------------
 
 
-def test_the_options_take_everything_away_that_is_not_given(tmp_path: Path, ours: Path, sandbox: Sandbox) -> None:
+def test_the_options_remove_everything_that_is_not_granted(tmp_path: Path, ours: Path, sandbox: Sandbox) -> None:
     root = tmp_path / "work"
 
     options = " ".join(sandbox.arguments(root, (root / ".git",), "/usr/bin:/run/tools/bin:relative"))
@@ -96,7 +96,7 @@ def test_the_network_is_there_only_if_allowed(tmp_path: Path) -> None:
     assert "with network" in Sandbox(lambda _: (), network=True).words
 
 
-def test_our_own_places_are_hidden_in_the_workspace_and_never_become_writable(ours: Path) -> None:
+def test_directories_of_tui_agent_are_hidden_in_the_workspace_and_never_writable(ours: Path) -> None:
     inside = " ".join(Sandbox(lambda _: (), hidden=(ours,)).arguments(ours.parent, (), ""))
     within = " ".join(Sandbox(lambda _: (), hidden=(ours,)).arguments(ours / "kept", (), ""))
 
@@ -104,17 +104,17 @@ def test_our_own_places_are_hidden_in_the_workspace_and_never_become_writable(ou
     assert f"--ro-bind {ours}/kept {ours}/kept" in within
 
 
-# --- where it does not work -------------------------------------------------------------------------------------------
+# --- systems without a working sandbox --------------------------------------------------------------------------------
 
 
 async def test_without_bubblewrap_nothing_runs(bash: BashTool, root: Path, programs: Path) -> None:
-    with pytest.raises(ToolError, match=r"not run.*no program of the name bwrap.*Install bubblewrap.*\"off\""):
+    with pytest.raises(ToolError, match=r"not run.*bwrap is not on PATH.*Install bubblewrap.*\"off\""):
         await call(bash, command="touch ran")
     assert os.listdir(root) == []
     assert sandbox_problem(root) == "bwrap is not installed"
 
 
-async def test_a_system_that_refuses_is_told_and_nothing_runs(bash: BashTool, root: Path, programs: Path) -> None:
+async def test_a_refusal_of_the_system_is_reported_and_nothing_runs(bash: BashTool, root: Path, programs: Path) -> None:
     fake_bwrap(programs, "echo 'bwrap: No permissions to create new namespace' >&2; exit 1")
 
     with pytest.raises(ToolError, match=r"not run.*No permissions to create new namespace"):
@@ -123,11 +123,11 @@ async def test_a_system_that_refuses_is_told_and_nothing_runs(bash: BashTool, ro
     assert sandbox_problem(root) == "bwrap: No permissions to create new namespace"
 
 
-async def test_a_bubblewrap_of_the_workspace_is_not_used(bash: BashTool, root: Path, programs: Path) -> None:
+async def test_a_bubblewrap_inside_the_workspace_is_not_used(bash: BashTool, root: Path, programs: Path) -> None:
     fake_bwrap(root, "touch ran")
     (programs / "bwrap").symlink_to(root / "bwrap")
 
-    with pytest.raises(ToolError, match="no program of the name bwrap"):
+    with pytest.raises(ToolError, match="bwrap is not on PATH outside"):
         await call(bash, command="true")
 
 
@@ -135,11 +135,11 @@ async def test_a_protected_link_at_the_top_is_refused(bash: BashTool, root: Path
     fake_bwrap(programs, "exit 0")
     (root / ".git").symlink_to("elsewhere")
 
-    with pytest.raises(ToolError, match=r"\.git is a link"):
+    with pytest.raises(ToolError, match=r"\.git is a symbolic link"):
         await call(bash, command="true")
 
 
-async def test_a_working_directory_that_holds_the_system_is_refused(tmp_path: Path, programs: Path) -> None:
+async def test_a_working_directory_that_contains_the_system_is_refused(tmp_path: Path, programs: Path) -> None:
     fake_bwrap(programs, "exit 0")
     workspace = Workspace(Path("/var"), spool_dir=tmp_path)
     bash = BashTool(workspace, is_read_only_command=lambda _: False, sandbox=Sandbox(lambda _: ()))
@@ -153,7 +153,7 @@ async def test_a_working_directory_that_holds_the_system_is_refused(tmp_path: Pa
     [("echo out; echo err >&2; exit 1", "out\nerr\n[exit code 1]"), ("cat a", "words")],
     ids=["any", "read-only"],
 )
-async def test_every_command_is_given_to_bubblewrap_and_ends_as_it_ends(
+async def test_every_command_runs_through_bubblewrap_and_keeps_its_exit_code(
     bash: BashTool, root: Path, programs: Path, command: str, text: str
 ) -> None:
     (programs / "cat").symlink_to(shutil.which("cat", path=os.defpath) or "")
@@ -174,16 +174,16 @@ async def test_a_call_says_that_it_runs_in_the_sandbox(bash: BashTool) -> None:
 
     assert preview is not None
     assert preview.text == "make"
-    assert preview.note == "runs in the sandbox: no network, and only the working directory can be written"
+    assert preview.note == "runs in the sandbox: no network, and only the working directory is writable"
     assert bash.summarise({"command": "make"}) == "box: make"
     assert "no network" in bash.spec.description
 
 
-# --- what a command can reach -----------------------------------------------------------------------------------------
+# --- the reach of a command -------------------------------------------------------------------------------------------
 
 
 @real
-async def test_only_the_workspace_can_be_written(bash: BashTool, root: Path, tmp_path: Path) -> None:
+async def test_only_the_workspace_is_writable(bash: BashTool, root: Path, tmp_path: Path) -> None:
     result = await call(bash, command=f"echo a > a; touch {tmp_path}/out /usr/out ~/out /proc/self/comm; ls {tmp_path}")
 
     assert (root / "a").read_text("utf-8") == "a\n"
@@ -193,7 +193,7 @@ async def test_only_the_workspace_can_be_written(bash: BashTool, root: Path, tmp
 
 
 @real
-async def test_protected_places_stay_also_those_that_do_not_exist(bash: BashTool, root: Path) -> None:
+async def test_protected_paths_stay_even_if_they_do_not_exist(bash: BashTool, root: Path) -> None:
     (root / "sub" / "node_modules").mkdir(parents=True)
     command = """python3 - <<'END'
 import os
@@ -218,7 +218,7 @@ END"""
 
 
 @real
-async def test_our_own_files_are_hidden_but_kept_output_is_not(bash: BashTool, ours: Path) -> None:
+async def test_files_of_tui_agent_are_hidden_except_saved_output(bash: BashTool, ours: Path) -> None:
     result = await call(
         bash, command=f"cat {ours}/secret; cat {ours}/kept/output.txt; touch {ours}/new {ours}/kept/new"
     )
@@ -230,7 +230,7 @@ async def test_our_own_files_are_hidden_but_kept_output_is_not(bash: BashTool, o
 
 
 @real
-async def test_there_is_no_network_and_no_socket_of_others(bash: BashTool, tmp_path: Path) -> None:
+async def test_no_network_and_no_sockets_of_others_are_reachable(bash: BashTool, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as local:
         name = f"tui-agent-test-{os.getpid()}"
         local.bind(f"\0{name}")
@@ -248,7 +248,7 @@ END"""
 
 
 @real
-async def test_other_processes_are_out_of_sight_and_no_descriptor_is_inherited(bash: BashTool) -> None:
+async def test_other_processes_are_invisible_and_no_descriptor_is_inherited(bash: BashTool) -> None:
     result = await call(bash, command="ls /proc/self/fd; echo; for one in /proc/[0-9]*; do echo ${one##*/}; done")
 
     descriptors, processes = result.text.split("\n\n")
@@ -258,17 +258,17 @@ async def test_other_processes_are_out_of_sight_and_no_descriptor_is_inherited(b
 
 
 @real
-async def test_a_command_that_only_reads_runs_in_it_too(bash: BashTool, root: Path) -> None:
+async def test_a_read_only_command_runs_in_the_sandbox_too(bash: BashTool, root: Path) -> None:
     (root / "a").write_text("words", "utf-8")
 
     assert details_of(await call(bash, command="cat a"))["sandboxed"] is True
 
 
-# --- how a command ends -----------------------------------------------------------------------------------------------
+# --- the end of a command ---------------------------------------------------------------------------------------------
 
 
 @real
-async def test_output_and_exit_code_are_the_commands(bash: BashTool) -> None:
+async def test_output_and_exit_code_come_from_the_command(bash: BashTool) -> None:
     recorded = Recorded()
 
     result = await call(bash, recorded, command="echo out; echo err >&2; exit 1")
@@ -279,7 +279,7 @@ async def test_output_and_exit_code_are_the_commands(bash: BashTool) -> None:
 
 
 @real
-async def test_a_command_that_is_ended_is_given_time_to_tidy_up(
+async def test_a_command_has_time_to_clean_up_before_it_is_killed(
     bash: BashTool, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(process, "GRACE", 30.0)
@@ -299,7 +299,7 @@ async def test_a_command_that_takes_too_long_is_stopped(bash: BashTool) -> None:
 
 
 @real
-async def test_a_cancelled_call_leaves_no_process_and_no_stand_in(bash: BashTool, root: Path) -> None:
+async def test_a_cancelled_call_leaves_no_process_and_no_placeholder(bash: BashTool, root: Path) -> None:
     away = f"(setsid env -i bash -c 'touch inner; exec {LASTING}' &)"
     command = f"{away}; while [ ! -e inner ]; do :; done; touch up; {LASTING}"
 
@@ -311,7 +311,7 @@ async def test_a_cancelled_call_leaves_no_process_and_no_stand_in(bash: BashTool
 
 
 @real
-async def test_commands_side_by_side_protect_the_same_places(bash: BashTool, root: Path) -> None:
+async def test_concurrent_commands_protect_the_same_paths(bash: BashTool, root: Path) -> None:
     async with asyncio.TaskGroup() as group:
         calls = [group.create_task(call(bash, command=f"sleep 0.0{n}; touch .git/x; mkdir .git/y")) for n in range(6)]
 
@@ -320,7 +320,7 @@ async def test_commands_side_by_side_protect_the_same_places(bash: BashTool, roo
 
 
 async def call_until(sign: Path, bash: BashTool, command: str) -> ToolResult:
-    """Runs a command and cancels it once a file is there."""
+    """Run a command and cancel it once a file exists."""
     recorded = Recorded()
 
     async def cancel() -> None:
@@ -333,7 +333,7 @@ async def call_until(sign: Path, bash: BashTool, command: str) -> ToolResult:
 
 
 def _sleepers() -> list[int]:
-    """Our commands that still run."""
+    """Return the commands of these tests that still run."""
     found: list[int] = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():

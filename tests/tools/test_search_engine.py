@@ -1,4 +1,4 @@
-"""Both engines find the same."""
+"""Both search engines find the same matches."""
 
 import os
 from pathlib import Path
@@ -61,7 +61,7 @@ async def found(tree: Path, request: SearchRequest, ripgrep: Ripgrep | None) -> 
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-async def test_both_find_the_same(tree: Path, ripgrep: Ripgrep, pattern: str) -> None:
+async def test_both_engines_find_the_same(tree: Path, ripgrep: Ripgrep, pattern: str) -> None:
     modes: tuple[SearchMode, ...] = ("content", "files_with_matches", "count")
     for mode in modes:
         for ignore_case in (False, True):
@@ -70,7 +70,7 @@ async def test_both_find_the_same(tree: Path, ripgrep: Ripgrep, pattern: str) ->
                 assert await found(tree, request, ripgrep) == await found(tree, request, None), request
 
 
-async def test_what_is_found(tree: Path, engine: Ripgrep | None) -> None:
+async def test_matches_have_the_expected_positions(tree: Path, engine: Ripgrep | None) -> None:
     hits = {hit.name: hit.columns for hit in await found(tree, SearchRequest("foo", "content", False, 100), engine)}
 
     assert hits == {
@@ -89,7 +89,7 @@ async def test_what_is_found(tree: Path, engine: Ripgrep | None) -> None:
     }
 
 
-async def test_settings_of_the_person_do_not_reach_ripgrep(
+async def test_ripgrep_ignores_the_users_settings(
     tree: Path, ripgrep: Ripgrep, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tree / "config"
@@ -101,7 +101,9 @@ async def test_settings_of_the_person_do_not_reach_ripgrep(
     assert [hit.name for hit in hits] == ["a.py"]
 
 
-def test_ripgrep_of_the_workspace_is_not_used(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ripgrep_inside_the_workspace_is_not_used(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(program(root / "bin").parent))
     assert find_ripgrep(root) is None
 

@@ -1,4 +1,4 @@
-"""The program that searches where there is no ripgrep."""
+"""The program that searches if ripgrep is not installed."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def file(root: Path) -> Path:
     return path
 
 
-def test_writes_places_names_or_counts(file: Path) -> None:
+def test_writes_positions_names_or_counts(file: Path) -> None:
     name = str(file).encode() + b"\0"
 
     assert search(file) == (0, name + b"1:1:\n" + name + b"3:3:\n")
@@ -37,21 +37,21 @@ def test_stops_at_the_limit(file: Path) -> None:
     assert search(file, limit=1) == (0, str(file).encode() + b"\0" + b"1:1:\n")
 
 
-def test_nothing_found_is_no_error(file: Path) -> None:
+def test_finding_nothing_is_not_an_error(file: Path) -> None:
     assert search(file, pattern="zzz") == (1, b"")
     assert search(file, pattern="zzz", mode="count") == (1, b"")
 
 
-def test_a_wrong_pattern_is_an_error(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_pattern_is_an_error(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert search(file, pattern="(") == (2, b"")
     assert capsys.readouterr().err.startswith("regex parse error: missing )")
 
 
-def test_files_that_cannot_be_read_are_passed_over(file: Path) -> None:
+def test_unreadable_files_are_skipped(file: Path) -> None:
     assert search(file.parent / "gone", file.parent, file, mode="files_with_matches")[1] == str(file).encode() + b"\0"
 
 
-def test_of_an_endless_line_the_start_is_searched(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_start_of_an_endless_line_is_searched(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search_worker, "_LONGEST_LINE", 10)
     path = root / "f"
     path.write_bytes(b"x foo" + b"x" * 50 + b"\n" + b"x" * 50 + b"foo\nfoo\n")
@@ -59,7 +59,7 @@ def test_of_an_endless_line_the_start_is_searched(root: Path, monkeypatch: pytes
     assert search(path, mode="count") == (0, str(path).encode() + b"\0" + b"2\n")
 
 
-def test_binary_files_have_no_lines_and_marks_are_no_text(root: Path) -> None:
+def test_binary_files_have_no_lines_and_byte_order_marks_are_not_text(root: Path) -> None:
     (root / "a").write_bytes(b"foo\0")
     (root / "b").write_bytes(b"\xef\xbb\xbffoo\n")
 
@@ -77,7 +77,7 @@ def test_wide_text_is_read(root: Path) -> None:
     assert search(path, pattern="^$") == (1, b"")
 
 
-def test_nothing_but_a_regular_file_is_opened_and_no_link_followed(file: Path, tmp_path: Path) -> None:
+def test_only_regular_files_are_opened_and_no_link_is_followed(file: Path, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "f").write_text("foo\n")
     links = file.parent / "link", file.parent / "d"

@@ -1,4 +1,4 @@
-"""Work that is always waited for."""
+"""Work in a thread that always finishes."""
 
 import asyncio
 import threading
@@ -8,7 +8,7 @@ import pytest
 from tui_agent.tools.shielded_thread import run_shielded_in_thread
 
 
-async def test_gives_the_result() -> None:
+async def test_returns_the_result() -> None:
     assert await run_shielded_in_thread(lambda: 42) == 42
 
 

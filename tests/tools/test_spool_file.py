@@ -1,4 +1,4 @@
-"""Files with long output: bounded, and never a reason to fail."""
+"""Files with long output: bounded, and never the cause of a failure."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ from tui_agent.tools.spool_file import SpoolBudget, SpoolFile
 from tui_agent.tools.workspace import Workspace
 
 
-def test_nothing_is_made_before_there_are_bytes(workspace: Workspace) -> None:
+def test_the_file_is_created_with_the_first_bytes(workspace: Workspace) -> None:
     spool = SpoolFile(workspace.new_spool_file)
     spool.close()
     spool.write(b"late")
@@ -28,10 +28,10 @@ def test_keeps_bytes_up_to_its_limit(workspace: Workspace) -> None:
 
     assert spool.path is not None
     assert spool.path.read_bytes() == b"12345"
-    assert spool.problem == "only the first 5 bytes are kept"
+    assert spool.problem == "only the first 5 bytes were saved"
 
 
-def test_a_full_disk_is_told_and_does_not_raise(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_and_does_not_raise(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     spool = SpoolFile(workspace.new_spool_file)
     spool.write(b"123")
 
@@ -48,7 +48,7 @@ def test_a_full_disk_is_told_and_does_not_raise(workspace: Workspace, monkeypatc
     assert spool.problem == "No space left on device"
 
 
-def test_a_directory_that_cannot_be_made_is_told(root: Path) -> None:
+def test_a_directory_that_cannot_be_created_is_reported(root: Path) -> None:
     (root / "file").touch()
     spool = SpoolFile(Workspace(root, spool_dir=root / "file").new_spool_file)
     spool.write(b"123")
@@ -57,7 +57,7 @@ def test_a_directory_that_cannot_be_made_is_told(root: Path) -> None:
     assert spool.problem == "File exists"
 
 
-def test_files_share_what_a_session_may_keep(workspace: Workspace) -> None:
+def test_files_share_the_limit_of_the_session(workspace: Workspace) -> None:
     budget = SpoolBudget(workspace.spool_dir, limit=8)
     first, second, third = (SpoolFile(workspace.new_spool_file, limit=100, budget=budget) for _ in range(3))
     first.write(b"12345")
@@ -71,14 +71,15 @@ def test_files_share_what_a_session_may_keep(workspace: Workspace) -> None:
     kept = [spool.path.read_bytes() for spool in (first, second) if spool.path is not None]
     assert kept == [b"12345", b"abc"]
     assert second.problem == (
-        "only the first 3 bytes are kept, the outputs of this session have reached their limit of 8 bytes"
+        "only the first 3 bytes were saved, because the saved outputs of this session have reached their limit of 8 "
+        "bytes"
     )
     assert (third.path, third.size) == (None, 0)
-    assert third.problem == "the outputs of this session have reached their limit of 8 bytes"
+    assert third.problem == "the saved outputs of this session have reached their limit of 8 bytes"
     assert [budget.newly_reached() for _ in range(2)] == [True, False]
 
 
-def test_what_an_earlier_life_of_the_session_kept_counts(workspace: Workspace) -> None:
+def test_files_from_earlier_runs_of_the_session_count(workspace: Workspace) -> None:
     before = SpoolFile(workspace.new_spool_file)
     before.write(b"123456")
     before.close()
@@ -105,7 +106,7 @@ def test_bytes_that_could_not_be_written_are_not_counted(workspace: Workspace, m
     assert budget.take(100) == 10
 
 
-def test_threads_together_never_keep_more_than_the_limit(workspace: Workspace) -> None:
+def test_threads_together_never_exceed_the_limit(workspace: Workspace) -> None:
     budget = SpoolBudget(workspace.spool_dir, limit=100_000)
     spools = [SpoolFile(workspace.new_spool_file, budget=budget) for _ in range(5)]
 

@@ -1,4 +1,4 @@
-"""Encodings: what is read can be written back to the byte."""
+"""Encodings: text that was read can be written back byte for byte."""
 
 import codecs
 
@@ -47,7 +47,7 @@ def test_utf_8_is_always_recognised(text: str) -> None:
     assert format_of(text.encode()).decode(text.encode()) == text.removeprefix("\ufeff")
 
 
-def test_a_character_cut_by_the_end_of_the_sample_is_no_damage() -> None:
+def test_a_character_cut_by_the_end_of_the_sample_is_valid() -> None:
     sample = b"a" * (SAMPLE_SIZE - 1) + "ä".encode()[:1]
 
     assert format_of(sample).encoding == "utf-8"
@@ -65,7 +65,7 @@ def test_a_nul_near_the_start_makes_a_file_binary() -> None:
     assert not is_binary(codecs.BOM_UTF16_LE + b"a\0")
 
 
-def test_formats_have_words() -> None:
+def test_formats_have_names() -> None:
     assert format_of(b"x").words == ""
     assert format_of(codecs.BOM_UTF8).words == "UTF-8 with byte order mark"
     assert format_of(b"\xe4").words == "Windows-1252 (not valid UTF-8)"
@@ -80,11 +80,11 @@ def test_printable_text_can_always_be_encoded(text: str) -> None:
     shown.encode()
 
 
-def test_bytes_that_are_no_text_are_shown_as_such() -> None:
+def test_invalid_bytes_are_shown_as_escapes() -> None:
     assert printable("a\udcff\0\ud800ä") == "a\\xff\\x00\\ud800ä"
 
 
-def test_most_line_ends_decide() -> None:
+def test_the_majority_of_line_endings_decides() -> None:
     assert uses_crlf("a\r\nb\r\nc\n")
     assert not uses_crlf("a\r\nb\nc\n")
     assert not uses_crlf("a")

@@ -1,4 +1,4 @@
-"""The todo tool: a validated list, told as data."""
+"""The todo tool: a validated list, emitted as data."""
 
 import pytest
 
@@ -16,7 +16,7 @@ ITEMS = [
 tool = TodoTool()
 
 
-async def test_tells_the_whole_list() -> None:
+async def test_emits_the_whole_list() -> None:
     recorded = Recorded()
 
     result = await call(tool, recorded, items=ITEMS)
@@ -24,7 +24,7 @@ async def test_tells_the_whole_list() -> None:
     items = [ITEMS[0], {"text": "change", "status": "in_progress"}, ITEMS[2]]
     assert recorded.data == [("todo.updated", {"items": items})]
     assert result.details == {"items": items}
-    assert result.text == "The list is: 1 done, 1 in progress, 1 pending.\n[x] look\n[>] change\n[ ] test"
+    assert result.text == "List updated: 1 done, 1 in progress, 1 pending.\n[x] look\n[>] change\n[ ] test"
 
 
 async def test_an_empty_list_is_a_list() -> None:
@@ -39,7 +39,7 @@ async def test_an_empty_list_is_a_list() -> None:
     "items",
     [None, [{"text": "x"}], [{"text": " ", "status": "done"}], [{"text": "x", "status": "maybe"}], [ITEMS[0]] * 101],
 )
-async def test_a_wrong_list_is_refused_and_not_told(items: object) -> None:
+async def test_an_invalid_list_is_refused_and_not_emitted(items: object) -> None:
     recorded = Recorded()
 
     with pytest.raises(InvalidArgumentsError):
@@ -48,7 +48,7 @@ async def test_a_wrong_list_is_refused_and_not_told(items: object) -> None:
     assert recorded.data == []
 
 
-def test_tells_what_a_call_is_about() -> None:
+def test_a_call_describes_itself() -> None:
     assert tool.is_read_only({})
     assert tool.accesses({"items": ITEMS}) == Accesses()
     assert tool.summarise({"items": ITEMS}) == "1 of 3 done: change"

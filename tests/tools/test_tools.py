@@ -24,7 +24,7 @@ ARGUMENTS = {
 }
 
 
-def test_every_tool_has_the_arguments_it_is_known_by(workspace: Workspace) -> None:
+def test_every_tool_has_its_documented_arguments(workspace: Workspace) -> None:
     found = default_tools(workspace, is_read_only_command=lambda command: False)
 
     assert [tool.name for tool in found] == list(ARGUMENTS)
@@ -41,7 +41,7 @@ def test_descriptions_begin_with_a_sentence(workspace: Workspace) -> None:
         assert len(first) < 100
 
 
-async def test_the_check_of_commands_that_is_named_in_the_documentation_works(workspace: Workspace) -> None:
+async def test_the_documented_read_only_check_works(workspace: Workspace) -> None:
     (workspace.root / "a.txt").write_text("words\n")
     result = await execute_tool_calls(
         default_tools(workspace, is_read_only_command=is_read_only_command),
@@ -67,7 +67,7 @@ async def test_the_check_of_commands_that_is_named_in_the_documentation_works(wo
         "ls".__eq__,
     ],
 )
-def test_a_check_of_commands_may_want_the_workspace(workspace: Workspace, check: Any) -> None:
+def test_a_read_only_check_may_take_the_workspace(workspace: Workspace, check: Any) -> None:
     bash = next(tool for tool in default_tools(workspace, is_read_only_command=check) if tool.name == "bash")
 
     assert bash.is_read_only({"command": "ls"})
@@ -75,9 +75,7 @@ def test_a_check_of_commands_may_want_the_workspace(workspace: Workspace, check:
 
 
 @pytest.mark.parametrize("check", [lambda: True, lambda a, b, c: True, lambda *, command: True, None, "ls"])
-def test_a_check_of_commands_that_every_call_would_fail_with_is_refused_at_once(
-    workspace: Workspace, check: Any
-) -> None:
+def test_a_read_only_check_with_other_arguments_is_refused_at_once(workspace: Workspace, check: Any) -> None:
     with pytest.raises(ConfigurationError, match="is_read_only_command must"):
         default_tools(workspace, is_read_only_command=check)
 

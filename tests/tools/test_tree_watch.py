@@ -1,4 +1,4 @@
-"""What a command changed, found by looking at the tree before and after it: in repositories and outside."""
+"""Changes of a command, detected by comparing the tree before and after it, in repositories and outside."""
 
 import os
 import shutil
@@ -16,28 +16,30 @@ from tui_agent.tools.file_states import TreeChange, content_of
 from tui_agent.tools.tree_watch import MAX_SLOW_SNAPSHOTS, TreeWatch
 
 Changed = dict[str, tuple[bytes | None, bytes | None]]
-"""By name what was there before and after; None where nothing was, or it was not kept."""
+"""Name → content before and after; None if the file did not exist or was not stored."""
 
 in_and_out_of_git = pytest.mark.parametrize("in_git", [True, False], ids=["git", "plain"])
 
 
 class Tree:
-    """A directory that is watched."""
+    """A watched directory."""
 
     def __init__(self, root: Path, kept: Path, private: tuple[Path, ...] = ()) -> None:
         self.root = root
         self.contents = ContentStore(kept)
         self.watch = TreeWatch(root, self.contents, private)
 
-    def told(self, happens: Callable[[], object]) -> list[TreeChange]:
+    def changes(self, happens: Callable[[], object]) -> list[TreeChange]:
         before = self.watch.look()
         assert before is not None
         happens()
         return self.watch.changes_since(before).files
 
     def changed(self, command: str) -> Changed:
-        told = self.told(lambda: subprocess.run(["bash", "-c", command], cwd=self.root, check=True))
-        return {str(one.path.relative_to(self.root)): (self._bytes(one.before), self._bytes(one.after)) for one in told}
+        changes = self.changes(lambda: subprocess.run(["bash", "-c", command], cwd=self.root, check=True))
+        return {
+            str(one.path.relative_to(self.root)): (self._bytes(one.before), self._bytes(one.after)) for one in changes
+        }
 
     def _bytes(self, state: FileState | None) -> bytes | None:
         return None if state is None else content_of(state, self.contents)
@@ -58,7 +60,7 @@ def tree_of(root: Path, *, in_git: bool) -> Tree:
 
 
 @in_and_out_of_git
-def test_every_way_to_change_a_file_is_seen(root: Path, in_git: bool) -> None:
+def test_every_kind_of_change_is_detected(root: Path, in_git: bool) -> None:
     tree = tree_of(root, in_git=in_git)
 
     assert tree.changed("echo more >> a.txt; rm b.txt; mkdir d; echo n > d/n; ln -s a.txt l") == {
@@ -76,15 +78,15 @@ def test_every_way_to_change_a_file_is_seen(root: Path, in_git: bool) -> None:
 
 
 @in_and_out_of_git
-def test_what_only_was_touched_did_not_change(root: Path, in_git: bool) -> None:
+def test_a_file_that_was_only_touched_is_unchanged(root: Path, in_git: bool) -> None:
     tree = tree_of(root, in_git=in_git)
 
     assert tree.changed("touch a.txt; cp b.txt x; mv x b.txt; echo t > t; rm t") == {}
 
 
 @in_and_out_of_git
-def test_a_change_of_the_same_length_right_after_another_is_seen(root: Path, in_git: bool) -> None:
-    """The times of a file may not tell two changes of the same moment apart."""
+def test_a_change_of_the_same_length_right_after_another_is_detected(root: Path, in_git: bool) -> None:
+    """Two changes at the same moment may leave the same times."""
     tree = tree_of(root, in_git=in_git)
 
     def rewrite() -> None:
@@ -93,11 +95,11 @@ def test_a_change_of_the_same_length_right_after_another_is_seen(root: Path, in_
             file.write("z")
         os.utime(root / "a.txt", ns=(status.st_atime_ns, status.st_mtime_ns))
 
-    assert [change.path.name for change in tree.told(rewrite)] == ["a.txt"]
+    assert [change.path.name for change in tree.changes(rewrite)] == ["a.txt"]
 
 
 @in_and_out_of_git
-def test_what_the_person_changed_before_the_command_is_not_the_commands(root: Path, in_git: bool) -> None:
+def test_changes_of_the_user_before_the_command_are_not_the_commands(root: Path, in_git: bool) -> None:
     tree = tree_of(root, in_git=in_git)
     tree.changed("true")
     (root / "a.txt").write_text("mine\n")
@@ -106,12 +108,12 @@ def test_what_the_person_changed_before_the_command_is_not_the_commands(root: Pa
     assert tree.changed("echo x >> a.txt; rm b.txt") == {"a.txt": (b"mine\n", b"mine\nx\n"), "b.txt": (b"b\n", None)}
 
 
-def test_what_git_has_is_not_kept_before_it_changes(root: Path) -> None:
+def test_a_content_that_git_has_is_not_stored_before_a_change(root: Path) -> None:
     tree = tree_of(root, in_git=True)
     old = 1_700_000_000
     for name in ("a.txt", "b.txt"):
         os.utime(root / name, (old, old))
-    # The status time cannot be set; only the look after it is old enough trusts the file.
+    # The status time cannot be set, so the file counts as settled only in a scan some time later.
     subprocess.run(["git", "status"], cwd=root, check=True, capture_output=True)
     tree.changed("true")
     kept = {path for path in tree.contents.root.rglob("*") if path.is_file()}
@@ -120,7 +122,7 @@ def test_what_git_has_is_not_kept_before_it_changes(root: Path) -> None:
     assert tree.changed("rm a.txt")["a.txt"] == (b"a\n", None)
 
 
-def test_ignored_files_are_not_looked_at_and_not_taken_for_new_when_that_ends(root: Path) -> None:
+def test_ignored_files_are_skipped_and_not_new_when_no_longer_ignored(root: Path) -> None:
     (root / ".gitignore").write_text("secret\n")
     (root / "secret").write_text("key\n")
     tree = tree_of(root, in_git=True)
@@ -129,14 +131,14 @@ def test_ignored_files_are_not_looked_at_and_not_taken_for_new_when_that_ends(ro
     assert set(tree.changed("rm .gitignore")) == {".gitignore"}
 
 
-def test_a_file_that_becomes_ignored_is_not_gone(root: Path) -> None:
+def test_a_file_that_becomes_ignored_is_not_deleted(root: Path) -> None:
     tree = tree_of(root, in_git=True)
     (root / "new").write_text("new\n")
 
     assert set(tree.changed("echo new > .gitignore")) == {".gitignore"}
 
 
-def test_line_ends_that_git_converts_are_never_made_up(root: Path) -> None:
+def test_contents_with_converted_line_endings_are_not_taken_from_git(root: Path) -> None:
     (root / ".gitattributes").write_text("*.txt text eol=crlf\n")
     (root / "w.txt").write_bytes(b"one\r\ntwo\r\n")
     tree = tree_of(root, in_git=True)
@@ -146,7 +148,7 @@ def test_line_ends_that_git_converts_are_never_made_up(root: Path) -> None:
     assert before in (b"one\r\ntwo\r\n", None)
 
 
-def test_a_branch_that_is_checked_out_is_seen_as_its_changes(root: Path) -> None:
+def test_checking_out_a_branch_is_detected_as_its_changes(root: Path) -> None:
     tree = tree_of(root, in_git=True)
     git = "git -c user.name=n -c user.email=e@example.org"
     tree.changed(f"git checkout -q -b other; echo x > a.txt; {git} commit -qam x")
@@ -154,15 +156,15 @@ def test_a_branch_that_is_checked_out_is_seen_as_its_changes(root: Path) -> None
     assert tree.changed("git checkout -q main 2>/dev/null || git checkout -q master") == {"a.txt": (b"x\n", b"a\n")}
 
 
-def test_the_whole_directory_may_go(root: Path) -> None:
+def test_the_whole_directory_may_be_deleted(root: Path) -> None:
     tree = tree_of(root, in_git=False)
 
-    told = tree.told(lambda: shutil.rmtree(root))
+    changes = tree.changes(lambda: shutil.rmtree(root))
 
-    assert {change.path.name for change in told if change.after is None} == {"a.txt", "b.txt"}
+    assert {change.path.name for change in changes if change.after is None} == {"a.txt", "b.txt"}
 
 
-def test_our_own_directories_are_not_looked_into(root: Path) -> None:
+def test_directories_of_tui_agent_are_not_scanned(root: Path) -> None:
     (root / "ours").mkdir()
     (root / "ours" / "journal").write_text("1\n")
     tree = Tree(root, root.parent / "kept", (root / "ours",))
@@ -170,17 +172,17 @@ def test_our_own_directories_are_not_looked_into(root: Path) -> None:
     assert tree.changed("echo 2 >> ours/journal; echo x > theirs") == {"theirs": (None, b"x\n")}
 
 
-def test_a_file_too_large_to_be_kept_is_told_all_the_same(root: Path) -> None:
+def test_a_file_too_large_to_be_stored_is_still_reported(root: Path) -> None:
     (root / "big").write_bytes(bytes(tree_watch.KEPT_LIMIT + 1))
     tree = tree_of(root, in_git=False)
 
-    (change,) = tree.told(lambda: (root / "big").write_bytes(b"small"))
+    (change,) = tree.changes(lambda: (root / "big").write_bytes(b"small"))
 
     assert change.before is not None
     assert (change.before.kept, change.before.size) == (False, tree_watch.KEPT_LIMIT + 1)
 
 
-def test_a_tree_with_too_many_files_is_not_looked_at(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tree_with_too_many_files_is_not_watched(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree_watch, "MOST_FILES", 1)
     watch = tree_of(root, in_git=False).watch
 
@@ -189,7 +191,7 @@ def test_a_tree_with_too_many_files_is_not_looked_at(root: Path, monkeypatch: py
     assert watch.look() is None
 
 
-def test_a_tree_that_grows_too_large_says_that_some_may_be_missing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_are_incomplete_if_the_tree_grows_too_large(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     watch = tree_of(root, in_git=False).watch
     before = watch.look()
     assert before is not None
@@ -202,7 +204,7 @@ def test_a_tree_that_grows_too_large_says_that_some_may_be_missing(root: Path, m
     assert ([change.path.name for change in changes.files], changes.is_complete) == (["a.txt"], False)
 
 
-def test_one_slow_look_is_not_the_last(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_slow_scan_is_forgiven(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     watch = tree_of(root, in_git=False).watch
     monkeypatch.setattr(tree_listing, "LISTING_SECONDS", 0.0)
     assert [watch.look() for _ in range(MAX_SLOW_SNAPSHOTS - 1)] == [None] * (MAX_SLOW_SNAPSHOTS - 1)
@@ -215,10 +217,10 @@ def test_one_slow_look_is_not_the_last(root: Path, monkeypatch: pytest.MonkeyPat
     assert watch.look() is None
 
 
-def test_a_file_made_right_after_a_look_is_seen(root: Path) -> None:
-    """Files are stamped by a clock that lags behind the real-time clock by some milliseconds."""
+def test_a_file_created_right_after_a_scan_is_detected(root: Path) -> None:
+    """The clock for file times lags behind the real-time clock by some milliseconds."""
     tree = tree_of(root, in_git=False)
 
     for number in range(50):
         name = root / f"new-{number}"
-        assert [change.path for change in tree.told(name.touch)] == [name]
+        assert [change.path for change in tree.changes(name.touch)] == [name]

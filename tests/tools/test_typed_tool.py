@@ -1,4 +1,4 @@
-"""Typed tools: the model is the schema, and arguments that do not fit never make a predicate raise."""
+"""Typed tools: the pydantic class is the schema, and invalid arguments never make a predicate raise."""
 
 from typing import Any
 
@@ -82,18 +82,18 @@ async def test_a_call_gets_validated_arguments() -> None:
     ("arguments", "place"),
     [({}, "name"), ({"name": "x", "nmae": 1}, "nmae"), ({"name": "x", "times": [1]}, "times"), ({"name": ""}, "name")],
 )
-async def test_arguments_that_do_not_fit_are_an_error_that_names_the_place(arguments: Any, place: str) -> None:
+async def test_invalid_arguments_are_an_error_that_names_the_field(arguments: Any, place: str) -> None:
     with pytest.raises(InvalidArgumentsError, match=f"invalid arguments for greet: {place}: "):
         await tool.execute(arguments, Recorded().context)
 
 
 @pytest.mark.parametrize("arguments", [{"name": "\ud800"}, {"name": "a\0b"}, {"name": "a", "note": "x\udcff"}])
-def test_text_that_no_system_call_takes_is_refused(arguments: dict[str, Any]) -> None:
+def test_text_that_no_system_call_accepts_is_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgumentsError, match=r"surrogate|NUL|unicode"):
         tool.parse(arguments)
 
 
-def test_predicates_ask_the_typed_methods() -> None:
+def test_predicates_call_the_typed_methods() -> None:
     arguments = {"name": "reader"}
 
     assert tool.is_read_only(arguments)
@@ -106,14 +106,14 @@ def test_predicates_ask_the_typed_methods() -> None:
     assert tool.summarise(arguments) == "reader ⏎ 1"
 
 
-async def test_what_a_typed_method_cannot_tell_is_unknown_or_said_in_words() -> None:
+async def test_errors_of_typed_methods_become_unknown_or_a_message() -> None:
     assert tool.accesses({"name": "broken"}) is None
     preview = await tool.preview({"name": "broken"})
-    assert preview == Preview(kind="text", text="As things stand, this call would fail: no such path")
+    assert preview == Preview(kind="text", text="This call would currently fail: no such path")
     assert await tool.preview({"name": "x"}) == Preview(kind="text", text="x")
 
 
-async def test_a_tool_that_says_nothing_gets_the_careful_answers() -> None:
+async def test_the_defaults_are_cautious() -> None:
     plain = PlainTool("plain", "Does nothing.", GreetArguments)
     arguments = {"name": "x"}
 
@@ -125,7 +125,7 @@ async def test_a_tool_that_says_nothing_gets_the_careful_answers() -> None:
     assert await plain.preview(arguments) is None
 
 
-def test_a_tool_that_never_changes_anything_says_so_whatever_its_arguments_are() -> None:
+def test_a_read_only_tool_is_read_only_for_any_arguments() -> None:
     plain = PlainTool("plain", "Does nothing.", GreetArguments, read_only=True)
 
     assert plain.is_read_only({})

@@ -1,4 +1,4 @@
-"""Differences: the patch program agrees with them."""
+"""Unified diffs, checked with the program `patch`."""
 
 import subprocess
 from pathlib import Path
@@ -15,7 +15,7 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "", "- x", "+ y", "\\"]), max_s
 TEXTS = st.builds(lambda lines, end: "\n".join(lines) + end, LINES, st.sampled_from(["", "\n"]))
 
 
-def test_shows_lines_with_their_surroundings() -> None:
+def test_shows_lines_with_context() -> None:
     old = "".join(f"{number}\n" for number in range(1, 21))
     diff = diff_of(old, old.replace("10\n", "ten\n"), "a/f", "b/f")
 
@@ -33,8 +33,8 @@ def test_a_new_file_is_all_added() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "notes"),
     [
-        ("a\r\nb\r\n", "a\nb\n", ["# Line ends change from CR LF to LF"]),
-        ("a\nb\n", "a\r\nb\r\n", ["# Line ends change from LF to CR LF"]),
+        ("a\r\nb\r\n", "a\nb\n", ["# Line endings change from CR LF to LF"]),
+        ("a\nb\n", "a\r\nb\r\n", ["# Line endings change from LF to CR LF"]),
         ("a\r\n", "b\r\n", ["# Lines end in CR LF"]),
         ("", "b\r\n", ["# Lines end in CR LF"]),
         ("a", "a\r\n", ["# Lines end in CR LF"]),
@@ -43,7 +43,7 @@ def test_a_new_file_is_all_added() -> None:
         ("", "b\n", []),
     ],
 )
-def test_how_lines_end_is_said_in_front(old: str, new: str, notes: list[str]) -> None:
+def test_line_endings_are_noted_above_the_diff(old: str, new: str, notes: list[str]) -> None:
     lines = diff_of(old, new, "a/f", "b/f").text.split("\n")
 
     assert lines[: lines.index("--- a/f")] == notes
@@ -52,7 +52,7 @@ def test_how_lines_end_is_said_in_front(old: str, new: str, notes: list[str]) ->
 
 def test_mixed_line_ends_are_compared_line_by_line() -> None:
     assert diff_of("a\r\nb\n", "a\nb\n", "a/f", "b/f").text == (
-        "# Line ends change from mixed to LF\n# A line that ends in CR LF shows its CR\n"
+        "# Line endings change from mixed to LF\n# A line that ends in CR LF shows its CR\n"
         "--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@\n-a\r\n+a\n b\n"
     )
 
@@ -61,7 +61,7 @@ def test_a_carriage_return_inside_a_line_and_a_nul_stay_in_it() -> None:
     assert diff_of("a\n", "a\rb\x00c\n", "a/f", "b/f").text.endswith("@@ -1 +1 @@\n-a\n+a\rb\x00c\n")
 
 
-def test_halves_of_characters_are_escapes_that_can_be_read_back() -> None:
+def test_lone_surrogates_are_reversible_escapes() -> None:
     diff = diff_of("x\udc80\n", "x\\udc80 \\\udcff \\n\n", "a/f", "b/f")
 
     assert diff.text == (f"{SURROGATES_NOTE}\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-x\\udc80\n+x\\\\udc80 \\\\\\udcff \\n\n")
@@ -75,7 +75,7 @@ alike = st.text(st.sampled_from("ab\n\n\r\x00\\udc80x0\udc80\ud800\x85\u2028 "),
 @example("", "a\r\n", "a\n")
 @example("a\n", "M1\x00M2\n", "M1\\x00M2\n")
 @example("a\n", "a\udc80\n", "a\\udc80\n")
-def test_two_contents_never_have_the_same_difference(old: str, one: str, other: str) -> None:
+def test_two_contents_never_have_the_same_diff(old: str, one: str, other: str) -> None:
     first, second = diff_of(old, one, "a/f", "b/f"), diff_of(old, other, "a/f", "b/f")
 
     assert (first.text == second.text) == (one == other)
@@ -84,7 +84,7 @@ def test_two_contents_never_have_the_same_difference(old: str, one: str, other: 
 
 
 @given(alike)
-def test_halves_come_back(text: str) -> None:
+def test_lone_surrogates_survive_a_round_trip(text: str) -> None:
     coded = escape_surrogates(text)
 
     coded.encode("utf-8", "strict")
@@ -97,7 +97,7 @@ def test_only_line_feeds_end_lines() -> None:
     assert (diff.added, diff.removed) == (1, 1)
 
 
-def test_a_long_difference_is_cut_after_a_line() -> None:
+def test_a_long_diff_is_cut_after_a_line() -> None:
     diff = diff_of("", "line\n" * 100, "a", "b").shortened(50)
 
     assert diff.text.endswith("+line\n… 97 more lines\n")
@@ -132,5 +132,5 @@ def test_patch_makes_the_new_text_of_the_old(
         ("same", "same", (0, 0)),
     ],
 )
-def test_replaced_lines_leave_out_what_is_the_same_around_them(old: str, new: str, counts: tuple[int, int]) -> None:
+def test_replaced_lines_ignore_equal_lines_around_them(old: str, new: str, counts: tuple[int, int]) -> None:
     assert replaced_lines(old, new) == counts

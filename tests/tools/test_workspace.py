@@ -1,4 +1,4 @@
-"""Names become paths; long output gets files of its own."""
+"""The workspace resolves paths and creates files for long output."""
 
 import os
 import stat
@@ -38,11 +38,11 @@ def test_paths_are_shown_relative_to_the_root_by_components(workspace: Workspace
     assert not workspace.contains(Path(f"{root}-evil/x"))
 
 
-def test_a_name_that_is_no_text_is_shown_with_escapes(workspace: Workspace, root: Path) -> None:
+def test_invalid_bytes_in_a_name_are_shown_as_escapes(workspace: Workspace, root: Path) -> None:
     assert workspace.display(root / os.fsdecode(b"caf\xe9")) == "caf\\xe9"
 
 
-def test_the_same_path_has_the_same_lock_while_somebody_holds_it(workspace: Workspace, root: Path) -> None:
+def test_the_same_path_has_the_same_lock_while_it_is_held(workspace: Workspace, root: Path) -> None:
     lock = workspace.alone_with(root / "a")
 
     assert workspace.alone_with(root / "a") is lock
@@ -67,9 +67,9 @@ def test_a_spool_directory_that_is_open_to_others_is_closed(workspace: Workspace
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a directory away")
-def test_a_spool_directory_of_somebody_else_is_refused(workspace: Workspace) -> None:
+def test_a_spool_directory_of_another_user_is_refused(workspace: Workspace) -> None:
     workspace.spool_dir.mkdir(mode=0o700)
     os.chown(workspace.spool_dir, 12345, 12345)
 
-    with pytest.raises(PermissionError, match="not a directory of ours"):
+    with pytest.raises(PermissionError, match="not a directory of this user"):
         workspace.new_spool_file()

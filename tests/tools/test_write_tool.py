@@ -26,17 +26,17 @@ def read(workspace: Workspace) -> ReadTool:
     return ReadTool(workspace)
 
 
-async def test_makes_a_file_with_its_directories(write: WriteTool, root: Path) -> None:
+async def test_creates_a_file_with_its_directories(write: WriteTool, root: Path) -> None:
     recorded = Recorded()
 
     result = await call(write, recorded, path="src/new/a.py", content="a\nb\n")
 
     diff = "--- /dev/null\n+++ b/src/new/a.py\n@@ -0,0 +1,2 @@\n+a\n+b\n"
-    told = {"path": str(root / "src/new/a.py"), "change": "created", "diff": diff}
+    emitted = {"path": str(root / "src/new/a.py"), "change": "created", "diff": diff}
     assert (root / "src/new/a.py").read_text() == "a\nb\n"
     assert result.text == "Created src/new/a.py (+2 −0 lines)."
-    assert recorded.data == [("file.changed", told)]
-    assert details_of(result) == told | {"added": 2, "removed": 0}
+    assert recorded.data == [("file.changed", emitted)]
+    assert details_of(result) == emitted | {"added": 2, "removed": 0}
 
 
 async def test_replaces_a_file_that_was_read(write: WriteTool, read: ReadTool, root: Path) -> None:
@@ -54,13 +54,13 @@ async def test_replaces_a_file_that_was_read(write: WriteTool, read: ReadTool, r
 async def test_a_file_that_was_never_read_is_not_overwritten(write: WriteTool, root: Path) -> None:
     (root / "a").write_text("unknown")
 
-    with pytest.raises(ToolError, match="a exists and was never read; read it first"):
+    with pytest.raises(ToolError, match="a exists, but you have not read it; nothing was written: read it first"):
         await call(write, path="a", content="new")
 
     assert (root / "a").read_text() == "unknown"
 
 
-async def test_a_file_that_changed_since_is_not_overwritten_and_the_change_is_told(
+async def test_a_file_that_changed_since_is_not_overwritten_and_the_change_is_shown(
     write: WriteTool, read: ReadTool, root: Path
 ) -> None:
     (root / "a").write_text("1\n2\n")
@@ -106,7 +106,7 @@ async def test_its_own_writing_counts_as_read(write: WriteTool, root: Path) -> N
     assert (root / "a").read_text() == "3"
 
 
-async def test_a_file_that_was_deleted_since_is_made_again(write: WriteTool, read: ReadTool, root: Path) -> None:
+async def test_a_file_deleted_since_is_created_again(write: WriteTool, read: ReadTool, root: Path) -> None:
     (root / "a").write_text("old")
     await call(read, path="a")
     (root / "a").unlink()
@@ -121,7 +121,7 @@ async def test_the_same_content_is_not_written_again(write: WriteTool, root: Pat
 
     result = await call(write, recorded, path="a", content="x\n")
 
-    assert result.text == "a already holds exactly this; nothing was written."
+    assert result.text == "a already has exactly this content; nothing was written."
     assert (root / "a").stat().st_ino == inode
     assert recorded.data == []
 
@@ -163,7 +163,8 @@ async def test_text_the_old_encoding_cannot_hold_becomes_utf_8_and_says_so(
     result = await call(write, path="a", content="→\n")
 
     assert (
-        "[the file was Windows-1252 (not valid UTF-8), which cannot hold the new text; it is UTF-8 now]" in result.text
+        "[the file was Windows-1252 (not valid UTF-8), which cannot encode the new text; it is UTF-8 now]"
+        in result.text
     )
     assert (root / "a").read_text("utf-8") == "→\n"
 
@@ -176,12 +177,12 @@ async def test_a_link_is_written_through_and_it_says_so(write: WriteTool, read: 
 
     result = await call(write, path="link", content="new")
 
-    assert "[link leads through a symbolic link: the file changed is real/a]" in result.text
+    assert "[link leads through a symbolic link to real/a, which is the file changed]" in result.text
     assert (root / "link").is_symlink()
     assert (root / "real" / "a").read_text() == "new"
 
 
-async def test_hard_links_are_told_of(write: WriteTool, read: ReadTool, root: Path) -> None:
+async def test_hard_links_are_reported(write: WriteTool, read: ReadTool, root: Path) -> None:
     (root / "a").write_text("old")
     os.link(root / "a", root / "b")
     await call(read, path="a")
@@ -192,14 +193,14 @@ async def test_hard_links_are_told_of(write: WriteTool, read: ReadTool, root: Pa
     assert (root / "b").read_text() == "old"
 
 
-async def test_a_file_where_a_directory_must_be_is_an_error(write: WriteTool, root: Path) -> None:
+async def test_a_file_in_place_of_a_directory_is_an_error(write: WriteTool, root: Path) -> None:
     (root / "file").touch()
 
     with pytest.raises(ToolError, match="a part of the path is a file"):
         await call(write, path="file/below", content="x")
 
 
-async def test_writes_to_one_file_come_one_after_the_other(write: WriteTool, root: Path) -> None:
+async def test_writes_to_one_file_run_one_after_another(write: WriteTool, root: Path) -> None:
     await call(write, path="a", content="0\n")
 
     async with asyncio.TaskGroup() as group:
@@ -210,7 +211,7 @@ async def test_writes_to_one_file_come_one_after_the_other(write: WriteTool, roo
     ]
 
 
-async def test_the_preview_is_the_difference_and_writes_nothing(write: WriteTool, root: Path) -> None:
+async def test_the_preview_is_the_diff_and_writes_nothing(write: WriteTool, root: Path) -> None:
     preview = await write.preview({"path": "a", "content": "x\n"})
 
     assert preview is not None
@@ -219,7 +220,7 @@ async def test_the_preview_is_the_difference_and_writes_nothing(write: WriteTool
     assert not (root / "a").exists()
 
 
-async def test_the_preview_of_a_file_that_may_yet_be_read_is_its_difference(write: WriteTool, root: Path) -> None:
+async def test_the_preview_of_an_unread_file_is_its_diff(write: WriteTool, root: Path) -> None:
     (root / "a").write_text("unknown\n")
     preview = await write.preview({"path": "a", "content": "x\n"})
 
@@ -227,7 +228,7 @@ async def test_the_preview_of_a_file_that_may_yet_be_read_is_its_difference(writ
     assert preview.text == "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-unknown\n+x\n"
 
 
-async def test_the_preview_shows_what_a_file_is_in_bytes(write: WriteTool, root: Path) -> None:
+async def test_the_preview_shows_format_and_line_endings(write: WriteTool, root: Path) -> None:
     async def shown(content: str) -> str:
         preview = await write.preview({"path": "a", "content": content})
         assert preview is not None
@@ -238,7 +239,7 @@ async def test_the_preview_shows_what_a_file_is_in_bytes(write: WriteTool, root:
     assert (await shown("a\r\n")).startswith("# Lines end in CR LF\n---")
 
     (root / "a").write_bytes(b"one\r\ntwo\nthree\r\n")
-    assert "# Line ends change from mixed to CR LF\n" in await shown("one\ntwo\nthree\n")
+    assert "# Line endings change from mixed to CR LF\n" in await shown("one\ntwo\nthree\n")
     (root / "a").write_bytes(b"x\x80\xc3\xa4\n")
     assert "-x\\udc80ä\n+x\\\\udc80ä\n" in await shown("x\\udc80ä\n")
 
@@ -250,7 +251,7 @@ async def test_the_preview_says_that_another_encoding_is_written(write: WriteToo
 
     assert preview is not None
     assert (
-        preview.note == "the file was Windows-1252 (not valid UTF-8), which cannot hold the new text; it is UTF-8 now"
+        preview.note == "the file was Windows-1252 (not valid UTF-8), which cannot encode the new text; it is UTF-8 now"
     )
 
 
@@ -260,11 +261,11 @@ async def test_the_preview_of_a_call_that_would_fail_says_why(write: WriteTool) 
     assert preview is not None
     assert (preview.kind, preview.text) == (
         "text",
-        "As things stand, this call would fail: . is a directory; name a file",
+        "This call would currently fail: . is a directory; name a file",
     )
 
 
-def test_tells_what_a_call_is_about(write: WriteTool, root: Path) -> None:
+def test_a_call_describes_itself(write: WriteTool, root: Path) -> None:
     arguments = {"path": "a/../b", "content": "x\ny"}
 
     assert not write.is_read_only(arguments)

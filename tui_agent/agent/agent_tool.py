@@ -10,16 +10,20 @@ from .delegation import AgentBoundTool, delegate, outcome_text
 from .loop import AgentLoop
 
 DESCRIPTION = """\
-Has a sub-agent do a task and gives you its answer. Use it for work that needs many steps of which you only need the \
-outcome, such as a search through a large code base; several of them in one answer work at the same time. It has your \
-tools, and its calls are judged like yours. With context "fresh" (the default) it knows nothing but the task: say \
-everything it must know, and what you want back. With "fork" it knows this conversation."""
+Delegates a task to a sub-agent and returns its answer. Use it for work of many steps of which you only need the \
+outcome, such as a search through a large code base. Several calls in one response run in parallel. The sub-agent has \
+your tools and the same permissions. With context "fresh" (the default) it knows only the task: include everything it \
+needs to know, and say what to return. With "fork" it also knows this conversation."""
 
 SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
-        "task": {"type": "string", "minLength": 1, "description": "What is to be done, and what you want to be told."},
-        "context": {"type": "string", "enum": ["fresh", "fork"], "description": "What it knows. Default: fresh."},
+        "task": {"type": "string", "minLength": 1, "description": "The task, and what to report back."},
+        "context": {
+            "type": "string",
+            "enum": ["fresh", "fork"],
+            "description": "Context of the sub-agent: only the task, or also this conversation. Default: fresh.",
+        },
         "tools": {
             "type": "array",
             "items": {"type": "string"},
@@ -32,7 +36,7 @@ SCHEMA: JsonObject = {
 
 
 AGENT_SPEC = ToolSpec(name="agent", description=DESCRIPTION, input_schema=SCHEMA)
-"""What the model is shown of the tool."""
+"""The tool's specification for the model."""
 
 
 class AgentTool(AgentBoundTool):

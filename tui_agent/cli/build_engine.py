@@ -47,6 +47,7 @@ from .orphan_reaper import adopt_orphans
 from .project_trust import folder_trust
 from .rules_and_tools import built_in_tools, parse_rules, policy_of, sandbox_of
 from .session_choice import find_session_to_resume
+from .session_facts import session_facts
 
 if TYPE_CHECKING:
     # Loaded where something is recorded only.
@@ -149,19 +150,21 @@ async def open_engine(
         gate = ApprovalGate(interactive=watched)
         contents = ContentStore(archive / CONTENTS_NAME) if session.path is not None else None
         private = (locations.config_dir, locations.state_dir)
+        tools = built_in_tools(
+            options.cwd,
+            archive,
+            sandbox,
+            contents,
+            private,
+            output_limit=loaded.settings.output_disk_limit,
+            warn=lambda text: bus.publish(Warned(code="output_disk_limit", text=text)),
+        )
         loop = AgentLoop(
             AgentLoopConfig(
                 provider=provider,
-                tools=built_in_tools(
-                    options.cwd,
-                    archive,
-                    sandbox,
-                    contents,
-                    private,
-                    output_limit=loaded.settings.output_disk_limit,
-                    warn=lambda text: bus.publish(Warned(code="output_disk_limit", text=text)),
-                ),
+                tools=tools,
                 system=options.system or DEFAULT_SYSTEM,
+                context=await session_facts(options.cwd, policy, tools),
                 layers=(*_appended(loaded.settings), *folder.instructions),
                 workspace=options.cwd,
                 bus=bus,

@@ -1,7 +1,7 @@
-"""Models: the Messages API through its SDK, a scripted stand-in for tests, and the offline demo.
+"""Model providers: the Messages API through its SDK, a scripted model for tests, and the offline demo.
 
-The demo is imported from `tui_agent.providers.demo`, what notes streams from `tui_agent.providers.recorded_streams`, so
-that nobody pays for them who does not use them.
+The demo (`tui_agent.providers.demo`) and the recording of streams (`tui_agent.providers.recorded_streams`) are not
+imported here, so that they cost nothing unless they are used.
 """
 
 from .anthropic_provider import AnthropicProvider

@@ -1,7 +1,7 @@
-"""Models behind the Messages API: Anthropic's own, and every server that speaks it.
+"""The provider for Anthropic's Messages API and for every compatible server.
 
-Credentials live here and nowhere else (S4-7). One call of `stream` is one attempt: the loop retries, so that a person
-sees it. `prepare` loads the SDK in a thread; importing this module does not.
+Credentials stay in this module (S4-7). One call of `stream` is one attempt: the agent loop retries, so that the user
+sees it. `prepare` loads the SDK in a thread; importing this module does not load it.
 """
 
 import asyncio
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 
 _NO_KEY = "no key was found; set ANTHROPIC_API_KEY, or try `tui-agent --demo`, which needs none"
 _PLACEHOLDER_TOKEN = "none"
-"""Signs requests to an address of the person's own that asks for no key: the SDK sends nothing unsigned."""
+"""Auth token for a user's own server that needs none: the SDK sends no request without a credential."""
 
 _DRAIN_SECONDS = 0.5
-"""How long to wait for the end of a complete answer, so that its connection can be used again."""
+"""Seconds to wait for the end of a complete answer, so that its connection can be reused."""
 
 _BUILD_OFF_LOOP = 400
-"""New messages from which a request is built in a thread: a long session was resumed."""
+"""Number of new messages above which a request is built in a thread, as after resuming a long session."""
 
 
 class AnthropicProvider:
-    """Streams answers of one model. Implements `protocol.provider.ModelProvider`."""
+    """Provider for one model of the Messages API. Implements `protocol.provider.ModelProvider`."""
 
     def __init__(
         self,
@@ -61,19 +61,19 @@ class AnthropicProvider:
         connect_timeout: float = 10.0,
         silence_timeout: float = 300.0,
     ) -> None:
-        """Sends nothing and loads nothing.
+        """Store the settings; send and load nothing.
 
         Args:
             model: any name the server knows.
-            api_key, auth_token: at most one; without both the SDK's own ways apply (environment, profiles), but an
-                address of one's own may also go without.
+            api_key, auth_token: at most one. Without both, the SDK looks for credentials in the environment and its
+                profiles; with a `base_url`, requests may also go without.
             base_url: address without `/v1`; None: `ANTHROPIC_BASE_URL`, or the API's own.
-            max_tokens: longest answer where a request does not say.
-            thinking: what a request without a budget says of reasoning.
-            cache: whether to use the prompt cache; off for servers that do not know `cache_control`.
-            headers: sent along with each request, such as another `anthropic-version`.
-            connect_timeout: seconds until a connection stands.
-            silence_timeout: seconds without a single byte after which an answer is given up.
+            max_tokens: longest answer in tokens, unless a request sets its own limit.
+            thinking: reasoning mode of a request without a budget.
+            cache: use the prompt cache; turn it off for servers that do not know `cache_control`.
+            headers: headers for each request, such as another `anthropic-version`.
+            connect_timeout: seconds to connect.
+            silence_timeout: seconds without a single byte after which an answer is abandoned.
 
         Raises:
             ConfigurationError: no model, two credentials or one that cannot be sent, a password in the address,
@@ -82,7 +82,7 @@ class AnthropicProvider:
         expect_kind("AnthropicProvider.model", model, str, "the name of a model")
         for name, value in (("api_key", api_key), ("auth_token", auth_token)):
             if value is not None and not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] — callers may be untyped
-                # The value itself stays out of the text: it is a secret.
+                # The message must not contain the value, which is a secret.
                 raise ConfigurationError(f"AnthropicProvider.{name} must be text or None, not of {type(value)}")
         expect_kind("AnthropicProvider.base_url", base_url, (str, NoneType), "an address or None")
         if max_tokens is not None:
@@ -111,7 +111,7 @@ class AnthropicProvider:
         return f"AnthropicProvider({self.model.name!r})"
 
     async def prepare(self) -> None:
-        """Loads the SDK and its certificates in a thread; connects nowhere. May be called any number of times.
+        """Load the SDK and its certificates in a thread, without connecting. May be called any number of times.
 
         Raises:
             ProviderError: there is no key, or the SDK cannot be loaded.
@@ -119,10 +119,10 @@ class AnthropicProvider:
         await self._ready()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
-        """One attempt at one answer; closing the iterator closes the connection.
+        """Stream one answer in one attempt; closing the iterator closes the connection.
 
         Raises:
-            ProviderError: and nothing else but cancellation.
+            ProviderError: the request failed; apart from cancellation nothing else is raised.
         """
         client = await self._ready()
         body, is_taken = await self._build(request)
@@ -138,10 +138,10 @@ class AnthropicProvider:
             for fact in fold.finish():
                 yield fact
             if not fold.complete:
-                raise answer.broken or answer.failure("stream_cut", "it ended before the model was done")
+                raise answer.broken or answer.failure("stream_cut", "it ended before the model had finished")
 
     async def aclose(self) -> None:
-        """Closes all connections; the provider cannot be used afterwards."""
+        """Close all connections; the provider cannot be used afterwards."""
         self._closed = True
         await self.disconnect()
 
@@ -171,7 +171,7 @@ class AnthropicProvider:
         return self._hosts[loop]
 
     def _load(self) -> "SdkClient":
-        """Runs in a thread: importing the SDK takes a second, reading the certificates a tenth."""
+        """Import the SDK and create its client. Blocks: about a second, and a tenth for reading the certificates."""
         try:
             from .anthropic_sdk import SdkClient
         except ImportError as error:
@@ -200,17 +200,15 @@ class AnthropicProvider:
         )
 
     def _placeholder(self) -> str | None:
-        """What signs requests when nobody gave a key: nothing, unless the address is the person's own.
-
-        Credentials that the SDK would find in its profiles belong to its own address and must not go elsewhere.
-        """
+        """Return the placeholder token if there is a base URL but no key, else None."""
+        # With a token, the SDK does not look in its profiles: their credentials must not go to another address.
         known = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
         if self._api_key or not self._base_url or any(os.environ.get(name) for name in known):
             return None
         return _PLACEHOLDER_TOKEN
 
     async def _build(self, request: ModelRequest) -> tuple[bytes, Callable[[str], bool]]:
-        """The body of a request, and who knows its calls; off the loop where much is new."""
+        """Return the body of a request, and a function that returns True for an id its calls already use."""
         async with self._here().building:
             if self._builder.unsent(request) > _BUILD_OFF_LOOP:
                 body = await asyncio.to_thread(self._builder.build, request)
@@ -221,8 +219,7 @@ class AnthropicProvider:
 
 @dataclass(slots=True)
 class _LoopClient:
-    """The client of one event loop: connections and locks are bound to their loop, and `asyncio.run` makes a new loop
-    each time."""
+    """The client of one event loop: connections and locks belong to their loop, and each `asyncio.run` has its own."""
 
     client: "SdkClient | None" = None
     loading: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -230,7 +227,7 @@ class _LoopClient:
 
 
 async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:
-    """Reads what is left of a complete answer, which is nothing."""
+    """Read to the end of a complete answer, so that its connection returns to the pool."""
     with suppress(TimeoutError):
         async with asyncio.timeout(_DRAIN_SECONDS):
             async for _ in chunks:
@@ -238,17 +235,17 @@ async def _drain(chunks: AsyncGenerator[bytes, None]) -> None:
 
 
 def _plain_address(address: str | None) -> str | None:
-    """The address, unless it holds a password, which logs and errors would repeat.
+    """Return the address if it contains no password, which logs and errors would repeat.
 
     Raises:
-        ConfigurationError: it does, or is no address.
+        ConfigurationError: it contains one, or is not an address.
     """
     try:
         known_user = urlsplit(address or "").username
     except ValueError as error:
         raise ConfigurationError(f"the base URL is not valid: {error}") from error
     if known_user is not None:
-        raise ConfigurationError("the base URL holds a user name or password; give a key or an auth token instead")
+        raise ConfigurationError("the base URL contains a user name or password; use a key or an auth token instead")
     return address
 
 
@@ -267,12 +264,12 @@ def _sendable_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def _sendable(secret: str | None) -> str | None:
-    """A credential without blanks around it; None for an empty one.
+    """Return a credential without surrounding whitespace; None for an empty one.
 
     Raises:
-        ConfigurationError: it holds what no header can; the text does not repeat it.
+        ConfigurationError: it has characters that a header cannot contain; the message does not repeat it.
     """
     plain = (secret or "").strip()
     if not plain.isascii() or not plain.isprintable() or " " in plain:
-        raise ConfigurationError("the key holds blanks, line ends or letters that cannot be sent; copy it again")
+        raise ConfigurationError("the key contains spaces, line breaks or other invalid characters; copy it again")
     return plain or None

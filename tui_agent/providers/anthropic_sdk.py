@@ -1,7 +1,7 @@
-"""The one module that imports the SDK, which takes a second: it is loaded in a thread, never at start.
+"""The only module that imports the SDK, which takes a second: it is loaded in a thread, never at start-up.
 
-It asks the SDK for the bytes of an answer rather than for its event objects: the SDK still does addresses,
-credentials, headers, proxies, certificates and errors, while reading the events costs half as much.
+It reads the raw bytes of an answer instead of the SDK's event objects, which halves the cost of reading. The SDK still
+handles addresses, credentials, headers, proxies, certificates and errors.
 """
 
 from collections.abc import AsyncGenerator, Mapping
@@ -20,7 +20,7 @@ _EVENT_STREAM = "text/event-stream"
 
 
 class SdkClient:
-    """One connection pool of the SDK. It does not retry: one call is one attempt."""
+    """One connection pool of the SDK, without retries: one call is one attempt."""
 
     def __init__(
         self,
@@ -32,10 +32,12 @@ class SdkClient:
         connect_timeout: float,
         silence_timeout: float,
     ) -> None:
-        """Nothing is sent. Without `api_key` and `auth_token` the SDK looks for credentials where it always does.
+        """Create the SDK's client; send nothing.
+
+        Without `api_key` and `auth_token` the SDK looks for credentials in its usual places.
 
         Raises:
-            ProviderError: there are no credentials, or the address cannot be used.
+            ProviderError: there are no credentials, or the address is invalid.
         """
         failure: ProviderError | None = None
         try:
@@ -52,23 +54,23 @@ class SdkClient:
         if failure is not None:
             raise failure
         self.errors = ErrorFactory(_known(self._client.api_key, self._client.auth_token), _address(self._client))
-        """Writes the errors of this client."""
+        """Writer of this client's errors, which knows its secrets."""
 
     @property
     def has_credentials(self) -> bool:
-        """Whether requests can be signed."""
+        """True if requests have a credential."""
         client = self._client
         named = {name.lower() for name in client.default_headers}
         return bool(client.api_key or client.auth_token or client.credentials or "authorization" in named)
 
     async def open(self, body: bytes) -> "SdkResponse":
-        """Sends one request and waits for the head of its answer.
+        """Send one request and wait for the headers of its answer.
 
         Raises:
-            ProviderError: it failed, or what is answered is no stream of events.
+            ProviderError: the request failed, or the answer is not an event stream.
         """
         try:
-            # At run time this is the response that `cast_to` asks for, which `stream_cls` does not tell the types.
+            # At run time this is the type that `cast_to` requests; the SDK's annotations follow `stream_cls`.
             response: object = await self._client.post(
                 "/v1/messages",
                 cast_to=httpx2.Response,
@@ -99,12 +101,12 @@ class SdkClient:
         raise failure
 
     async def aclose(self) -> None:
-        """Closes all connections."""
+        """Close all connections."""
         await self._client.close()
 
     async def _checked(self, response: object) -> "SdkResponse":
         if not isinstance(response, httpx2.Response):
-            raise self.errors.write("bad_response", "the SDK gave no response")
+            raise self.errors.write("bad_response", "the SDK returned no response")
         answer = SdkResponse(response, self.errors)
         kind = str(response.headers.get("content-type", ""))
         if not kind.startswith(_EVENT_STREAM):
@@ -133,21 +135,21 @@ class SdkResponse:
 
     @property
     def request_id(self) -> str | None:
-        """What to name when one asks the server's owner about this answer."""
+        """Id of this answer, for questions to the server's owner."""
         return self._response.headers.get("request-id")
 
     def failure(self, kind: ProviderErrorKind, words: str) -> ProviderError:
-        """An error in the middle of this answer."""
+        """Return an error in the middle of this answer."""
         return self._errors.write(kind, words, status=self._response.status_code, request_id=self.request_id)
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """Yield the bytes as they come; afterwards `broken` has the failure if they were cut."""
+        """Yield the bytes as they arrive; if they are cut off, `broken` has the failure afterwards."""
         try:
             async with aclosing(self._response.aiter_bytes()) as chunks:
                 async for chunk in chunks:
                     yield chunk
         except httpx2.TimeoutException:
-            self.broken = self.failure("timeout", "nothing came for too long")
+            self.broken = self.failure("timeout", "no data arrived for too long")
         except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
             self.broken = self.failure("stream_cut", _root_cause(error))
 
@@ -157,14 +159,14 @@ def _known(*secrets: str | None) -> tuple[str, ...]:
 
 
 def _address(client: AsyncAnthropic) -> str:
-    """Where the client sends its requests; user name and password left out."""
+    """Return the address of the client's requests, without user name and password."""
     url = client.base_url
     port = f":{url.port}" if url.port else ""
     return f"{url.scheme}://{url.host}{port}"
 
 
 def _root_cause(error: BaseException) -> str:
-    """The innermost words of an error: outer ones only say that something failed."""
+    """Return the message of the innermost error: outer ones only say that something failed."""
     words = str(error) or type(error).__name__
     inner = error.__cause__ or error.__context__
     while inner is not None:

@@ -1,6 +1,6 @@
-"""What is known of models without asking anybody: windows, limits, prices, and which form of thinking they take.
+"""Built-in facts about models: context windows, output limits, prices, and the form of their reasoning setting.
 
-Prices are dollars for a million tokens and only given where the published one is a single number.
+Prices are in dollars per million tokens, and only given if the published price is a single number.
 """
 
 import re
@@ -13,18 +13,18 @@ DEMO_MODEL = "offline-demo"
 """Name of the scripted model behind `--demo`."""
 
 ThinkingForm: TypeAlias = Literal["budget", "adaptive", "always"]
-"""How a model is told to reason: by a budget of tokens, by an effort, or by an effort and never switched off."""
+"""Form of a model's reasoning setting: a budget of tokens, an effort, or an effort that cannot be turned off."""
 
 _OWN_CEILING = 64_000
-"""Longest answer asked for by default; a limit of 128,000 serves batch work more than a conversation."""
+"""Default for the longest answer in tokens; a limit of 128,000 suits batch work more than a conversation."""
 
 _UNKNOWN_WINDOW = 64_000
-"""Models of other makers: what local servers are advised to offer at least."""
+"""Context window assumed for models of other vendors, the least that local servers are advised to configure."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One model, or a family of them."""
+    """One model, or a family of models."""
 
     window: int
     output: int
@@ -52,7 +52,7 @@ _TABLE: dict[str, _Row] = {
     "claude-haiku-4-5": _Row(200_000, 64_000, (1.0, 5.0), "budget"),
 }
 _FAMILY = _Row(200_000, 32_000, None, "adaptive")
-"""A model of the same maker that is younger than this table."""
+"""A model of the same vendor that is newer than this table."""
 _UNKNOWN_MODEL = _Row(_UNKNOWN_WINDOW, 8_192, None, "budget")
 
 _PREFIX = re.compile(r"^(?:[a-z]{2,6}\.)?anthropic[./]")
@@ -60,7 +60,7 @@ _SUFFIX = re.compile(r"(?:[-@]\d{8})?(?:-v\d+(?::\d+)?)?$|-latest$")
 
 
 def model_info(name: str) -> ModelInfo:
-    """What is known of a model; any name is good, an unknown one gets careful values and no price."""
+    """Return the facts about a model; for an unknown name conservative values and no price."""
     if name == DEMO_MODEL:
         return ModelInfo(name, 200_000, 8_192, 0.0, 0.0, "offline_demo")
     row = _row(name)
@@ -69,12 +69,12 @@ def model_info(name: str) -> ModelInfo:
 
 
 def default_max_tokens(info: ModelInfo) -> int:
-    """The longest answer to ask for when nobody said."""
+    """Return the longest answer to request by default, in tokens."""
     return min(info.max_output_tokens, _OWN_CEILING)
 
 
 def thinking_form(name: str) -> ThinkingForm:
-    """How `name` is told to reason."""
+    """Return the form of a model's reasoning setting."""
     return _row(name).thinking
 
 

@@ -1,7 +1,7 @@
-"""Turns whatever goes wrong on the way to a model into a `ProviderError` with one clear sentence.
+"""Failures of requests to a model, as a `ProviderError` with a clear message.
 
-The sentence says what happened, what was kept and what to do. No secret gets into it: the server's own words are
-searched for the credentials before they are repeated.
+The message says what happened, what was kept and what to do. It contains no secret: credentials are removed from the
+server's own text before it is quoted.
 """
 
 import re
@@ -15,7 +15,7 @@ from tui_agent.protocol.errors import ProviderError, ProviderErrorKind
 from tui_agent.protocol.messages import JsonObject, is_object
 
 HIDDEN = "[hidden]"
-"""Stands in place of a secret."""
+"""Replacement for a secret."""
 
 _LONGEST_QUOTE = 600
 _LONGEST_ADDRESS = 200
@@ -71,7 +71,7 @@ _WHAT: dict[ProviderErrorKind, str] = {
     "timeout": "The model's server did not answer in time",
     "stream_cut": "The model's answer broke off",
     "bad_response": "The model's server answered with something that is not the Messages API",
-    "unavailable": "The model cannot be asked",
+    "unavailable": "The model is not available",
 }
 _ADVICE: dict[ProviderErrorKind, str] = {
     "authentication": "check ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN",
@@ -93,33 +93,33 @@ _ADVICE: dict[ProviderErrorKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ErrorFactory:
-    """Writes the errors of one provider."""
+    """Factory for the errors of one provider."""
 
     secrets: tuple[str, ...] = ()
-    """Never repeated in any text."""
+    """Credentials that no message may contain."""
     address: str = ""
-    """Where requests go, without user name and password."""
+    """Address of the requests, without user name and password."""
 
     def of_status(self, status: int, body: object, headers: Mapping[str, str]) -> ProviderError:
-        """For an answer that is an error."""
-        told = _ErrorBody.of(body)
-        kind = _kind_of_status(status, told, headers)
+        """Return the error for an answer with an error status."""
+        details = _ErrorDetails.of(body)
+        kind = _kind_of_status(status, details, headers)
         return self.write(
             kind,
-            told.words,
+            details.words,
             status=status,
             retry_after=retry_after_seconds(headers),
-            request_id=headers.get("request-id") or told.request_id,
+            request_id=headers.get("request-id") or details.request_id,
         )
 
     def of_redirect(self, status: int, asked: str, location: str, headers: Mapping[str, str]) -> ProviderError:
-        """For a redirect, which is not followed: the key would go along.
+        """Return the error for a redirect, which is not followed because it would send the key to another address.
 
         Args:
             status: from 300 to 399.
-            asked: the address that was asked.
-            location: the `Location` header, in whatever form.
-            headers: of the answer.
+            asked: address of the request.
+            location: value of the `Location` header, in any form.
+            headers: headers of the answer.
         """
         target = _address_of(asked, location)
         place = f" at {self.address}" if self.address else ""
@@ -138,12 +138,12 @@ class ErrorFactory:
         return ProviderError(text, kind="bad_response", status=status, request_id=headers.get("request-id"))
 
     def of_event(self, body: JsonObject, request_id: str | None) -> ProviderError:
-        """For an error event in the middle of a good answer."""
-        told = _ErrorBody.of(body)
-        kind = _BY_TYPE.get(told.kind, "server")
-        if kind == "invalid_request" and _TOO_LONG.search(told.words):
+        """Return the error for an error event in the middle of a stream."""
+        details = _ErrorDetails.of(body)
+        kind = _BY_TYPE.get(details.kind, "server")
+        if kind == "invalid_request" and _TOO_LONG.search(details.words):
             kind = "context_exceeded"
-        return self.write(kind, told.words, status=200, request_id=request_id or told.request_id)
+        return self.write(kind, details.words, status=200, request_id=request_id or details.request_id)
 
     def write(
         self,
@@ -154,7 +154,15 @@ class ErrorFactory:
         retry_after: float | None = None,
         request_id: str | None = None,
     ) -> ProviderError:
-        """An error of a kind; `words` are the server's or the system's own."""
+        """Return an error of a kind.
+
+        Args:
+            kind: kind of the error, which decides what the message says and advises.
+            words: the server's or the system's own message, which is quoted.
+            status: HTTP status.
+            retry_after: seconds the server asks to wait.
+            request_id: id of the request on the server.
+        """
         code = f" ({status})" if status is not None and status != 200 else ""
         place = f" at {self.address}" if kind in ("network", "bad_response", "not_found") and self.address else ""
         cause = f": {self.redacted(words)}" if words else ""
@@ -163,7 +171,7 @@ class ErrorFactory:
         return ProviderError(text, kind=kind, status=status, retry_after=retry_after, request_id=request_id)
 
     def redacted(self, words: str) -> str:
-        """`words` in one line, of bearable length, without secrets."""
+        """Return a message on one line, shortened and without secrets."""
         for secret in self.secrets:
             words = words.replace(secret, HIDDEN)
         line = " ".join(_KEY_SHAPE.sub(HIDDEN, words).split())
@@ -171,8 +179,8 @@ class ErrorFactory:
 
 
 @dataclass(frozen=True, slots=True)
-class _ErrorBody:
-    """What an error body says."""
+class _ErrorDetails:
+    """The contents of an error body."""
 
     kind: str = ""
     words: str = ""
@@ -180,8 +188,8 @@ class _ErrorBody:
     request_id: str | None = None
 
     @classmethod
-    def of(cls, body: object) -> "_ErrorBody":
-        """Reads the API's form, the forms of other servers, plain text, and the pages of proxies."""
+    def of(cls, body: object) -> "_ErrorDetails":
+        """Parse the API's error format, those of other servers, plain text, and the HTML pages of proxies."""
         if not is_object(body):
             text = body.strip() if isinstance(body, str) else ""
             return cls(words="" if text.startswith("<") else text)
@@ -220,29 +228,29 @@ def _address_of(asked: str, location: str) -> str:
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """How long the server asks us to wait; None where it does not say. A date counts from now."""
+    """Return the seconds the server asks to wait; None if it does not say."""
     try:
         if milliseconds := headers.get("retry-after-ms"):
             return max(0.0, float(milliseconds) / 1000)
-        said = headers.get("retry-after", "")
-        if not said:
+        value = headers.get("retry-after", "")
+        if not value:
             return None
-        if re.fullmatch(r"\s*[\d.]+\s*", said):
-            return float(said)
-        return max(0.0, parsedate_to_datetime(said).timestamp() - time.time())
+        if re.fullmatch(r"\s*[\d.]+\s*", value):
+            return float(value)
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
     except ValueError:
         return None
 
 
-def _kind_of_status(status: int, told: _ErrorBody, headers: Mapping[str, str]) -> ProviderErrorKind:
+def _kind_of_status(status: int, details: _ErrorDetails, headers: Mapping[str, str]) -> ProviderErrorKind:
     kind = _BY_STATUS.get(status)
     if kind is None:
         kind = "server" if status >= 500 else "bad_response" if status < 400 else "invalid_request"
-    if told.kind == "overloaded_error":
+    if details.kind == "overloaded_error":
         kind = "overloaded"
-    if kind == "invalid_request" and _TOO_LONG.search(told.words):
+    if kind == "invalid_request" and _TOO_LONG.search(details.words):
         kind = "context_exceeded"
-    if kind in ("rate_limit", "invalid_request") and (_SPENT.search(told.code) or _SPENT.search(told.words)):
+    if kind in ("rate_limit", "invalid_request") and (_SPENT.search(details.code) or _SPENT.search(details.words)):
         # A spent budget looks like a rate limit, yet waiting does not help.
         kind = "permission"
     if kind in ("server", "rate_limit", "overloaded", "timeout") and headers.get("x-should-retry") == "false":

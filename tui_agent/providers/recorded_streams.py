@@ -1,6 +1,6 @@
-"""Notes what a model sends, event by event, and sends it again: a real run can be run once more without the model.
+"""Recording and replay of a model's streams, so that a run can be repeated without the model.
 
-Knows the words of `protocol.provider` and somebody who takes notes; what a note is kept in is not its matter.
+The recorder passes each record to a callback; it does not know where records are stored.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterable
@@ -22,12 +22,13 @@ from tui_agent.protocol.provider import (
 )
 
 RecordStream = Callable[[JsonObject], object]
+"""Receiver of one record."""
 
 
 class RecordingProvider:
-    """Another provider, with notes of everything it sends; implements `protocol.provider.ModelProvider`.
+    """Wrapper that records all streams of another provider; implements `protocol.provider.ModelProvider`.
 
-    A note is `{"request": 3, …}` with one of `begin` (what was asked, in short), `event`, `error` and `end`.
+    A record is `{"request": 3, …}` with one of `begin` (model and fingerprint of the request), `event`, `error`, `end`.
     """
 
     def __init__(self, provider: ModelProvider, note: RecordStream) -> None:
@@ -37,22 +38,22 @@ class RecordingProvider:
 
     @property
     def model(self) -> ModelInfo:
-        """The model asked."""
+        """Model of the wrapped provider."""
         return self._provider.model
 
     async def prepare(self) -> None:
-        """As the provider does."""
+        """Prepare the wrapped provider."""
         await self._provider.prepare()
 
     async def aclose(self) -> None:
-        """As the provider does."""
+        """Close the wrapped provider."""
         await self._provider.aclose()
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
-        """What the provider sends.
+        """Stream the answer of the wrapped provider and record it.
 
         Raises:
-            ProviderError: the provider did.
+            ProviderError: the wrapped provider raised it.
         """
         self._requests += 1
         number = self._requests
@@ -72,38 +73,38 @@ class RecordingProvider:
 
 
 class ReplayProvider:
-    """Sends what was noted, a request's stream for each request like it; implements `ModelProvider`.
+    """Provider that replays recorded streams, each once; implements `ModelProvider`.
 
-    A request gets the first stream that is left of those that answered a conversation with the same beginning and as
-    many messages, so that agents beside one another get their own; else the next one.
+    A request gets the first remaining stream with the same fingerprint, so that agents that run at the same time get
+    their own streams; without one, it gets the next remaining stream.
     """
 
     def __init__(self, notes: Iterable[JsonObject]) -> None:
-        """Reads notes; what cannot be read is left out."""
+        """Read records; invalid ones are skipped."""
         streams: dict[object, _Stream] = {}
         for note in notes:
             _take(streams, note)
         self._streams = list(streams.values())
         name = self._streams[0].model if self._streams else ""
         self.model: ModelInfo = ModelInfo(name or "recorded-model")
-        """The model that was asked."""
+        """The recorded model."""
 
     @property
     def left(self) -> int:
-        """Streams nobody asked for yet."""
+        """Number of streams not replayed yet."""
         return len(self._streams)
 
     async def prepare(self) -> None:
-        """There is nothing to prepare."""
+        """Do nothing."""
 
     async def aclose(self) -> None:
-        """There is nothing to close."""
+        """Do nothing."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
-        """The next stream, at once.
+        """Replay a stream, without its pauses.
 
         Raises:
-            ProviderError: it broke off when it was noted, or none is left.
+            ProviderError: the recorded stream failed or is incomplete, or no stream is left.
         """
         if not self._streams:
             raise ProviderError("the recording has no answer left", kind="unavailable")
@@ -115,12 +116,12 @@ class ReplayProvider:
         if found.error is not None:
             raise found.error
         if not found.events or not isinstance(found.events[-1], StreamEnded):
-            raise ProviderError("the recorded answer broke off", kind="stream_cut")
+            raise ProviderError("the recorded answer is incomplete", kind="stream_cut")
 
 
 @dataclass(slots=True, eq=False)
 class _Stream:
-    """What one request was answered."""
+    """The recorded answer to one request."""
 
     model: str = ""
     about: str = ""
@@ -164,7 +165,7 @@ def _plain_error(error: ProviderError) -> JsonObject:
 
 @dataclass(frozen=True)
 class _RecordedError:
-    """What is kept of a provider's error."""
+    """The recorded fields of a provider's error."""
 
     text: str = "the model failed"
     kind: ProviderErrorKind = "unavailable"
@@ -181,6 +182,9 @@ def _error_of(record: JsonObject) -> ProviderError:
 
 
 def _about(request: ModelRequest) -> str:
-    """What tells the conversations of several agents apart: how it began, and how long it is."""
+    """Return a fingerprint of a request: its number of messages and a hash of the first user message.
+
+    It distinguishes the conversations of several agents.
+    """
     first = next((message.text for message in request.messages if isinstance(message, UserMessage)), "")
     return f"{len(request.messages)} {sha256(first.encode('utf-8', 'replace')).hexdigest()[:16]}"

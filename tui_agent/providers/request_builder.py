@@ -1,7 +1,7 @@
-"""Builds request bodies: what was sent before is joined, not built again.
+"""Request bodies, which reuse the JSON of earlier requests.
 
-The order of a request is tools, stable system parts, the rest of the system prompt, conversation; cache marks stand
-after the first two and on the last two user turns, so that the next request finds the prefix of this one (S4-32).
+A request consists of tools, stable system parts, other system parts, and the conversation. Cache marks follow the first
+two and are on the last two user turns, so that the next request finds the prefix of this one in the cache (S4-32).
 """
 
 from collections import OrderedDict
@@ -18,30 +18,30 @@ from .wire_blocks import encode
 from .wire_conversation import WireConversation, with_mark
 
 ThinkingMode: TypeAlias = Literal["default", "adaptive", "disabled"]
-"""What a request without a budget says of reasoning; `default`: nothing, the model decides."""
+"""Reasoning setting of a request without a budget; with `default` the request has none, and the model decides."""
 
 _LEAST_BUDGET = 1_024
 _EFFORTS = ((2_048, "low"), (8_192, "medium"), (24_576, "high"))
-"""Budgets up to so many tokens as the effort of models that take no budget; `max` beyond."""
+"""Largest budget in tokens for each effort, for models that take no budget; `max` beyond."""
 
 _CONVERSATIONS = 16
-"""Conversations remembered: the main one and its sub-agents'."""
+"""Conversations to remember: the main one and those of sub-agents."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestSettings:
-    """What all requests of one provider share."""
+    """Settings that all requests of one provider share."""
 
     model: str
     max_tokens: int
     thinking: ThinkingMode = "default"
     thinking_form: ThinkingForm = "adaptive"
     cache: bool = True
-    """Whether to mark where the prompt cache may cut; servers that do not know the field want it off."""
+    """Send cache marks; turn it off for servers that do not know the field."""
 
 
 class RequestBuilder:
-    """Turns `ModelRequest`s into bodies; remembers what it already said of each conversation."""
+    """Builder of request bodies, which caches the JSON of each conversation."""
 
     def __init__(self, settings: RequestSettings) -> None:
         self._settings = settings
@@ -50,7 +50,7 @@ class RequestBuilder:
         self._system: tuple[tuple[SystemPart, ...], bool, bytes] = ((), True, b"")
 
     def build(self, request: ModelRequest) -> bytes:
-        """The body of a streaming request, as UTF-8 JSON."""
+        """Return the body of a streaming request, as UTF-8 JSON."""
         limits, cache = self._limits(request), self._settings.cache and request.cache
         fields = [_field("model", self._settings.model), *(_field(name, value) for name, value in limits.items())]
         if request.tools:
@@ -64,15 +64,15 @@ class RequestBuilder:
         return b"".join([b"{", b",".join(fields), b',"messages":[', *messages, b"]}"])
 
     def unsent(self, request: ModelRequest) -> int:
-        """Messages that `build` would have to turn into JSON first."""
+        """Return the number of messages that `build` would have to encode."""
         return self._conversation(request.conversation_id).unsent(request.messages)
 
     def call_lookup(self, conversation_id: str) -> Callable[[str], bool]:
-        """A function that says whether a call of the conversation, as it was last built, already has an id."""
+        """Return a function that returns True if a call in the last built conversation has the given id."""
         return self._conversation(conversation_id).call_lookup()
 
     def _limits(self, request: ModelRequest) -> JsonObject:
-        """The fields that are neither prompt nor model."""
+        """Return the fields that are neither prompt nor model."""
         fields: JsonObject = {"max_tokens": request.max_tokens or self._settings.max_tokens, "stream": True}
         if request.temperature is not None:
             fields["temperature"] = request.temperature
@@ -111,14 +111,14 @@ class RequestBuilder:
 
 
 def _marked(blocks: list[bytes], count: int) -> list[bytes]:
-    """The same blocks, the last of the first `count` marked."""
+    """Return the blocks with a cache mark on the last of the first `count`."""
     if count:
         blocks[count - 1] = with_mark(blocks[count - 1])
     return blocks
 
 
 def _budget_fields(budget: int, max_tokens: int) -> JsonObject:
-    """Reasoning by budget, which must be smaller than the whole answer."""
+    """Return the fields for reasoning by budget; the API wants it to be smaller than the answer's limit."""
     if budget <= 0:
         return {"thinking": {"type": "disabled"}}
     budget = max(budget, _LEAST_BUDGET)
@@ -129,7 +129,7 @@ def _budget_fields(budget: int, max_tokens: int) -> JsonObject:
 
 
 def _effort_fields(budget: int, *, can_stop: bool) -> JsonObject:
-    """The nearest thing to a budget for models that decide themselves how long to reason."""
+    """Return the fields for reasoning by effort, for models that do not take a budget."""
     if budget <= 0 and can_stop:
         return {"thinking": {"type": "disabled"}}
     effort = next((name for limit, name in _EFFORTS if budget <= limit), "max")

@@ -1,4 +1,4 @@
-"""From the bytes of an answer to its facts: events are cut out, read as JSON, and folded. Asks nobody for anything."""
+"""Conversion of the bytes of one answer into the engine's events, without any I/O."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from .sse_reader import ServerSentEvent, SseReader
 
 
 class ResponseDecoder:
-    """The facts of one answer."""
+    """Parser of one answer."""
 
     def __init__(self, errors: ErrorFactory, request_id: str | None, is_taken: Callable[[str], bool]) -> None:
         self._errors = errors
@@ -22,14 +22,14 @@ class ResponseDecoder:
 
     @property
     def complete(self) -> bool:
-        """Whether the model said that it is done."""
+        """True once the model has finished."""
         return self._reader.complete
 
     def facts(self, chunk: bytes) -> Iterator[StreamEvent]:
-        """What the next bytes tell.
+        """Yield the events in the next bytes.
 
         Raises:
-            ProviderError: they are not of the Messages API, or tell of an error.
+            ProviderError: the bytes are not of the Messages API, or report an error.
         """
         for event in self._parsed(chunk):
             if event.get("type") == "error":
@@ -37,7 +37,7 @@ class ResponseDecoder:
             yield from self._reader.read(event)
 
     def finish(self) -> list[StreamEvent]:
-        """Return the events at the end of the bytes: those of an answer that only lacks its last one."""
+        """Return the last events of an answer that only lacks `message_stop`; see `ResponseReader.finish`."""
         return self._reader.finish()
 
     def _parsed(self, chunk: bytes) -> Iterator[JsonObject]:
@@ -50,7 +50,10 @@ class ResponseDecoder:
 
 
 def _objects(event: ServerSentEvent) -> Iterator[JsonObject]:
-    """The event's object, if it holds one. Some servers mark an error only by the event's name, or send plain text."""
+    """Yield the event's JSON object, if it has one.
+
+    Some servers mark an error only by the event's name, or send plain text instead of JSON.
+    """
     if event.name != "error":
         value: object = json.loads(event.data)
         if is_object(value):

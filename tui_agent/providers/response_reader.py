@@ -1,13 +1,12 @@
-"""Folds the events of one streamed answer into the facts the engine knows.
+"""Conversion of the API's stream events into the engine's.
 
-Guards (libraries.md §4, P08–P12): arguments are read once, when their block ends; a block that never ends is told as
-cut when the model stopped there, and not at all when the stream broke off; nothing is complete without a reason for
-stopping, which comes after everything the model said.
+Arguments are parsed once, when their block ends. A block that never ends is reported as cut if the model stopped there,
+and not at all if the stream broke off. An answer is complete only with a stop reason, which comes after all content.
 
-A call whose arguments can be read is told at once, so that a safe one can start while the model goes on. One whose
-arguments cannot be read waits for the next event: only that says whether the output limit cut it (`cut`) or the model
-wrote nonsense (`malformed`). Calls told before the limit was hit carry no mark; after `StreamEnded("max_tokens")` or
-`("model_context_window_exceeded")` the loop runs none of the message (C29).
+A call with valid arguments is reported at once, so that a safe one can start while the model still streams. A call with
+invalid arguments waits for the next event, which shows whether the output limit cut it (`cut`) or the model wrote
+invalid JSON (`malformed`). Calls reported before the limit was hit are not marked; after `StreamEnded("max_tokens")` or
+`StreamEnded("model_context_window_exceeded")` the loop runs no call of the message.
 """
 
 from collections.abc import Callable
@@ -43,37 +42,41 @@ _CUTTING: tuple[StopReason, ...] = ("max_tokens", "model_context_window_exceeded
 
 @dataclass(slots=True)
 class _Block:
-    """A content block that is being streamed."""
+    """A content block whose stream has not ended."""
 
     kind: str
     index: int
     call_id: str = ""
     name: str = ""
     given: JsonObject = field(default_factory=dict[str, Any])
-    """Arguments that came with the block's start, as servers send them that do not stream arguments."""
+    """Arguments in the block's start event, from servers that do not stream arguments."""
     pieces: list[str] = field(default_factory=list[str])
     signature: str = ""
     data: str = ""
 
     def to_call(self) -> ToolCall:
-        """The call with its arguments read."""
+        """Return the call with its arguments parsed."""
         if self.given and not any(self.pieces):
             return ToolCall(id=self.call_id, name=self.name, arguments=self.given)
         return parse_tool_call(self.call_id, self.name, "".join(self.pieces))
 
 
 class ResponseReader:
-    """Reads one answer. `is_taken` says whether a call of the conversation already has an id."""
+    """Reader of the events of one answer."""
 
     def __init__(self, is_taken: Callable[[str], bool]) -> None:
+        """
+        Args:
+            is_taken: returns True if a call of the conversation already has the given id.
+        """
         self.complete = False
-        """Whether the model said that it is done; anything before is a cut stream."""
+        """True once the model has finished; a stream that ends before is cut."""
         self._is_taken = is_taken
         self._ids: set[str] = set()
         self._usage = Usage()
         self._open: dict[int, _Block] = {}
         self._unread: list[_Block] = []
-        """Ended calls whose arguments could not be read."""
+        """Ended calls with invalid arguments."""
         self._stop_reason: StopReason | None = None
         self._detail = ""
         self._handlers: dict[str, Callable[[JsonObject], list[StreamEvent]]] = {
@@ -86,7 +89,7 @@ class ResponseReader:
         }
 
     def read(self, event: JsonObject) -> list[StreamEvent]:
-        """The facts one event tells; none for an event this version does not know."""
+        """Return the engine's events for one event of the API; none for an unknown one."""
         handler = self._handlers.get(_text(event, "type"))
         return handler(event) if handler else []
 
@@ -106,7 +109,7 @@ class ResponseReader:
         return [StreamStarted(_text(message, "model"), self._usage)]
 
     def _block_started(self, event: JsonObject) -> list[StreamEvent]:
-        told = self._warn_unreadable_arguments(cut=False)
+        found = self._flush_unread(cut=False)
         content = _object(event, "content_block")
         block = _Block(_text(content, "type"), _index(event))
         self._open[block.index] = block
@@ -115,18 +118,18 @@ class ResponseReader:
                 block.call_id = self._fresh_id(_text(content, "id"))
                 block.name = _text(content, "name")
                 block.given = _object(content, "input")
-                told.append(ToolCallStarted(block.call_id, block.name, block.index))
+                found.append(ToolCallStarted(block.call_id, block.name, block.index))
             case "text" if _text(content, "text"):
-                told.append(TextDelta(content["text"], block.index))
+                found.append(TextDelta(content["text"], block.index))
             case "thinking":
                 block.signature = _text(content, "signature")
                 if text := _text(content, "thinking"):
-                    told += self._more_thinking(block, text)
+                    found += self._more_thinking(block, text)
             case "redacted_thinking":
                 block.data = _text(content, "data")
             case _:
                 pass
-        return told
+        return found
 
     def _block_delta(self, event: JsonObject) -> list[StreamEvent]:
         delta = _object(event, "delta")
@@ -168,24 +171,24 @@ class ResponseReader:
     def _message_delta(self, event: JsonObject) -> list[StreamEvent]:
         delta = _object(event, "delta")
         self._usage = _usage(self._usage, event.get("usage"))
-        told: list[StreamEvent] = []
+        found: list[StreamEvent] = []
         if reason := _text(delta, "stop_reason"):
             self._stop_reason = _STOP_REASONS.get(reason, "other")
             self._detail = _detail(delta, reason)
-            told = self._warn_unreadable_arguments(cut=self._stop_reason in _CUTTING)
+            found = self._flush_unread(cut=self._stop_reason in _CUTTING)
             if self._stop_reason in _CUTTING:
-                told += self._warn_unfinished_blocks()
-        return [*told, UsageReported(self._usage)]
+                found += self._flush_open()
+        return [*found, UsageReported(self._usage)]
 
     def _message_stopped(self, _: JsonObject) -> list[StreamEvent]:
         if self.complete:
             return []
         self.complete = True
-        told = self._warn_unreadable_arguments(cut=False) + self._warn_unfinished_blocks()
+        found = self._flush_unread(cut=False) + self._flush_open()
         reason, detail = self._stop_reason, self._detail
         if reason is None:
             reason, detail = "other", "the model gave no reason for stopping"
-        return [*told, StreamEnded(reason, detail)]
+        return [*found, StreamEnded(reason, detail)]
 
     def _more_thinking(self, block: _Block, text: str) -> list[StreamEvent]:
         block.pieces.append(text)
@@ -199,32 +202,33 @@ class ResponseReader:
         return [ToolCallDelta(block.call_id, fragment, block.index)]
 
     def _block_for(self, index: int, kind: str) -> _Block | None:
-        """The block a delta belongs to; the newest open one of its kind when the index is wrong (P10)."""
+        """Return the block of a delta; if the index is wrong, as some servers send it, the newest open one."""
         block = self._open.get(index)
         if block is not None and block.kind == kind:
             return block
         return next((block for block in reversed(self._open.values()) if block.kind == kind), None)
 
-    def _warn_unreadable_arguments(self, *, cut: bool) -> list[StreamEvent]:
-        told: list[StreamEvent] = []
+    def _flush_unread(self, *, cut: bool) -> list[StreamEvent]:
+        """Return the ends of calls with invalid arguments."""
+        found: list[StreamEvent] = []
         for block in self._unread:
             call = ToolCall(id=block.call_id, name=block.name, cut=True) if cut else block.to_call()
-            told.append(ToolCallEnded(call, block.index))
+            found.append(ToolCallEnded(call, block.index))
         self._unread.clear()
-        return told
+        return found
 
-    def _warn_unfinished_blocks(self) -> list[StreamEvent]:
-        """Blocks the model stopped in the middle of."""
-        told: list[StreamEvent] = []
+    def _flush_open(self) -> list[StreamEvent]:
+        """Return the ends of calls in which the model stopped."""
+        found: list[StreamEvent] = []
         for block in self._open.values():
             if block.kind == "tool_use":
                 call = ToolCall(id=block.call_id, name=block.name, cut=True)
-                told.append(ToolCallEnded(call, block.index))
+                found.append(ToolCallEnded(call, block.index))
         self._open.clear()
-        return told
+        return found
 
     def _fresh_id(self, call_id: str) -> str:
-        """The call's id, or a new one where it is missing or already taken."""
+        """Return the call's id, or a new one if it is missing or already taken."""
         if not call_id or call_id in self._ids or self._is_taken(call_id):
             call_id = new_id("toolu")
         self._ids.add(call_id)
@@ -232,14 +236,14 @@ class ResponseReader:
 
 
 def _detail(delta: JsonObject, reason: str) -> str:
-    """What the model says of a refusal; the reason itself where this version does not know it."""
+    """Return the model's explanation of a refusal, or an unknown stop reason itself."""
     details = _object(delta, "stop_details")
     words = _text(details, "explanation") or _text(details, "category")
     return words or (reason if reason not in _STOP_REASONS else "")
 
 
 def _usage(before: Usage, reported: object) -> Usage:
-    """The counts so far; what is not reported stays as it was (the API's counts are running totals)."""
+    """Return the updated counts; the API reports running totals, and only those that changed."""
     if not is_object(reported):
         return before
     names = {

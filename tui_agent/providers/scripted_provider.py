@@ -1,4 +1,4 @@
-"""A model that says what it was told to: for tests, examples and trying out front ends.
+"""A model that plays a script, for tests, examples and front ends.
 
 ```python
 provider = ScriptedProvider(
@@ -42,7 +42,7 @@ class Say:
 
     text: str
     piece: int | None = None
-    """Letters a delta carries; None: all at once."""
+    """Characters per delta; None: all at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,25 +61,25 @@ class Call:
     name: str
     arguments: JsonObject
     call_id: str | None = None
-    """None: `call_1`, `call_2` and so on, counted in the provider."""
+    """Id of the call; None: `call_1`, `call_2` and so on, counted by the provider."""
     raw: str | None = None
-    """Argument text in place of `arguments`, such as broken JSON."""
+    """Argument text instead of `arguments`, such as invalid JSON."""
     cut: bool = False
-    """The output limit cut it."""
+    """True if the output limit cut the call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """The stream stops here until the test lets it go on."""
+    """A pause of the stream until the test sets `gate`."""
 
     gate: asyncio.Event
     reached: asyncio.Event | None = None
-    """Set when the stream got here."""
+    """Set when the stream reaches the pause."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """The stream breaks off here."""
+    """A failure in the middle of the stream."""
 
     error: ProviderError
 
@@ -93,12 +93,12 @@ class Reply:
 
     parts: tuple[Part, ...]
     stop_reason: StopReason | None = None
-    """None: `tool_use` where there are calls, else `end_turn`."""
+    """None: `tool_use` if there are calls, else `end_turn`."""
     usage: Usage = field(default_factory=lambda: Usage(input_tokens=10, output_tokens=5))
 
 
 Step: TypeAlias = Reply | Part | str | Callable[[ModelRequest], "Reply | Part | str"]
-"""One answer, or a function that makes it from the request; text alone is an answer of one block."""
+"""One answer, or a function that returns it for a request; plain text is an answer of one block."""
 
 
 def reply(*parts: Part | str, stop_reason: StopReason | None = None, usage: Usage | None = None) -> Reply:
@@ -118,7 +118,7 @@ def reply(*parts: Part | str, stop_reason: StopReason | None = None, usage: Usag
 def call(name: str, /, **arguments: object) -> Call:
     """Return a tool call with these arguments.
 
-    For an id of your own or broken argument text, make a `tui_agent.providers.Call`.
+    To set the id or invalid argument text, create a `tui_agent.providers.Call`.
 
     Raises:
         ConfigurationError: the name is not text.
@@ -134,7 +134,7 @@ def fail(
     status: int | None = None,
     retry_after: float | None = None,
 ) -> Fail:
-    """Return an error for this place of the stream.
+    """Return an error for this position in the stream.
 
     Raises:
         ConfigurationError: the kind is not one of `ProviderError`'s.
@@ -143,14 +143,13 @@ def fail(
 
 
 class ScriptedProvider:
-    """Plays its steps, one a request. Implements `protocol.provider.ModelProvider`."""
+    """Provider that plays one step per request. Implements `protocol.provider.ModelProvider`."""
 
     def __init__(self, steps: Iterable[Step] = (), *, model: ModelInfo | None = None) -> None:
-        """Take the script.
-
+        """
         Args:
-            steps: the answers, one a request.
-            model: the model it stands for; None: `scripted-model`.
+            steps: the answers, one per request.
+            model: facts about the model; None: a model named `scripted-model`.
 
         Raises:
             ConfigurationError: `steps` is not a list of answers, or `model` is not a ModelInfo.
@@ -158,9 +157,9 @@ class ScriptedProvider:
         expect_kind("ScriptedProvider.model", model, (ModelInfo, NoneType), "a ModelInfo or None")
         self.model: ModelInfo = model or ModelInfo("scripted-model")
         self.requests: list[ModelRequest] = []
-        """Everything that was asked, in order."""
+        """All requests, in order."""
         self.closed_early = 0
-        """Answers whose reader left before the end."""
+        """Number of streams that were closed before their end."""
         self.prepared = 0
         self.closed = False
         self._steps: list[Step] = list(expect_items("ScriptedProvider.steps", steps, _expect_step, _STEPS))
@@ -168,7 +167,7 @@ class ScriptedProvider:
 
     @property
     def left(self) -> int:
-        """Steps nobody asked for yet."""
+        """Number of steps not played yet."""
         return len(self._steps)
 
     def add(self, *steps: Step) -> None:
@@ -180,18 +179,18 @@ class ScriptedProvider:
         self._steps += expect_items("the steps", steps, _expect_step, _STEPS)
 
     async def prepare(self) -> None:
-        """Only counts."""
+        """Count the call."""
         self.prepared += 1
 
     async def aclose(self) -> None:
-        """Only notes it."""
+        """Set `closed`."""
         self.closed = True
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
-        """Plays the next step.
+        """Play the next step.
 
         Raises:
-            ProviderError: the script says so, or is used up.
+            ProviderError: the script contains it, or has no step left.
         """
         self.requests.append(request)
         answer = self._next(request)

@@ -1,21 +1,21 @@
-"""Cuts the bytes of a stream into server-sent events, whatever pieces they arrive in."""
+"""Parsing of server-sent events from bytes that arrive in pieces of any size."""
 
 from dataclasses import dataclass
 
 LONGEST_EVENT = 64 * 1024 * 1024
-"""Bytes one event may take before the stream is given up."""
+"""Largest event in bytes; a longer one ends the stream with an error."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSentEvent:
-    """One event; comments and fields nobody asked for are left out."""
+    """One event, without comments and unused fields."""
 
     name: str
     data: str
 
 
 class SseReader:
-    """Collects bytes and gives the events they complete. An event without its blank line is never given."""
+    """Incremental parser. An event is complete only with the blank line after it."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -23,10 +23,10 @@ class SseReader:
         self._returned = False
 
     def feed(self, data: bytes) -> list[ServerSentEvent]:
-        """Takes the next bytes.
+        """Take the next bytes and return the events they complete.
 
         Raises:
-            ValueError: an event is no UTF-8, or longer than anyone would send.
+            ValueError: an event is not valid UTF-8, or longer than `LONGEST_EVENT`.
         """
         self._buffer += self._with_line_feeds(data)
         events: list[ServerSentEvent] = []
@@ -44,7 +44,7 @@ class SseReader:
         return events
 
     def _with_line_feeds(self, data: bytes) -> bytes:
-        """The same lines ended by line feeds; a carriage return may be cut off from its line feed."""
+        """Convert line endings to LF; a CR at the end of one piece may belong to an LF at the start of the next."""
         if self._returned and data.startswith(b"\n"):
             data = data[1:]
         if not data:

@@ -1,6 +1,6 @@
-"""One message of ours as content blocks of the Messages API, cleaned of everything the API refuses.
+"""Conversion of messages into content blocks of the Messages API, without anything the API would refuse.
 
-Only what goes over the wire is cleaned (P07): what runs and what is shown stays as it was.
+Only the request is cleaned: calls run, and the screen shows them, with their original text.
 """
 
 import hashlib
@@ -31,10 +31,10 @@ _LONGEST_NAME = 128
 
 
 def blocks_of(message: Message) -> list[JsonObject]:
-    """The content blocks of a message; empty only for an assistant message that said nothing.
+    """Return the content blocks of a message; none only for an assistant message without content.
 
-    A `notice` is marked as the system's own words, so that the model does not blame the person for it (C10).
-    Reasoning without a signature is left out: nobody would accept it back.
+    A `notice` is marked as a message of the system, so that the model does not take it for the user's. Reasoning
+    without a signature is left out, because the API would refuse it.
     """
     match message:
         case UserMessage():
@@ -46,7 +46,7 @@ def blocks_of(message: Message) -> list[JsonObject]:
 
 
 def encode(block: JsonObject) -> bytes:
-    """Compact JSON in valid UTF-8; lone surrogates become question marks, infinities and NaN become null."""
+    """Return compact JSON in valid UTF-8; lone surrogates become question marks, infinities and NaN become null."""
     try:
         text = json.dumps(block, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except ValueError:
@@ -55,7 +55,10 @@ def encode(block: JsonObject) -> bytes:
 
 
 def wire_call_id(call_id: str) -> str:
-    """The id as the API takes it; the same for a call and its result. Good ids stay as they are."""
+    """Return the id with only characters the API accepts; valid ids stay as they are.
+
+    The same id always gives the same result, so that a call and its result still match.
+    """
     if call_id and not _NOT_IN_NAMES.search(call_id):
         return call_id
     tail = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()[:8]
@@ -69,7 +72,7 @@ def _user_blocks(message: UserMessage) -> list[JsonObject]:
 
 
 def _content_blocks(content: tuple[UserBlock, ...]) -> list[JsonObject]:
-    """Text and images; blank text is left out because the API refuses it."""
+    """Return blocks for text and images; blank text is left out because the API refuses it."""
     blocks: list[JsonObject] = []
     for block in content:
         if isinstance(block, ImageBlock):
@@ -114,7 +117,7 @@ def _text(text: str) -> JsonObject:
 
 
 def _finite(value: object) -> object:
-    """The same value with what JSON cannot say made null."""
+    """Return the value with infinities and NaN, which JSON cannot express, replaced by None."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if is_object(value):

@@ -1,7 +1,7 @@
-"""One conversation as the `messages` of requests: every message becomes JSON once, however many requests follow.
+"""One conversation as the `messages` array of requests; each message is encoded only once.
 
-What no later message can change is kept as bytes; only the last turns are put together anew, because cache marks
-move along with the end of the conversation.
+Turns that no later message can change are kept as bytes. Only the last turns are built anew for each request, because
+the cache marks move with the end of the conversation.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,17 +14,17 @@ from tui_agent.protocol.messages import AssistantMessage, Message, ToolResultMes
 from .wire_blocks import blocks_of, encode
 
 CACHE_MARK = b',"cache_control":{"type":"ephemeral"}}'
-"""What stands in place of a block's closing brace to let the prompt cache cut after it."""
+"""Replacement for a block's closing brace: the prompt cache may end after this block."""
 
 _MARKED_TURNS = 2
-"""User turns that carry a mark: the newest, and the one that was newest in the request before."""
+"""User turns with a cache mark: the newest, and the one that was the newest in the request before."""
 
 _Role: TypeAlias = Literal["user", "assistant"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Rendered:
-    """A message as JSON."""
+    """A message and its blocks as JSON."""
 
     message: Message
     role: _Role
@@ -37,15 +37,15 @@ class _Rendered:
 
 @dataclass(slots=True)
 class _Turn:
-    """Adjacent messages of one role, which are one message of the API (C31, C32)."""
+    """Adjacent messages of one role, which the API wants as one message."""
 
     role: _Role
     parts: list[_Rendered]
     covers: list[Message]
-    """The messages it stands for, with those that left nothing to send."""
+    """The messages of this turn, including those without any block."""
 
     def to_json(self, *, marked: bool) -> bytes:
-        """The message; results stand first in it."""
+        """Return the turn as JSON; tool results come first in it, as the API demands."""
         parts = sorted(self.parts, key=lambda part: not part.is_result) if len(self.parts) > 1 else self.parts
         blocks = [block for part in parts for block in part.blocks]
         if marked:
@@ -55,40 +55,40 @@ class _Turn:
 
 @dataclass(slots=True)
 class WireConversation:
-    """The JSON of one growing conversation. Any change but growth makes it start over."""
+    """The JSON of one growing conversation. Any other change than growth makes it start over."""
 
     marks: bool = True
     _closed: bytearray = field(default_factory=bytearray)
-    """Whole turns, each followed by a comma."""
+    """Complete turns, each followed by a comma."""
     _covered: list[Message] = field(default_factory=list[Message])
     """The messages in `_closed`."""
     _call_ids: set[str] = field(default_factory=set[str])
-    """Calls of `_covered`."""
+    """Ids of the calls in `_covered`."""
     _open: dict[str, _Rendered] = field(default_factory=dict[str, _Rendered])
-    """Messages behind `_covered`, by id."""
+    """Messages after `_covered`, by id."""
 
     def to_json(self, messages: Sequence[Message]) -> list[bytes | bytearray]:
-        """The elements of the `messages` array with their commas, in pieces to be joined at once."""
+        """Return the elements of the `messages` array with their commas, in pieces to be joined at once."""
         turns = self._open_turns(messages)
-        users = [place for place, turn in enumerate(turns) if turn.role == "user"][-_MARKED_TURNS:]
+        users = [index for index, turn in enumerate(turns) if turn.role == "user"][-_MARKED_TURNS:]
         closing = users[0] if len(users) == _MARKED_TURNS else 0
         for turn in turns[:closing]:
             self._close(turn)
         marked = users if self.marks else []
-        tail = [turn.to_json(marked=place in marked) for place, turn in enumerate(turns[closing:], closing)]
+        tail = [turn.to_json(marked=index in marked) for index, turn in enumerate(turns[closing:], closing)]
         return [self._closed, b",".join(tail)]
 
     def unsent(self, messages: Sequence[Message]) -> int:
-        """How many of `messages` are not kept as bytes yet."""
+        """Return the number of messages that are not kept as bytes yet."""
         return len(messages) - len(self._covered)
 
     def call_lookup(self) -> Callable[[str], bool]:
-        """A function that says whether a call of the messages last given already has an id."""
+        """Return a function that returns True if a call in the last messages has the given id."""
         late = {call_id for part in self._open.values() for call_id in _call_ids(part.message)}
         return lambda call_id: call_id in late or call_id in self._call_ids
 
     def _open_turns(self, messages: Sequence[Message]) -> list[_Turn]:
-        """The turns behind those kept as bytes; all turns where what is kept is no longer what would be built."""
+        """Return the turns after those kept as bytes; all turns if the kept bytes no longer match the messages."""
         if len(messages) >= len(self._covered) and all(map(is_, self._covered, messages)):
             turns = list(self._turns(messages[len(self._covered) :]))
             fits = sum(turn.role == "user" for turn in turns) >= _MARKED_TURNS and turns[0].role == "user"
@@ -98,7 +98,7 @@ class WireConversation:
         return list(self._turns(messages))
 
     def _turns(self, messages: Iterable[Message]) -> Iterator[_Turn]:
-        """Messages gathered by role; one that leaves nothing to send goes along with its neighbour."""
+        """Yield the messages grouped by role; a message without blocks joins its neighbour's group."""
         turn: _Turn | None = None
         waiting: list[Message] = []
         for message in messages:
@@ -141,7 +141,7 @@ class WireConversation:
 
 
 def with_mark(block: bytes) -> bytes:
-    """The JSON of a block with a cache mark."""
+    """Return the JSON of a block with a cache mark."""
     return block[:-1] + CACHE_MARK
 
 

@@ -1,4 +1,4 @@
-"""Recordings: everything that made a screen in one file, from which it comes again without key or network."""
+"""Recordings: files with everything that made up the screen, which play back without a key or network."""
 
 from .recording_format import EntryKind, Recording, RecordingEntry, RecordingHeader, RecordingSink
 from .recording_reader import parse_recording, read_recording

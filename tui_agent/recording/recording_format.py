@@ -1,12 +1,12 @@
-"""The form of a recording: a head line, then one JSON line an entry, each with the seconds since the start.
+"""The format of a recording: a head line, then one JSON line per entry, each with the seconds since the start.
 
 ```json
 {"recording":1,"program":"0.1.0","size":[120,40],"theme":"dark",…}
-{"at":0.512,"event":{…}}        an event at the moment it is handed to the screen, as its journal line
-{"at":0.513,"answer":{"door":"running","about":"","value":true}}   what the screen was told when it asked
-{"at":2.25,"input":{"kind":"key","key":"y","character":"y"}}       what came from the terminal
-{"at":0.2,"stream":{"request":1,"event":{…}}}                      what the model sent
-{"at":9.5,"mark":{"name":"approval"}}                              a moment with a name
+{"at":0.512,"event":{…}}        an event when the screen receives it, as its journal line
+{"at":0.513,"answer":{"door":"running","about":"","value":true}}   the answer to a query of the screen
+{"at":2.25,"input":{"kind":"key","key":"y","character":"y"}}       input from the terminal
+{"at":0.2,"stream":{"request":1,"event":{…}}}                      an event from the model
+{"at":9.5,"mark":{"name":"approval"}}                              a named moment
 ```
 """
 
@@ -20,10 +20,10 @@ from tui_agent.protocol.envelope import Envelope
 from tui_agent.protocol.messages import FrozenModel, JsonObject
 
 FORMAT = 1
-"""Version of the form; a reader takes its own only."""
+"""Version of the format; a reader accepts only its own."""
 
 EntryKind: TypeAlias = Literal["event", "past", "input", "answer", "stream", "mark"]
-"""`past` is an event of an earlier life of the session, handed to the screen first; `mark` names a moment."""
+"""`past` is an event from before the session was resumed, which the screen receives first; `mark` names a moment."""
 
 ENTRY_KINDS: tuple[EntryKind, ...] = get_args(EntryKind)
 
@@ -31,90 +31,90 @@ Cells = Annotated[int, Field(ge=1, le=2_000)]
 
 
 class RecordingHeader(FrozenModel):
-    """What the screen shows that no event tells."""
+    """Data that the screen shows but no event contains."""
 
     recording: Literal[1] = FORMAT
     program: str = ""
-    """Version of the program that recorded."""
+    """Version of the recording program."""
     started: int = 0
-    """Milliseconds since the epoch; shown only."""
+    """Milliseconds since the epoch, for display only."""
     mono: FiniteFloat = 0.0
-    """The start on the monotonic clock of the events."""
+    """Start of the recording on the monotonic clock of the events."""
     size: tuple[Cells, Cells] = (120, 40)
     """Columns and rows of the window at the start."""
     theme: str = "dark"
     directory: str = ""
     branch: str = ""
     model: str = ""
-    """The model's name, as long as no event tells it."""
+    """The model's name, until an event contains it."""
     label: str = ""
-    """Said beside the model's name."""
+    """Text beside the model's name."""
     ideas: tuple[str, ...] = ()
-    """What could be asked for, shown before anything was said."""
+    """Suggested prompts, shown before the first message."""
     reduced_motion: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RecordingEntry:
-    """One thing that happened."""
+    """One entry of a recording."""
 
     at: float
     """Seconds since the start."""
     kind: EntryKind
     value: Envelope | JsonObject
-    """An envelope for `event` and `past`, else plain data."""
+    """Envelope for `event` and `past`, else plain data."""
 
     @property
     def data(self) -> JsonObject:
-        """The plain data; empty for an event."""
+        """Plain data; empty for an event."""
         return {} if isinstance(self.value, Envelope) else self.value
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recording as it was read."""
+    """A recording that was read."""
 
     head: RecordingHeader
     entries: tuple[RecordingEntry, ...]
-    """In order; `at` never falls."""
+    """Entries in order; `at` never decreases."""
     notices: tuple[str, ...] = ()
-    """What was left out because it could not be read, a sentence each."""
+    """Reports of damaged parts that were skipped, a sentence each."""
 
     @property
     def length(self) -> float:
-        """Seconds."""
+        """Length in seconds."""
         return self.entries[-1].at if self.entries else 0.0
 
     @property
     def largest(self) -> tuple[int, int]:
-        """Columns and rows that hold every window the recording saw."""
+        """Largest number of columns and of rows that a window of the recording had."""
         sizes = [self.head.size, *(size for entry in self.entries if (size := size_of(entry)) is not None)]
         return max(width for width, _ in sizes), max(height for _, height in sizes)
 
     @property
     def marks(self) -> dict[str, float]:
-        """Moments that have a name, in seconds, in order."""
+        """Name of each marked moment → seconds, in order."""
         return {str(entry.data.get("name", "")): entry.at for entry in self.entries if entry.kind == "mark"}
 
     def data_of(self, kind: EntryKind) -> list[JsonObject]:
-        """The plain data of all entries of a kind, in order."""
+        """Return the plain data of all entries of a kind, in order."""
         return [entry.data for entry in self.entries if entry.kind == kind]
 
 
 class RecordingSink(Protocol):
-    """What takes a recording down; never waits."""
+    """Receiver of a recording; never waits."""
 
     def events(self, envelopes: Iterable[Envelope], *, past: bool = False) -> None:
-        """Notes events that are handed to the screen now."""
+        """Record events that the screen receives now."""
         ...
 
     def note(self, kind: EntryKind, data: JsonObject) -> None:
-        """Notes anything else, as plain data that JSON can hold."""
+        """Record anything else, as JSON data."""
         ...
 
 
 def size_of(entry: RecordingEntry) -> tuple[int, int] | None:
-    """The size a window was given; None for anything else."""
+    """Return the new size of the window; None if the entry is not a valid change of size."""
     if entry.kind != "input" or entry.data.get("kind") != "resize":
         return None
     width, height = entry.data.get("width"), entry.data.get("height")

@@ -1,4 +1,4 @@
-"""Reads a recording: what is damaged is left out and said; what is no recording is refused in one line."""
+"""Reading of recordings. Damaged entries are skipped and reported; other files are refused with a one-line error."""
 
 import json
 import re
@@ -16,24 +16,24 @@ from tui_agent.protocol.regular_file import read_regular_file
 from .recording_format import ENTRY_KINDS, FORMAT, EntryKind, Recording, RecordingEntry, RecordingHeader
 
 MOST_BYTES = 2 * 1024**3
-"""Larger files are refused: all of a recording is kept in memory."""
+"""Largest file in bytes: the whole recording is kept in memory."""
 LONGEST = 366 * 86_400.0
-"""Seconds; a later entry is damaged."""
+"""Longest recording in seconds; a later entry counts as damaged."""
 
 _KINDS: dict[bytes, EntryKind] = {kind.encode(): kind for kind in ENTRY_KINDS}
 _ENTRY = re.compile(rb'\s*\{\s*"at"\s*:\s*([0-9.eE+-]+)\s*,\s*"([a-z]+)"\s*:\s*(\{.*\})\s*\}\s*', re.DOTALL)
 
 
 def read_recording(path: Path) -> Recording:
-    """Reads a file; blocks.
+    """Read a recording from a file. Blocks.
 
     Raises:
-        ConfigurationError: it cannot be read, is no recording, or one of another version; one line.
+        ConfigurationError: the file cannot be read, is not a recording, or has another version; one line.
     """
     try:
         content = read_regular_file(str(path), MOST_BYTES)
     except FileNotFoundError:
-        raise ConfigurationError(f"there is no recording {path}") from None
+        raise ConfigurationError(f"the recording {path} does not exist") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ConfigurationError(f"the recording {path} cannot be read: {reason}") from error
@@ -41,10 +41,14 @@ def read_recording(path: Path) -> Recording:
 
 
 def parse_recording(content: bytes, name: str) -> Recording:
-    """Reads the content of a file.
+    """Parse the content of a recording file.
+
+    Args:
+        content: the whole content.
+        name: name of the file in error messages.
 
     Raises:
-        ConfigurationError: it is no recording, or one of another version; one line.
+        ConfigurationError: it is not a recording, or has another version; one line.
     """
     first, _, rest = content.partition(b"\n")
     head = _head(first, name)
@@ -54,9 +58,9 @@ def parse_recording(content: bytes, name: str) -> Recording:
     entries = tuple(_in_order([entry for entry in found if entry is not None]))
     notices: list[str] = []
     if torn:
-        notices.append("The recording breaks off in the middle of a line; it is shown up to there.")
+        notices.append("The recording ends in the middle of a line; it plays up to the last complete line.")
     if damaged := len(lines) - len(entries):
-        notices.append(f"{damaged} damaged line{'s' if damaged > 1 else ''} of the recording left out.")
+        notices.append(f"{damaged} damaged line{'s' if damaged > 1 else ''} of the recording skipped.")
     return Recording(head, entries, tuple(notices))
 
 
@@ -66,7 +70,7 @@ def _head(line: bytes, name: str) -> RecordingHeader:
     except (ValueError, RecursionError):
         record = None
     if not is_object(record) or "recording" not in record:
-        raise ConfigurationError(f"{name} is no recording of tui-agent")
+        raise ConfigurationError(f"{name} is not a recording of tui-agent")
     version = str(record["recording"])[:20]
     if version != str(FORMAT):
         raise ConfigurationError(f"{name} is a recording of version {version}; this program reads version {FORMAT}")
@@ -81,7 +85,7 @@ def _head(line: bytes, name: str) -> RecordingHeader:
 
 
 def _entry(line: bytes) -> RecordingEntry | None:
-    """One line; None where it cannot be read."""
+    """Parse one line; return None if it is damaged."""
     parts = _ENTRY.fullmatch(line)
     if parts is None:
         return None
@@ -97,7 +101,7 @@ def _entry(line: bytes) -> RecordingEntry | None:
 
 
 def _in_order(entries: Sequence[RecordingEntry]) -> Iterator[RecordingEntry]:
-    """Without those whose time is damaged: earlier than what came before, or later than what comes next."""
+    """Yield the entries except those with an impossible time: earlier than the previous or later than the next one."""
     last = 0.0
     for number, entry in enumerate(entries):
         following = entries[min(number + 1, len(entries) - 1)]

@@ -1,4 +1,4 @@
-"""Writes a recording while the program works: nobody waits for it, and where it fails the run goes on."""
+"""Writing of a recording in the background: the program never waits for it, and the run continues if it fails."""
 
 import asyncio
 import json
@@ -30,26 +30,26 @@ _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=Fa
 
 
 class RecordingWriter:
-    """Takes a recording down in a new file for as long as it is entered; implements `RecordingSink`.
+    """Writer of a recording to a new file while its context is open; implements `RecordingSink`.
 
-    Entries wait in memory until `begin` says what the head holds. Leaving writes what is left; a recording that never
-    began, or that nobody wants any more, leaves no file. A file that cannot be written any more keeps what it has, and
-    that is told once.
+    Entries wait in memory until `begin` provides the head. Leaving the context writes the rest; a recording that never
+    began or was forgotten leaves no file. If writing fails, the file keeps what it has, and the failure is reported
+    once.
     """
 
     def __init__(self, path: Path, *, clock: Callable[[], float] = time.monotonic, write: Write | None = None) -> None:
-        """Prepares; nothing is opened.
+        """Store the settings; open nothing.
 
         Args:
-            path: the file; there must be none yet.
+            path: the file, which must not exist yet.
             clock: the clock of the events.
-            write: how bytes reach the file.
+            write: writes bytes to a descriptor and returns their number; None: `os.write`.
         """
         self.path = path
         self.failed: str | None = None
-        """Why nothing more is written; None as long as it is."""
+        """Reason why writing stopped; None while it works."""
         self.told = False
-        """Whether that was told."""
+        """True once the failure was reported."""
         self._clock = clock
         self._write = write or os.write
         self._start = clock()
@@ -60,10 +60,10 @@ class RecordingWriter:
         self._tasks = asyncio.TaskGroup()
 
     async def __aenter__(self) -> "RecordingWriter":
-        """Makes the file, for its owner only.
+        """Create the file, readable only by its owner.
 
         Raises:
-            ConfigurationError: there is one already, or it cannot be made; one line.
+            ConfigurationError: the file exists already, or cannot be created; one line.
         """
         self._descriptor = await asyncio.to_thread(_new_file, self.path)
         self._begun = False
@@ -74,7 +74,7 @@ class RecordingWriter:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Writes what is left."""
+        """Write the rest and close the file."""
         self._writer.cancel()
         try:
             await self._tasks.__aexit__(None, None, None)
@@ -85,11 +85,11 @@ class RecordingWriter:
                 self.path.unlink(missing_ok=True)
 
     def begin(self, head: RecordingHeader, tell: Callable[[str], object]) -> None:
-        """Says what the head holds; its times are the recording's own.
+        """Set the head and start writing.
 
         Args:
-            head: what the screen shows that no event tells.
-            tell: is told, once and from the event loop, that nothing more can be written.
+            head: the head; its times are replaced by those of this recording.
+            tell: called once, on the event loop, with a message if writing fails.
         """
         times = {"started": now_ms(), "mono": self._start}
         self._tell = tell
@@ -97,26 +97,26 @@ class RecordingWriter:
         self._begun = True
 
     def forget(self) -> None:
-        """Leaves no file: what was to be recorded never came to be."""
+        """Leave no file, because the recorded run never started."""
         self._begun = False
 
     @property
     def last_words(self) -> str:
-        """That nothing more is written, and why."""
-        return f"The recording {self.path} breaks off: {self.failed}. What it has so far is kept."
+        """Message that writing stopped, with the reason."""
+        return f"The recording {self.path} has stopped: {self.failed}. The file keeps everything up to here."
 
     def now(self) -> float:
-        """Seconds since the start."""
+        """Return the seconds since the start."""
         return self._clock() - self._start
 
     def events(self, envelopes: Iterable[Envelope], *, past: bool = False) -> None:
-        """Notes events that are handed to the screen now; those of one call come as one again."""
+        """Record events that the screen receives now; playback delivers those of one call together again."""
         at = self.now()
         kind: EntryKind = "past" if past else "event"
         self._add((at, kind, envelope) for envelope in envelopes)
 
     def note(self, kind: EntryKind, data: JsonObject) -> None:
-        """Notes anything else, as plain data that JSON can hold."""
+        """Record anything else, as JSON data."""
         self._add(((self.now(), kind, data),))
 
     def _add(self, entries: Iterable[tuple[float, EntryKind, Envelope | JsonObject]]) -> None:
@@ -133,10 +133,10 @@ class RecordingWriter:
                 except RuntimeError as error:  # No further thread can be started.
                     self.failed = reason_of(error)
         self.told = True
-        self._tell(f"{self.last_words} The run goes on.")
+        self._tell(f"{self.last_words} The run continues.")
 
     def _write_waiting(self) -> None:
-        """Writes everything that waits; where that fails, it is the end of the recording."""
+        """Write all waiting entries; a failure ends the recording."""
         with self._lock:
             waiting, self._waiting = self._waiting, []
         if self.failed is not None or self._head is None:
@@ -151,18 +151,18 @@ class RecordingWriter:
 
 
 async def record_bus(bus: EventBus, tape: RecordingSink, work: Callable[[], Awaitable[T]]) -> T:
-    """Does `work` while everything the bus tells is noted: for where no screen is there to be handed it."""
-    with bus.subscribe(since=0) as heard:
+    """Do `work` and record all events of the bus meanwhile, for runs without a screen."""
+    with bus.subscribe(since=0) as subscription:
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(_record_events(heard, tape))
+            tasks.create_task(_record(subscription, tape))
             try:
                 return await work()
             finally:
-                heard.close()
+                subscription.close()
 
 
-async def _record_events(heard: Subscription, tape: RecordingSink) -> None:
-    async for batch in heard.batches(pace=_SCREEN_PACE):
+async def _record(subscription: Subscription, tape: RecordingSink) -> None:
+    async for batch in subscription.batches(pace=_SCREEN_PACE):
         tape.events(batch)
 
 
@@ -171,10 +171,10 @@ def _new_file(path: Path) -> int:
     try:
         return os.open(path, flags, 0o600)
     except FileExistsError:
-        raise ConfigurationError(f"--record: {path} is there already; a recording never replaces a file") from None
+        raise ConfigurationError(f"--record: {path} exists already; a recording never replaces a file") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise ConfigurationError(f"--record: {path} cannot be made: {reason}") from error
+        raise ConfigurationError(f"--record: {path} cannot be created: {reason}") from error
 
 
 def _line(at: float, kind: EntryKind, value: Envelope | JsonObject) -> bytes:

@@ -1,4 +1,4 @@
-"""Goes back: finds the moments there are, says what going back to one would do, and does it."""
+"""Rewind: list the moments to go back to, plan a rewind to one of them, and carry it out."""
 
 from .rewinder import Rewinder
 

@@ -1,4 +1,4 @@
-"""What the events of a session say of files, and the moments one can go back to. Pure."""
+"""Changes of files and rewind points in the events of a session, without any I/O."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ ROOT_AGENT = "main"
 
 @dataclass(frozen=True, slots=True)
 class RecordedChange:
-    """A change of a file, as it was told."""
+    """A change of a file, as the journal has it."""
 
     seq: int
     path: str
@@ -36,7 +36,7 @@ class RecordedChange:
 
 
 def changes_in(envelopes: Iterable[Envelope]) -> list[RecordedChange]:
-    """Every change of a file, also those of sub-agents and of earlier goings back, in order."""
+    """Return all changes of files in order, including those of sub-agents and of earlier rewinds."""
     return [
         RecordedChange(
             envelope.seq, event.path, event.call_id, event.known, event.before, event.after, event.added, event.removed
@@ -47,14 +47,14 @@ def changes_in(envelopes: Iterable[Envelope]) -> list[RecordedChange]:
 
 
 def unobserved_commands(envelopes: Iterable[Envelope], after: int) -> int:
-    """How many commands after an event changed nobody knows what, because nobody could look."""
+    """Return the number of commands after an event whose changes are unknown, because the tree was not compared."""
     ends = (envelope.event for envelope in envelopes if envelope.seq > after)
     details = (event.details for event in ends if isinstance(event, ToolEnded))
-    return sum(told is not None and "files_changed" in told and told["files_changed"] is None for told in details)
+    return sum(one is not None and "files_changed" in one and one["files_changed"] is None for one in details)
 
 
 def interrupted_calls(envelopes: Iterable[Envelope], after: int) -> tuple[str, ...]:
-    """Calls after an event that may have changed something when the program ended in their middle, in words."""
+    """Return tool and summary of each call after an event that was interrupted and may have changed something."""
     started: dict[str, ToolStarted] = {}
     found: list[str] = []
     for envelope in envelopes:
@@ -70,7 +70,7 @@ def interrupted_calls(envelopes: Iterable[Envelope], after: int) -> tuple[str, .
 
 
 def call_subtree(envelopes: Iterable[Envelope], call_id: str) -> frozenset[str]:
-    """A call with all calls of the sub-agents it started, and of theirs."""
+    """Return the ids of a call and of all calls of the sub-agents it started, and of theirs."""
     found = {call_id}
     for envelope in envelopes:
         own = getattr(envelope.event, "call_id", None)
@@ -80,9 +80,8 @@ def call_subtree(envelopes: Iterable[Envelope], call_id: str) -> frozenset[str]:
 
 
 def rewind_points(envelopes: Sequence[Envelope]) -> tuple[RewindPoint, ...]:
-    """The moments before each thing that was said and is part of the conversation, and before each going back; the
-    newest first."""
-    points = [*_turns(active_events(envelopes)), *_rewind_moments(envelopes)]
+    """Return the moments before each user message in the conversation and before each rewind, newest first."""
+    points = [*_turns(active_events(envelopes)), *_rewinds(envelopes)]
     points.sort(key=lambda point: point.seq, reverse=True)
     changes = changes_in(envelopes)
     counted: list[RewindPoint] = []
@@ -99,7 +98,7 @@ def rewind_points(envelopes: Sequence[Envelope]) -> tuple[RewindPoint, ...]:
 
 
 def _turns(path: Iterable[Envelope]) -> list[RewindPoint]:
-    """The moments before what a person said."""
+    """Return the moments before the messages of the user."""
     begun: dict[str, int] = {}
     points: list[RewindPoint] = []
     for envelope in path:
@@ -108,16 +107,16 @@ def _turns(path: Iterable[Envelope]) -> list[RewindPoint]:
         match envelope.event:
             case MessageStarted(role="user", message_id=message_id):
                 begun.setdefault(message_id, envelope.seq)
-            case MessageEnded(message=UserMessage() as said) if said.is_from_user:
-                seq = begun.get(said.id, envelope.seq) - 1
-                points.append(RewindPoint(seq, envelope.ts, said.text))
+            case MessageEnded(message=UserMessage() as message) if message.is_from_user:
+                seq = begun.get(message.id, envelope.seq) - 1
+                points.append(RewindPoint(seq, envelope.ts, message.text))
             case _:
                 pass
     return points
 
 
-def _rewind_moments(envelopes: Iterable[Envelope]) -> list[RewindPoint]:
-    """The moments before each going back."""
+def _rewinds(envelopes: Iterable[Envelope]) -> list[RewindPoint]:
+    """Return the moments before each rewind."""
     return [
         RewindPoint(event.from_seq, envelope.ts, event.text, is_turn=False)
         for envelope in envelopes

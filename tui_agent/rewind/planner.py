@@ -1,4 +1,4 @@
-"""What going back would do to files: from what was told of them, and from what is on the disk now."""
+"""Planning of a rewind: compare the recorded changes of files with the files on the disk."""
 
 import os
 from collections.abc import Callable, Iterable, Sequence
@@ -13,20 +13,20 @@ from tui_agent.tools.file_states import content_of, diff_between, read_file_stat
 from .file_history import RecordedChange
 from .rewind_plan import FileStep, StepKind
 
-NOT_KEPT = "its content from then was not kept: the file was too large, or there were too many"
-NOT_KNOWN = "what it was then was not noted"
-CHANGED_SINCE = "somebody else changed it since"
-CHANGED_BETWEEN = "somebody else changed it in between, and that would be lost"
-CHANGED_LATER = "it was changed again by a later call, and that would be lost"
-NOT_COMPARED = "it is too large to be compared with what was left behind"
+NOT_KEPT = "its earlier content was not saved: the file was too large, or the session's limit was reached"
+NOT_KNOWN = "its earlier content was not recorded"
+CHANGED_SINCE = "someone else changed it since"
+CHANGED_BETWEEN = "someone else changed it in between; that change would be lost"
+CHANGED_LATER = "a later call changed it again; that change would be lost"
+NOT_COMPARED = "it is too large to be compared with the content the agent left"
 
 DIFF_SHOWN = 40_000
-"""Most characters of a difference."""
+"""Most characters of a diff."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What is there now, and how to show it."""
+    """The present state of a file, with access to contents for diffs."""
 
     path: Path
     shown: str
@@ -34,7 +34,7 @@ class _Reading:
     contents: ContentStore
 
     def diff(self, old: FileState | None, new: FileState | None) -> tuple[str, int, int]:
-        """The difference of two states as text and lines, or words where there is none to show."""
+        """Return the diff of two states as text, lines added and lines removed; empty if a content is missing."""
         before, after = self._bytes(old), self._bytes(new)
         if before is None or after is None:
             return "", 0, 0
@@ -52,13 +52,13 @@ class _Reading:
 def plan_rewind(
     changes: Sequence[RecordedChange], to_seq: int, contents: ContentStore, shown: Callable[[Path], str]
 ) -> tuple[FileStep, ...]:
-    """What would happen so that every file is what it was right after an event. Blocks.
+    """Return the steps that bring every file back to its state right after an event. Blocks.
 
     Args:
-        changes: all there were.
-        to_seq: that event.
-        contents: where contents are kept; present ones are not.
-        shown: names files.
+        changes: all changes of the session.
+        to_seq: number of that event.
+        contents: store for contents; planning adds none to it.
+        shown: returns the name of a file for messages.
     """
     steps: list[FileStep] = []
     for path, ours in _by_path(change for change in changes if change.seq > to_seq).items():
@@ -70,12 +70,12 @@ def plan_rewind(
 def plan_call_undo(
     changes: Sequence[RecordedChange], calls: frozenset[str], contents: ContentStore, shown: Callable[[Path], str]
 ) -> tuple[FileStep, ...]:
-    """What would happen so that what these calls changed is as it was before them. Blocks."""
+    """Return the steps that undo the changes of these calls. Blocks."""
     steps: list[FileStep] = []
-    for path, told in _by_path(changes).items():
-        places = [place for place, change in enumerate(told) if change.call_id in calls]
+    for path, recorded in _by_path(changes).items():
+        places = [place for place, change in enumerate(recorded) if change.call_id in calls]
         if places:
-            ours, later = told[places[0] : places[-1] + 1], told[places[-1] + 1 :]
+            ours, later = recorded[places[0] : places[-1] + 1], recorded[places[-1] + 1 :]
             step = _step(Path(path), ours, later, contents, shown)
             steps.extend([step] if step is not None else [])
     return tuple(sorted(steps, key=lambda step: step.shown))
@@ -95,7 +95,7 @@ def _step(
     contents: ContentStore,
     shown: Callable[[Path], str],
 ) -> FileStep | None:
-    """The step that takes `ours` back; None where nothing is to be done."""
+    """Return the step that undoes `ours`; None if there is nothing to do."""
     first, last = ours[0], ours[-1]
     target, left = first.before, last.after
     try:
@@ -127,7 +127,7 @@ def _step(
 
 
 def _gap(changes: Sequence[RecordedChange]) -> tuple[RecordedChange, RecordedChange] | None:
-    """The first two changes between which somebody else changed the file, or may have."""
+    """Return the first two changes between which someone else changed the file, or may have."""
     for one, other in pairwise(changes):
         if not (one.known and other.known and same_file(one.after, other.before)):
             return one, other

@@ -1,4 +1,4 @@
-"""Puts one file back to what it was. What it is now is kept first, and nothing but that is ever replaced."""
+"""Restoring of one file to an earlier state. Its present content is stored first, and nothing else is replaced."""
 
 import errno
 import os
@@ -19,22 +19,23 @@ from .rewind_plan import FileStep
 
 
 def carry_out(step: FileStep, contents: ContentStore) -> tuple[TreeChange, ...]:
-    """Does one step; returns what it changed: nothing where the file is as it should be already. Blocks.
+    """Carry out one step and return its change; none if the file already has its target state. Blocks.
 
     Raises:
-        ToolError: it was not done: the file is not what the person was shown, or cannot be kept or written.
+        ToolError: the step was not carried out: the file is not in the state that was shown to the user, or cannot be
+            stored or written.
     """
     try:
         now = read_file_state(step.path, contents)
         if same_file(now, step.target):
             return ()
         if not same_file(now, step.now):
-            raise ToolError("it changed while you looked at it; it was left as it is")
+            raise ToolError("it changed after the page was shown; it was not touched")
         if now is not None and not now.kept and (step.kind != "delete" or step.is_conflict):
-            raise ToolError("what it is now cannot be kept, so that it was not replaced")
+            raise ToolError("its present content cannot be saved, so it was not replaced")
         content = content_of(step.target, contents)
         if content is None:
-            raise ToolError("its content from then is damaged or gone")
+            raise ToolError("its saved content is damaged or missing")
         if now is None and step.target is not None:
             _remove_empty_directory(step.path)
         if step.target is None:
@@ -49,7 +50,7 @@ def carry_out(step: FileStep, contents: ContentStore) -> tuple[TreeChange, ...]:
 
 
 def order_steps(steps: Sequence[FileStep]) -> tuple[FileStep, ...]:
-    """The order in which steps are done: what goes makes room for what comes, from the inside out."""
+    """Return the steps in the order to carry them out: deletions first, inner paths before outer ones."""
     gone = [step for step in steps if step.target is None]
     return (
         *sorted(gone, key=lambda step: step.path, reverse=True),
@@ -63,17 +64,17 @@ def _delete(path: Path) -> None:
 
 
 def _remove_empty_directory(path: Path) -> None:
-    """Takes a directory away that stands where a file was, if there is nothing but directories in it.
+    """Remove a directory at the path of a former file if it contains nothing but directories.
 
     Raises:
-        ToolError: somebody has something in it.
-        OSError: it cannot be taken away.
+        ToolError: the directory contains files.
+        OSError: the directory cannot be removed.
     """
     with suppress(FileNotFoundError), pinned_directory(path.parent) as directory:
         if not stat.S_ISDIR(os.stat(path.name, dir_fd=directory, follow_symlinks=False).st_mode):
             return
         if any(files for _, _, files, _ in os.fwalk(path.name, dir_fd=directory)):
-            raise ToolError("a directory stands in its place, and there is something in it")
+            raise ToolError("it is a directory now, and not an empty one")
         for _, names, _, held in os.fwalk(path.name, topdown=False, dir_fd=directory):
             for name in names:
                 os.rmdir(name, dir_fd=held)
@@ -81,7 +82,7 @@ def _remove_empty_directory(path: Path) -> None:
 
 
 def _write(path: Path, shown: str, target: FileState, content: bytes) -> None:
-    """Gives a regular file its content and mode."""
+    """Write the content and mode of a regular file."""
     place = ResolvedPath(path)
     before: os.stat_result | None = None
     try:
@@ -101,7 +102,7 @@ def _write(path: Path, shown: str, target: FileState, content: bytes) -> None:
 
 
 def _put(path: Path, target: FileState, content: bytes) -> None:
-    """Puts a link, or a file where a link was, in place at once."""
+    """Create a symbolic link, or a file in place of one, atomically."""
     temporary = f".{path.name[:40]}.{secrets.token_hex(8)}.tmp"
     with pinned_directory(path.parent, create=True) as directory:
         try:

@@ -1,4 +1,4 @@
-"""What one can go back to, what that would do, and what became of it: plain data, for whoever shows it."""
+"""Rewind points, plans and outcomes as plain data for the screen."""
 
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -8,77 +8,83 @@ from typing import Literal, TypeAlias
 from tui_agent.protocol.events import FileState
 
 Scope: TypeAlias = Literal["both", "files", "conversation"]
-"""What goes back."""
+"""Parts that a rewind restores."""
 
 StepKind: TypeAlias = Literal["restore", "delete", "create", "stuck"]
-"""What would happen to a file: its old content comes back, it goes, it is there again; or nothing can be done."""
+"""Effect on a file: restore its old content, delete it, create it again; or `stuck` if it cannot be restored."""
 
 
 @dataclass(frozen=True, slots=True)
 class RewindPoint:
-    """A moment one can go back to: before something was said, or before an earlier going back."""
+    """A moment to rewind to: before a user message, or before an earlier rewind."""
 
     seq: int
-    """Things become what they were right after this event."""
+    """Number of the last event that a rewind to this moment keeps."""
     time: int
     """Milliseconds since the epoch."""
     text: str
-    """What was said; of an earlier going back, what that was to."""
+    """The user message; for an earlier rewind, the text of the moment it went to."""
     is_turn: bool = True
-    """False: going there undoes an earlier going back."""
+    """True for a user message, False for an earlier rewind, which a rewind to this moment undoes."""
     files: int = 0
-    """Files that were changed since."""
+    """Number of files changed since."""
     added: int = 0
-    """Lines, of all changes since together."""
+    """Lines added by all changes since."""
     removed: int = 0
+    """Lines removed by all changes since."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileStep:
-    """What would happen to one file."""
+    """The effect of a rewind on one file."""
 
     path: Path
     shown: str
-    """Its name for texts."""
+    """Name of the file in messages."""
     kind: StepKind
     now: FileState | None
-    """What it is; None: there is none. It is left alone if it is something else by the time it is its turn."""
+    """Present state; None: the file does not exist. If it has changed by the time of the rewind, it is left alone."""
     target: FileState | None
-    """What it would be."""
+    """State after the rewind; None: the file does not exist then."""
     diff: str = ""
-    """What would change; for a file somebody else changed, what would be lost."""
+    """Diff from the present to the target state; for a conflict, the change that would be lost."""
     added: int = 0
     removed: int = 0
     problem: str = ""
-    """Why it is left alone unless the person says so, or why nothing can be done."""
+    """Reason why the file is left alone unless the user includes it, or why it cannot be restored."""
 
     @property
     def is_conflict(self) -> bool:
-        """Whether somebody else changed it, so that going back would lose that."""
+        """True if a rewind would lose a change that someone else made to the file."""
         return bool(self.problem) and self.kind != "stuck"
 
 
 @dataclass(frozen=True, slots=True)
 class RewindPlan:
-    """All that going back would do."""
+    """All effects of a rewind."""
 
     to_seq: int
     text: str
-    """What it goes back to."""
+    """Name of the moment."""
     steps: tuple[FileStep, ...]
     call_id: str | None = None
-    """Set: only what this call changed is taken back, and the conversation stays."""
+    """Call whose changes are undone, with the conversation unchanged; None: a rewind to a moment."""
     messages: int = 0
-    """Messages that would no longer be part of the conversation."""
+    """Number of messages that the conversation would lose."""
     draft: str = ""
-    """What was said then, to be said again or otherwise."""
+    """The user message of that moment, for the composer."""
     notes: tuple[str, ...] = ()
-    """What else one has to know, a sentence each."""
+    """Remarks for the user, a sentence each."""
     cut_off: tuple[str, ...] = ()
-    """Calls that ended with the program: what they changed is not known, and stays."""
+    """Interrupted calls, whose changes are unknown and stay."""
 
     def chosen(self, scope: Scope, overwritten: AbstractSet[Path] = frozenset()) -> tuple[FileStep, ...]:
-        """The steps that would be done, where files somebody else changed are taken only if they are named."""
+        """Return the steps to carry out.
+
+        Args:
+            scope: parts to restore.
+            overwritten: files with a conflict that the user includes.
+        """
         if scope == "conversation":
             return ()
         steps = (step for step in self.steps if step.kind != "stuck")
@@ -87,13 +93,13 @@ class RewindPlan:
 
 @dataclass(frozen=True, slots=True)
 class RewindOutcome:
-    """What became of it."""
+    """Result of a rewind."""
 
     done: tuple[str, ...] = ()
-    """Files that are as they were."""
+    """Files that were restored."""
     left: tuple[str, ...] = ()
-    """Files somebody else changed, left as they are."""
+    """Files that were left alone."""
     failed: tuple[str, ...] = ()
-    """Files that could not be changed, each with the reason."""
+    """Files that could not be restored, each with the reason."""
     draft: str = ""
     """Text for the composer."""

@@ -1,4 +1,4 @@
-"""Goes back, for one agent and the session it is kept in."""
+"""Rewind and undo for one agent and its session."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -26,37 +26,37 @@ from .restore import carry_out, order_steps
 from .rewind_plan import FileStep, RewindOutcome, RewindPlan, RewindPoint, Scope
 
 NAMED_FILES = 20
-"""Files that are named to the model."""
+"""Most files named in a message to the model."""
 
 
 class Agent(Protocol):
-    """What is asked of an agent loop."""
+    """The part of an agent loop that a rewind needs."""
 
     @property
     def running(self) -> bool:
-        """Whether a run goes on."""
+        """True during a run."""
         ...
 
     def go_back(self, messages: Sequence[Message], told: SessionRewound) -> None:
-        """Puts the conversation back, and tells it."""
+        """Replace the conversation and publish the event."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Rewinder:
-    """Finds out what one can go back to, and does it. Everything it knows stands in the journal."""
+    """Service that lists, plans and carries out rewinds, based on the journal alone."""
 
     agent: Agent
     bus: EventBus
     journal: Path
     keep: Callable[[], Awaitable[None]]
-    """Returns once everything told so far is in the journal."""
+    """Returns once all published events are in the journal."""
     contents: ContentStore
     root: Path
     """The workspace, resolved."""
 
     async def points(self) -> tuple[RewindPoint, ...]:
-        """The moments one can go back to, the newest first.
+        """Return the moments to rewind to, newest first.
 
         Raises:
             SessionError: the journal cannot be read.
@@ -65,7 +65,7 @@ class Rewinder:
         return await asyncio.to_thread(rewind_points, envelopes)
 
     async def plan(self, point: RewindPoint) -> RewindPlan:
-        """What going back to a moment would do.
+        """Plan a rewind to a moment.
 
         Raises:
             SessionError: the journal cannot be read.
@@ -74,11 +74,11 @@ class Rewinder:
         return await asyncio.to_thread(self._plan, envelopes, point)
 
     async def plan_for_call(self, call_id: str, text: str) -> RewindPlan:
-        """What taking back the changes of one call would do.
+        """Plan to undo the changes of one call.
 
         Args:
-            call_id: the call; the sub-agents it started are taken back with it.
-            text: names it.
+            call_id: the call; calls of the sub-agents it started are undone with it.
+            text: name of the call in messages.
 
         Raises:
             SessionError: the journal cannot be read.
@@ -89,15 +89,15 @@ class Rewinder:
     async def carry_out(
         self, plan: RewindPlan, scope: Scope, overwritten: AbstractSet[Path] = frozenset()
     ) -> RewindOutcome:
-        """Goes back, and tells it. Every file is changed whole or not at all; what fails keeps no other from its turn.
+        """Carry out a plan and publish it. Each file is changed whole or not at all; a failure does not stop the rest.
 
         Args:
-            plan: what was shown.
-            scope: what goes back.
-            overwritten: files that go back although somebody else changed them.
+            plan: the plan that was shown to the user.
+            scope: parts to restore.
+            overwritten: files with a conflict that the user includes.
 
         Raises:
-            AlreadyRunningError: a run goes on; nothing was done.
+            AlreadyRunningError: the agent is running; nothing was done.
             SessionError: the journal cannot be read; nothing was done.
         """
         if self.agent.running:
@@ -113,7 +113,7 @@ class Rewinder:
         failed: list[str] = []
         try:
             if chosen:
-                await self._publish_intent(plan, chosen)
+                await self._announce(plan, chosen)
             for step in chosen:
                 try:
                     await self._do(step, done)
@@ -121,18 +121,17 @@ class Rewinder:
                     failed.append(f"{step.shown}: {error}")
         except asyncio.CancelledError:
             rest = [step.shown for step in chosen if step.shown not in done]
-            self.agent.go_back((), _rewound_event(plan, "files", from_seq, done, [*passed_over, *rest]))
+            self.agent.go_back((), _rewound(plan, "files", from_seq, done, [*passed_over, *rest]))
             raise
-        self.agent.go_back(messages, _rewound_event(plan, scope, from_seq, done, [*passed_over, *failed]))
+        self.agent.go_back(messages, _rewound(plan, scope, from_seq, done, [*passed_over, *failed]))
         return RewindOutcome(tuple(done), tuple(passed_over), tuple(failed), plan.draft if scope != "files" else "")
 
-    async def _publish_intent(self, plan: RewindPlan, chosen: Sequence[FileStep]) -> None:
-        """Has on record what is about to change (P82); where nothing can be kept, that was told, and it goes on."""
+    async def _announce(self, plan: RewindPlan, chosen: Sequence[FileStep]) -> None:
+        """Publish `session.rewinding` and wait until it is in the journal, so that an interrupted rewind is known."""
         names = tuple(step.shown for step in chosen)
         words = (
-            f"The program ended while the person went back to before “{plan.text[:80]}”: some of these files may hold "
-            f"what they held then, the others what they held last: {_named(names)}. Read a file again before you rely "
-            "on it."
+            f"The program ended while the user rewound to before “{plan.text[:80]}”. Each of these files has either "
+            f"its content from then or its latest content: {_named(names)}. Read a file again before you rely on it."
         )
         intent = SessionRewinding(
             to_seq=plan.to_seq,
@@ -142,11 +141,11 @@ class Rewinder:
             notice=user_message(words, "notice"),
         )
         self.bus.publish(intent)
-        with suppress(SessionError):
+        with suppress(SessionError):  # The recorder has already reported that the journal cannot be written.
             await self.keep()
 
     async def _do(self, step: FileStep, done: list[str]) -> None:
-        """One step, told also if the caller is cancelled meanwhile; puts the file among `done` if it was changed."""
+        """Carry out one step to its end, even if the caller is cancelled; publish it and add its file to `done`."""
         made: list[TreeChange] = []
 
         def work() -> None:
@@ -156,7 +155,7 @@ class Rewinder:
             await run_shielded_in_thread(work)
         finally:
             for change in made:
-                self.bus.publish(_file_changed_event(change, step))
+                self.bus.publish(_file_changed(change, step))
                 done.append(step.shown)
 
     async def _envelopes(self) -> Sequence[Envelope]:
@@ -170,19 +169,19 @@ class Rewinder:
         gone = [message for message in now if message.id not in kept]
         notes: list[str] = []
         if unseen := unobserved_commands(envelopes, point.seq):
-            words = "the tree was too large to be compared: what it changed is not known"
-            notes.append(f"{unseen} commands ran since, but {words}")
-        if cut_off := interrupted_calls(envelopes, point.seq):
             notes.append(
-                f"the program ended in the middle of {_named(cut_off)}: what that changed is not known, and stays"
+                f"{unseen} commands ran since without a comparison of the tree, because it is too large: their changes "
+                "are unknown and stay"
             )
+        if cut_off := interrupted_calls(envelopes, point.seq):
+            notes.append(f"the program ended during {_named(cut_off)}: its changes are unknown and stay")
         return RewindPlan(
             to_seq=point.seq,
-            text=point.text if point.is_turn else f"going back to {point.text}",
+            text=point.text if point.is_turn else f"the rewind to {point.text}",
             steps=steps,
             messages=len(gone),
             draft=point.text if point.is_turn else "",
-            notes=(*notes, *_deletion_note(steps)),
+            notes=(*notes, *_deletion_notes(steps)),
             cut_off=cut_off,
         )
 
@@ -190,27 +189,25 @@ class Rewinder:
         calls = call_subtree(envelopes, call_id)
         steps = plan_call_undo(changes_in(envelopes), calls, self.contents, self._shown)
         last = envelopes[-1].seq if envelopes else 0
-        return RewindPlan(to_seq=last, text=text, steps=steps, call_id=call_id, notes=_deletion_note(steps))
+        return RewindPlan(to_seq=last, text=text, steps=steps, call_id=call_id, notes=_deletion_notes(steps))
 
     def _shown(self, path: Path) -> str:
         return str(path.relative_to(self.root) if path.is_relative_to(self.root) else path)
 
 
-def _deletion_note(steps: Sequence[FileStep]) -> tuple[str, ...]:
-    """A note about files that cannot be had again once they are deleted."""
+def _deletion_notes(steps: Sequence[FileStep]) -> tuple[str, ...]:
+    """Return a note about files whose deletion cannot be undone."""
     gone = [one.shown for one in steps if one.kind == "delete" and one.now is not None and one.now.size > CONTENT_LIMIT]
-    return (f"Too large to be kept, so that deleting cannot be undone: {_named(gone)}.",) if gone else ()
+    return (f"Too large to be saved, so deleting cannot be undone: {_named(gone)}.",) if gone else ()
 
 
-def _file_changed_event(change: TreeChange, step: FileStep) -> FileChanged:
+def _file_changed(change: TreeChange, step: FileStep) -> FileChanged:
     counts = NO_DIFF if step.problem else Diff("", step.added, step.removed)
     return FileChanged.model_validate(change.event_data(counts))
 
 
-def _rewound_event(
-    plan: RewindPlan, scope: Scope, from_seq: int, done: Sequence[str], left: Sequence[str]
-) -> SessionRewound:
-    """What is told of a going back."""
+def _rewound(plan: RewindPlan, scope: Scope, from_seq: int, done: Sequence[str], left: Sequence[str]) -> SessionRewound:
+    """Return the event of a rewind."""
     return SessionRewound(
         to_seq=plan.to_seq,
         from_seq=from_seq,
@@ -225,24 +222,26 @@ def _rewound_event(
 
 
 def _notice(plan: RewindPlan, scope: Scope, done: Sequence[str], left: Sequence[str]) -> UserMessage | None:
-    """What the model has to know: how the files differ from what the conversation says. None where they do not."""
+    """Return a message for the model on files that no longer match the conversation; None if all match."""
     if scope == "both":
         if not left and not plan.cut_off:
             return None
-        words = "The person went back to this moment."
+        words = "The user rewound the session to this moment."
         if left:
-            words += f" These files could not go back with it: {_named(left)}."
+            words += f" These files were not restored: {_named(left)}."
         if plan.cut_off:
-            words += f" The program had ended in the middle of {_named(plan.cut_off)}: nobody knows what that changed."
+            words += f" The program had ended during {_named(plan.cut_off)}; the changes of that call are unknown."
     elif scope == "conversation":
         if not plan.steps:
             return None
         names = [step.shown for step in plan.steps]
-        words = f"The person went back to this moment, but left these files as they became later: {_named(names)}."
+        words = (
+            f"The user rewound the conversation to this moment, but these files keep later changes: {_named(names)}."
+        )
     else:
         if not done:
             return None
-        words = f"The person took back changes: {_named(done)} hold what they held before “{plan.text[:80]}”."
+        words = f"The user undid changes: these files are as they were before “{plan.text[:80]}”: {_named(done)}."
     return user_message(f"{words} Read a file again before you rely on it.", "notice")
 
 

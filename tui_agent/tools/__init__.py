@@ -1,4 +1,4 @@
-"""What the model can do to the world: seven tools over one workspace, and what they are made of."""
+"""The seven built-in tools, which share one workspace, and the parts they are built from."""
 
 from tui_agent.protocol.tool import Tool
 
@@ -34,13 +34,13 @@ __all__ = [
 def default_tools(
     workspace: Workspace, *, is_read_only_command: ReadOnlyCheck, sandbox: Sandbox | None = None
 ) -> list[Tool]:
-    """The built-in tools, in the order they are listed.
+    """Return the built-in tools, in the order the model sees them.
 
     Args:
-        workspace: shared by all of them, so that write and edit know what read has seen.
+        workspace: shared by all of them, so that write and edit know which files read has shown.
         is_read_only_command: returns True if a shell command only reads: `permissions.is_read_only_command`, or
             another function of the command, or of the command and the workspace's root; it never raises.
-        sandbox: what shell commands run in; None: they run as they are.
+        sandbox: sandbox for shell commands; None: they run without one.
 
     Raises:
         ConfigurationError: `is_read_only_command` takes other arguments.

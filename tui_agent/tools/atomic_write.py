@@ -1,4 +1,4 @@
-"""Replaces a file as a whole or not at all: new content beside it, synced, then renamed over it (safety promise 6)."""
+"""Atomic replacement of a file: write the new content beside it, sync it, rename it over the old (safety promise 6)."""
 
 import os
 import secrets
@@ -11,23 +11,23 @@ from tui_agent.protocol.errors import ToolError
 from .pinned_directory import ResolvedPath, pinned_directory, refuse_special
 
 _NEW_FILE_MODE = 0o666
-"""Mode of a file that did not exist; the process's umask takes bits away."""
+"""Mode of a new file, before the process's umask applies."""
 
 
 def replace_file(place: ResolvedPath, content: bytes, before: os.stat_result | None, shown: str) -> os.stat_result:
-    """Gives the file at `place` a new content; mode, owner and extended attributes stay. Blocks.
+    """Replace the content of the file at `place`; mode, owner and extended attributes stay. Blocks.
 
     Args:
-        place: where; missing directories are made.
+        place: path of the file; missing directories are created.
         content: the whole new content.
-        before: what `fstat` said when the old content was looked at; None: there was no file.
-        shown: the file's name in error texts.
+        before: `fstat` of the file when its old content was read; None: it did not exist.
+        shown: the file's name in error messages.
 
     Returns:
-        What `fstat` says of the new file.
+        `fstat` of the new file.
 
     Raises:
-        ToolError: the file is not the one that was looked at, or may not be written; nothing was changed.
+        ToolError: the file is not the one that was read, or is write-protected; nothing was changed.
         OSError: writing failed; nothing was changed.
     """
     path = place.path
@@ -58,14 +58,12 @@ def _status(name: str, directory: int) -> os.stat_result | None:
 
 
 def _refuse_other(now: os.stat_result | None, before: os.stat_result | None, shown: str) -> None:
-    """Lets the file pass that was looked at."""
+    """Raise `ToolError` unless the file is still the one that was read."""
     if now is not None:
         refuse_special(now, shown)
     if _identity(now) != _identity(before):
         what = "appeared" if before is None else "was deleted" if now is None else "changed"
-        raise ToolError(
-            f"{shown} {what} just now, while it was about to be written; nothing was changed: read it again"
-        )
+        raise ToolError(f"{shown} {what} just before it was written; nothing was written: read it again, then repeat")
 
 
 def _identity(status: os.stat_result | None) -> tuple[int, int, int, int] | None:
@@ -75,7 +73,8 @@ def _identity(status: os.stat_result | None) -> tuple[int, int, int, int] | None
 def _write_beside(
     temporary: str, directory: int, content: bytes, before: os.stat_result | None, name: str
 ) -> os.stat_result:
-    """Writes the new file under its temporary name; it is never more open to others than the old one."""
+    """Write the new file under its temporary name and return its `fstat`."""
+    # Others may read the new content only once the file has its old owner and mode again.
     mode = _NEW_FILE_MODE if before is None else stat.S_IMODE(before.st_mode) & 0o700
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(temporary, flags, mode, dir_fd=directory)
@@ -94,14 +93,14 @@ def _write_beside(
 
 
 def _keep_owner(descriptor: int, before: os.stat_result) -> None:
-    """Gives the file its old owner and group, as far as we may."""
+    """Restore the old owner and group, as far as the process is allowed to."""
     with suppress(PermissionError):
         os.fchown(descriptor, -1, before.st_gid)
         os.fchown(descriptor, before.st_uid, -1)
 
 
 def _keep_attributes(descriptor: int, directory: int, name: str) -> None:
-    """Copies extended attributes, access lists among them, as far as the file systems allow."""
+    """Copy extended attributes, including access control lists, as far as the file system allows."""
     if sys.platform != "linux":
         return
     with suppress(OSError):
@@ -115,7 +114,7 @@ def _keep_attributes(descriptor: int, directory: int, name: str) -> None:
 
 
 def _sync_directory(directory: int) -> None:
-    """Makes the rename itself durable, where the directory can be opened for reading."""
+    """Make the rename durable if the directory can be opened for reading."""
     with suppress(OSError):
         descriptor = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=directory)
         try:

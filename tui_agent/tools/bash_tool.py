@@ -1,4 +1,4 @@
-"""The bash tool: runs a command in a shell of its own and shows what it writes as it writes it."""
+"""The bash tool: run a command in a new shell and show its output as it is written."""
 
 import asyncio
 import codecs
@@ -36,44 +36,46 @@ from .unified_diff import Diff
 from .workspace import Workspace
 
 DEFAULT_TIMEOUT = 120.0
-"""Seconds a command may run where the call does not say."""
+"""Seconds a command may run if the call does not set `timeout`."""
 
 LONGEST_TIMEOUT = 3_600.0
-"""Seconds a call may ask for at most."""
+"""Longest `timeout` in seconds that a call may set."""
 
 _OWN_TIMER_LATER = 0.25
-"""Seconds by which the engine's timer, whose result is a timeout and not an error, is ahead of the tool's own."""
+"""Seconds by which this tool's timer comes after the engine's, whose result is a timeout rather than an error."""
 
 _DIFF_SECONDS = 0.2
-"""Longest time that changed files are compared line by line."""
+"""Seconds to spend on comparing changed files line by line."""
 
-_CHANGES_PER_LOOP_TURN = 200
+_EVENTS_AT_ONCE = 200
 
-_DESCRIPTION = f"""Runs a command with bash in the working directory and shows its output.
-Each call is a new shell: directory and variables do not last. There is no terminal and no input, so nothing may ask.
-Output and error output come together. It is stopped after `timeout` seconds (default {DEFAULT_TIMEOUT:g}).
-When the command ends, what it left running in the background is ended, too.
-Of long output you get the start and the end; the whole is in a file that read can page.
-Prefer read, grep and glob to cat, grep and find."""
+_DESCRIPTION = f"""Runs a command with bash in the working directory and returns its output.
+Each call starts a new shell: `cd` and variables do not carry over to the next call.
+The command has no terminal and no standard input, so do not run programs that prompt for input.
+Standard output and standard error are combined. The command is stopped after `timeout` seconds \
+(default {DEFAULT_TIMEOUT:g}).
+Processes still running in the background are stopped when the command ends.
+If the output is long, you get its start and its end; the full output is in a file that you can page with read.
+To view, search or find files, use read, grep and glob instead of cat, grep and find."""
 
 
 ReadOnlyCheck: TypeAlias = Callable[[str], bool] | Callable[[str, Path], bool]
-"""Takes a command, and the workspace where it needs one, as `permissions.is_read_only_command` does; returns True if
-the command only reads."""
+"""Function of a command, or of a command and the workspace, such as `permissions.is_read_only_command`; returns True
+if the command only reads."""
 
 
 class BashArguments(Arguments):
-    """What to run."""
+    """Arguments of the bash tool."""
 
-    command: WordText = Field(description="The command, as bash reads it.")
+    command: WordText = Field(description="The command to run, in bash syntax.")
     timeout: float = Field(
-        default=DEFAULT_TIMEOUT, gt=0, le=LONGEST_TIMEOUT, description="Seconds until it is stopped."
+        default=DEFAULT_TIMEOUT, gt=0, le=LONGEST_TIMEOUT, description="Seconds after which the command is stopped."
     )
-    description: str = Field(default="", description="What the command does, in a few words.")
+    description: str = Field(default="", description="A few words on what the command does, for the user.")
 
 
 class BashTool(TypedTool[BashArguments]):
-    """Runs shell commands. Its command is never changed: what was judged and shown is what bash gets."""
+    """Tool that runs shell commands. Bash gets the exact text that was judged and shown."""
 
     aborts_siblings = True
     starts_processes = True
@@ -83,14 +85,14 @@ class BashTool(TypedTool[BashArguments]):
     ) -> None:
         """
         Args:
-            workspace: where commands run.
-            is_read_only_command: says whether a command only reads; never raises, and says no when in doubt.
-            sandbox: what every command runs in; None: commands run as they are.
+            workspace: the directory that commands run in.
+            is_read_only_command: returns True if a command only reads, False in doubt; never raises.
+            sandbox: sandbox for every command; None: commands run without one.
 
         Raises:
             ConfigurationError: `is_read_only_command` cannot be called with a command.
         """
-        about = f"\nEach command {sandbox.words}; /tmp is its own and empty." if sandbox is not None else ""
+        about = f"\nEach command {sandbox.words}; it gets an empty /tmp of its own." if sandbox is not None else ""
         super().__init__("bash", _DESCRIPTION + about, BashArguments)
         self._sandbox = sandbox
         self._workspace = workspace
@@ -129,7 +131,7 @@ class BashTool(TypedTool[BashArguments]):
             self._workspace.warn_of_full_spool()
             changed: int | None = None
             if watch is not None and before is not None:
-                changed = await run_service("finding changed files", _publish_changes(watch, before, context))
+                changed = await run_service("finding changed files", _emit_changes(watch, before, context))
         result = _result(args, outcome, captured, context, is_sandboxed=self._sandbox is not None)
         if watch is not None and result.details is not None:
             result.details["files_changed"] = changed
@@ -138,16 +140,16 @@ class BashTool(TypedTool[BashArguments]):
     async def _run(
         self, spec: ProcessSpec, output: CapturedOutput, live: LiveOutput, context: ToolContext
     ) -> ProcessOutcome:
-        def look() -> None:
+        def on_data() -> None:
             live.wake()
             self._workspace.warn_of_full_spool()
 
         mark = TreeMark(context.mark) if context.mark else None
         if self._sandbox is None:
-            return await run_process(spec, output, None, context.cancellation, look, context.report_process, mark)
+            return await run_process(spec, output, None, context.cancellation, on_data, context.report_process, mark)
         async with self._sandbox.around(spec) as run:
             outcome = await run_process(
-                run.spec, output, None, context.cancellation, look, context.report_process, mark
+                run.spec, output, None, context.cancellation, on_data, context.report_process, mark
             )
             run.refuse_unless_started(outcome, output.first_bytes())
         return outcome
@@ -164,14 +166,14 @@ class BashTool(TypedTool[BashArguments]):
         return ProcessSpec(argv, self._workspace.root, environment, limit, is_command=True)
 
 
-async def _publish_changes(watch: TreeWatch, before: TreeSnapshot, context: ToolContext) -> int | None:
-    """Tells what the command changed, however it ended; returns how many files, None where some may be missing."""
-    told, is_complete = await run_shielded_in_thread(lambda: _compared(watch, before))
-    for number, (change, diff) in enumerate(told, start=1):
+async def _emit_changes(watch: TreeWatch, before: TreeSnapshot, context: ToolContext) -> int | None:
+    """Emit a `file.changed` for each file the command changed; return their number, None if some may be missing."""
+    changes, is_complete = await run_shielded_in_thread(lambda: _compared(watch, before))
+    for number, (change, diff) in enumerate(changes, start=1):
         context.emit("file.changed", change.event_data(diff))
-        if number % _CHANGES_PER_LOOP_TURN == 0:
-            await asyncio.sleep(0)
-    return len(told) if is_complete else None
+        if number % _EVENTS_AT_ONCE == 0:
+            await asyncio.sleep(0)  # Thousands of changed files must not hold up the event loop.
+    return len(changes) if is_complete else None
 
 
 def _compared(watch: TreeWatch, before: TreeSnapshot) -> tuple[list[tuple[TreeChange, Diff]], bool]:
@@ -213,7 +215,7 @@ def _call_with(check: Callable[[str, Path], bool], workspace: Path, command: str
 def _result(
     args: BashArguments, outcome: ProcessOutcome, captured: Captured, context: ToolContext, *, is_sandboxed: bool
 ) -> ToolResult:
-    """Output for the model, with how the command ended; the same as data for the screen."""
+    """Return the output and the outcome, as text for the model and as data for the screen."""
     context.measure("exit_code", outcome.returncode if outcome.returncode is not None else -1)
     context.measure("output_bytes", captured.total)
     notes = [note for note in (_ending_note(args, outcome), _ended_note(outcome)) if note]
@@ -235,30 +237,30 @@ def _result(
 
 
 def _output_text(captured: Captured) -> str:
-    """What the model gets of the output: all, or head and tail with a line between that says where the whole is."""
+    """Return the output for the model: all of it, or head and tail and between them a line that names the file."""
     if not captured.is_text:
-        return f"[binary output of {captured.total:,} bytes; {_where_it_is(captured)}]"
+        return f"[binary output of {captured.total:,} bytes; {_output_file_note(captured)}]"
     if not captured.left_out:
         return _text(captured.head)
     head, tail = _whole_lines(captured)
     left_out = captured.total - len(head) - len(tail)
     gap = "" if head.endswith(b"\n") else "\n"
-    note = f"[… {left_out:,} of {captured.total:,} bytes left out here; {_where_it_is(captured)} …]"
+    note = f"[… {left_out:,} of {captured.total:,} bytes left out here; {_output_file_note(captured)} …]"
     return f"{_text(head)}{gap}{note}\n{_text(tail)}"
 
 
-def _where_it_is(captured: Captured) -> str:
-    """Where the model finds the whole output, or why it does not."""
+def _output_file_note(captured: Captured) -> str:
+    """Name the file with the full output, or say why there is none."""
     if captured.path is None:
-        return f"the whole could not be kept: {captured.problem}"
+        return f"the full output could not be saved: {captured.problem}"
     path = printable(str(captured.path))
     if captured.problem:
-        return f"{path} holds a part of it: {captured.problem}"
-    return f"the whole is in {path}, which read can page"
+        return f"{path} holds part of the output: {captured.problem}"
+    return f"the full output is in {path}; use read to page it"
 
 
 def _whole_lines(captured: Captured) -> tuple[bytes, bytes]:
-    """Head and tail, cut back to line ends where the lines are not endless."""
+    """Return head and tail, cut at line ends unless that would lose more than half of either."""
     head, tail = captured.head, captured.tail
     end = head.rfind(b"\n") + 1
     head = head[:end] if end > len(head) // 2 else _without_cut_character(head)
@@ -268,7 +270,7 @@ def _whole_lines(captured: Captured) -> tuple[bytes, bytes]:
 
 
 def _without_cut_character(data: bytes) -> bytes:
-    """`data` without a character that was cut in two at its end."""
+    """Return `data` without an incomplete character at its end."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     decoder.decode(data)
     return data[: len(data) - len(decoder.getstate()[0])]
@@ -279,11 +281,11 @@ def _text(data: bytes) -> str:
 
 
 def _ending_note(args: BashArguments, outcome: ProcessOutcome) -> str:
-    """How the command ended, unless it ended well."""
+    """Return a note on how the command ended; empty if it succeeded."""
     if outcome.ending == "timeout":
-        return f"stopped: it ran longer than {args.timeout:g} s; everything it had started was ended"
+        return f"stopped after {args.timeout:g} s, together with every process it had started"
     if outcome.ending == "cancelled":
-        return "stopped before its end; everything it had started was ended"
+        return "cancelled; the command and every process it had started were stopped"
     code = outcome.returncode
     if code is not None and code < 0:
         return f"ended by signal {-code} ({signal.strsignal(-code)})"
@@ -291,7 +293,7 @@ def _ending_note(args: BashArguments, outcome: ProcessOutcome) -> str:
 
 
 def _ended_note(outcome: ProcessOutcome) -> str:
-    """What was still running when the command itself had ended."""
+    """Return a note on background processes that were stopped when the command ended; empty if there were none."""
     if outcome.ending != "exited" or not outcome.ended:
         return ""
-    return f"left running in the background, and ended: {', '.join(outcome.ended)}"
+    return f"stopped, because they were still running in the background: {', '.join(outcome.ended)}"

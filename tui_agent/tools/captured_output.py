@@ -1,6 +1,6 @@
-"""Keeps what a process writes: head and tail in memory, everything in a file once that is not enough (P67, S3-20/21).
+"""Capture of a process's output: head and tail in memory, and the whole in a file once it is longer (S3-20/21).
 
-Memory is bounded whatever comes.
+Memory stays bounded, whatever the process writes.
 """
 
 import threading
@@ -16,10 +16,10 @@ TAIL_SIZE = 15_000
 """Bytes kept from the end."""
 
 LIVE_WHOLE = 64 * 1024
-"""Bytes at the start of an output that are told live without gaps, if they come no faster than they are taken."""
+"""Bytes at the start of an output that are shown live without gaps, unless they come faster than they are read."""
 
 LIVE_SIZE = 4 * 1024
-"""Bytes of newest output told at once from then on."""
+"""Newest bytes of output shown in one piece after that."""
 
 _TEXT_CONTROLS = frozenset(b"\t\n\r\b\f\x1b")
 _BINARY_SHARE = 0.2
@@ -27,30 +27,30 @@ _BINARY_SHARE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class LivePiece:
-    """Output since the last look."""
+    """Output since the last piece."""
 
     data: bytes
     skipped: int
-    """Bytes right before `data` that came too fast to be told."""
+    """Bytes right before `data` that came too fast to be shown."""
     total: int
     """All bytes so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """What was kept of an output."""
+    """The output of a process that has ended."""
 
     head: bytes
     tail: bytes
-    """Empty where `head` is all there was."""
+    """Empty if `head` is the whole output."""
     total: int
-    """Bytes that were written, kept or not."""
+    """Bytes that the process wrote, kept or not."""
     path: Path | None
-    """File with the whole output, where it was too long for memory, or is no text."""
+    """File with the whole output, if it was too long for memory or is binary."""
     problem: str
-    """Why that file holds less than the whole, or does not exist; empty where all is well."""
+    """Reason why that file is incomplete or missing; empty if it is complete."""
     is_text: bool
-    """Whether it begins like text."""
+    """True if the output begins like text."""
 
     @property
     def left_out(self) -> int:
@@ -59,7 +59,7 @@ class Captured:
 
 
 class CapturedOutput:
-    """Takes bytes from one thread and is looked at from another."""
+    """Collector of a process's output, written by one thread and read by another."""
 
     def __init__(self, spool: SpoolFile) -> None:
         self._spool = spool
@@ -72,7 +72,7 @@ class CapturedOutput:
         self._skipped = 0
 
     def feed(self, data: bytes) -> bool:
-        """Takes the next bytes; always wants more."""
+        """Take the next bytes; return True, as there is always room for more."""
         with self._lock:
             if not self._closed:
                 self._keep_whole(data)
@@ -82,7 +82,7 @@ class CapturedOutput:
         return True
 
     def take_live(self) -> LivePiece:
-        """What came since this was last called."""
+        """Return the output since the last call."""
         with self._lock:
             piece = LivePiece(bytes(self._live), self._skipped, self._total)
             self._live.clear()
@@ -90,14 +90,15 @@ class CapturedOutput:
             return piece
 
     def first_bytes(self) -> bytes:
-        """What came first, as far as it is kept."""
+        """Return the start of the output, `HEAD_SIZE` bytes at most."""
         with self._lock:
             return bytes(self._head)
 
     def close(self) -> Captured:
-        """Ends it and gives what was kept; what comes later is ignored. What is no text is always in a file."""
+        """Return the captured output; later bytes are ignored."""
         with self._lock:
-            is_text = not looks_binary(self._head)
+            is_text = not is_binary_output(self._head)
+            # The model never gets binary output itself, so even a short one goes to a file.
             if not is_text and not self._spool.begun:
                 self._spool.write(bytes(self._head + self._tail))
             self._closed = True
@@ -107,7 +108,7 @@ class CapturedOutput:
             return Captured(bytes(head), bytes(tail), self._total, self._spool.path, self._spool.problem, is_text)
 
     def _keep_whole(self, data: bytes) -> None:
-        """Writes the file, from the moment on that head and tail cannot hold everything."""
+        """Write to the file once head and tail cannot hold everything."""
         if not self._spool.begun and self._total + len(data) > HEAD_SIZE + TAIL_SIZE:
             self._spool.write(bytes(self._head + self._tail))
         if self._spool.begun:
@@ -129,8 +130,8 @@ class CapturedOutput:
         self._skipped += max(0, dropped) + max(0, len(data) - most)
 
 
-def looks_binary(sample: bytes | bytearray) -> bool:
-    """Whether an output that begins like this is no text: many control characters, or bytes that no character has."""
+def is_binary_output(sample: bytes | bytearray) -> bool:
+    """Return True if a sample has many control characters or bytes that are not valid UTF-8."""
     strange = sum(byte < 32 and byte not in _TEXT_CONTROLS for byte in sample)
     strange += sample.decode("utf-8", "replace").count("\ufffd")
     return strange > len(sample) * _BINARY_SHARE

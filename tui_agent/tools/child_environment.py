@@ -1,4 +1,4 @@
-"""What a child process is told by its environment: no secret of ours, no pager, no prompt (safety promise 9, P38)."""
+"""The environment of child processes: without secrets, pagers and prompts (safety promise 9)."""
 
 import os
 import re
@@ -33,7 +33,7 @@ _QUIET = {
 }
 
 _NO_BACKGROUND_GIT = (("gc.auto", "0"), ("maintenance.auto", "false"))
-"""What git starts in the background would be ended with its command, again and again."""
+"""Git's background maintenance would be killed with each command and start again with the next."""
 
 _READ_ONLY_GIT = (
     ("core.fsmonitor", "false"),
@@ -49,35 +49,37 @@ _READ_ONLY_GIT = (
 
 
 _OFFLINE_GIT = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": ""}
-"""Objects that a partial clone lacks are not fetched, because that starts what the settings name for it."""
+"""Fetching objects that a partial clone lacks would run programs that the repository's settings name."""
 
 _SEARCH_PATHS = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONPATH", "PERL5LIB", "RUBYLIB", "NODE_PATH")
-"""Where programs, libraries and modules are looked for."""
+"""Search paths for programs, libraries and modules."""
 _STEERING = frozenset(
     {"LD_PRELOAD", "LD_AUDIT", "DYLD_INSERT_LIBRARIES", "GCONV_PATH", "PERL5OPT", "RUBYOPT", "NODE_OPTIONS",
      "LUA_INIT", "PYTHONHOME", "PYTHONSTARTUP", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS",
      "RIPGREP_CONFIG_PATH", "GREP_OPTIONS", "TAR_OPTIONS", "UNZIP", "UNZIPOPT", "ZIPINFO", "ZIPINFOOPT", "PS_FORMAT",
      "PS_PERSONALITY", "MAGIC"}
 )  # fmt: skip
-"""Variables that give a program options, settings or code besides what its command says."""
+"""Variables that give a program options, settings or code in addition to its command line."""
 _GIT_KEPT = re.compile(r"GIT_(?:AUTHOR_|COMMITTER_|CONFIG_(?!PARAMETERS)|TERMINAL_PROMPT|PAGER|EDITOR|ASKPASS)")
-"""Git's variables that tell neither where the repository is nor what to run."""
+"""Git's variables that neither point to a repository nor name a program to run."""
 
 
 def child_environment(inherited: Mapping[str, str]) -> dict[str, str]:
-    """The environment for a child: what was inherited, without secrets, without what changes how a shell reads its
-    command (start files, exported functions, shell options), and with pagers, prompts and colours off.
+    """Return the environment for a child process.
+
+    It is the inherited one without secrets and without variables that change how a shell reads its command (start
+    files, exported functions, shell options), and with pagers, prompts and colours off.
     """
     kept = {name: value for name, value in inherited.items() if _is_harmless(name)}
     return _with_git_settings(kept | _QUIET, _NO_BACKGROUND_GIT)
 
 
 def read_only_environment(environment: Mapping[str, str], workspace: Path) -> dict[str, str]:
-    """The environment for a command that ran without a question because it only reads.
+    """Return the environment for a command that runs without asking because it only reads.
 
-    Programs, libraries and modules then come from outside the workspace, nothing adds options to those of the command,
-    and git looks where the command says, starts no program that a repository's own settings name, as far as settings
-    can keep it from that, fetches nothing and takes no lock.
+    Programs, libraries and modules come from outside the workspace, and no variable adds options to the command. Git
+    uses the repository the command names, fetches nothing and takes no lock; as far as settings can prevent it, git
+    also starts no program that the repository's own settings name.
     """
     kept = {name: value for name, value in environment.items() if not _steers(name)}
     for name in _SEARCH_PATHS:
@@ -89,7 +91,7 @@ def read_only_environment(environment: Mapping[str, str], workspace: Path) -> di
 
 
 def _with_git_settings(environment: Mapping[str, str], settings: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """The environment with settings for git behind those it may already hold; they weigh more than any file's."""
+    """Return the environment with git settings added; git gives them precedence over those of any file."""
     count = environment.get("GIT_CONFIG_COUNT", "0")
     first = int(count) if count.isdecimal() else 0
     changed = {"GIT_CONFIG_COUNT": str(first + len(settings))}

@@ -1,4 +1,4 @@
-"""Start commands so that the kernel kills their shell with this program, and mark everything they start.
+"""Command lines that make the kernel kill a command's shell with this program and mark everything it starts.
 
 Both must be in force before the command's first instruction. Python can set neither between fork and exec without
 running Python code in the child of a threaded process. So `setpriv` of util-linux requests the signal, bash sets the
@@ -15,12 +15,12 @@ from .process_tree import TreeMark
 from .programs import find_program
 
 _MARKED = 'ulimit -S -x "$0" 2>/dev/null; exec -- "$@"'
-"""Sets the mark if the system accepts it; the command runs in any case."""
+"""Script that sets the mark if the system accepts it, and runs the command either way."""
 _PROBE_SECONDS = 10
 
 
 def wrap_argv(argv: tuple[str, ...], mark: TreeMark, workspace: Path) -> tuple[str, ...]:
-    """Return the command line that starts `argv` with both, as far as the system has the programs. Blocks."""
+    """Return the command line that starts `argv` with signal and mark, if the programs for it are there. Blocks."""
     bash = find_program("bash", workspace)
     if sys.platform != "linux" or bash is None:
         return argv
@@ -30,7 +30,7 @@ def wrap_argv(argv: tuple[str, ...], mark: TreeMark, workspace: Path) -> tuple[s
 
 
 def launcher_problem(workspace: Path) -> str | None:
-    """Return why the shell of a command would outlive this program if it is killed; None if it would not. Blocks."""
+    """Return the reason why a command's shell would survive if this program is killed; None if it would not. Blocks."""
     setpriv = find_program("setpriv", workspace)
     if setpriv is None:
         return "setpriv of util-linux is not installed"

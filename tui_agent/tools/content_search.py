@@ -1,4 +1,4 @@
-"""Searches the content of files in batches and stops as soon as there is enough; order and result never vary."""
+"""Search of file contents in batches, up to a limit; the same search always gives the same result in the same order."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ from .search_engine import PythonSearch, Ripgrep, SearchEngine, SearchMode, Sear
 from .text_format import is_binary
 
 SEARCH_TIME = 15.0
-"""Seconds a search may take; what was found until then is shown."""
+"""Seconds a search may take; after that, the matches so far are the result."""
 
 _BATCH_FILES = 10_000
 _BATCH_SIZE = 400 * 1024
@@ -35,25 +35,25 @@ _RECORDS: dict[SearchMode, re.Pattern[bytes]] = {
 
 @dataclass(slots=True)
 class FileHits:
-    """What was found in one file."""
+    """The matches in one file."""
 
     name: str
     """Path below the root."""
     columns: dict[int, int] = field(default_factory=dict[int, int])
-    """Number of each matching line, with the byte, from 1, at which its first match begins; only in mode `content`."""
+    """Number of each matching line → byte, from 1, at which its first match begins; only in mode `content`."""
     count: int = 0
     """Number of matching lines; only in mode `count`."""
 
 
 @dataclass(slots=True)
 class SearchResult:
-    """What was found in all files, sorted by name."""
+    """The matches in all files, sorted by name."""
 
     hits: list[FileHits] = field(default_factory=list[FileHits])
     more: bool = False
-    """Whether the limit left something out."""
+    """True if there are more matches than the limit."""
     complete: bool = True
-    """Whether the time and memory given were enough."""
+    """False if the search ran out of time or memory."""
 
 
 async def search_contents(
@@ -63,10 +63,10 @@ async def search_contents(
     ripgrep: Ripgrep | None,
     cancellation: CancellationToken,
 ) -> SearchResult:
-    """Searches files below a directory, in their order; binary ones are left out.
+    """Search files below a directory, in the given order; binary files are left out.
 
     Raises:
-        ToolError: the pattern is wrong, or something else stands there than was shown.
+        ToolError: the pattern is invalid, or the directory was replaced since the call was judged.
         OperationCancelledError: the call was cancelled.
         OSError: the search could not be started.
     """
@@ -91,7 +91,10 @@ async def _search_batch(
     cancellation: CancellationToken,
     seconds: float,
 ) -> tuple[list[FileHits], bool]:
-    """Hits of one batch, and whether it was searched to its end. An engine that cannot read the pattern is dropped."""
+    """Return the matches in one batch, and True if it was searched to its end.
+
+    An engine that rejects the pattern is removed from `engines`: the engines differ in the syntax they accept.
+    """
     output, errors = BoundedBytes(_OUTPUT_SIZE), BoundedBytes(_ERRORS_SIZE)
     command = engines[0].search_command(request, [f"./{name}" for name in batch])
     with pinned_cwd(place) as entered:
@@ -101,12 +104,12 @@ async def _search_batch(
     words = errors.data.decode("utf-8", "replace").strip()
     if not output.data and words and outcome.ending == "exited":
         if len(engines) == 1:
-            raise ToolError(f"the pattern cannot be used: {words}")
+            raise ToolError(f"invalid pattern: {words}")
         engines.pop(0)
         return await _search_batch(place, batch, request, engines, cancellation, seconds)
     hits = _hits(bytes(output.data), request.mode)
     places = {name: place for place, name in enumerate(batch)}
-    # A file that became a directory meanwhile is searched with all that is in it: nobody asked for that.
+    # An engine searches all files in a directory. A listed file that became one meanwhile brings unwanted matches.
     asked_for = (hit for hit in hits.values() if hit.name in places)
     found = sorted(asked_for, key=lambda hit: places[hit.name])
     text_only = await asyncio.to_thread(lambda: [hit for hit in found if _is_text_file(place, hit.name)])
@@ -114,7 +117,7 @@ async def _search_batch(
 
 
 def _batches(files: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Cuts the list into pieces that a command line can hold."""
+    """Split the list into batches that fit on a command line."""
     start, size = 0, 0
     for place, name in enumerate(files):
         size += len(os.fsencode(name)) + 3
@@ -126,7 +129,7 @@ def _batches(files: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _hits(output: bytes, mode: SearchMode) -> dict[str, FileHits]:
-    """Reads what an engine wrote; a record that was cut off is left out."""
+    """Parse the output of an engine; an incomplete last record is left out."""
     hits: dict[str, FileHits] = {}
     for record in _RECORDS[mode].finditer(output):
         name = os.fsdecode(record.group(1)).removeprefix("./")
@@ -139,7 +142,7 @@ def _hits(output: bytes, mode: SearchMode) -> dict[str, FileHits]:
 
 
 def _is_text_file(place: ResolvedPath, name: str) -> bool:
-    """Whether a text file stands there; what was found by way of a link that was put there meanwhile is left out."""
+    """Return True for a text file, False also if a symbolic link replaced a directory on the way to it."""
     try:
         with open_regular_file(place.path / name, name, place=place) as (descriptor, _):
             return not is_binary(os.pread(descriptor, _BINARY_SAMPLE, 0))
@@ -148,7 +151,7 @@ def _is_text_file(place: ResolvedPath, name: str) -> bool:
 
 
 def _add(result: SearchResult, hits: list[FileHits], request: SearchRequest) -> None:
-    """Adds hits up to the limit: lines in mode `content`, else files."""
+    """Add matches up to the limit, which counts lines in mode `content`, else files."""
     room = request.limit - sum(len(hit.columns) or 1 for hit in result.hits)
     for hit in hits:
         if room <= 0:

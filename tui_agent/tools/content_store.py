@@ -1,4 +1,4 @@
-"""Contents of files under their hash, so that what was changed can be had again. In the session's own directory."""
+"""Store of file contents by hash, in the session's directory, from which a rewind restores changed files."""
 
 import errno
 import os
@@ -10,23 +10,23 @@ from pathlib import Path
 from .file_versions import digest_of
 
 CONTENT_LIMIT = 16 * 1024 * 1024
-"""Most bytes of one content that is kept."""
+"""Largest content in bytes that is stored."""
 
 STORE_LIMIT = 512 * 1024 * 1024
-"""Most bytes kept for one session."""
+"""Most bytes stored for one session."""
 
 _FILE_MODE = 0o600
 _DIRECTORY_MODE = 0o700
 
 
 class ContentStore:
-    """Contents by digest, each a 0600 file in a 0700 directory. Blocks; safe to use from threads."""
+    """File contents by digest, each a 0600 file in a 0700 directory. Blocks; thread-safe."""
 
     def __init__(self, root: Path, limit: int = STORE_LIMIT) -> None:
         """
         Args:
-            root: its directory; made, with its parents, when the first content is kept.
-            limit: most bytes kept in all.
+            root: directory of the store; created, with its parents, when the first content is stored.
+            limit: most bytes stored in all.
         """
         self.root = root
         self._limit = limit
@@ -35,8 +35,13 @@ class ContentStore:
         self._lock = threading.Lock()
 
     def put(self, content: bytes, *, durable: bool = False) -> tuple[str, bool]:
-        """Keeps a content, `durable` also over a loss of power. Returns its digest, and whether it can be had again:
-        not where it is too large, where there is no more room, or where the disk takes nothing.
+        """Store a content and return its digest, and True if `get` can return it.
+
+        It is not stored if it is too large, the store is full, or the disk refuses it.
+
+        Args:
+            content: what to store.
+            durable: sync it, so that it survives a loss of power.
         """
         digest = digest_of(content)
         if len(content) > CONTENT_LIMIT:
@@ -53,7 +58,7 @@ class ContentStore:
         return digest, kept
 
     def get(self, digest: str) -> bytes | None:
-        """A content; None where it was not kept, or is damaged."""
+        """Return a stored content; None if it was not stored or is damaged."""
         try:
             content = self._path(digest).read_bytes()
         except OSError:
@@ -64,13 +69,18 @@ class ContentStore:
         return self._path(digest).is_file()
 
     def _path(self, digest: str) -> Path:
-        """Where a content is; nothing but a digest names one."""
+        """Return the path of a content.
+
+        Raises:
+            FileNotFoundError: the text is not a digest.
+        """
+        # Digests come from the journal, a file: a `..` in one must not lead out of the store.
         if not digest or not digest.isalnum():
             raise FileNotFoundError(errno.ENOENT, "no digest", digest)
         return self.root / digest[:2] / digest[2:]
 
     def _write(self, digest: str, content: bytes, *, durable: bool) -> bool:
-        """Writes a new content beside its place and moves it there whole; False where there is no more room."""
+        """Write a new content under a temporary name and rename it; return False if the store is full."""
         if self._size is None:
             self._size = self._used()
         if self._size + len(content) > self._limit:
@@ -94,7 +104,7 @@ class ContentStore:
         return True
 
     def _used(self) -> int:
-        """Bytes kept by an earlier life of the session."""
+        """Return the bytes stored when the session ran before."""
         self.root.mkdir(_DIRECTORY_MODE, parents=True, exist_ok=True)
         self.root.chmod(_DIRECTORY_MODE)
         return sum(file.stat().st_size for file in self.root.glob("*/*") if file.is_file())

@@ -1,4 +1,4 @@
-"""Finds the place an edit means and replaces it; where it is not found, says what stands nearest."""
+"""Exact replacement of text for the edit tool, with a hint at the nearest lines if the text is not found."""
 
 import difflib
 import re
@@ -19,23 +19,23 @@ _NUMBERED = re.compile(r"\s*\d+\t")
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """An edit that was applied."""
+    """Result of a replacement."""
 
     text: str
-    """The whole new text; what was not replaced is unchanged to the byte, line endings included."""
+    """The whole new text; everything else, line endings included, is unchanged."""
     count: int
-    """How many places were replaced."""
+    """Number of occurrences replaced."""
 
 
 def replace_text(text: str, old: str, new: str, *, everywhere: bool) -> Replacement:
-    """Replaces `old`, which must occur exactly, by `new`.
+    """Replace `old`, which must occur exactly, with `new`.
 
-    CR LF and LF count as the same line end in the search; what is put in gets the line endings of its place.
+    The search treats CR LF and LF as the same line ending; `new` gets the line endings of the text it replaces.
 
     Args:
         text: the whole text.
-        old: what to look for; not empty.
-        new: what to put in its place.
+        old: text to replace; not empty.
+        new: replacement.
         everywhere: replace every occurrence instead of the only one.
 
     Raises:
@@ -43,7 +43,7 @@ def replace_text(text: str, old: str, new: str, *, everywhere: bool) -> Replacem
     """
     view, old, new = (part.replace("\r\n", "\n") for part in (text, old, new))
     if old == new:
-        raise ToolError("old_string and new_string are the same (line endings are kept as they are)")
+        raise ToolError("old_string and new_string are the same (edit does not change line endings)")
     first = view.find(old)
     if first < 0:
         raise ToolError(_not_found(view, old))
@@ -64,7 +64,7 @@ def _places(text: str, part: str, *, overlapping: bool) -> Iterator[int]:
 
 
 def _replaced_with_endings(text: str, view: str, places: list[int], old: str, new: str) -> str:
-    """Replaces in a text with CR LF; `view` is the same text with LF only, `places` are positions in it."""
+    """Replace in a text with CR LF; `view` is the same text with LF only, `places` are positions in it."""
     usual = "\r\n" if uses_crlf(text) else "\n"
     ends = [match.start() - number for number, match in enumerate(re.finditer("\r\n", text))]
     pieces: list[str] = []
@@ -82,31 +82,31 @@ def _ambiguous(lines: list[int]) -> str:
     shown = ", ".join(f"{line:,}" for line in lines[:_PLACES_SHOWN])
     more = f" and {len(lines) - _PLACES_SHOWN:,} more" if len(lines) > _PLACES_SHOWN else ""
     return (
-        f"old_string occurs {len(lines):,} times, at lines {shown}{more}; add lines round it until it is unique, "
-        "or set replace_all"
+        f"old_string occurs {len(lines):,} times, at lines {shown}{more}; include more of the surrounding lines until "
+        "it is unique, or set replace_all"
     )
 
 
 def _not_found(view: str, old: str) -> str:
-    """Why `old` may have been missed, and the lines that look most like it."""
+    """Return a probable reason why `old` was not found, and the lines most similar to it."""
     words = "old_string was not found"
     if all(_NUMBERED.match(line) for line in old.split("\n") if line.strip()) and old.strip():
-        return f"{words}; leave out the line numbers and tabs that read puts before each line"
+        return f"{words}; remove the line number and the tab that read shows before each line"
     lines = view.split("\n")
-    spaced = _same_but_for_blanks(lines, old.split("\n"))
+    spaced = _match_ignoring_whitespace(lines, old.split("\n"))
     if spaced is not None:
         first, last = spaced
         there = "\n".join(f"{number:>6}\t{printable(lines[number - 1])}" for number in range(first, last + 1))
-        return f"{words}, but lines {first:,} to {last:,} differ from it only in blanks:\n{there}"
+        return f"{words}, but lines {first:,} to {last:,} differ from it only in whitespace:\n{there}"
     near = _nearest(lines, next((line for line in old.split("\n") if line.strip()), ""))
     if not near:
-        return f"{words}, nor anything like its first line; read the file again"
+        return f"{words}, nor any line similar to its first line; read the file again"
     there = "\n".join(f"{number:>6}\t{printable(line[:_LONGEST_COMPARED])}" for number, line in near)
-    return f"{words}; nearest to its first line:\n{there}"
+    return f"{words}; most similar to its first line:\n{there}"
 
 
-def _same_but_for_blanks(lines: list[str], wanted: list[str]) -> tuple[int, int] | None:
-    """First and last line number where the text has the wanted lines apart from blanks and blank lines at the ends."""
+def _match_ignoring_whitespace(lines: list[str], wanted: list[str]) -> tuple[int, int] | None:
+    """Return the first and last line number of the wanted lines, ignoring whitespace and outer blank lines."""
     bare = [" ".join(line.split()) for line in wanted]
     while bare and not bare[-1]:
         bare.pop()
@@ -122,7 +122,7 @@ def _same_but_for_blanks(lines: list[str], wanted: list[str]) -> tuple[int, int]
 
 
 def _nearest(lines: list[str], wanted: str) -> list[tuple[int, str]]:
-    """The lines most like `wanted`, with their numbers, in order."""
+    """Return the lines most similar to `wanted`, with their numbers, in order."""
     numbers: dict[str, int] = {}
     for number, line in enumerate(lines, start=1):
         bare = line.strip()[:_LONGEST_COMPARED]

@@ -1,4 +1,4 @@
-"""The edit tool: replaces an exact piece of text in a file."""
+"""The edit tool: replace exact text in a file."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,29 +17,31 @@ from .typed_tool import Arguments, PathText, TypedTool
 from .unified_diff import replaced_lines
 from .workspace import Workspace
 
-_DESCRIPTION = """Replaces a piece of text in a file by another.
-`old_string` must occur in the file exactly as given, blanks included, and only once, unless `replace_all` is set.
-Do not copy the line numbers that read shows. Refused if the file changed since it was last read.
-Mode, encoding, byte order mark and line endings are kept."""
+_DESCRIPTION = """Replaces exact text in a file.
+`old_string` must match the file exactly, whitespace included, and occur only once, unless `replace_all` is set.
+Do not include the line numbers that read shows. The edit is refused if the file changed since you last read it.
+The file keeps its mode, encoding, byte order mark and line endings."""
 
 
 def _not_empty(text: str) -> str:
     if not text:
-        raise ValueError("must not be empty; use write to make a file or give it a whole new content")
+        raise ValueError("must not be empty; use write to create a file or replace its whole content")
     return text
 
 
 class EditArguments(Arguments):
-    """What to replace where."""
+    """Arguments of the edit tool."""
 
-    path: PathText = Field(description="File to change: absolute, from ~, or relative to the working directory.")
+    path: PathText = Field(
+        description="File to change: absolute, relative to the working directory, or starting with ~."
+    )
     old_string: Annotated[str, AfterValidator(_not_empty)] = Field(description="The exact text to replace.")
-    new_string: str = Field(description="The text to put in its place; empty to delete it.")
-    replace_all: bool = Field(default=False, description="Replace every occurrence instead of the only one.")
+    new_string: str = Field(description="The new text; empty to delete old_string.")
+    replace_all: bool = Field(default=False, description="Replace every occurrence; otherwise there must be only one.")
 
 
 class EditTool(TypedTool[EditArguments]):
-    """Replaces exact text in a file, atomically."""
+    """Tool that replaces exact text in a file, atomically."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__("edit", _DESCRIPTION, EditArguments)
@@ -70,7 +72,17 @@ class EditTool(TypedTool[EditArguments]):
     def _plan(
         self, args: EditArguments, targets: Sequence[JudgedTarget] = (), *, checked: bool = True
     ) -> PlannedChange:
-        """What the call would do; a preview is not `checked`, as the file may yet be read before the call runs."""
+        """Return the change the call would make, without making it. Blocks.
+
+        Args:
+            args: arguments of the call.
+            targets: files for which the call was judged.
+            checked: refuse a file that changed since it was read; off for a preview, as the model may still read the
+                file before the call runs.
+
+        Raises:
+            ToolError: the call would fail.
+        """
         place, shown, notes = target_of(self._workspace, args.path, targets)
         before = load_file(place, shown)
         if before is None:
@@ -85,6 +97,8 @@ class EditTool(TypedTool[EditArguments]):
             content = before.format.encode(edited.text)
         except UnicodeEncodeError as error:
             lost = edited.text[error.start]
-            raise ToolError(f"{shown} was not changed: it is {before.format.words}, which has no {lost!r}") from error
+            raise ToolError(f"{shown} was not changed: its encoding, {before.format.words}, has no {lost!r}") from error
         plan = plan_change(place, shown, before, edited.text, content, notes)
-        return replace(plan, notes=(*plan.notes, f"{edited.count:,} places replaced")) if edited.count > 1 else plan
+        if edited.count == 1:
+            return plan
+        return replace(plan, notes=(*plan.notes, f"{edited.count:,} occurrences replaced"))

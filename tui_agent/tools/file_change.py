@@ -1,4 +1,4 @@
-"""A change of one file: planned against what is on disk, shown as a difference, then made at once or not at all."""
+"""A change of one file: planned against the file on disk, shown as a diff, then made whole or not at all."""
 
 import os
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from tui_agent.protocol.tool import JudgedTarget, Preview, ToolContext, ToolResu
 
 from .atomic_write import replace_file
 from .content_store import ContentStore
-from .file_errors import told
+from .file_errors import os_errors_as
 from .file_states import TreeChange, state_of_content
 from .file_versions import FileVersion, describe_change, digest_of
 from .pinned_directory import ResolvedPath, open_regular_file
@@ -22,18 +22,18 @@ from .unified_diff import Diff, diff_of
 from .workspace import Workspace
 
 CHANGE_LIMIT = 16 * 1024 * 1024
-"""Largest file in bytes that is changed; larger ones are for programs run by bash."""
+"""Largest file in bytes that write and edit change."""
 
 DIFF_LIMIT = 60_000
-"""Most characters of a difference in events and details; previews show all of it."""
+"""Most characters of a diff in events and details; previews show the whole diff."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedFile:
-    """An existing text file, as a whole."""
+    """The whole content of an existing text file."""
 
     text: str
-    """Without byte order mark, line endings as they are."""
+    """The text with its line endings, without byte order mark."""
     format: TextFormat
     status: os.stat_result
     version: FileVersion
@@ -41,44 +41,46 @@ class LoadedFile:
 
 @dataclass(frozen=True, slots=True)
 class PlannedChange:
-    """What a call would do to a file."""
+    """The change a call would make to a file."""
 
     place: ResolvedPath
     shown: str
+    """The file's name in messages."""
     before: LoadedFile | None
     """None: the file does not exist yet."""
     content: bytes
+    """The whole new content, encoded."""
     diff: Diff
     notes: tuple[str, ...] = ()
-    """What one has to know beside the difference, a sentence each."""
+    """Remarks that the diff does not show, a sentence each."""
 
     @property
     def change(self) -> Literal["created", "modified"]:
-        """What happens to the file."""
+        """Kind of the change, as in `file.changed`."""
         return "created" if self.before is None else "modified"
 
     @property
     def path(self) -> str:
-        """Where the file is, for events and details."""
+        """Path of the file, for events and details."""
         return printable(str(self.place.path))
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether the file already holds exactly this content."""
+        """True if the file already has exactly this content."""
         return self.before is not None and self.before.version.digest == digest_of(self.content)
 
     def preview(self) -> Preview:
-        """The change for the person who is asked."""
+        """Return the change as the approval dialog shows it."""
         return Preview(kind="diff", text=self.diff.text, path=str(self.place.path), note="\n".join(self.notes))
 
 
 def target_of(
     workspace: Workspace, path: str, targets: Sequence[JudgedTarget] = ()
 ) -> tuple[ResolvedPath, str, tuple[str, ...]]:
-    """The file a call means: where it was judged to be, as shown, and a note where a symbolic link led there.
+    """Return the place of the file a call names, its name in messages, and a note if a symbolic link leads to it.
 
     Raises:
-        ToolError: the name can only be a directory's.
+        ToolError: the path names a directory.
     """
     place = workspace.place(path, targets)
     resolved = place.path
@@ -86,22 +88,25 @@ def target_of(
     if os.path.isdir(resolved):
         raise ToolError(f"{shown} is a directory; name a file")
     if path.endswith(os.sep):
-        raise ToolError(f"{printable(path)} ends in a slash, as names of directories do; name a file")
+        raise ToolError(f"{printable(path)} ends in a slash, so it names a directory; name a file")
     named = Path(os.path.normpath(os.path.join(workspace.root, workspace.given(path))))
-    linked = f"{printable(path)} leads through a symbolic link: the file changed is {shown}"
+    linked = f"{printable(path)} leads through a symbolic link to {shown}, which is the file changed"
     return place, shown, (linked,) if named != resolved else ()
 
 
 def load_file(place: ResolvedPath, shown: str) -> LoadedFile | None:
-    """Reads a whole text file; None where there is none. Blocks.
+    """Read a whole text file; return None if it does not exist. Blocks.
 
     Raises:
-        ToolError: it is no regular file, too large, binary, or not readable.
+        ToolError: it is not a regular file, too large, binary, or not readable.
     """
     try:
-        with told(f"cannot read {shown}"), open_regular_file(place.path, shown, place=place) as (descriptor, status):
+        with (
+            os_errors_as(f"cannot read {shown}"),
+            open_regular_file(place.path, shown, place=place) as (descriptor, status),
+        ):
             if status.st_size > CHANGE_LIMIT:
-                too_large = f"files over {CHANGE_LIMIT:,} are changed with programs run by bash"
+                too_large = f"the limit is {CHANGE_LIMIT:,}: change it with a program run by bash"
                 raise ToolError(f"{shown} has {status.st_size:,} bytes; {too_large}")
             with open(descriptor, "rb", closefd=False) as file:
                 content = file.read(CHANGE_LIMIT + 1)
@@ -110,28 +115,28 @@ def load_file(place: ResolvedPath, shown: str) -> LoadedFile | None:
             return None
         raise
     if is_binary(content[:SAMPLE_SIZE]):
-        raise ToolError(f"{shown} is a binary file of {len(content):,} bytes; it is not changed as text")
+        raise ToolError(f"{shown} is a binary file of {len(content):,} bytes; only text files can be changed")
     form = format_of(content[:SAMPLE_SIZE])
     return LoadedFile(form.decode(content), form, status, FileVersion.of(status, digest_of(content), content))
 
 
 def refuse_changed(workspace: Workspace, place: ResolvedPath, shown: str, now: LoadedFile) -> None:
-    """Lets a file pass that is as it was last read, or was never read.
+    """Refuse a file that changed since it was last read; accept one that was never read.
 
     Raises:
-        ToolError: it changed since; the text says what changed.
+        ToolError: it changed; the message says what changed.
     """
     seen = workspace.versions.last_seen(place.path)
     if seen is not None and not seen.is_same_as(now.version):
         changes = describe_change(seen, now.version)
-        what_to_do = "nothing was written: read it again, then repeat"
+        what_to_do = "nothing was written: read it again, then repeat the call"
         raise ToolError(f"{shown} changed on disk since it was last read; {what_to_do}; {changes}")
 
 
 def plan_change(
     place: ResolvedPath, shown: str, before: LoadedFile | None, text: str, content: bytes, notes: tuple[str, ...] = ()
 ) -> PlannedChange:
-    """The change that gives a file a new text, with its difference."""
+    """Return the change that replaces the content of a file, with its diff."""
     old_name, old_text = ("/dev/null", "") if before is None else (f"a/{shown.lstrip('/')}", before.text)
     diff = diff_of(old_text, text, old_name, f"b/{shown.lstrip('/')}")
     if before is not None and before.status.st_nlink > 1:
@@ -140,10 +145,9 @@ def plan_change(
 
 
 async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolContext) -> ToolResult:
-    """Writes a planned change, remembers the new version, tells `file.changed`.
+    """Write a planned change, remember the new version, emit `file.changed`.
 
-    A cancellation that comes while the file is being replaced does not stop it half way: it is told, then the
-    cancellation goes on.
+    A cancellation while the file is being replaced takes effect after the write is complete and reported.
 
     Raises:
         ToolError: the file could not be written; nothing was changed.
@@ -154,11 +158,11 @@ async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolCo
     event = dict(details)
 
     def work() -> None:
-        with told(f"cannot write {plan.shown}; nothing was changed"):
+        with os_errors_as(f"cannot write {plan.shown}; nothing was changed"):
             before = None if plan.before is None else plan.before.status
             status = replace_file(plan.place, plan.content, before, plan.shown)
         if workspace.contents is not None:
-            event.update(_recorded_change(plan, status, workspace.contents).event_data(diff))
+            event.update(_tree_change(plan, status, workspace.contents).event_data(diff))
         version = FileVersion.of(status, digest_of(plan.content), plan.content)
         workspace.versions.remember(plan.place.path, version)
         written.append(status)
@@ -176,15 +180,15 @@ async def make_change(workspace: Workspace, plan: PlannedChange, context: ToolCo
 
 
 def unchanged(plan: PlannedChange) -> ToolResult:
-    """The result of a call that asks for what is already there."""
+    """Return the result of a call whose content the file already has."""
     return ToolResult.of_text(
-        f"{plan.shown} already holds exactly this; nothing was written.",
+        f"{plan.shown} already has exactly this content; nothing was written.",
         details={"path": plan.path, "change": "none", "diff": ""},
     )
 
 
-def _recorded_change(plan: PlannedChange, status: os.stat_result, contents: ContentStore) -> TreeChange:
-    """The change with what the file was and is, both kept."""
+def _tree_change(plan: PlannedChange, status: os.stat_result, contents: ContentStore) -> TreeChange:
+    """Return the change with the file's states before and after, and store both contents."""
     before = None
     if plan.before is not None:
         content = plan.before.format.encode(plan.before.text)

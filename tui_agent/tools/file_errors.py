@@ -1,4 +1,4 @@
-"""What the operating system refused, in words that help the model to do better."""
+"""Error messages about files that tell the model what to do next."""
 
 import difflib
 import os
@@ -12,13 +12,13 @@ from tui_agent.protocol.errors import ToolError
 from .pinned_directory import names_in
 from .text_format import printable
 
-_NAMES_LOOKED_AT = 5_000
+_NAMES_READ = 5_000
 _NAMES_SHOWN = 30
 
 _WORDS = {
     ENAMETOOLONG: "the name is too long",
-    ELOOP: "symbolic links lead round in a circle",
-    ENOTDIR: "a part of the path is a file or a link, not a directory",
+    ELOOP: "its symbolic links form a loop",
+    ENOTDIR: "a part of the path is a file or a symbolic link, not a directory",
     ENOSPC: "the disk is full",
     EDQUOT: "the disk quota is used up",
     EROFS: "the file system is read-only",
@@ -26,8 +26,8 @@ _WORDS = {
 
 
 @contextmanager
-def told(what_failed: str) -> Generator[None, None, None]:
-    """Turns an `OSError` inside into a `ToolError` that begins with `what_failed`, such as `cannot read src/a.py`."""
+def os_errors_as(what_failed: str) -> Generator[None, None, None]:
+    """Turn an `OSError` inside into a `ToolError` that begins with `what_failed`, such as `cannot read src/a.py`."""
     try:
         yield
     except PermissionError as error:
@@ -38,22 +38,22 @@ def told(what_failed: str) -> Generator[None, None, None]:
 
 
 def missing_file_error(path: Path, shown: str) -> ToolError:
-    """Says that `path` does not exist, and which names near it do."""
+    """Return an error that `path` does not exist, with similar names that do."""
     directory = path.parent
     while not os.path.isdir(directory):
         directory = directory.parent
     if directory != path.parent:
         missing = path.relative_to(directory).parts[0]
-        where = f"there is no {printable(missing)!r} in {printable(str(directory))}"
+        where = f"{printable(str(directory))} has no entry {printable(missing)!r}"
         return ToolError(f"{shown} does not exist: {where}{_hint(missing, directory)}")
     return ToolError(f"{shown} does not exist{_hint(path.name, directory)}")
 
 
 def is_directory_error(path: Path, shown: str) -> ToolError:
-    """Says that `path` is a directory, and what is in it."""
+    """Return an error that `path` is a directory, with a list of its entries."""
     names = _names(path)
     more = f", and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-    holds = f"it holds: {', '.join(names[:_NAMES_SHOWN])}{more}" if names else "it is empty"
+    holds = f"it contains: {', '.join(names[:_NAMES_SHOWN])}{more}" if names else "it is empty"
     return ToolError(f"{shown} is a directory; {holds} (use glob to list files)")
 
 
@@ -65,4 +65,4 @@ def _hint(name: str, directory: Path) -> str:
 
 
 def _names(directory: Path) -> list[str]:
-    return [printable(name) for name in names_in(directory, _NAMES_LOOKED_AT)]
+    return [printable(name) for name in names_in(directory, _NAMES_READ)]

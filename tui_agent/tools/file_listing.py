@@ -1,4 +1,4 @@
-"""Lists the files of a directory tree that `.gitignore` does not leave out: with ripgrep, or by walking."""
+"""Listing of the files in a directory tree, without those that `.gitignore` excludes: by ripgrep, or by walking."""
 
 import asyncio
 import os
@@ -18,33 +18,33 @@ from .process import ProcessOutcome, ProcessSpec, run_process
 from .search_engine import Ripgrep
 
 LISTING_TIME = 10.0
-"""Seconds a listing may take; what was found until then is used."""
+"""Seconds a listing may take; after that, the files found so far are the result."""
 
 _QUIET_TIME = 1.5
-"""Seconds without a name before ripgrep counts as stuck, as at a pipe that is called like a file of rules."""
+"""Seconds without output before ripgrep counts as stuck, for example on a named pipe called `.gitignore`."""
 _LISTING_SIZE = 64 * 1024 * 1024
 _RIPGREP_RAN = (0, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class FileListing:
-    """The files found: regular ones, symbolic links are neither followed nor listed."""
+    """The regular files in a tree; symbolic links are neither followed nor listed."""
 
     names: tuple[str, ...]
     """Paths below the root, with `/`, sorted."""
     complete: bool
-    """Whether the time and the memory given were enough."""
+    """False if the listing ran out of time or memory."""
 
 
 @dataclass(slots=True)
 class BoundedBytes:
-    """A sink that keeps everything up to a limit, and then has enough."""
+    """A sink that keeps everything up to a limit, then refuses more."""
 
     limit: int
     data: bytearray = field(default_factory=bytearray)
 
     def feed(self, data: bytes) -> bool:
-        """Takes the next bytes."""
+        """Take the next bytes; return False once the limit is reached."""
         self.data += data[: self.limit - len(self.data)]
         return len(self.data) < self.limit
 
@@ -52,10 +52,10 @@ class BoundedBytes:
 async def list_files(
     place: ResolvedPath, workspace: Path, ripgrep: Ripgrep | None, cancellation: CancellationToken
 ) -> FileListing:
-    """Lists all files below a directory.
+    """List all files below a directory.
 
     Raises:
-        ToolError: something else stands there than was shown.
+        ToolError: the directory was replaced since the call was judged.
         OperationCancelledError: the call was cancelled.
         OSError: ripgrep could not be started.
     """
@@ -101,23 +101,23 @@ def _is_in_repository(start: Path, below: str) -> bool:
 
 
 def walk_files(scope: SearchScope, stopped: Callable[[], bool], seconds: float, *, links: bool = False) -> FileListing:
-    """Lists the same files without ripgrep. Blocks.
+    """List the same files without ripgrep. Blocks.
 
     Args:
-        scope: where, and what is left out.
-        stopped: asked for each directory.
-        seconds: how long it may take.
+        scope: the directory, and the rules for files to leave out.
+        stopped: checked before each directory; True cancels the listing.
+        seconds: time limit.
         links: also list symbolic links.
 
     Raises:
-        ToolError: the directory of the search was replaced since the call was judged.
+        ToolError: the directory was replaced since the call was judged.
         OperationCancelledError: `stopped` returned True.
-        OSError: the directory the search begins in cannot be listed.
+        OSError: the directory itself cannot be listed.
     """
     walk = _Walk(scope, time.monotonic() + seconds, links)
     with pinned_directory(scope.place.path, place=scope.place) as start:
         with scan_directory(start):
-            pass  # A start that cannot be listed is an error; below it such a directory is passed over.
+            pass  # A start that cannot be listed is an error; such a directory below it is skipped.
         while walk.waiting and not walk.is_late():
             if stopped():
                 raise OperationCancelledError("the search was cancelled")
@@ -127,7 +127,7 @@ def walk_files(scope: SearchScope, stopped: Callable[[], bool], seconds: float, 
 
 @dataclass(slots=True)
 class _Walk:
-    """A tree that is being listed. Each directory is opened from the start downwards, so that a link that replaces one
+    """State of a walk. Each directory is opened from the start downwards, so that a symbolic link that replaces one
     meanwhile does not lead out of the tree."""
 
     scope: SearchScope
@@ -141,11 +141,11 @@ class _Walk:
         self.waiting.append(("", self.scope.rules))
 
     def is_late(self) -> bool:
-        """Return True if the time is over."""
+        """Return True if the time limit has passed."""
         return time.monotonic() > self.deadline
 
     def list_next(self, start: int) -> None:
-        """List one directory that waits, which stays waiting if the time is over before its end."""
+        """List one waiting directory; if the time limit passes before its end, it waits on."""
         below, rules = self.waiting.pop()
         directory = os.path.join(self.scope.place.path, below)
         with suppress(OSError), pinned_below(start, below) as held, scan_directory(held) as entries:
@@ -171,15 +171,15 @@ class _Walk:
 async def _unless_stuck(
     spec: ProcessSpec, output: BoundedBytes, errors: BoundedBytes, cancellation: CancellationToken
 ) -> tuple[ProcessOutcome, bool]:
-    """Runs a program, and ends it once it says nothing for too long; whether that was so."""
+    """Run a program, and end it if it writes nothing for too long; return its outcome, and True if it was ended so."""
     patience = cancellation.child()
 
     async def watch() -> None:
-        heard = -1
-        while heard != len(output.data):
-            heard = len(output.data)
+        received = -1
+        while received != len(output.data):
+            received = len(output.data)
             await asyncio.sleep(_QUIET_TIME)
-        patience.cancel("it says nothing")
+        patience.cancel("no output")
 
     async with asyncio.TaskGroup() as group:
         watching = group.create_task(watch())

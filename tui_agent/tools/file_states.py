@@ -1,4 +1,4 @@
-"""What files are at a moment, with their contents kept: what a change is told by, and taken back by."""
+"""States of files before and after a change, with their contents stored so that a rewind can restore them."""
 
 import os
 import stat
@@ -18,30 +18,31 @@ from .text_format import format_of, is_binary, printable, printable_name
 from .unified_diff import Diff, diff_of
 
 HASHED_LIMIT = 256 * 1024 * 1024
-"""Most bytes of a file that is compared by its content."""
+"""Largest file in bytes that is hashed."""
 
 MOST_OF_ONE_DIFF = 20_000
-"""Most characters told of the difference of one file that a command changed."""
+"""Most characters of the diff of one file that a command changed."""
 
 NO_DIFF = Diff("")
 
 DIFFED_LIMIT = 1024 * 1024
-"""Most bytes of a content whose lines are compared."""
+"""Largest content in bytes that is compared line by line."""
 
 _PIECE = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class TreeChange:
-    """A file that is not what it was."""
+    """A file that was created, modified or deleted."""
 
     path: Path
     before: FileState | None
-    """None: there was none."""
+    """None: the file did not exist."""
     after: FileState | None
+    """None: the file does not exist any more."""
 
     def event_data(self, diff: Diff = NO_DIFF) -> JsonObject:
-        """It as the data of a `file.changed`, with the difference as far as it is to be shown."""
+        """Return the data of a `file.changed` event; `diff` may be shortened."""
         change = "created" if self.before is None else "deleted" if self.after is None else "modified"
         return {
             "path": printable(str(self.path)),
@@ -56,16 +57,20 @@ class TreeChange:
 
 
 def state_of_content(content: bytes, mode: int, contents: ContentStore) -> FileState:
-    """A regular file's state, its content kept."""
+    """Store the content of a regular file and return the file's state."""
     digest, kept = contents.put(content, durable=True)
     return FileState(digest=digest, size=len(content), mode=stat.S_IMODE(mode), kept=kept)
 
 
 def read_file_state(path: Path, contents: ContentStore | None) -> FileState | None:
-    """What is at a path now, its content kept where there is a store. None: nothing, or no file. Blocks.
+    """Return the state of the file or symbolic link at a path; None if there is neither. Blocks.
+
+    Args:
+        path: absolute path.
+        contents: store for its content; None: the content is only hashed.
 
     Raises:
-        OSError: it is there and cannot be read.
+        OSError: it exists and cannot be read.
     """
     try:
         with pinned_directory(path.parent) as directory:
@@ -90,21 +95,21 @@ def read_file_state(path: Path, contents: ContentStore | None) -> FileState | No
 
 
 def same_file(one: FileState | None, other: FileState | None) -> bool:
-    """Whether two states are the same content, mode and kind; what was never compared is the same as nothing."""
+    """Return True if two states have the same content, mode and kind; a state without a hash equals no other."""
     if one is None or other is None:
         return one is other
     return one.digest != "" and (one.digest, one.mode, one.is_link) == (other.digest, other.mode, other.is_link)
 
 
 def content_of(state: FileState | None, contents: ContentStore) -> bytes | None:
-    """The kept content of a state; empty for no file, None where it cannot be had."""
+    """Return the stored content of a state; empty for a missing file, None if the content is not available."""
     if state is None:
         return b""
     return contents.get(state.digest) if state.kept else None
 
 
 def diff_between(before: bytes, after: bytes, names: tuple[str, str]) -> Diff | None:
-    """The difference of two contents; None where they are too long or no text."""
+    """Return the diff of two contents; None if one is too long or binary."""
     if max(len(before), len(after)) > DIFFED_LIMIT or is_binary(before) or is_binary(after):
         return None
     try:
@@ -117,14 +122,14 @@ def diff_between(before: bytes, after: bytes, names: tuple[str, str]) -> Diff | 
 def diffs_of(
     changes: Iterable[TreeChange], contents: ContentStore, root: Path, *, seconds: float, room: int
 ) -> Iterator[Diff]:
-    """The difference of each change, as far as there is time; empty ones of the others.
+    """Yield the diff of each change; an empty one once the time is over.
 
     Args:
-        changes: what changed.
-        contents: where contents are kept.
-        root: names are given below it.
-        seconds: how long there may be compared.
-        room: characters of all differences together; where there is none left, lines are only counted.
+        changes: the changed files.
+        contents: store with their contents.
+        root: directory to which file names in the diffs are relative.
+        seconds: time for all comparisons.
+        room: characters for all diffs together; once they are used up, diffs have counts only.
     """
     deadline = time.monotonic() + seconds
     for change in changes:

@@ -1,4 +1,4 @@
-"""File name patterns: `*`, `?`, `[…]`, `{a,b}` and `**` over directories; matching takes no more than linear time."""
+"""File name patterns with `*`, `?`, `[…]`, `{a,b}`, and `**` for directories; matching takes linear time."""
 
 import fnmatch
 import re
@@ -12,23 +12,23 @@ _ANY_DEPTH = "**"
 
 @dataclass(frozen=True, slots=True)
 class GlobPattern:
-    """A compiled pattern, to be compared with relative paths that use `/`."""
+    """A compiled pattern for relative paths that use `/`."""
 
     alternatives: tuple[tuple[re.Pattern[str] | None, ...], ...]
     """Segments of each alternative; None stands for any number of directories."""
 
     @classmethod
     def parse(cls, pattern: str) -> "GlobPattern":
-        """Compiles a pattern that is anchored at the directory it is used in.
+        """Compile a pattern that is anchored at the directory it is used in.
 
         Raises:
-            ToolError: it climbs with `..`, or its braces mean too many alternatives.
+            ToolError: it contains `..`, or its braces expand to too many alternatives.
         """
         return cls(tuple(_segments(alternative) for alternative in _without_braces(pattern)))
 
     @classmethod
     def parse_filter(cls, pattern: str) -> "GlobPattern":
-        """Compiles a pattern that, without a slash, is about names at any depth.
+        """Compile a pattern that matches names at any depth if it has no slash.
 
         Raises:
             ToolError: as for `parse`.
@@ -36,7 +36,7 @@ class GlobPattern:
         return cls.parse(pattern if "/" in pattern else f"{_ANY_DEPTH}/{pattern}")
 
     def matches(self, path: str) -> bool:
-        """Whether a file's relative path fits."""
+        """Return True if a file's relative path matches."""
         parts = path.split("/")
         return any(_matches(segments, parts) for segments in self.alternatives)
 
@@ -44,14 +44,14 @@ class GlobPattern:
 def _segments(pattern: str) -> tuple[re.Pattern[str] | None, ...]:
     names = [name for name in pattern.split("/") if name not in ("", ".")]
     if ".." in names:
-        raise ToolError("a pattern cannot climb with ..; give the directory as path")
+        raise ToolError("a pattern cannot contain ..; name the directory in path")
     if names and names[-1] == _ANY_DEPTH:
         names.append("*")
     return tuple(None if name == _ANY_DEPTH else re.compile(fnmatch.translate(name)) for name in names)
 
 
 def _matches(segments: tuple[re.Pattern[str] | None, ...], parts: list[str]) -> bool:
-    """Follows all places in the pattern that could have been reached at once."""
+    """Match by following all reachable positions in the pattern at once, so that no pattern takes exponential time."""
     reached = _with_skips(segments, {0})
     for part in parts:
         further: set[int] = set()
@@ -71,7 +71,7 @@ _NOTHING = re.compile(r"(?!)")
 
 
 def _with_skips(segments: tuple[re.Pattern[str] | None, ...], places: set[int]) -> set[int]:
-    """Adds the places behind each `**`, which may stand for no directory at all."""
+    """Add the position after each `**`, which may match no directory at all."""
     for place in sorted(places):
         behind = place
         while behind < len(segments) and segments[behind] is None:
@@ -81,7 +81,7 @@ def _with_skips(segments: tuple[re.Pattern[str] | None, ...], places: set[int]) 
 
 
 def _without_braces(pattern: str) -> list[str]:
-    """The alternatives that the braces of a pattern mean, innermost braces first."""
+    """Return the alternatives that the braces of a pattern expand to, innermost braces first."""
     waiting, done = [pattern], list[str]()
     while waiting:
         text = waiting.pop(0)
@@ -91,5 +91,5 @@ def _without_braces(pattern: str) -> list[str]:
             continue
         waiting += [text[: found.start()] + choice + text[found.end() :] for choice in found.group(1).split(",")]
         if len(waiting) + len(done) > _MOST_ALTERNATIVES:
-            raise ToolError(f"the braces of the pattern mean more than {_MOST_ALTERNATIVES} alternatives")
+            raise ToolError(f"the braces of the pattern expand to more than {_MOST_ALTERNATIVES} alternatives")
     return done

@@ -1,4 +1,4 @@
-"""The glob tool: finds files by their names."""
+"""The glob tool: find files by name."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
 
-from .file_errors import missing_file_error, told
+from .file_errors import missing_file_error, os_errors_as
 from .file_listing import list_files
 from .glob_pattern import GlobPattern
 from .pinned_directory import regular_files
@@ -20,22 +20,22 @@ from .typed_tool import Arguments, PathText, TypedTool, WordText
 from .workspace import Workspace
 
 MOST_SHOWN = 1_000
-"""Files listed in one result."""
+"""Most files listed in one result."""
 
-_DESCRIPTION = f"""Finds files by name, such as `**/*.py`, `src/*.{{ts,tsx}}` or `docs/**`.
-`*` and `?` stand within one name, `**` for any number of directories, `{{a,b}}` for one of several.
-Files that .gitignore leaves out are not found, nor symbolic links. At most {MOST_SHOWN:,} files, sorted by path."""
+_DESCRIPTION = f"""Finds files by name, for example `**/*.py`, `src/*.{{ts,tsx}}` or `docs/**`.
+`*` and `?` match within one name, `**` matches any number of directories, `{{a,b}}` matches either.
+Lists at most {MOST_SHOWN:,} files, sorted by path; files that .gitignore excludes and symbolic links are left out."""
 
 
 class GlobArguments(Arguments):
-    """What to find where."""
+    """Arguments of the glob tool."""
 
-    pattern: WordText = Field(description="Pattern, relative to path; ** crosses directories.")
-    path: PathText = Field(default=".", description="Directory to look in; the working directory if not given.")
+    pattern: WordText = Field(description="Pattern for file paths relative to `path`; ** crosses directories.")
+    path: PathText = Field(default=".", description="Directory to search; by default the working directory.")
 
 
 class GlobTool(TypedTool[GlobArguments]):
-    """Lists files whose path fits a pattern."""
+    """Tool that lists the files whose path matches a pattern."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__("glob", _DESCRIPTION, GlobArguments, read_only=True)
@@ -54,20 +54,21 @@ class GlobTool(TypedTool[GlobArguments]):
         path, text = _place(args)
         place, pattern = self._workspace.place(path, context.targets), GlobPattern.parse(text)
         refuse_no_directory(self._workspace, place.path)
-        with told(f"cannot list {self._workspace.display(place.path)}"):
+        with os_errors_as(f"cannot list {self._workspace.display(place.path)}"):
             ripgrep = find_ripgrep(self._workspace.root)
             listing = await list_files(place, self._workspace.root, ripgrep, context.cancellation)
-        fitting = await asyncio.to_thread(lambda: [name for name in listing.names if pattern.matches(name)])
-        there = await asyncio.to_thread(regular_files, place, fitting[:MOST_SHOWN])
-        shown = [self._workspace.display(place.path / name) for name in there]
-        return _result(shown, len(fitting), listing.complete, args.pattern)
+        matching = await asyncio.to_thread(lambda: [name for name in listing.names if pattern.matches(name)])
+        # The listing names paths; one of them may have become a symbolic link meanwhile.
+        regular = await asyncio.to_thread(regular_files, place, matching[:MOST_SHOWN])
+        shown = [self._workspace.display(place.path / name) for name in regular]
+        return _result(shown, len(matching), listing.complete, args.pattern)
 
 
 def refuse_no_directory(workspace: Workspace, root: Path) -> None:
-    """Lets directories pass.
+    """Refuse a path that is not a directory.
 
     Raises:
-        ToolError: there is nothing at that path, or a file.
+        ToolError: the path does not exist, or is a file.
     """
     shown = workspace.display(root)
     if not os.path.lexists(root):
@@ -77,7 +78,7 @@ def refuse_no_directory(workspace: Workspace, root: Path) -> None:
 
 
 def _place(args: GlobArguments) -> tuple[str, str]:
-    """Directory and pattern; the plain directories an absolute pattern begins with are taken off it."""
+    """Return directory and pattern; an absolute pattern is split after its leading parts without wildcards."""
     pattern = os.path.expanduser(args.pattern)
     if not pattern.startswith("/"):
         return args.path, pattern
@@ -89,10 +90,10 @@ def _place(args: GlobArguments) -> tuple[str, str]:
 def _result(shown: list[str], found: int, complete: bool, pattern: str) -> ToolResult:
     notes: list[str] = []
     if not found:
-        notes.append(f"[no files fit {printable(pattern)}]")
+        notes.append(f"[no files match {printable(pattern)}]")
     if found > len(shown):
         notes.append(f"[{len(shown):,} of {found:,} files; narrow the pattern to see the others]")
     if not complete:
-        notes.append("[the listing took too long and is not complete; name a directory further down]")
+        notes.append("[the listing is incomplete because it took too long; search a smaller directory]")
     details: JsonObject = {"files": found, "complete": complete}
     return ToolResult.of_text("\n".join([*shown, *notes]), details=details)

@@ -1,4 +1,4 @@
-"""The grep tool: searches the content of files."""
+"""The grep tool: search the content of files."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ from tui_agent.protocol.messages import JsonObject
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
 
 from .content_search import SearchResult, search_contents
-from .file_errors import missing_file_error, told
+from .file_errors import missing_file_error, os_errors_as
 from .file_listing import FileListing, list_files
 from .glob_pattern import GlobPattern
 from .matching_lines import matching_lines
@@ -23,41 +23,41 @@ from .typed_tool import Arguments, PathText, TypedTool, WordText
 from .workspace import Workspace
 
 _DESCRIPTION = """Searches files for a regular expression, line by line.
-`output_mode` content shows the matching lines as path:line:text (context lines as path-line-text),
-files_with_matches only the paths, count the number of matching lines of each file.
-`glob` keeps to some files: *.py at any depth, src/**/*.ts, or !*.min.js for all but those.
-Files that .gitignore leaves out, binary files and symbolic links are not searched."""
+`output_mode` "content" shows matching lines as path:line:text (context lines as path-line-text),
+"files_with_matches" only the paths, "count" the number of matching lines in each file.
+`glob` restricts the search: *.py matches at any depth, src/**/*.ts from `path`, !*.min.js excludes files.
+Files that .gitignore excludes, binary files and symbolic links are not searched."""
 
 
 class GrepArguments(Arguments):
-    """What to look for where."""
+    """Arguments of the grep tool."""
 
-    pattern: WordText = Field(description="Regular expression; it matches within one line.")
-    path: PathText = Field(default=".", description="File or directory to search.")
-    glob: str = Field(default="", description="Pattern for the files to search; all if not given.")
-    output_mode: SearchMode = Field(default="content", description="What to show.")
-    context: int = Field(default=0, ge=0, le=50, description="Lines to show round each match.")
-    ignore_case: bool = Field(default=False, description="Whether upper and lower case are the same.")
+    pattern: WordText = Field(description="Regular expression; a match cannot span lines.")
+    path: PathText = Field(default=".", description="File or directory to search; by default the working directory.")
+    glob: str = Field(default="", description="Pattern for the files to search; by default all files.")
+    output_mode: SearchMode = Field(default="content", description="Form of the result.")
+    context: int = Field(default=0, ge=0, le=50, description="Lines of context before and after each match.")
+    ignore_case: bool = Field(default=False, description="Ignore the difference between upper and lower case.")
     limit: int = Field(default=200, ge=1, le=5_000, description="Most matching lines, or files, to show.")
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """Where it was searched, and what was found."""
+    """Result of a search."""
 
     place: ResolvedPath
-    """The directory."""
+    """The directory searched."""
     listing: FileListing
     result: SearchResult
 
     @property
     def is_complete(self) -> bool:
-        """Whether all files were listed and searched, as far as the limit."""
+        """True if every file was listed and searched, up to the limit."""
         return self.listing.complete and self.result.complete
 
 
 class GrepTool(TypedTool[GrepArguments]):
-    """Finds lines by a regular expression."""
+    """Tool that finds lines by a regular expression."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__("grep", _DESCRIPTION, GrepArguments, read_only=True)
@@ -74,7 +74,7 @@ class GrepTool(TypedTool[GrepArguments]):
         return f"{args.pattern}{where}{f' ({args.glob})' if args.glob else ''}"
 
     async def run(self, args: GrepArguments, context: ToolContext) -> ToolResult:
-        with told(f"cannot search {args.path}"):
+        with os_errors_as(f"cannot search {args.path}"):
             found = await self._search(args, context)
             lines = await asyncio.to_thread(self._lines, args, found, context.cancellation)
         hits = found.result.hits
@@ -86,7 +86,7 @@ class GrepTool(TypedTool[GrepArguments]):
         return ToolResult.of_text("\n".join([*lines, *_notes(args, found)]), details=details)
 
     async def _search(self, args: GrepArguments, context: ToolContext) -> _Found:
-        kept = _filter(args.glob)
+        name_filter = _filter(args.glob)
         place, cancellation = self._workspace.place(args.path, context.targets), context.cancellation
         start = place.path
         if not os.path.lexists(start):
@@ -98,12 +98,12 @@ class GrepTool(TypedTool[GrepArguments]):
             with open_regular_file(start, self._workspace.display(start), place=place):
                 pass
             place, listing = ResolvedPath(start.parent, place.known), FileListing((start.name,), True)
-        names = await asyncio.to_thread(kept, listing.names)
+        names = await asyncio.to_thread(name_filter, listing.names)
         request = SearchRequest(args.pattern, args.output_mode, args.ignore_case, args.limit)
         return _Found(place, listing, await search_contents(place, names, request, ripgrep, cancellation))
 
     def _lines(self, args: GrepArguments, found: _Found, cancellation: CancellationToken) -> list[str]:
-        """What was found, a line each."""
+        """Return the lines of the result."""
         if args.output_mode == "content":
             return matching_lines(found.place, found.result.hits, args.context, self._workspace, cancellation.is_set)
         shown = [(self._workspace.display(found.place.path / hit.name), hit.count) for hit in found.result.hits]
@@ -111,10 +111,10 @@ class GrepTool(TypedTool[GrepArguments]):
 
 
 def _filter(pattern: str) -> Callable[[Sequence[str]], Sequence[str]]:
-    """What a `glob` argument keeps of names.
+    """Return a function that selects the names a `glob` argument matches.
 
     Raises:
-        ToolError: the pattern cannot be used.
+        ToolError: the pattern is invalid.
     """
     if not pattern:
         return lambda names: names
@@ -124,13 +124,13 @@ def _filter(pattern: str) -> Callable[[Sequence[str]], Sequence[str]]:
 
 
 def _notes(args: GrepArguments, found: _Found) -> list[str]:
-    """What one has to know about the result; empty when it is all there is."""
+    """Return notes on what the result leaves out."""
     notes: list[str] = []
     if not found.result.hits:
-        one_line = "; a pattern matches within one line only" if "\n" in args.pattern or "\\n" in args.pattern else ""
+        one_line = "; a match cannot span lines" if "\n" in args.pattern or "\\n" in args.pattern else ""
         notes.append(f"[nothing matches {printable(args.pattern)}{one_line}]")
     if found.result.more:
-        notes.append(f"[stopped at the limit of {args.limit:,}; there is more: narrow the search or raise limit]")
+        notes.append(f"[stopped at the limit of {args.limit:,}; narrow the search or raise `limit` to see more]")
     if not found.is_complete:
-        notes.append("[the search took too long and is not complete; name a directory further down]")
+        notes.append("[the search is incomplete because it took too long; search a smaller directory]")
     return notes

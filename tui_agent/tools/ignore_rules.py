@@ -1,4 +1,4 @@
-"""What `.gitignore` files leave out of a search: those from the repository's root, or the workspace's, downwards."""
+"""The `.gitignore` rules of a search, from the root of the repository, or of the workspace, downwards."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from tui_agent.protocol.errors import ToolError
 from .pinned_directory import ResolvedPath, open_regular_file_at, pinned_directory
 
 GIT_NAME = ".git"
-"""Git's own directory, or the file that points to it; never searched."""
+"""Name of git's own directory, or of the file that points to it; never searched."""
 
 RULES_NAME = ".gitignore"
 """Name of a rule file."""
@@ -23,10 +23,10 @@ _RULES_LIMIT = 1024 * 1024
 _MOST_RULES = 2_000
 _LONGEST_RULE = 500
 _MOST_CROSSINGS = 2
-"""Most places in a pattern that stand for any number of directories."""
+"""Most wildcards in a pattern that match across directories: more would make matching slow."""
 _CROSSING = re.compile(r"\.\+")
 _EARLY_STAR = re.compile(r"\[\^/\]\*((?:\\.|\[\^/\](?!\*)|\[(?!\^/\])(?:\\.|[^\]\\])+\]|[^\[\]\\/()])+)(?=\[\^/\]\*)")
-"""A star with what follows it, up to another star in the same name."""
+"""A star and the text after it, up to another star in the same name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +38,10 @@ class IgnoreRule:
     """False for a line that begins with `!`."""
 
     def fits(self, path: str) -> bool:
-        """Whether it is about this very path, not only about a directory above it.
+        """Return True if the rule matches this very path, not only a directory above it.
 
-        pathspec's expressions also fit what is below a directory; git judges each level by itself. They end at the
-        slash of the directory they mean; those without an anchor are about any path, or any directory.
+        pathspec's expressions also match everything below a directory, while git judges each level by itself. They end
+        at the slash of the directory they match; those without an anchor match any path, or any directory.
         """
         found = self.regex.search(path)
         if found is None or found.end() == len(path):
@@ -57,22 +57,23 @@ class IgnoreFile:
     base: str
     """Path of its directory, with a slash at the end."""
     rules: tuple[IgnoreRule, ...]
-    """The last that fits decides."""
+    """The last rule that matches decides."""
 
     def verdict(self, path: str, *, is_directory: bool) -> bool | None:
-        """Whether it leaves out a path below its directory; None: it says nothing of it."""
+        """Return True if the file excludes a path below its directory, False if it includes it, None if no rule
+        matches."""
         below = path[len(self.base) :] + ("/" if is_directory else "")
         return next((rule.leaves_out for rule in reversed(self.rules) if rule.fits(below)), None)
 
 
 @dataclass(frozen=True, slots=True)
 class IgnoreRules:
-    """The rule files in force in one directory, the nearest last: it has the first word."""
+    """The rule files that apply in one directory, the nearest last; the nearest one with a matching rule decides."""
 
     files: tuple[IgnoreFile, ...] = ()
 
     def leaves_out(self, path: str, *, is_directory: bool) -> bool:
-        """Whether a path is left out; for paths below all their directories, whose parents are not left out."""
+        """Return True if a path is excluded. It must be below the directory of each file, in no excluded directory."""
         for rules in reversed(self.files):
             verdict = rules.verdict(path, is_directory=is_directory)
             if verdict is not None:
@@ -80,11 +81,11 @@ class IgnoreRules:
         return False
 
     def inside(self, held: int, directory: str) -> "IgnoreRules":
-        """Return the rules in force in a directory, with those of its own file; another repository begins without any.
+        """Return the rules that apply in a directory, including its own file; a nested repository starts without any.
 
         Args:
             held: descriptor of the directory.
-            directory: its path, to compare other paths with.
+            directory: its path.
         """
         outer = () if _has_repository(held) else self.files
         own = _rule_file(held, directory)
@@ -93,12 +94,12 @@ class IgnoreRules:
 
 @dataclass(frozen=True, slots=True)
 class SearchScope:
-    """Where a search goes, and what it leaves out."""
+    """The directory of a search and the rules for files it leaves out."""
 
     place: ResolvedPath
     """The directory the search begins in."""
     rules: IgnoreRules | None
-    """Rules from above that directory; None: it is ignored itself, so that a search in it covers everything."""
+    """Rules from above that directory; None: the directory itself is ignored, so a search in it covers everything."""
     in_repository: bool
 
     @classmethod
@@ -138,7 +139,7 @@ def _has_repository(held: int) -> bool:
 
 
 def _from_to(top: Path, root: Path) -> Iterator[Path]:
-    """`top`, then each directory on the way down to `root`, both included."""
+    """Yield `top` and each directory on the way down to `root`, both included."""
     yield top
     for name in root.relative_to(top).parts:
         top /= name
@@ -160,15 +161,14 @@ def _rule_file(held: int, directory: str) -> IgnoreFile | None:
 
 
 def _rule(line: str) -> IgnoreRule | None:
-    """The rule of a line; None for a blank, a comment, what git takes for no pattern, and what would take too long to
-    compare."""
+    """Return the rule of a line; None for a blank line, a comment, an invalid pattern, and one too slow to match."""
     bare = line.rstrip()
     try:
-        # `build/**` is about what is in the directory; pathspec takes it for the directory itself, too.
+        # `build/**` matches what is in the directory; pathspec matches the directory itself, too.
         regex, leaves_out = GitIgnoreSpecPattern.pattern_to_regex(f"{bare}/*" if bare.endswith("/**") else line)
         if regex is None or leaves_out is None or len(_CROSSING.findall(regex)) > _MOST_CROSSINGS:
             return None
-        # A star that another one follows may end where it first can, for good: no name makes the search long.
+        # If another star follows, the first possible end of a star is as good as any: no need to backtrack.
         return IgnoreRule(re.compile(_EARLY_STAR.sub(r"(?>[^/]*?\1)", regex)), leaves_out)
     except (ValueError, re.error):
         return None

@@ -1,4 +1,4 @@
-"""Recognises images that a model can be shown, and how large they are: a bad one would spoil every later request."""
+"""Checks of images before they are sent to the model: a bad one would make every later request fail."""
 
 import base64
 from collections.abc import Callable
@@ -7,17 +7,17 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import ImageBlock
 
 IMAGE_LIMIT = 3_750_000
-"""Most bytes of an image file: 5 MB once it is base64 text, which is what a Messages API takes."""
+"""Most bytes of an image file: as base64 text it has 5 MB, the limit of the Messages API."""
 
 SIDE_LIMIT = 8_000
-"""Most pixels of an image's side, by the same API."""
+"""Most pixels per side of an image, a limit of the same API."""
 
 _JPEG_SIZE_MARKERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _JPEG_BARE_MARKERS = frozenset((0x01, *range(0xD0, 0xD9)))
 
 
 def image_type(sample: bytes) -> str | None:
-    """The media type of a file that begins with `sample`; None where it is no image a model can be shown."""
+    """Return the media type of a file that begins with `sample`; None if it is not an image the API accepts."""
     if sample.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if sample.startswith(b"\xff\xd8\xff"):
@@ -30,20 +30,20 @@ def image_type(sample: bytes) -> str | None:
 
 
 def image_block(content: bytes, media_type: str, shown: str) -> tuple[ImageBlock, tuple[int, int]]:
-    """The image as a block, and its width and height in pixels.
+    """Return the image as a block, with its width and height in pixels.
 
     Raises:
-        ToolError: it is too large, or damaged.
+        ToolError: the image is too large or damaged.
     """
     try:
         width, height = _SIZES[media_type](content)
     except (IndexError, ValueError):
         width = height = 0
     if not width or not height:
-        raise ToolError(f"{shown} begins like {media_type}, but its size cannot be read: it is damaged or cut off")
+        raise ToolError(f"{shown} begins like {media_type}, but is damaged or incomplete: its size cannot be read")
     if max(width, height) > SIDE_LIMIT:
         raise ToolError(
-            f"{shown} is {width}×{height} pixels; at most {SIDE_LIMIT:,} a side can be shown: resize it first"
+            f"{shown} has {width}×{height} pixels; the limit is {SIDE_LIMIT:,} per side: resize the image first"
         )
     return ImageBlock(media_type=media_type, data=base64.b64encode(content).decode("ascii")), (width, height)
 
@@ -66,24 +66,24 @@ def _gif_size(content: bytes) -> tuple[int, int]:
 
 
 def _jpeg_size(content: bytes) -> tuple[int, int]:
-    """Walks the segments up to the one that begins the frame."""
-    place = 2
+    """Return width and height from the first segment that holds them."""
+    position = 2
     while True:
-        if content[place] != 0xFF:
-            raise ValueError("no marker where one must be")
-        marker = content[place + 1]
-        if marker == 0xFF:
-            place += 1
+        if content[position] != 0xFF:
+            raise ValueError("marker expected")
+        marker = content[position + 1]
+        if marker == 0xFF:  # A fill byte.
+            position += 1
         elif marker in _JPEG_BARE_MARKERS:
-            place += 2
+            position += 2
         elif marker in _JPEG_SIZE_MARKERS:
-            return _number(content, place + 7, 2), _number(content, place + 5, 2)
+            return _number(content, position + 7, 2), _number(content, position + 5, 2)
         else:
-            place += 2 + _number(content, place + 2, 2)
+            position += 2 + _number(content, position + 2, 2)
 
 
 def _webp_size(content: bytes) -> tuple[int, int]:
-    """Width and height stand elsewhere in each of the three forms of the format."""
+    """Return width and height, which each of the format's three forms stores elsewhere."""
     form = content[12:16]
     if form == b"VP8X":
         return _number(content, 24, 3, "little") + 1, _number(content, 27, 3, "little") + 1

@@ -1,4 +1,4 @@
-"""Picks numbered lines out of a file of any size, piece by piece: memory depends on what is asked for, not the file."""
+"""Reading of numbered lines from a file of any size; memory depends on the request, not on the file."""
 
 import codecs
 import os
@@ -11,65 +11,65 @@ from .file_versions import KEPT_CONTENT, FileVersion, new_hash
 from .text_format import TextFormat, format_of
 
 WHOLE_LIMIT = 64 * 1024 * 1024
-"""Files up to this size in bytes are read to their end, so that their lines are counted and their content hashed."""
+"""Largest file in bytes that is read to its end, to count its lines and hash its content."""
 
 _PIECE = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line, without its end."""
+    """One line, without its line ending."""
 
     number: int
-    """From 1."""
+    """Line number, from 1."""
     text: str
-    """As decoded; a byte that fits no character is a lone surrogate."""
+    """Decoded text; an invalid byte is a lone surrogate."""
     left_out: int = 0
-    """Characters behind `text` that were too many."""
+    """Characters cut off after `text`."""
 
 
 @dataclass(slots=True)
 class LinePage:
-    """What was found."""
+    """The lines read, with facts about their file."""
 
     format: TextFormat
     version: FileVersion
-    """The version of the file this is from; with a hash once the end was reached."""
+    """Version of the file; it has a hash if the file was read to its end."""
     lines: list[Line] = field(default_factory=list[Line])
     total: int | None = None
-    """Lines of the whole file; None where its end was not reached."""
+    """Number of lines in the file; None if the file was not read to its end."""
     crlf: int = 0
-    """How many of `lines` end in CR LF."""
+    """Number of `lines` that end in CR LF."""
     full: bool = False
-    """Whether lines were asked for that the budget had no room for."""
+    """True if the budget was too small for all requested lines."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineRequest:
-    """Which lines are wanted."""
+    """Lines to read."""
 
     ranges: Sequence[tuple[int, int]]
-    """First and last line number each, in order, apart from each other."""
+    """First and last line number of each range, in order, without overlap."""
     width: int
     """Most characters kept of a line."""
     budget: int
-    """Most characters kept in all; the first line always fits."""
+    """Most characters kept in all; the first line is always kept."""
     overhead: int = 1
-    """Characters that each line costs beside its text."""
+    """Characters that each line costs in addition to its text."""
 
 
 def read_lines(descriptor: int, sample: bytes, request: LineRequest, stopped: Callable[[], bool]) -> LinePage:
-    """Reads lines of an open file; blocks, so it is called in a thread.
+    """Read lines of an open file. Blocks.
 
     Args:
-        descriptor: of a regular file, at its start.
-        sample: the file's first bytes, `text_format.SAMPLE_SIZE` of them; they decide its format.
-        request: what is wanted.
-        stopped: asked between pieces.
+        descriptor: descriptor of a regular file, at its start.
+        sample: the file's first `text_format.SAMPLE_SIZE` bytes, which decide its format.
+        request: the lines to read.
+        stopped: checked between pieces; True cancels reading.
 
     Raises:
         OSError: reading failed.
-        OperationCancelledError: `stopped` said so.
+        OperationCancelledError: `stopped` returned True.
     """
     status = os.fstat(descriptor)
     form = format_of(sample)
@@ -94,7 +94,7 @@ def read_lines(descriptor: int, sample: bytes, request: LineRequest, stopped: Ca
 
 
 class _Collector:
-    """Follows line numbers through text that comes in pieces, and keeps the lines that are wanted."""
+    """Collector of the requested lines from text that arrives in pieces."""
 
     def __init__(self, page: LinePage, request: LineRequest) -> None:
         self.page = page
@@ -109,11 +109,11 @@ class _Collector:
 
     @property
     def done(self) -> bool:
-        """Whether nothing more is wanted."""
+        """True if all requested lines were read."""
         return not self._ranges
 
     def feed(self, text: str) -> None:
-        """Takes the next piece."""
+        """Take the next piece."""
         start = 0
         while start < len(text):
             if self.done or self._number < self._ranges[0][0]:
@@ -122,13 +122,13 @@ class _Collector:
                 start = self._take(text, start)
 
     def finish(self) -> None:
-        """Ends the last line, and tells how many there are."""
+        """End the last line and set the page's total."""
         if not self._line_is_empty:
             self._end_line()
         self.page.total = self._number - 1
 
     def _skip(self, text: str, start: int) -> int:
-        """Goes to the start of the next wanted line, or the end of `text`."""
+        """Return the start of the next wanted line, or the end of `text`."""
         ends = text.count("\n", start)
         wanted = ends + 1 if self.done else self._ranges[0][0] - self._number
         if ends < wanted:
@@ -142,9 +142,10 @@ class _Collector:
         return start
 
     def _take(self, text: str, start: int) -> int:
-        """Takes the rest of a wanted line, or what of it there is."""
+        """Take the rest of a wanted line, or as much of it as `text` has; return the position after it."""
         end = text.find("\n", start)
         stop = len(text) if end < 0 else end
+        # One character more than the width: it may be the CR of the line ending.
         if self._length < self._width + 1:
             self._parts.append(text[start : min(stop, start + self._width + 1 - self._length)])
         self._length += stop - start
@@ -164,7 +165,7 @@ class _Collector:
         self._line_is_empty = True
 
     def _keep(self, text: str) -> None:
-        """Keeps a complete line, if there is room."""
+        """Keep a complete line if the budget has room for it."""
         if self._length <= self._width + 1 and text.endswith("\r"):
             text = text[:-1]
             self._length -= 1

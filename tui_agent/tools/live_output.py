@@ -1,4 +1,4 @@
-"""Tells a running command's output as it comes, often enough to be watched and never more than a person could read."""
+"""Live output of a running command, passed on in pieces at a bounded rate."""
 
 import asyncio
 import codecs
@@ -11,29 +11,29 @@ FLUSH_INTERVAL = 0.05
 
 
 class OutputCallback(Protocol):
-    """Where text goes; `ToolContext.output` is one."""
+    """Receiver of output, such as `ToolContext.output`."""
 
     def __call__(self, chunk: str, *, bytes_total: int) -> None: ...
 
 
 class LiveOutput:
-    """Takes pieces out of a `CapturedOutput` at a bounded rate. Lives on the event loop."""
+    """Live view of a `CapturedOutput` that calls a callback at a bounded rate. Lives on the event loop."""
 
-    def __init__(self, captured: CapturedOutput, tell: OutputCallback) -> None:
+    def __init__(self, captured: CapturedOutput, on_output: OutputCallback) -> None:
         self._captured = captured
-        self._tell = tell
+        self._on_output = on_output
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._timer: asyncio.TimerHandle | None = None
         self._next = 0.0
 
     def wake(self) -> None:
-        """Says that there is output; it is told now, or when the interval is over."""
+        """Announce new output; it is passed on now, or when the interval is over."""
         if self._timer is None:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_at(max(self._next, loop.time()), self._flush)
 
     def close(self) -> None:
-        """Tells what is left, at once."""
+        """Pass on the rest at once."""
         if self._timer is not None:
             self._timer.cancel()
         self._flush(final=True)
@@ -44,9 +44,10 @@ class LiveOutput:
         piece = self._captured.take_live()
         if piece.skipped:
             self._decoder.reset()
+            # The gap may end inside a character: drop its remaining bytes.
             data = piece.data.lstrip(bytes(range(0x80, 0xC0)))
             text = f"\n[… {piece.skipped:,} bytes came too fast to be shown …]\n{self._decoder.decode(data, final)}"
         else:
             text = self._decoder.decode(piece.data, final)
         if text:
-            self._tell(text, bytes_total=piece.total)
+            self._on_output(text, bytes_total=piece.total)

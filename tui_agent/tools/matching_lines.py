@@ -1,4 +1,4 @@
-"""Shows the lines a search found, with the lines round them, the same whichever program found them."""
+"""Output of grep: the matching lines and their context, in the same form for every search engine."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ SHOWN_WIDTH = 400
 """Most characters shown of a line."""
 
 SHOWN_CHARACTERS = 40_000
-"""Most characters of a result; little enough that it is not cut again on its way to the model (P67)."""
+"""Most characters of a result; below the limit at which the engine cuts results."""
 
 _KEPT_WIDTH = 20_000
 _BEFORE_MATCH = 100
@@ -24,7 +24,10 @@ _BEFORE_MATCH = 100
 def matching_lines(
     place: ResolvedPath, hits: Sequence[FileHits], context: int, workspace: Workspace, stopped: Callable[[], bool]
 ) -> list[str]:
-    """The lines of all hits, `path:number:text`, those round them `path-number-text`, `--` between groups. Blocks."""
+    """Return the lines of all matches as `path:number:text`, context lines as `path-number-text`. Blocks.
+
+    `--` separates groups of lines.
+    """
     shown: list[str] = []
     room = SHOWN_CHARACTERS
     for number, hit in enumerate(hits):
@@ -33,7 +36,7 @@ def matching_lines(
         for line in _lines_of(place, hit, context, workspace, stopped):
             room -= len(line) + 1
             if room < 0:
-                shown.append(f"[cut after {SHOWN_CHARACTERS:,} characters; narrow the search]")
+                shown.append(f"[cut after {SHOWN_CHARACTERS:,} characters; narrow the search to see the rest]")
                 return shown
             shown.append(line)
     return shown
@@ -42,7 +45,7 @@ def matching_lines(
 def _lines_of(
     place: ResolvedPath, hit: FileHits, context: int, workspace: Workspace, stopped: Callable[[], bool]
 ) -> Iterator[str]:
-    """The lines of one file."""
+    """Yield the lines of one file."""
     path = place.path / hit.name
     name = workspace.display(path)
     ranges = _ranges(sorted(hit.columns), context)
@@ -51,7 +54,7 @@ def _lines_of(
         with open_regular_file(path, name, place=place) as (descriptor, _):
             page = read_lines(descriptor, os.pread(descriptor, SAMPLE_SIZE, 0), request, stopped)
     except (OSError, ToolError) as error:
-        yield f"[{name} matched, but could not be read any more: {error}]"
+        yield f"[{name} has matches, but could not be read: {error}]"
         return
     before = 0
     for line in page.lines:
@@ -64,7 +67,7 @@ def _lines_of(
 
 
 def _ranges(numbers: Sequence[int], context: int) -> list[tuple[int, int]]:
-    """First and last line of each group: neighbours whose contexts touch are one."""
+    """Return the first and last line of each group; matches whose contexts touch form one group."""
     ranges: list[tuple[int, int]] = []
     for number in numbers:
         first, last = max(1, number - context), number + context
@@ -76,7 +79,7 @@ def _ranges(numbers: Sequence[int], context: int) -> list[tuple[int, int]]:
 
 
 def _shortened(line: Line, column: int) -> str:
-    """The text of a line; of a long one the part round the match, which begins at byte `column`."""
+    """Return the text of a line; of a long one the part around the match, which begins at byte `column`."""
     text = line.text
     if len(text) + line.left_out <= SHOWN_WIDTH:
         return printable(text)

@@ -1,9 +1,9 @@
 """Orphans: processes that a command started and whose parents have ended.
 
 As the subreaper, this program becomes the parent of every orphan below it, and no process can prevent that. The soft
-limit `RLIMIT_LOCKS` shows where an orphan comes from: commands have the mark of their call, this program and all its
-other helpers one of their own. An orphan with neither mark has lost it, as under `su`. It belongs to a call that ended,
-so it is unclaimed once no other call runs.
+limit `RLIMIT_LOCKS` shows where an orphan comes from: commands have the mark of their call, this program and its other
+helpers share another. An orphan with neither mark has lost it, as under `su`. Such an orphan belongs to a call that
+ended or is ending, so it is unclaimed once no other call runs.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ if sys.platform == "linux":
     import resource
 
 _LOCKS = 10
-"""`RLIMIT_LOCKS`, which the module `resource` does not name. Linux has not used it since 2.4."""
+"""`RLIMIT_LOCKS`, for which the module `resource` has no name. Linux has not used it since 2.4."""
 _SET_CHILD_SUBREAPER = 36
 """`PR_SET_CHILD_SUBREAPER` of prctl(2)."""
 _OWN_BITS = 59
@@ -36,7 +36,7 @@ _running: set[int] = set()
 def become_subreaper() -> bool:
     """Make this program the parent of the orphans below it, and mark it and its children; return False if it cannot.
 
-    The state belongs to the whole process, so a program decides about it, never a library.
+    The state belongs to the whole process, so only programs call this, never the library.
     """
     global _own_limit, _limit_before
     if sys.platform != "linux" or _own_limit is not None:
@@ -44,7 +44,7 @@ def become_subreaper() -> bool:
     before, own = locks_limit(os.getpid()), secrets.randbits(_OWN_BITS)
     set_locks_limit(os.getpid(), own)
     if before is None or locks_limit(os.getpid()) != own:
-        return False  # Without the mark of this program, a helper would be taken for an orphan.
+        return False  # Without this program's mark, a helper would count as an orphan.
     if ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         set_locks_limit(os.getpid(), before)
         return False
@@ -80,7 +80,7 @@ def call_running(limit: int) -> Generator[None]:
 
 
 def unclaimed_orphans(own_call: int) -> frozenset[int]:
-    """Return the adopted processes that can only come from a call that ended or from `own_call`, by its limit."""
+    """Return the adopted processes that can only come from an ended call or from the call with the limit `own_call`."""
     if _own_limit is None or _running - {own_call}:
         return frozenset()
     found = [pid for pid in own_children() if locks_limit(pid) not in (None, _own_limit)]

@@ -1,4 +1,4 @@
-"""Reads a program's output in a thread of its own, so that neither a flood nor a slow disk reaches the event loop."""
+"""Reading of a program's output in a separate thread, so that neither a flood nor a slow disk delays the event loop."""
 
 import asyncio
 import fcntl
@@ -18,21 +18,21 @@ wakes the event loop."""
 
 
 class Sink(Protocol):
-    """Takes output, piece by piece, in the pump's thread."""
+    """Receiver of output, called in the pump's thread."""
 
     def feed(self, data: bytes) -> bool:
-        """Takes the next bytes; False: no more is wanted, the program may be ended."""
+        """Take the next bytes; return False if no more are wanted and the program may be ended."""
         ...
 
 
 class OutputPump:
-    """One pipe for each sink, and a thread that empties them. Made and asked on the event loop."""
+    """One pipe for each sink, and a thread that reads them. Create and use it on the event loop."""
 
     def __init__(self, sinks: Sequence[Sink], on_data: Callable[[], None] | None = None) -> None:
         """
         Args:
-            sinks: one or two, for output and error output.
-            on_data: called on the event loop after data came, once for many pieces.
+            sinks: one or two, for standard output and standard error.
+            on_data: called on the event loop after new data, once for many pieces.
         """
         self._loop = asyncio.get_running_loop()
         self._on_data = on_data or _nothing
@@ -41,7 +41,7 @@ class OutputPump:
         pipes = [os.pipe() for _ in sinks]
         self._sinks = {read_end: sink for (read_end, _), sink in zip(pipes, sinks, strict=True)}
         self.write_ends = tuple(write_end for _, write_end in pipes)
-        """Descriptors for the program; whoever starts it closes them."""
+        """Descriptors for the program; the caller closes them once it has started."""
         self.sated = asyncio.Event()
         """Set when a sink wants no more."""
         self._ended = asyncio.Event()
@@ -49,17 +49,17 @@ class OutputPump:
         self._stopped = False
 
     def start(self) -> None:
-        """Begins to read."""
+        """Start reading."""
         self._thread.start()
 
     async def wait(self, seconds: float) -> None:
-        """Waits until everything was read, or that time is over."""
+        """Wait until everything was read, for `seconds` at most."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._ended.wait()
 
     def stop(self) -> None:
-        """Ends reading at once; what still comes is not read. May be called again."""
+        """Stop reading at once; later output is lost. May be called again."""
         if self._stopped:
             return
         self._stopped = True
@@ -72,7 +72,7 @@ class OutputPump:
             self._read_all()
         finally:
             self._close()
-            self._say(self._ended.set)
+            self._call_on_loop(self._ended.set)
 
     def _read_all(self) -> None:
         poll = select.poll()
@@ -91,17 +91,17 @@ class OutputPump:
                     poll.unregister(descriptor)
                     del left[descriptor]
                 elif not left[descriptor].feed(data):
-                    self._say(self.sated.set)
+                    self._call_on_loop(self.sated.set)
                     return
                 else:
                     self._notice()
 
     def _notice(self) -> None:
-        """Wake the loop for new data, unless it is going to look anyway."""
+        """Wake the loop for new data, unless a wake-up is pending."""
         self._unseen = True
         if not self._notice_pending:
             self._notice_pending = True
-            self._say(self._look)
+            self._call_on_loop(self._look)
 
     def _look(self) -> None:
         self._unseen = False
@@ -109,14 +109,15 @@ class OutputPump:
         self._loop.call_later(NOTICE_INTERVAL, self._look_again)
 
     def _look_again(self) -> None:
-        """Look again if data came meanwhile. The order of the flags matters: the thread reads them."""
+        """Notify again if data came meanwhile."""
+        # Before `_unseen` is read: the thread sets `_unseen` first, so that no notice gets lost.
         self._notice_pending = False
         if self._unseen:
             self._notice_pending = True
             self._look()
 
-    def _say(self, callback: Callable[[], object]) -> None:
-        """Calls something on the loop; a loop that is closed needs to know nothing any more."""
+    def _call_on_loop(self, callback: Callable[[], object]) -> None:
+        """Schedule a callback on the loop, unless the loop is closed."""
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(callback)
 
@@ -126,4 +127,4 @@ class OutputPump:
 
 
 def _nothing() -> None:
-    """For a program whose output nobody watches."""
+    """Do nothing; the default for `on_data`."""

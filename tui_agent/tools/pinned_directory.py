@@ -1,7 +1,7 @@
-"""Opens files below a directory that is held open, so that nobody can swap a directory for a link in between.
+"""Opening of files through directories that are held open, so that no directory can be swapped for a link meanwhile.
 
-Paths come here fully resolved; a symbolic link met on the way therefore means that the path changed since, and the
-call is refused, as it is where something else stands than what a person was shown (safety promise 6).
+Paths arrive fully resolved. A symbolic link on the way therefore means that the path changed since, and the call is
+refused; so it is if a file or directory is not the one that was shown to the user (safety promise 6).
 """
 
 import os
@@ -19,7 +19,7 @@ from tui_agent.protocol.tool import JudgedTarget
 from .text_format import printable
 
 _SEARCH_ONLY = getattr(os, "O_PATH", os.O_RDONLY)
-"""Holding a directory to look names up in it needs no permission to list it."""
+"""Flag that opens a directory for looking up names, which needs no permission to list it."""
 
 _HOLD = _SEARCH_ONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -29,32 +29,32 @@ _KINDS = (
     (stat.S_ISSOCK, "a socket"),
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
-    (stat.S_ISLNK, "a symbolic link that leads round in a circle, or was put there just now"),
+    (stat.S_ISLNK, "a symbolic link that forms a loop, or was created just now"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedPath:
-    """Where a call works: a fully resolved path."""
+    """A fully resolved path, with the identities that a call was judged by."""
 
     path: Path
     known: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
-    """Device and inode that have to be met at some paths on the way, and at its end."""
+    """Device and inode expected at the path, and at directories on the way to it."""
 
     @classmethod
     def of(cls, target: JudgedTarget) -> "ResolvedPath":
-        """The place by which a call was judged."""
+        """Return the place a call was judged by."""
         return cls(Path(target.path), {path: (device, inode) for path, device, inode in target.identities})
 
     def refuse_other(self, path: Path, status: os.stat_result) -> None:
-        """Lets pass what was shown at `path`, and anything where nothing was.
+        """Refuse a file or directory that is not the one the call was judged by.
 
         Raises:
-            ToolError: something else stands there now.
+            ToolError: `path` was replaced.
         """
         expected = self.known.get(str(path))
         if expected is not None and expected != (status.st_dev, status.st_ino):
-            words = "was replaced since this call was allowed; nothing was done: repeat the call"
+            words = "was replaced after this call was allowed; nothing was done: repeat the call"
             raise ToolError(f"{printable(str(path))} {words}")
 
 
@@ -62,16 +62,16 @@ class ResolvedPath:
 def pinned_directory(
     path: Path, *, create: bool = False, place: ResolvedPath | None = None
 ) -> Generator[int, None, None]:
-    """A descriptor of the directory `path`, for use as `dir_fd`.
+    """Open the directory `path` and yield its descriptor, for use as `dir_fd`.
 
     Args:
         path: absolute and fully resolved.
-        create: make what is missing of it.
-        place: knows what has to be met on the way.
+        create: create missing directories.
+        place: identities expected on the way.
 
     Raises:
-        ToolError: something else stands on the way than was shown.
-        OSError: a part is missing, is no directory, or became a symbolic link (then `NotADirectoryError`).
+        ToolError: a directory on the way was replaced since the call was judged.
+        OSError: a part is missing, is not a directory, or became a symbolic link (then `NotADirectoryError`).
     """
     held, reached = os.open(path.anchor, _HOLD), Path(path.anchor)
     try:
@@ -92,7 +92,7 @@ def pinned_directory(
 
 @contextmanager
 def pinned_below(held: int, below: str) -> Generator[int, None, None]:
-    """Hold a directory below one that is held, opened part by part so that no link on the way is followed.
+    """Open a directory below an open one, part by part so that no symbolic link is followed; yield its descriptor.
 
     Args:
         held: descriptor of the upper directory.
@@ -114,7 +114,7 @@ def pinned_below(held: int, below: str) -> Generator[int, None, None]:
 
 @contextmanager
 def scan_directory(held: int) -> Generator[Iterator["os.DirEntry[str]"], None, None]:
-    """List a held directory. Use the entries inside the `with`: on some file systems their kinds are looked up late.
+    """List an open directory. Use the entries inside the `with`: some file systems look their kinds up late.
 
     Raises:
         OSError: it cannot be listed.
@@ -130,7 +130,7 @@ def scan_directory(held: int) -> Generator[Iterator["os.DirEntry[str]"], None, N
 
 @contextmanager
 def pinned_cwd(place: ResolvedPath) -> Generator[Path, None, None]:
-    """A path by which a program can start in the directory that is held, whatever is put at its old one meanwhile.
+    """Yield a path by which a program can start in the open directory, even if its own path is replaced meanwhile.
 
     Raises:
         ToolError, OSError: as for `pinned_directory`.
@@ -140,7 +140,7 @@ def pinned_cwd(place: ResolvedPath) -> Generator[Path, None, None]:
 
 
 def names_in(path: Path, most: int) -> list[str]:
-    """Up to `most` names in a resolved directory, sorted, directories with a slash; empty where it cannot be listed."""
+    """Return up to `most` names in a directory, sorted, directories with a slash; none if it cannot be listed."""
     names: list[str] = []
     with suppress(OSError), pinned_directory(path) as held, scan_directory(held) as entries:
         names += (entry.name + ("/" if _is_directory(entry) else "") for entry in islice(entries, most))
@@ -148,7 +148,7 @@ def names_in(path: Path, most: int) -> list[str]:
 
 
 def regular_files(place: ResolvedPath, names: Iterable[str]) -> list[str]:
-    """Those of `names`, paths below a directory, that lead to regular files there without passing a link."""
+    """Return those of `names`, paths below a directory, that are regular files reached without a symbolic link."""
     found: list[str] = []
     for directory, group in groupby(names, key=os.path.dirname):
         with suppress(OSError), pinned_directory(place.path / directory, place=place) as held:
@@ -163,17 +163,17 @@ def regular_files(place: ResolvedPath, names: Iterable[str]) -> list[str]:
 def open_regular_file(
     path: Path, shown: str, *, place: ResolvedPath | None = None
 ) -> Generator[tuple[int, os.stat_result], None, None]:
-    """A descriptor of the regular file `path`, for reading, and what `fstat` says of it.
+    """Open the regular file `path` for reading; yield its descriptor and its `fstat`.
 
-    Nothing but a regular file is ever opened: opening a pipe may wait for ever, opening a device may do things.
+    Other kinds are never opened: opening a pipe may wait for ever, opening a device may have an effect.
 
     Args:
         path: absolute and fully resolved.
-        shown: its name in error texts.
-        place: knows what has to be met on the way.
+        shown: its name in error messages.
+        place: identities expected on the way and at the end.
 
     Raises:
-        ToolError: it is no regular file, or not what was shown.
+        ToolError: it is not a regular file, or was replaced since the call was judged.
         OSError: it cannot be opened.
     """
     with (
@@ -187,7 +187,7 @@ def open_regular_file(
 
 @contextmanager
 def open_regular_file_at(held: int, name: str, shown: str) -> Generator[tuple[int, os.stat_result], None, None]:
-    """Open a regular file in a held directory, as `open_regular_file` does.
+    """Open a regular file in an open directory, as `open_regular_file` does.
 
     Raises:
         ToolError: it is not a regular file.
@@ -205,10 +205,10 @@ def open_regular_file_at(held: int, name: str, shown: str) -> Generator[tuple[in
 
 
 def refuse_special(status: os.stat_result, shown: str) -> None:
-    """Lets regular files pass.
+    """Refuse anything but a regular file.
 
     Raises:
-        ToolError: it is something else; the text says what.
+        ToolError: it is of another kind; the message names it.
     """
     if stat.S_ISREG(status.st_mode):
         return
@@ -217,8 +217,8 @@ def refuse_special(status: os.stat_result, shown: str) -> None:
 
 
 def _is_directory(entry: "os.DirEntry[str]") -> bool:
-    """Whether it is, or leads to, a directory; a link that leads round in a circle does not."""
+    """Return True for a directory or a symbolic link to one."""
     try:
         return entry.is_dir()
-    except OSError:
+    except OSError:  # A symbolic link that forms a loop.
         return False

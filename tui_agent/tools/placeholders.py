@@ -1,7 +1,7 @@
-"""Empty directories that stand in for protected ones that do not exist, so that a sandbox has something to bind.
+"""Placeholder directories at protected paths that do not exist, so that the sandbox can bind them read-only.
 
-Commands of several programs may need the same one at the same time: each holds a lock on it, the last one removes it. A
-stand-in is known by its sticky bit, so that one a killed program left behind is removed by the next that needs it.
+Several programs may need the same placeholder at the same time: each holds a lock on it, and the last one removes it.
+The sticky bit identifies a placeholder, so that one left behind by a killed program is removed by the next user.
 """
 
 import errno
@@ -13,44 +13,45 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 PLACEHOLDER_MODE = 0o1755
-"""Mode of a stand-in; no directory of that name has the sticky bit by itself. Its owner may fill it from outside of the
-sandbox; then it stays."""
+"""Mode of a placeholder; a real directory of such a name never has the sticky bit. Programs outside the sandbox may
+put files into it; then it stays."""
 
 _TRIES = 100
 
 
 @contextmanager
 def placeholders(paths: Iterable[Path]) -> Generator[frozenset[Path]]:
-    """Makes those directories that do not exist, for as long as the context is open. Blocks.
+    """Create placeholders for the paths that do not exist, while the context is open. Blocks.
 
-    Gives those that nobody can make, because the file system is read-only or the directory around them is somebody
-    else's: they need no stand-in. Where a parent is missing, too, the topmost missing one is made.
+    If the parent of a path is missing, too, the placeholder is its topmost missing parent. Yields the paths that need
+    none because the command could not create them either: they are on a read-only file system, or in a directory of
+    another user.
 
     Raises:
-        OSError: one cannot be made.
+        OSError: a placeholder cannot be created.
     """
     with ExitStack() as held:
         impossible: set[Path] = set()
         for path in paths:
-            missing = placeholder_for(path)
+            missing = placeholder_path(path)
             try:
                 _hold(missing, held)
             except OSError as error:
-                if not _cannot_be_made_by_anybody(error, missing.parent):
+                if not _is_out_of_reach(error, missing.parent):
                     raise
                 impossible.add(path)
         yield frozenset(impossible)
 
 
-def placeholder_for(path: Path) -> Path:
-    """What stands for `path`: itself where it or its parent exists, else the topmost missing one above it."""
+def placeholder_path(path: Path) -> Path:
+    """Return `path` if it or its parent exists, else its topmost missing parent."""
     while not os.path.lexists(path.parent):
         path = path.parent
     return path
 
 
 def _hold(path: Path, held: ExitStack) -> None:
-    """Makes a directory unless something is there, and keeps a stand-in there until the context ends."""
+    """Create a placeholder unless the path exists, and lock it until the context ends."""
     for _ in range(_TRIES):
         with suppress(FileExistsError):
             os.mkdir(path, PLACEHOLDER_MODE)
@@ -60,14 +61,14 @@ def _hold(path: Path, held: ExitStack) -> None:
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             fcntl.flock(descriptor, fcntl.LOCK_SH)
             if _is_still(descriptor, path):
-                held.callback(_release_placeholder, descriptor, path)
+                held.callback(_release, descriptor, path)
                 return
             os.close(descriptor)
-    raise OSError(errno.EAGAIN, "others make and remove it all the time", str(path))
+    raise OSError(errno.EAGAIN, "other programs create and remove it all the time", str(path))
 
 
-def _release_placeholder(descriptor: int, path: Path) -> None:
-    """Removes the stand-in if nobody else holds it and nothing was put into it."""
+def _release(descriptor: int, path: Path) -> None:
+    """Remove the placeholder if no other program holds it and it is empty."""
     try:
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -85,13 +86,14 @@ def _is_placeholder(path: Path) -> bool:
 
 
 def _is_still(descriptor: int, path: Path) -> bool:
-    """Whether the directory that is held is the one at this path."""
+    """Return True if the open directory is still the one at this path."""
     with suppress(OSError):
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     return False
 
 
-def _cannot_be_made_by_anybody(error: OSError, parent: Path) -> bool:
+def _is_out_of_reach(error: OSError, parent: Path) -> bool:
+    """Return True if a command with the user's rights cannot create the directory either."""
     if error.errno == errno.EROFS:
         return True
     return error.errno in (errno.EACCES, errno.EPERM) and parent.stat().st_uid != os.geteuid()

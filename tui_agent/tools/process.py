@@ -1,8 +1,8 @@
-"""Runs one program: output read in a thread of its own, ended with everything it started, however the call ends.
+"""Running of one program: a thread reads its output, and everything it started is ended with it.
 
-The reading thread keeps a flood away from the event loop, and makes the end independent of the pipe: a grandchild
-that holds it open delays nothing (P37), and asyncio's `wait`, which on Python 3.11 never returns while one of asyncio's
-own pipes is held open (https://github.com/python/cpython/issues/119710), has no pipe to wait for.
+The thread keeps a flood of output away from the event loop. It also makes the end independent of the pipes: a
+grandchild that holds one open delays nothing, and asyncio's `wait`, which on Python 3.11 never returns while one of
+asyncio's own pipes is open (https://github.com/python/cpython/issues/119710), has no pipe to wait for.
 """
 
 import asyncio
@@ -27,44 +27,44 @@ from .process_tree import TreeMark, end_tree
 from .shielded_thread import run_shielded_in_thread
 
 GRACE = 0.8
-"""Seconds between TERM and KILL; with the times below, a result comes well within its limit plus 2 s."""
+"""Seconds between TERM and KILL; with the times below, a result arrives well within its time limit plus 2 s."""
 
 DRAIN_TIME = 0.3
-"""Seconds in which output may still come after the program itself has ended."""
+"""Seconds to wait for more output after the program itself has ended."""
 
 _REAP_TIME = 0.3
 
 Ending = Literal["exited", "timeout", "cancelled", "enough"]
-"""How it ended: by itself, or was ended because its time was over, the call was cancelled, or a sink had enough."""
+"""End of a program: by itself, or ended because of its time limit, a cancellation, or a sink that had enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessSpec:
-    """What to run."""
+    """Description of a program to run."""
 
     argv: tuple[str, ...]
     cwd: Path
     environment: Mapping[str, str]
     limit: float | None
-    """Seconds; None: no limit."""
+    """Seconds it may run; None: no limit."""
     descriptors: tuple[int, ...] = ()
-    """What it inherits beside the standard ones."""
+    """Descriptors it inherits in addition to the standard ones."""
     is_wrapped: bool = False
-    """The program only waits for the one that matters, and takes it along when it is told to end: it is not told."""
+    """True if the program is only a wrapper that kills the real one when it gets TERM: then it gets none."""
     is_command: bool = False
-    """True for a command that may start anything: it is killed when this program dies, and all it starts is marked."""
+    """True for a command that may start anything: it is killed when this program dies, and its children are marked."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessOutcome:
-    """How a program ended."""
+    """Result of running a program."""
 
     ending: Ending
     returncode: int | None
-    """Negative: the number of the signal that ended it. None: it could not be ended, or collected."""
+    """Exit code; negative: the number of the signal that ended it; None: it could not be ended, or collected."""
     seconds: float
     ended: tuple[str, ...] = ()
-    """Name and id of other processes it had started that still ran and were ended."""
+    """Name and id of each other process that it had started and that was still running and was ended."""
 
 
 async def run_process(
@@ -76,19 +76,19 @@ async def run_process(
     on_start: Callable[[StartedProcess], None] | None = None,
     mark: TreeMark | None = None,
 ) -> ProcessOutcome:
-    """Runs a program in a session of its own, without input; when this returns or raises, nothing of it runs any more.
+    """Run a program in a session of its own, without input; when this returns or raises, all its processes have ended.
 
     Args:
-        spec: what to run.
+        spec: the program.
         stdout: takes its output, in a thread.
-        stderr: takes its error output; None: it goes to `stdout`, interleaved as it comes.
+        stderr: takes its error output; None: it goes to `stdout`, interleaved.
         cancellation: ends the program when set.
-        on_data: called on the event loop after output came, seldom enough to be cheap.
+        on_data: called on the event loop after new output, seldom enough to be cheap.
         on_start: called on the event loop once the program runs, with a record to find it after a crash of this one.
-        mark: mark of everything it starts; None: a new one.
+        mark: mark for everything it starts; None: a new one.
 
     Raises:
-        OSError: it could not be started.
+        OSError: the program could not be started.
         CancelledError: the calling task was cancelled; the program has been ended.
     """
     mark = mark or TreeMark.new()
@@ -146,7 +146,7 @@ async def _run(
 
 
 async def _spawn(spec: ProcessSpec, mark: TreeMark, write_ends: tuple[int, ...]) -> Process:
-    """Starts the program; our copies of the pipes' write ends are closed in any case."""
+    """Start the program; close this process's copies of the pipes' write ends in any case."""
     try:
         return await asyncio.create_subprocess_exec(
             *spec.argv,
@@ -166,7 +166,7 @@ async def _spawn(spec: ProcessSpec, mark: TreeMark, write_ends: tuple[int, ...])
 async def _wait_for_end(
     process: Process, pump: OutputPump, cancellation: CancellationToken, limit: float | None
 ) -> Ending:
-    """Waits for whatever ends the program first."""
+    """Wait for the first of: exit, cancellation, time limit, a sink that had enough."""
     over = asyncio.Event()
     async with asyncio.TaskGroup() as group:
         waits: tuple[Coroutine[Any, Any, object], ...] = (process.wait(), cancellation.wait(), pump.sated.wait())
@@ -191,7 +191,7 @@ async def _set_when_done(over: asyncio.Event, wait: Coroutine[Any, Any, object])
 
 
 async def _collect(process: Process) -> None:
-    """Waits until the system has taken the ended program off its list, so that asyncio forgets it."""
+    """Wait until the ended program was reaped, so that asyncio forgets it."""
     with suppress(TimeoutError):
         async with asyncio.timeout(_REAP_TIME):
             await process.wait()

@@ -1,4 +1,4 @@
-"""Records of started commands, by which a later tui-agent finds those that still run after this one was killed."""
+"""Records of started commands, with which a later tui-agent finds those that outlived a killed one."""
 
 import re
 import sys
@@ -24,14 +24,14 @@ def record_of(pid: int, mark: TreeMark) -> StartedProcess | None:
 
 
 def running_of(record: StartedProcess) -> tuple[psutil.Process, ...]:
-    """Return the processes of a recorded command that still run, the first one first. Blocks."""
+    """Return the running processes of a recorded command, its first process first. Blocks."""
     if not _may_run(record):
         return ()
     return tuple(tree_members(_leader(record), TreeMark(record.mark)))
 
 
 def end_recorded(records: Sequence[StartedProcess], *, grace: float) -> tuple[str, ...]:
-    """End the processes of recorded commands that still run, TERM first; return name and id of each. Blocks."""
+    """End the running processes of recorded commands, TERM first; return name and id of each. Blocks."""
     ended: list[str] = []
     for record in records:
         ended += [f"{_name(process)} (pid {process.pid})" for process in running_of(record)]
@@ -41,10 +41,8 @@ def end_recorded(records: Sequence[StartedProcess], *, grace: float) -> tuple[st
 
 
 def _may_run(record: StartedProcess) -> bool:
-    """Return False for a command from before the last boot, which a mark alone does not show, or for a damaged mark.
-
-    Part of a mark may occur in the environment of any process.
-    """
+    """Return False for a command from before the last boot, or with a damaged mark."""
+    # A short piece of a mark could occur in the environment of any process.
     return record.boot in ("", _boot_id()) and _WHOLE_MARK.fullmatch(record.mark) is not None
 
 
@@ -55,7 +53,7 @@ def _name(process: psutil.Process) -> str:
 
 
 def _leader(record: StartedProcess) -> int | None:
-    """Return the first process's id while that process still has it."""
+    """Return the first process's id, unless another process has it by now."""
     return record.pid if record.pid and _start_time(record.pid) == record.started else None
 
 

@@ -1,4 +1,4 @@
-"""Ends a process with everything it started, also what moved away: new session, double fork, nohup, ignored TERM (P36).
+"""Ending of a process with everything it started, even after a new session, a double fork, nohup or an ignored TERM.
 
 A process belongs to a tree if it is in the leader's session, descends from the leader, or carries the leader's mark: in
 its environment, or as the soft limit `RLIMIT_LOCKS`. A daemon that emptied its environment, overwrote its arguments and
@@ -21,29 +21,29 @@ from .orphans import locks_limit, unclaimed_orphans
 
 _MARK_NAME = "PROCESS_TREE"
 _LIMIT_DIGITS = 15
-"""Hexadecimal digits of a token that make its limit: 60 bits, which every system accepts as a limit."""
+"""Hexadecimal digits of a token that form its limit: 60 bits, which every system accepts as a limit."""
 _LOOK_AGAIN = 0.01
 _KILL_TIME = 0.5
 _MAX_INITIAL_SCANS = 10
-"""Most looks before anything was found."""
+"""Most scans for a first process of the tree."""
 _EMPTY_SCANS_NEEDED = 2
-"""Looks that find nothing before nothing counts as left."""
+"""Empty scans in a row after which the tree counts as ended."""
 _EXEC_TIME = 0.2
-"""Most seconds to wait for a process that is just changing its program."""
+"""Most seconds to wait for a process in the middle of `exec`."""
 _CHANGING = (True, "0")
-"""What `_memory` says of such a process."""
+"""Result of `_memory` for such a process."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeMark:
-    """Marks one process so that its descendants can be found."""
+    """Mark of a process, which its descendants inherit."""
 
     token: str
     """Hexadecimal digits."""
 
     @classmethod
     def new(cls) -> "TreeMark":
-        """A mark nobody can guess."""
+        """Return a new, random mark."""
         return cls(secrets.token_hex(16))
 
     @property
@@ -52,35 +52,36 @@ class TreeMark:
         return int(self.token[:_LIMIT_DIGITS], 16)
 
     def put_into(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """The environment with this mark added to those it may already hold."""
+        """Return the environment with this mark added to any that it already has."""
         outer = environment.get(_MARK_NAME)
         return dict(environment) | {_MARK_NAME: f"{outer}:{self.token}" if outer else self.token}
 
 
 def end_tree(leader: int | None, mark: TreeMark, *, grace: float, spares_leader: bool = False) -> tuple[str, ...]:
-    """Ends everything that belongs to a tree: TERM, then after `grace` seconds KILL. Blocks; for a thread.
+    """End all processes of a tree: TERM, then after `grace` seconds KILL. Blocks.
 
     Args:
-        leader: the first process, which was started in a session of its own; None: not known.
-        mark: what its environment was marked with.
-        grace: seconds to end by themselves after TERM.
-        spares_leader: the leader gets no TERM, because the others would not outlive it.
+        leader: id of the first process, which was started in a session of its own; None: unknown.
+        mark: mark of the tree.
+        grace: seconds between TERM and KILL.
+        spares_leader: send no TERM to the leader, because its end would kill the others at once.
 
     Returns:
-        Name and id of each process that was ended, the leader left out.
+        Name and id of each process that was ended, except the leader.
     """
     if not _is_there(leader, mark):
         return ()
     found = _with_orphans(leader, mark)
     ended = tuple(_name(process) for process in found if process.pid != leader)
-    told: set[psutil.Process] = set()
+    signalled: set[psutil.Process] = set()
     deadline = time.monotonic() + grace
     while found:
         for process in found:
-            if process not in told and (process.pid != leader or not spares_leader):
+            if process not in signalled and (process.pid != leader or not spares_leader):
                 _send(process, signal.SIGTERM)
+            # A stopped process handles TERM only once it continues.
             _send(process, signal.SIGCONT)
-        told.update(found)
+        signalled.update(found)
         if time.monotonic() >= deadline:
             break
         time.sleep(_LOOK_AGAIN)
@@ -90,7 +91,7 @@ def end_tree(leader: int | None, mark: TreeMark, *, grace: float, spares_leader:
 
 
 def _is_there(leader: int | None, mark: TreeMark) -> bool:
-    """Whether anything of the tree runs, as far as several looks can tell."""
+    """Return True if any process of the tree runs, as far as several scans can tell."""
     for _ in range(_MAX_INITIAL_SCANS):
         tied, is_certain = _look(leader, mark)
         if tied or is_certain:
@@ -99,7 +100,7 @@ def _is_there(leader: int | None, mark: TreeMark) -> bool:
 
 
 def _kill(leader: int | None, mark: TreeMark) -> None:
-    """Kills what is left, each the moment it is seen, until it is certain that nothing is left."""
+    """Kill the remaining processes, each as soon as it is found, until certainly none is left."""
     deadline = time.monotonic() + _KILL_TIME
     in_vain = 0
     while in_vain < _EMPTY_SCANS_NEEDED and time.monotonic() < deadline:
@@ -110,8 +111,11 @@ def _kill(leader: int | None, mark: TreeMark) -> None:
 
 
 def _look(leader: int | None, mark: TreeMark, *, kills: bool = False) -> tuple[bool, bool]:
-    """Whether anything tied to the tree was seen, and whether nothing can have slipped through: a process that starts
-    its successor and ends, again and again, is gone by the time one looks at it."""
+    """Scan all processes once; return True if one is tied to the tree, and True if the scan cannot have missed any.
+
+    A process that starts a successor and ends, again and again, may be gone by the time it is looked at. So a scan is
+    certain only if all listed processes still exist at its end.
+    """
     listed = psutil.pids()
     orphans = unclaimed_orphans(mark.limit)
     tied = False
@@ -160,7 +164,7 @@ def _session(pid: int) -> int:
 
 
 def _environment(pid: int) -> bytes:
-    """The environment a process began with; empty where we may not look."""
+    """Return the environment a process started with; empty if it is not readable."""
     try:
         if sys.platform == "linux":
             return _environment_in_proc(Path(f"/proc/{pid}"))
@@ -170,8 +174,9 @@ def _environment(pid: int) -> bytes:
 
 
 def _environment_in_proc(process: Path) -> bytes:
-    """While a process changes its program it has no environment for a moment, and would pass for a stranger."""
+    """Return the environment of a process from `/proc`."""
     content = (process / "environ").read_bytes()
+    # During `exec` the environment is empty for a moment; without a second look the process would lose its mark.
     deadline = time.monotonic() + _EXEC_TIME
     while not content and time.monotonic() < deadline:
         before = _memory(process)
@@ -182,14 +187,14 @@ def _environment_in_proc(process: Path) -> bytes:
 
 
 def _memory(process: Path) -> tuple[bool, str]:
-    """Whether a process has memory (a zombie has none), and where its environment lies in it: each program puts it
-    somewhere else."""
+    """Return True if a process has memory (a zombie has none), and the address of its environment, which differs from
+    program to program."""
     fields = (process / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
     return fields[20] != "0", fields[48]
 
 
 def _lives(process: psutil.Process) -> bool:
-    """Whether it runs; one that ended and waits to be collected by its parent does not."""
+    """Return True if a process runs and is not a zombie."""
     try:
         return process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:
@@ -203,6 +208,6 @@ def _name(process: psutil.Process) -> str:
 
 
 def _send(process: psutil.Process, number: signal.Signals) -> None:
-    """Signals a process, unless it is gone or another has its number now (psutil compares start times)."""
+    """Send a signal, unless the process is gone or its id belongs to another now (psutil compares start times)."""
     with suppress(psutil.Error):
         process.send_signal(number)

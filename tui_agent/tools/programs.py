@@ -1,12 +1,13 @@
-"""Finds the programs the tools start; one that the workspace itself brings is never taken for the system's."""
+"""Lookup of the programs that tools start; a program inside the workspace never passes for one of the system."""
 
 import os
 from pathlib import Path
 
 
 def find_program(name: str, workspace: Path) -> Path | None:
-    """The first `name` on PATH that is executable and, every link followed, not inside `workspace`; None: there is
-    none. Relative entries of PATH are passed over, as they depend on where one stands.
+    """Return the first executable `name` on PATH that is, with links followed, outside `workspace`; None if none is.
+
+    Relative entries of PATH are skipped, because they depend on the current directory.
     """
     for directory in os.environ.get("PATH", os.defpath).split(os.pathsep):
         program = Path(directory, name)
@@ -18,14 +19,18 @@ def find_program(name: str, workspace: Path) -> Path | None:
 
 
 def outside_search_path(path: str, workspace: Path) -> str:
-    """A search path such as PATH without the entries that are relative or lead into `workspace`, which is absolute and
-    without links."""
+    """Return a search path such as PATH without entries that are relative or lead into `workspace`.
+
+    Args:
+        path: entries, separated by `os.pathsep`.
+        workspace: absolute path, links followed.
+    """
     entries = (Path(entry) for entry in path.split(os.pathsep))
     return os.pathsep.join(str(entry) for entry in entries if entry.is_absolute() and not _is_in(entry, workspace))
 
 
 def _is_in(path: Path, workspace: Path) -> bool:
-    """Whether a path is in the workspace; where that is the whole system, nothing is brought by it."""
-    if workspace == Path("/"):
+    """Return True if a path is in the workspace."""
+    if workspace == Path("/"):  # Every program is below it, so the check would leave none.
         return False
     return path.is_relative_to(workspace) or Path(os.path.realpath(path)).is_relative_to(workspace)

@@ -1,4 +1,4 @@
-"""The read tool: text with line numbers, a page at a time, and images."""
+"""The read tool: show text with line numbers, a page at a time, or an image."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ from tui_agent.protocol.errors import ToolError
 from tui_agent.protocol.messages import JsonObject, TextBlock
 from tui_agent.protocol.tool import Accesses, PathSubject, Subject, ToolContext, ToolResult
 
-from .file_errors import is_directory_error, missing_file_error, told
+from .file_errors import is_directory_error, missing_file_error, os_errors_as
 from .file_versions import FileVersion, digest_of
 from .image_file import IMAGE_LIMIT, image_block, image_type
 from .line_pages import Line, LinePage, LineRequest, read_lines
@@ -21,33 +21,33 @@ from .typed_tool import Arguments, PathText, TypedTool
 from .workspace import Workspace
 
 PAGE_LINES = 2_000
-"""Lines of a page where the call does not say."""
+"""Lines of a page if the call does not set `limit`."""
 
 PAGE_CHARACTERS = 40_000
-"""Most characters of a page; little enough that it is not cut again on its way to the model (P67)."""
+"""Most characters of a page; below the limit at which the engine cuts results."""
 
 LINE_WIDTH = 2_000
 """Most characters shown of a line."""
 
 _NUMBER_WIDTH = 8
-"""Characters of a line's number, its tab and its end."""
+"""Characters for a line's number, its tab and its line ending."""
 
 _DESCRIPTION = f"""Reads a file: text with line numbers, or an image (png, jpeg, gif, webp).
-Each line is shown as its number, a tab, and its text; numbers and tabs are not part of the file.
-A page holds {PAGE_LINES:,} lines or {PAGE_CHARACTERS:,} characters; `offset` is the number of the first line wanted.
-Lines longer than {LINE_WIDTH:,} characters are cut. A file must be read before it is overwritten."""
+Each line is shown as its number, a tab, and its text; number and tab are not part of the file.
+One call returns at most {PAGE_LINES:,} lines and {PAGE_CHARACTERS:,} characters; set `offset` to read further on.
+Lines longer than {LINE_WIDTH:,} characters are cut. You must read an existing file before you overwrite it."""
 
 
 class ReadArguments(Arguments):
-    """What to read."""
+    """Arguments of the read tool."""
 
-    path: PathText = Field(description="File to read: absolute, from ~, or relative to the working directory.")
-    offset: int = Field(default=1, ge=1, description="Number of the first line, from 1.")
+    path: PathText = Field(description="File to read: absolute, relative to the working directory, or starting with ~.")
+    offset: int = Field(default=1, ge=1, description="Number of the first line to read, from 1.")
     limit: int = Field(default=PAGE_LINES, ge=1, description="Most lines to read.")
 
 
 class ReadTool(TypedTool[ReadArguments]):
-    """Shows a page of a text file, or an image."""
+    """Tool that shows a page of a text file, or an image."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__("read", _DESCRIPTION, ReadArguments, read_only=True)
@@ -74,7 +74,10 @@ class ReadTool(TypedTool[ReadArguments]):
         if os.path.isdir(path):
             raise is_directory_error(path, shown)
         try:
-            with told(f"cannot read {shown}"), open_regular_file(path, shown, place=place) as (descriptor, status):
+            with (
+                os_errors_as(f"cannot read {shown}"),
+                open_regular_file(path, shown, place=place) as (descriptor, status),
+            ):
                 sample = os.pread(descriptor, SAMPLE_SIZE, 0)
                 if media_type := image_type(sample):
                     return self._image(path, descriptor, status, media_type)
@@ -93,8 +96,8 @@ class ReadTool(TypedTool[ReadArguments]):
     def _image(self, path: Path, descriptor: int, status: os.stat_result, media_type: str) -> ToolResult:
         shown = self._workspace.display(path)
         if status.st_size > IMAGE_LIMIT:
-            most = f"at most {IMAGE_LIMIT:,} can be shown: resize it first"
-            raise ToolError(f"{shown} is an image of {status.st_size:,} bytes; {most}")
+            limit = f"the limit is {IMAGE_LIMIT:,}: resize the image first"
+            raise ToolError(f"{shown} is an image of {status.st_size:,} bytes; {limit}")
         with open(descriptor, "rb", closefd=False) as file:
             content = file.read(IMAGE_LIMIT + 1)
         block, (width, height) = image_block(content, media_type, shown)
@@ -105,37 +108,41 @@ class ReadTool(TypedTool[ReadArguments]):
 
 
 def numbered(line: Line) -> str:
-    """A line as it is shown: number, tab, text, and what was left out of it."""
+    """Return a line as the model sees it: number, tab, text, and a note if it was cut."""
     more = f" [… {line.left_out:,} more characters in this line]" if line.left_out else ""
     return f"{line.number:>{_NUMBER_WIDTH - 2}}\t{printable(line.text)}{more}"
 
 
 def _page_result(page: LinePage, args: ReadArguments, path: Path, shown: str) -> ToolResult:
-    """The page in words: its lines, then in brackets what one has to know about them."""
+    """Return the page as a result: its lines, then notes in brackets.
+
+    Raises:
+        ToolError: the page would begin after the last line.
+    """
     if not page.lines:
         if page.total == 0:
             return ToolResult.of_text(f"[{shown} is empty]", details=_details(page, path))
-        raise ToolError(f"{shown} has {page.total:,} lines; there is no line {args.offset:,}")
-    notes = [note for note in (_place_note(page), _format_note(page)) if note]
+        raise ToolError(f"{shown} has only {page.total:,} lines; offset={args.offset} is past its end")
+    notes = [note for note in (_range_note(page), _format_note(page)) if note]
     text = "\n".join([*map(numbered, page.lines), *(f"[{note}]" for note in notes)])
     return ToolResult.of_text(text, details=_details(page, path))
 
 
-def _place_note(page: LinePage) -> str:
-    """Which lines these are and how to read on; empty when they are all there is."""
+def _range_note(page: LinePage) -> str:
+    """Return a note on the lines shown and how to read further; empty if they are the whole file."""
     first, last = page.lines[0].number, page.lines[-1].number
     if page.total == last:
         return "" if first == 1 else f"lines {first:,} to {last:,}, the end of the file"
     of = f" of {page.total:,}" if page.total is not None else "; the file is too long to count its lines"
-    why = " (as much as a page holds)" if page.full else ""
-    return f"lines {first:,} to {last:,}{of}{why}; read on with offset={last + 1}"
+    why = " (the page is full)" if page.full else ""
+    return f"lines {first:,} to {last:,}{of}{why}; continue with offset={last + 1}"
 
 
 def _format_note(page: LinePage) -> str:
-    """What is unusual about the format; empty when nothing is."""
+    """Return a note on an unusual encoding or line ending; empty if there is nothing to note."""
     ends = "CR LF line endings" if page.crlf == len(page.lines) else "some lines end in CR LF" if page.crlf else ""
     odd = sum(printable(line.text) != line.text for line in page.lines)
-    bytes_note = f"bytes that are no text are shown as \\x.. in {odd:,} lines" if odd else ""
+    bytes_note = f"invalid bytes are shown as \\x.. in {odd:,} lines" if odd else ""
     return "; ".join(note for note in (page.format.words, ends, bytes_note) if note)
 
 
@@ -151,4 +158,4 @@ def _details(page: LinePage, path: Path) -> JsonObject:
 
 def _binary_words(shown: str, size: int, sample: bytes) -> str:
     start = sample[:16].hex(" ")
-    return f"{shown} is a binary file of {size:,} bytes (it begins with {start}); look at it with a program run by bash"
+    return f"{shown} is a binary file of {size:,} bytes (it begins with {start}); inspect it with a program run by bash"

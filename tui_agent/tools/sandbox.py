@@ -1,7 +1,7 @@
-"""Runs commands under bubblewrap: all is read-only but the workspace, and there is no network (safety promise 10).
+"""Running of commands under bubblewrap: only the workspace is writable, and there is no network (safety promise 10).
 
-Enabled but unavailable means that nothing runs: there is no way from here to a command without the sandbox. Whether it
-is available is not asked beforehand; bubblewrap itself says whether it came as far as starting the command.
+If the sandbox is enabled but does not work, no command runs: this module never falls back to one without it. It does
+not test the sandbox beforehand; the status that bubblewrap reports tells whether it started the command.
 """
 
 import os
@@ -14,71 +14,75 @@ from pathlib import Path
 
 from tui_agent.protocol.errors import ToolError
 
-from .placeholders import placeholder_for, placeholders
+from .placeholders import placeholder_path, placeholders
 from .process import ProcessOutcome, ProcessSpec
 from .programs import find_program
 from .shielded_thread import run_shielded_in_thread
 
 HOW_TO_HELP = (
-    "Install bubblewrap (its program is called bwrap) or allow it to make user namespaces; `tui-agent doctor` tells "
-    'whether it works. Or set sandbox = "off" in your settings, and commands run with your own rights.'
+    "Install bubblewrap (its program is called bwrap) or allow it to create user namespaces; `tui-agent doctor` checks "
+    'whether it works. Or set sandbox = "off" in your settings; commands then run with your own rights.'
 )
-"""What a person can do where the sandbox does not work."""
+"""Advice to the user if the sandbox does not work."""
 
 _PRIVATE = ("/tmp", "/var/tmp", "/run")
-"""Directories that each command gets anew: the sockets of other programs are in them, and each would be a way out."""
+"""Directories that are new and empty for each command: sockets of other programs in them would be ways out."""
 _STATUS_BYTES = 65_536
 _STARTED = b'"exit-code"'
-"""In bubblewrap's status once the command was really started and has ended."""
+"""Key in bubblewrap's status once the command was started and has ended."""
 _SET_UP_FAILED = 1
 _PROBE_SECONDS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class SandboxedRun:
-    """One command, ready to be run in the sandbox."""
+    """One command, prepared for the sandbox."""
 
     spec: ProcessSpec
-    """What to run."""
+    """Command line of bubblewrap with the command."""
     status: int
-    """Descriptor from which bubblewrap's status can be read; never blocks."""
+    """Descriptor for reading bubblewrap's status; never blocks."""
 
     def refuse_unless_started(self, outcome: ProcessOutcome, output: bytes) -> None:
-        """Tells a sandbox that could not be set up from a command that failed.
+        """Raise if the sandbox could not be set up, as opposed to a command that failed in it.
+
+        Args:
+            outcome: result of running bubblewrap.
+            output: start of its output, for the message.
 
         Raises:
             ToolError: the command was not run.
         """
         if outcome.ending != "exited" or outcome.returncode != _SET_UP_FAILED or _STARTED in _read(self.status):
             return
-        raise ToolError(_refusal(output.decode("utf-8", "replace").strip() or "bwrap says nothing"))
+        raise ToolError(_refusal(output.decode("utf-8", "replace").strip() or "bwrap gave no reason"))
 
 
 @dataclass(frozen=True, slots=True)
 class Sandbox:
-    """How commands are confined."""
+    """Restrictions for commands."""
 
     protected_places: Callable[[Path], Sequence[Path]]
-    """The places below a workspace that stay read-only, whether they exist or not; asked before each command."""
+    """Returns the paths below a workspace that stay read-only, existing or not; called before each command."""
     hidden: tuple[Path, ...] = ()
-    """Our own settings and sessions: empty for the command."""
+    """Directories of tui-agent, such as settings and sessions, that are empty for commands."""
     shown: tuple[Path, ...] = ()
-    """Directories in hidden places that may be read all the same, such as kept output."""
+    """Directories inside hidden ones that commands may still read, such as saved output."""
     network: bool = False
-    """Whether commands may use the network."""
+    """True if commands may use the network."""
 
     @property
     def words(self) -> str:
-        """What it means for a command, in a few words."""
+        """Short description of the restrictions, for the model and the user."""
         network = "with network" if self.network else "no network"
-        return f"runs in the sandbox: {network}, and only the working directory can be written"
+        return f"runs in the sandbox: {network}, and only the working directory is writable"
 
     @asynccontextmanager
     async def around(self, spec: ProcessSpec) -> AsyncGenerator[SandboxedRun]:
-        """A command as it runs in the sandbox, for as long as the context is open.
+        """Prepare the sandbox for a command; it lasts while the context is open.
 
         Raises:
-            ToolError: there is no sandbox for this command, and it must not run.
+            ToolError: the sandbox does not work for this command, so it must not run.
         """
         held = ExitStack()
         try:
@@ -87,11 +91,11 @@ class Sandbox:
             await run_shielded_in_thread(held.close)
 
     def arguments(self, root: Path, places: Sequence[Path], search_path: str) -> list[str]:
-        """Bubblewrap's options for a command in `root`.
+        """Return bubblewrap's options for a command in `root`.
 
         Args:
             root: the workspace; absolute, links followed.
-            places: what is bound read-only in it; everything exists.
+            places: existing paths in it that stay read-only.
             search_path: the command's PATH.
         """
         is_ours = any(root.is_relative_to(path) for path in self.hidden)
@@ -109,21 +113,23 @@ class Sandbox:
         return [*options, "--chdir", str(root)]
 
     def _network_files(self) -> list[Path]:
-        """Where names are looked up lies in a private directory on many systems."""
+        """Return the file that configures name lookup; on many systems it is in `/run`, which the sandbox hides."""
         return [Path(os.path.realpath("/etc/resolv.conf"))] if self.network else []
 
     def _prepare(self, spec: ProcessSpec, held: ExitStack) -> SandboxedRun:
-        """Finds out what there is to protect and puts the command together; `held` undoes it. Blocks."""
+        """Create placeholders and the command line; closing `held` removes them again. Blocks."""
         root = spec.cwd
         bwrap = find_program("bwrap", root)
         if bwrap is None:
-            raise ToolError(_refusal("no program of the name bwrap is on PATH outside the workspace"))
+            raise ToolError(_refusal("bwrap is not on PATH outside the workspace"))
         if any(Path(place).is_relative_to(root) for place in (*_PRIVATE, "/dev", "/proc")):
             raise ToolError(f"The command was not run: the sandbox does not work with {root} as the working directory.")
-        wanted = list(dict.fromkeys(placeholder_for(place) for place in self.protected_places(root)))
+        wanted = list(dict.fromkeys(placeholder_path(place) for place in self.protected_places(root)))
         links = [place for place in wanted if place.is_symlink()]
         if links:
-            raise ToolError(f"The command was not run: {links[0]} is a link, which the sandbox cannot protect.")
+            raise ToolError(
+                f"The command was not run: {links[0]} is a symbolic link, which the sandbox cannot protect."
+            )
         impossible = held.enter_context(placeholders(wanted))
         reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         held.callback(os.close, reading)
@@ -137,7 +143,12 @@ class Sandbox:
 
 
 def sandbox_problem(root: Path, *, network: bool = False) -> str | None:
-    """Why commands cannot run in the sandbox here, found by running one that does nothing; None: they can. Blocks."""
+    """Return the reason why the sandbox does not work here, found by running an empty command; None: it works. Blocks.
+
+    Args:
+        root: the workspace.
+        network: test the sandbox with network access.
+    """
     bwrap, bash = find_program("bwrap", root), find_program("bash", root)
     if bwrap is None or bash is None:
         return f"{'bwrap' if bwrap is None else 'bash'} is not installed"
@@ -148,8 +159,8 @@ def sandbox_problem(root: Path, *, network: bool = False) -> str | None:
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=_PROBE_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
         return str(error)
-    said = (done.stdout + done.stderr).decode("utf-8", "replace").strip()
-    return None if done.returncode == 0 and not said else said or f"bwrap ended with code {done.returncode}"
+    output = (done.stdout + done.stderr).decode("utf-8", "replace").strip()
+    return None if done.returncode == 0 and not output else output or f"bwrap ended with code {done.returncode}"
 
 
 def _refusal(why: str) -> str:
@@ -157,7 +168,7 @@ def _refusal(why: str) -> str:
 
 
 def _programs_in_private(search_path: str) -> list[Path]:
-    """The directories of PATH that a private directory would hide."""
+    """Return the directories of PATH that a private directory would hide."""
     directories = [Path(directory) for directory in search_path.split(os.pathsep) if os.path.isabs(directory)]
     return [path for path in directories if any(path.is_relative_to(place) for place in _PRIVATE) and path.is_dir()]
 

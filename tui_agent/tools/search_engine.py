@@ -1,4 +1,4 @@
-"""The two ways to search: ripgrep where it is installed, else Python. Both are programs that write the same."""
+"""The two search engines: ripgrep if it is installed, else Python. Both are programs with the same output format."""
 
 import json
 import sys
@@ -14,19 +14,19 @@ SearchMode = Literal["content", "files_with_matches", "count"]
 _WORKER = Path(__file__).with_name("search_worker.py")
 
 _SAME_EVERYWHERE = ("--no-config", "--color=never", "--no-messages", "--null")
-"""No settings of the person's own, which could even name a program to run; names that end in NUL."""
+"""Options that ignore the user's ripgrep settings, which could even name a program to run, and end names with NUL."""
 
 _MODES: dict[SearchMode, tuple[str, ...]] = {
     "content": ("--line-number", "--column", "--max-columns=1"),
     "files_with_matches": ("--files-with-matches",),
     "count": ("--count",),
 }
-"""`--max-columns=1` keeps lines out of the output: only their place is wanted here."""
+"""`--max-columns=1` keeps the text of lines out of the output: only their positions are needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What to look for."""
+    """A search for a pattern."""
 
     pattern: str
     mode: SearchMode
@@ -36,7 +36,7 @@ class SearchRequest:
 
     @property
     def max_matches_per_file(self) -> int:
-        """Matching lines of one file that are looked for: one more than can be shown, to know whether there are."""
+        """Most matching lines to find in one file: one more than the limit, to know if there are more."""
         return self.limit + 1
 
 
@@ -44,13 +44,16 @@ class SearchEngine(Protocol):
     """A program that finds a pattern in files."""
 
     def search_command(self, request: SearchRequest, files: Sequence[str]) -> tuple[str, ...]:
-        """The command that searches `files`; it writes `NAME NUL LINE:COLUMN:…`, `NAME NUL` or `NAME NUL COUNT`."""
+        """Return the command that searches `files`.
+
+        Depending on the mode it writes `NAME NUL LINE:COLUMN:…`, `NAME NUL` or `NAME NUL COUNT`.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Ripgrep:
-    """ripgrep: fast, and no pattern takes it for ever."""
+    """ripgrep, which is fast and handles any pattern in linear time."""
 
     program: Path
 
@@ -77,7 +80,7 @@ class Ripgrep:
 
 @dataclass(frozen=True, slots=True)
 class PythonSearch:
-    """Python's regular expressions, in a process of their own."""
+    """Python's regular expressions, in a separate process."""
 
     def search_command(self, request: SearchRequest, files: Sequence[str]) -> tuple[str, ...]:
         options = json.dumps(
@@ -92,6 +95,6 @@ class PythonSearch:
 
 
 def find_ripgrep(workspace: Path) -> Ripgrep | None:
-    """ripgrep, if it is on PATH outside `workspace`."""
+    """Return ripgrep if it is on PATH outside `workspace`, else None."""
     program = find_program("rg", workspace)
     return None if program is None else Ripgrep(program)

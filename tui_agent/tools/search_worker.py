@@ -1,7 +1,7 @@
-"""Searches files for a pattern where ripgrep is not installed. Run as a program, never imported by the engine.
+"""Program that searches files for a pattern if ripgrep is not installed. The engine runs it, but never imports it.
 
-A regular expression can take for ever, and Python holds its lock meanwhile; in a process of its own it can be ended
-and disturbs nobody. Takes a JSON object and the files as arguments, and writes what ripgrep writes with `--null`.
+Matching a regular expression can take for ever, and Python holds its global lock meanwhile; a separate process can be
+ended and blocks nothing. Arguments: a JSON object, then the files. The output has ripgrep's format with `--null`.
 """
 
 import codecs
@@ -18,18 +18,18 @@ _LONGEST_LINE = 1024 * 1024
 _WHOLE_LIMIT = 64 * 1024 * 1024
 _DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-"""Flags with which opening a pipe does not wait."""
+"""Flags with which opening a named pipe does not block."""
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 Write = Callable[[bytes], object]
 
 
 def main(arguments: Sequence[str], write: Write) -> int:
-    """Searches; gives 0 where something was found, 1 where nothing was, 2 where the pattern is wrong.
+    """Search; return 0 if something was found, 1 if nothing was, 2 if the pattern is invalid.
 
     Args:
         arguments: `{"pattern", "ignore_case", "mode", "limit"}` as JSON, then the files.
-        write: takes the output.
+        write: receives the output.
     """
     options: dict[str, Any] = json.loads(arguments[0])
     try:
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str], write: Write) -> int:
 
 
 def _search(name: str, pattern: re.Pattern[str], mode: str, limit: int, write: Write) -> bool:
-    """Searches one file and writes what was found; says whether anything was."""
+    """Search one file and write its matches; return True if there are any."""
     shown = name.encode("utf-8", "surrogateescape") + b"\0"
     count = 0
     for number, line in enumerate(_lines(name), start=1):
@@ -69,7 +69,7 @@ def _search(name: str, pattern: re.Pattern[str], mode: str, limit: int, write: W
 
 
 def _lines(name: str) -> Iterator[str]:
-    """The lines of a text file without their ends; none of a binary one. Of an endless line only the start."""
+    """Yield the lines of a text file without line endings, long ones cut; of a binary file yield none."""
     with _opened(name) as file:
         sample = file.read(_BINARY_SAMPLE)
         file.seek(0)
@@ -88,7 +88,7 @@ def _lines(name: str) -> Iterator[str]:
 
 
 def _opened(name: str) -> BinaryIO:
-    """Open a regular file without following a link on the way: files may have been swapped since they were listed.
+    """Open a regular file without following symbolic links: files may have been replaced since they were listed.
 
     Raises:
         OSError: it cannot be opened, or is not a regular file.

@@ -1,4 +1,4 @@
-"""Work in a thread of its own that is always waited for: half a write or half a kill is worse than a late answer."""
+"""Work in a new thread that always finishes: a late result is better than half a write."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,13 +9,12 @@ Result = TypeVar("Result")
 
 
 async def run_shielded_in_thread(work: Callable[[], Result]) -> Result:
-    """Runs `work` in a thread to its end, also when the caller is cancelled meanwhile, even repeatedly.
-
-    The thread is a new one: the shared pool may be full of work that waits for this.
+    """Run `work` in a thread and wait for its end, even if the caller is cancelled meanwhile, once or repeatedly.
 
     Raises:
-        CancelledError: the caller was cancelled; `work` is done all the same.
+        CancelledError: the caller was cancelled; `work` has finished all the same.
     """
+    # A new thread: all threads of the shared pool may be waiting for this work.
     thread = ThreadPoolExecutor(1, thread_name_prefix="tool-work")
     waiting = asyncio.wrap_future(thread.submit(work))
     thread.shutdown(wait=False)
@@ -26,6 +25,6 @@ async def run_shielded_in_thread(work: Callable[[], Result]) -> Result:
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:
-        waiting.exception()
+        waiting.exception()  # Retrieved, or asyncio would log it as lost.
         raise cancelled
     return waiting.result()

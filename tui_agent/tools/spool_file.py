@@ -1,4 +1,4 @@
-"""A file of ours that holds an output too long for the model; bounded, and a full disk never fails the command.
+"""Files for output that is too long for the model. Their size is bounded, and a full disk never fails a command.
 
 All files of a session share one budget, so that commands with endless output do not fill the disk.
 """
@@ -10,23 +10,23 @@ from contextlib import suppress
 from pathlib import Path
 
 SPOOL_LIMIT = 256 * 1024 * 1024
-"""Most bytes kept of one output."""
+"""Most bytes saved of one output."""
 
 SESSION_SPOOL_LIMIT = 1024 * 1024 * 1024
-"""Most bytes kept of all outputs of a session."""
+"""Most bytes saved of all outputs of a session."""
 
 SPOOL_PREFIX = "output-"
 """Prefix of the names of these files."""
 
 
 class SpoolBudget:
-    """Bytes that the outputs of a session may still take on the disk. Shared by the threads that write them."""
+    """Bytes that the outputs of a session may still take on the disk. Thread-safe."""
 
     def __init__(self, directory: Path, limit: int = SESSION_SPOOL_LIMIT) -> None:
-        """Prepare the budget; the first bytes count the files that the session left in earlier runs.
+        """Prepare the budget; files that the session left in earlier runs count, too.
 
         Args:
-            directory: where the files are.
+            directory: directory of the files.
             limit: most bytes in all of them.
         """
         self.limit = limit
@@ -34,7 +34,7 @@ class SpoolBudget:
         self._directory = directory
         self._lock = threading.Lock()
         self._used: int | None = None
-        self._reached = self._told = False
+        self._is_reached = self._is_reported = False
 
     def take(self, wanted: int) -> int:
         """Return how many of `wanted` bytes may be written, and count them as used."""
@@ -43,7 +43,7 @@ class SpoolBudget:
                 self._used = self._on_disk()
             granted = max(0, min(wanted, self.limit - self._used))
             self._used += granted
-            self._reached = self._reached or granted < wanted
+            self._is_reached = self._is_reached or granted < wanted
             return granted
 
     def give_back(self, unused: int) -> None:
@@ -54,11 +54,11 @@ class SpoolBudget:
     def newly_reached(self) -> bool:
         """Return True once, after bytes were first refused."""
         with self._lock:
-            told, self._told = self._told, self._reached
-            return self._reached and not told
+            was_reported, self._is_reported = self._is_reported, self._is_reached
+            return self._is_reached and not was_reported
 
     def _on_disk(self) -> int:
-        """Return the size of the files that exist already."""
+        """Return the size of the existing files."""
         used = 0
         with suppress(OSError), os.scandir(self._directory) as entries:
             for entry in entries:
@@ -69,7 +69,7 @@ class SpoolBudget:
 
 
 class SpoolFile:
-    """Written once, from start to end; made with the first bytes."""
+    """A file that is created with its first bytes and written once, from start to end."""
 
     def __init__(
         self,
@@ -79,9 +79,9 @@ class SpoolFile:
     ) -> None:
         """
         Args:
-            new_file: makes the empty file, 0600; gives a descriptor for writing and its path.
+            new_file: creates an empty 0600 file; returns a descriptor for writing and its path.
             limit: most bytes written to it.
-            budget: bytes that it shares with other files; None: only `limit` counts.
+            budget: budget it shares with other files; None: only `limit` counts.
         """
         self._new_file = new_file
         self._limit = limit
@@ -89,19 +89,19 @@ class SpoolFile:
         self._descriptor: int | None = None
         self._begun = self._closed = False
         self.path: Path | None = None
-        """None until there are bytes, and where the file could not be made."""
+        """Path of the file; None before the first bytes, and if the file could not be created."""
         self.size = 0
         """Bytes written so far."""
         self.problem = ""
-        """Why the file holds less than it was given, if it does."""
+        """Reason why the file is incomplete; empty if it is complete."""
 
     @property
     def begun(self) -> bool:
-        """Whether anything was to be written."""
+        """True once `write` or `close` was called."""
         return self._begun
 
     def write(self, data: bytes) -> None:
-        """Adds bytes; never raises."""
+        """Append bytes; never raises."""
         self._begun = True
         if self._closed:
             return
@@ -122,20 +122,20 @@ class SpoolFile:
             self.close()
 
     def close(self) -> None:
-        """Ends it; what comes later is dropped."""
+        """Close the file; later bytes are dropped."""
         self._begun = self._closed = True
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
     def _granted(self, data: bytes) -> memoryview:
-        """Return the part of some bytes that may be written; `problem` says why if that is not all."""
+        """Return the part of `data` that may be written; set `problem` if that is not all."""
         room = min(len(data), self._limit - self.size)
         granted = room if self._budget is None else self._budget.take(room)
         if granted < room and self._budget is not None:
-            limit = f"the outputs of this session have reached their limit of {self._budget.limit:,} bytes"
+            limit = f"the saved outputs of this session have reached their limit of {self._budget.limit:,} bytes"
             first = self.size + granted
-            self.problem = f"only the first {first:,} bytes are kept, {limit}" if first else limit
+            self.problem = f"only the first {first:,} bytes were saved, because {limit}" if first else limit
         elif room < len(data):
-            self.problem = f"only the first {self._limit:,} bytes are kept"
+            self.problem = f"only the first {self._limit:,} bytes were saved"
         return memoryview(data)[:granted]

@@ -1,4 +1,4 @@
-"""How a file holds its text: encoding, byte order mark, line endings. What is read can be written back unharmed."""
+"""The format of text files: encoding, byte order mark, line endings. Text that was read can be written back exactly."""
 
 import codecs
 import re
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tui_agent.protocol.errors import ToolError
 
 SAMPLE_SIZE = 64 * 1024
-"""Bytes at the start of a file that decide its format; every tool looks at the same ones."""
+"""Bytes at the start of a file that decide its format, the same for every tool."""
 
 _BINARY_SAMPLE = 8_192
 _MARKS = (
@@ -25,25 +25,25 @@ class TextFormat:
 
     encoding: str = "utf-8"
     mark: bytes = b""
-    """The byte order mark, kept when the file is written."""
+    """Byte order mark, preserved when the file is written."""
 
     @property
     def errors(self) -> str:
-        """Error handler that loses nothing: a byte that fits no character is kept as a lone surrogate."""
+        """Lossless error handler: an invalid byte becomes a lone surrogate."""
         return "surrogatepass" if self.encoding.startswith("utf-16") else "surrogateescape"
 
     @property
     def words(self) -> str:
-        """The format in words; empty for plain UTF-8."""
+        """Name of the format for messages; empty for plain UTF-8."""
         if self.mark and self.encoding == "utf-8":
             return "UTF-8 with byte order mark"
         return {"utf-8": "", "cp1252": "Windows-1252 (not valid UTF-8)"}.get(self.encoding, self.encoding.upper())
 
     def decode(self, data: bytes) -> str:
-        """The text of a whole file, without its mark.
+        """Decode a whole file, without its byte order mark.
 
         Raises:
-            ToolError: writing the text back would not give the same bytes.
+            ToolError: the bytes are invalid and could not be written back unchanged.
         """
         body = data[len(self.mark) :]
         try:
@@ -53,18 +53,22 @@ class TextFormat:
         return text
 
     def encode(self, text: str) -> bytes:
-        """The bytes of a whole file.
+        """Encode a whole file, with its byte order mark.
 
         Raises:
-            UnicodeEncodeError: the encoding has no such character.
+            UnicodeEncodeError: the encoding lacks a character of the text.
         """
         return self.mark + text.encode(self.encoding, self.errors)
 
 
 def format_of(sample: bytes) -> TextFormat:
-    """The format of a file that begins with `sample`, its first `SAMPLE_SIZE` bytes or all of it.
+    """Return the format of a file.
 
-    Without a mark it is UTF-8, unless no single character beyond ASCII in the sample is: then it is Windows-1252.
+    Without a byte order mark it is UTF-8, or Windows-1252 if the sample has bytes beyond ASCII and none of them form a
+    valid UTF-8 character.
+
+    Args:
+        sample: first `SAMPLE_SIZE` bytes of the file, or all of it.
     """
     for mark, encoding in _MARKS:
         if sample.startswith(mark):
@@ -80,24 +84,24 @@ def format_of(sample: bytes) -> TextFormat:
 
 
 def is_binary(sample: bytes) -> bool:
-    """Whether a file that begins with `sample` holds no text: a NUL near its start and no UTF-16 mark."""
+    """Return True if a file that begins with `sample` is binary: it has a NUL near its start and no UTF-16 mark."""
     if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return False
     return b"\0" in sample[:_BINARY_SAMPLE]
 
 
 def printable(text: str) -> str:
-    """`text` with what no encoder takes shown as an escape: lone surrogates (bytes that are no text) and NUL."""
+    """Return `text` with lone surrogates, which stand for invalid bytes, and NUL as escapes."""
     return _UNPRINTABLE.sub(_escaped, text) if not text.isascii() or "\0" in text else text
 
 
 def printable_name(name: str) -> str:
-    """A file name on one line, in the order it is stored in: what would break or reorder the line is an escape."""
+    """Return a file name with characters that would break or reorder a line as escapes."""
     return _MISLEADING.sub(_escaped, name)
 
 
 def uses_crlf(text: str) -> bool:
-    """Whether most lines of `text` end in CR LF."""
+    """Return True if most lines of `text` end in CR LF."""
     crlf = text.count("\r\n")
     return crlf > 0 and crlf * 2 > text.count("\n")
 

@@ -1,4 +1,4 @@
-"""The todo tool: the model's list of what is to do, kept where the person can see it."""
+"""The todo tool: the model's task list, which the user sees."""
 
 from collections import Counter
 from typing import Annotated, Literal
@@ -10,29 +10,30 @@ from tui_agent.protocol.tool import Accesses, ToolContext, ToolResult
 
 from .typed_tool import Arguments, TypedTool
 
-_DESCRIPTION = """Keeps your list of what is to do, for work of several steps; the user sees it.
-Each call replaces the whole list. Mark one item in_progress before you begin it, and done as soon as it is."""
+_DESCRIPTION = """Updates your task list, which the user sees. Use it for work that takes several steps.
+Each call replaces the whole list. Mark an item in_progress when you start it and done as soon as it is finished; \
+only one item is in progress at a time."""
 
 _MARKS = {"pending": "[ ]", "in_progress": "[>]", "done": "[x]"}
 
 
 class TodoEntry(Arguments):
-    """One thing to do."""
+    """One task."""
 
     text: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)] = Field(
-        description="What is to do, in one sentence."
+        description="The task, in one sentence."
     )
-    status: Literal["pending", "in_progress", "done"] = Field(description="How far it is.")
+    status: Literal["pending", "in_progress", "done"] = Field(description="State of the task.")
 
 
 class TodoArguments(Arguments):
-    """The whole list."""
+    """Arguments of the todo tool."""
 
-    items: tuple[TodoEntry, ...] = Field(max_length=100, description="Everything to do, in order; replaces the list.")
+    items: tuple[TodoEntry, ...] = Field(max_length=100, description="All tasks, in order; they replace the list.")
 
 
 class TodoTool(TypedTool[TodoArguments]):
-    """Tells the list as `todo.updated`; nothing else changes, so it never needs permission."""
+    """Tool that emits the list as `todo.updated`; it changes nothing else, so it never needs permission."""
 
     def __init__(self) -> None:
         super().__init__("todo", _DESCRIPTION, TodoArguments, read_only=True)
@@ -52,4 +53,4 @@ class TodoTool(TypedTool[TodoArguments]):
         counts = Counter(entry.status for entry in args.items)
         head = f"{counts['done']} done, {counts['in_progress']} in progress, {counts['pending']} pending"
         lines = [f"{_MARKS[entry.status]} {entry.text}" for entry in args.items]
-        return ToolResult.of_text("\n".join([f"The list is: {head}.", *lines]), details=data)
+        return ToolResult.of_text("\n".join([f"List updated: {head}.", *lines]), details=data)

@@ -1,6 +1,7 @@
-"""The files of a workspace that changes are looked for in: those git tracks or would track, else those not ignored.
+"""Listing of the files in a workspace that are watched for changes: those git tracks or would track.
 
-What git has unchanged need not be read: git keeps its content.
+Outside of git these are the files that no `.gitignore` excludes. A file that git has unchanged need not be read,
+because git stores its content.
 """
 
 import os
@@ -16,10 +17,18 @@ from .pinned_directory import ResolvedPath
 from .programs import find_program
 
 LISTING_SECONDS = 1.5
-"""Longest time one look at the names may take."""
+"""Most seconds for listing the names."""
 
 _OBJECTS_SECONDS = 15.0
-"""The same for contents: without them a change cannot be taken back."""
+"""Most seconds for reading contents, which are needed to undo a change."""
+
+_STATUS = ("status", "--porcelain=v1", "--branch", "-z", "--no-renames", "--ignore-submodules=dirty", "--", ".")
+
+STATUS_COMMAND = " ".join(("git", *_STATUS))
+"""Command line of `GitFiles.status`, to be judged by the permission rules."""
+
+STATUS_SECONDS = 1.0
+"""Most seconds for a status."""
 
 _SUBMODULE = "160000"
 _OBJECTS_AT_ONCE = 500
@@ -27,31 +36,31 @@ _OBJECTS_AT_ONCE = 500
 
 @dataclass(frozen=True, slots=True)
 class TreeListing:
-    """The files found."""
+    """The files in a tree."""
 
     names: dict[str, str]
-    """Path below the root, and the git object that holds its content; empty where it has to be read."""
+    """Path below the root → git object with its content; empty if the file itself has to be read."""
     complete: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class GitFiles:
-    """What git knows of a directory. Blocks."""
+    """The files and contents that git has for a directory. Blocks."""
 
     root: Path
     program: Path
 
     @classmethod
     def of(cls, root: Path) -> "GitFiles | None":
-        """None where there is no git."""
+        """Return git's view of a directory; None if git is not installed."""
         program = find_program("git", root)
         return None if program is None else cls(root, program)
 
     def list(self, *, compared: bool) -> TreeListing | None:
-        """The tracked files and those that are neither tracked nor ignored; None where this is no work tree.
+        """Return the tracked files and those neither tracked nor ignored; None if this is not a work tree.
 
         Args:
-            compared: find out which tracked files are as git has them, and name the objects that hold those.
+            compared: also compare the tracked files with git's objects, and name the objects of unchanged ones.
         """
         compare = ("-m", "-d") if compared else ()
         arguments = ("ls-files", "-z", "-v", "-s", "-c", "-o", *compare, "--exclude-standard")
@@ -68,26 +77,33 @@ class GitFiles:
             tag, mode, identity, stage = facts.split(" ")
             if mode != _SUBMODULE:
                 names.setdefault(name, identity)
-                # Small letters are files that git was told to take for unchanged.
+                # A lower-case tag marks a file that git assumes to be unchanged without looking.
                 if tag != "H" or stage != "0":
                     changed.add(name)
         for name in changed if compared else names:
             names[name] = ""
         return TreeListing(names)
 
+    def status(self) -> bytes | None:
+        """Return the branch and the changed files below the directory, as `STATUS_COMMAND` writes them.
+
+        None if this is not a work tree, or git does not answer in time.
+        """
+        return self._run(_STATUS, b"", STATUS_SECONDS)
+
     def contents(self, objects: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """The contents git keeps under these names, by name; those it does not have are left out."""
+        """Yield each object's name and content; objects that git does not have are left out."""
         for start in range(0, len(objects), _OBJECTS_AT_ONCE):
-            asked = "\n".join(objects[start : start + _OBJECTS_AT_ONCE]) + "\n"
-            output = self._run(("cat-file", "--batch"), asked.encode(), _OBJECTS_SECONDS)
+            requests = "\n".join(objects[start : start + _OBJECTS_AT_ONCE]) + "\n"
+            output = self._run(("cat-file", "--batch"), requests.encode(), _OBJECTS_SECONDS)
             yield from _read_objects(output or b"")
 
-    def _run(self, arguments: tuple[str, ...], given: bytes, seconds: float) -> bytes | None:
+    def _run(self, arguments: tuple[str, ...], stdin: bytes, seconds: float) -> bytes | None:
         """Return the output of git; None if it fails or takes too long."""
         try:
             done = subprocess.run(
                 (str(self.program), *arguments),
-                input=given,
+                input=stdin,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 cwd=self.root,
@@ -102,7 +118,7 @@ class GitFiles:
 
 
 def walked_listing(root: Path) -> TreeListing:
-    """The files of a directory that is no work tree, but for those that `.gitignore` files leave out. Blocks."""
+    """Return the files of a directory that is not a work tree, except those that `.gitignore` excludes. Blocks."""
     try:
         scope = SearchScope.of(ResolvedPath(root), root)
         listing = walk_files(scope, lambda: False, LISTING_SECONDS, links=True)
@@ -112,13 +128,13 @@ def walked_listing(root: Path) -> TreeListing:
 
 
 def _read_objects(output: bytes) -> Iterator[tuple[str, bytes]]:
-    """The objects in what `git cat-file --batch` writes."""
-    place = 0
-    while place < len(output):
-        end = output.find(b"\n", place)
-        head = output[place:end].split(b" ")
-        place = end + 1
+    """Yield name and content of each object in the output of `git cat-file --batch`."""
+    position = 0
+    while position < len(output):
+        end = output.find(b"\n", position)
+        head = output[position:end].split(b" ")
+        position = end + 1
         if len(head) == 3 and head[1] == b"blob":
             size = int(head[2])
-            yield head[0].decode(), output[place : place + size]
-            place += size + 1
+            yield head[0].decode(), output[position : position + size]
+            position += size + 1

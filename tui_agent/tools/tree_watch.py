@@ -1,9 +1,9 @@
-"""What a command changes in the workspace, found by comparing the tree before and after it.
+"""Detection of the files that a command changes, by comparing the workspace before and after it.
 
-Looking costs no reading where nothing changed: a file with the same inode, size and times is the same, unless it was
-written so shortly before that its times would not tell. What git has unchanged is taken from git when it is needed.
-Everything else is kept before the command runs, so that it can be had again. Not seen: ignored files, empty
-directories, what is outside the workspace.
+An unchanged file is not read: the same inode, size and times mean the same content, unless the file was written so
+recently that its times might not show a further write. Contents that git has are read from git when they are needed;
+all others are stored before the command runs, so that a rewind can restore them. Not detected: ignored files, empty
+directories, everything outside the workspace.
 """
 
 import os
@@ -23,23 +23,23 @@ from .file_states import TreeChange, read_file_state, same_file, state_of_conten
 from .tree_listing import GitFiles, TreeListing, walked_listing
 
 MOST_FILES = 50_000
-"""Files looked at; in a larger tree the changes of commands are not looked for."""
+"""Most files in a tree; in a larger one, changes of commands are not detected."""
 
 MAX_SLOW_SNAPSHOTS = 3
-"""Looks in a row that took too long, after which there is no further one."""
+"""Scans in a row that may take too long; after that, changes are no longer detected."""
 
 KEPT_LIMIT = 2 * 1024 * 1024
-"""Most bytes of a file that is kept before a command, just in case."""
+"""Largest file in bytes that is stored before a command."""
 
 KEEPING_SECONDS = 1.0
-"""Longest time that contents are kept before a command; the rest has its turn before the next one."""
+"""Most seconds for storing contents before a command; the next command continues with the rest."""
 
 _STAMP_CLOCK = 5 if sys.platform == "linux" else time.CLOCK_REALTIME
-"""Clock that Linux stamps files with. It lags behind the real-time clock by a tick of the kernel, so that a file made
-after a moment of that clock may carry an earlier time. Python has no name for it."""
+"""`CLOCK_REALTIME_COARSE`, from which Linux takes the times of files; Python has no name for it. It lags behind the
+real-time clock, so a file written after a moment of that clock may have an earlier time."""
 
 TICK_NS = 50_000_000
-"""A file written this shortly before it was looked at may be written again without a difference in its times."""
+"""Nanoseconds before a scan in which a written file may be written again without a change of its times."""
 
 Identity: TypeAlias = tuple[int, int, int, int, int]
 """Inode, size, times of content and of status, mode."""
@@ -47,49 +47,49 @@ Identity: TypeAlias = tuple[int, int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class FileSnapshot:
-    """A file as it was when the tree was looked at."""
+    """A file at the time of a scan."""
 
     identity: Identity
     is_settled: bool
-    """Whether the same identity means the same content."""
+    """True if the same identity means the same content."""
     git_object: str = ""
-    """Where git has its content."""
+    """Git object with its content; empty if git does not have it."""
     state: FileState | None = None
-    """What it was, where it was read; neither this nor an object: it was too large, or there was no time."""
+    """Its state, if it was read. With neither state nor object, the file was too large or the time ran out."""
 
 
 @dataclass(frozen=True, slots=True)
 class TreeSnapshot:
-    """The whole tree at one moment."""
+    """A scan of the whole tree."""
 
     began: int
-    """When, in nanoseconds of the clock files are stamped with."""
+    """Start of the scan, in nanoseconds of the clock for file times."""
     files: Mapping[str, FileSnapshot] = field(default_factory=dict[str, FileSnapshot])
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What changed between two looks."""
+    """Changes between two scans."""
 
     files: list[TreeChange]
     is_complete: bool
-    """Whether new files were looked for; not where there are too many by now."""
+    """False if new files may be missing, because there are too many files by now."""
 
 
 class TreeWatch:
-    """Compares the tree of one workspace with what it was. Blocks; safe to use from threads."""
+    """Detector of changes in the tree of one workspace. Blocks; thread-safe."""
 
     def __init__(self, root: Path, contents: ContentStore, private: Iterable[Path] = ()) -> None:
         """
         Args:
             root: the workspace, resolved.
-            contents: where contents are kept.
-            private: resolved directories of ours that are never looked into.
+            contents: store for contents.
+            private: resolved directories of tui-agent that are never scanned.
         """
         self.root = root
         """The workspace."""
         self.contents = contents
-        """Where contents are kept."""
+        """Store for contents."""
         self._private = tuple(str(path.relative_to(root)) for path in private if path.is_relative_to(root))
         self._git = GitFiles.of(root)
         self._last: Mapping[str, FileSnapshot] | None = None
@@ -98,13 +98,12 @@ class TreeWatch:
         self._lock = threading.Lock()
 
     def look(self) -> TreeSnapshot | None:
-        """The tree as it is now, with everything kept that cannot be had from git; None where it is too large, or the
-        disk too slow."""
+        """Scan the tree and store contents that git does not have; return None if it is too large or too slow."""
         with self._lock:
             return self._look()
 
     def changes_since(self, before: TreeSnapshot) -> Changes:
-        """Every file that is not what it was, its present content kept."""
+        """Return the files that changed since a scan, and store their present contents."""
         with self._lock:
             return self._changes_since(before)
 
@@ -138,7 +137,7 @@ class TreeWatch:
         for name in sorted(names):
             seen, status = before.files.get(name), now.get(name)
             if seen is None:
-                # What is listed only now, but was there before, was ignored until now; nothing is known of it.
+                # A file listed only now that existed before was ignored until now: its old content is unknown.
                 if status is not None and status.st_ctime_ns >= before.began:
                     touched.append(name)
             elif status is None or seen.identity != _identity(status) or (not seen.is_settled and _is_known(seen)):
@@ -157,7 +156,7 @@ class TreeWatch:
         return Changes(changes, is_complete=listing is not None)
 
     def _listing(self) -> TreeListing | None:
-        """The names; None where there are too many, or no time for all. A slow moment is not held against the tree."""
+        """Return the names; None if there are too many or listing them takes too long. One slow scan is forgiven."""
         found = None if self._git is None else self._git.list(compared=self._last is None)
         listing = found or walked_listing(self.root)
         self._slow_looks = 0 if listing.complete else self._slow_looks + 1
@@ -172,7 +171,7 @@ class TreeWatch:
         return any(name == ours or name.startswith(f"{ours}/") for ours in self._private)
 
     def _statuses(self, names: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
-        """What there is under these names: files and symbolic links. What lies behind a link is elsewhere."""
+        """Yield name and `lstat` of each file and symbolic link, but of none behind a linked directory."""
         prefix = os.path.join(self.root, "")
         directories = {"": True}
         for name in names:
@@ -186,7 +185,7 @@ class TreeWatch:
                 yield name, status
 
     def _read(self, files: dict[str, FileSnapshot], names: Iterable[str]) -> None:
-        """Keeps the contents of these files, as far as there is time; large ones are left for what they are."""
+        """Store the contents of these files, as far as time permits; large ones are skipped."""
         deadline = time.monotonic() + KEEPING_SECONDS
         for name in names:
             if time.monotonic() > deadline:
@@ -197,7 +196,7 @@ class TreeWatch:
                 files[name] = replace(seen, state=state, git_object="")
 
     def _previous_states(self, before: TreeSnapshot, names: Iterable[str]) -> dict[str, FileState]:
-        """What files were: as they were read, or as git has them; of others only that they were."""
+        """Return the states of files before: as they were read, or as git has them, or without a content."""
         states: dict[str, FileState] = {}
         by_object: dict[str, list[str]] = {}
         for name in names:
@@ -211,7 +210,7 @@ class TreeWatch:
             for identity, content in self._git.contents(list(by_object)):
                 for name in by_object[identity]:
                     seen = before.files[name]
-                    # With another size it is not what was in the file: git converts line ends and the like.
+                    # A different size means that the file's content differed: git may convert line endings.
                     if len(content) == seen.identity[1]:
                         states[name] = self._of_git(content, seen)
         return states
@@ -223,7 +222,7 @@ class TreeWatch:
 
 
 def _is_directory(name: str, prefix: str, known: dict[str, bool]) -> bool:
-    """Whether a name below the root is a directory, and every part on the way to it; `known` remembers."""
+    """Return True if a name below the root and every part of it is a directory, not a link; `known` is a cache."""
     found = known.get(name)
     if found is None:
         found = _is_directory(name.rpartition("/")[0], prefix, known)
@@ -250,13 +249,13 @@ def _is_known(seen: FileSnapshot) -> bool:
 
 
 def _unknown(seen: FileSnapshot) -> FileState:
-    """A file that was there, and of which no more is known."""
+    """Return the state of a file of unknown content."""
     mode = seen.identity[4]
     return FileState(digest="", size=seen.identity[1], mode=stat.S_IMODE(mode), is_link=stat.S_ISLNK(mode), kept=False)
 
 
 def _state_or_none(path: Path, contents: ContentStore) -> FileState | None:
-    """A file's state; None where there is none that can be read."""
+    """Return the state of a file; None if it is missing or cannot be read."""
     try:
         return read_file_state(path, contents)
     except OSError:

@@ -1,4 +1,4 @@
-"""Tools with typed arguments: a pydantic model is the schema, so what the model is shown and what a tool gets agree."""
+"""Tools with typed arguments: the schema for the model and the arguments of a tool come from one pydantic class."""
 
 import re
 from abc import abstractmethod
@@ -18,16 +18,16 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Arguments(BaseModel):
-    """Base of every arguments model: frozen, and a name the schema does not have is an error."""
+    """Base class of tool arguments: frozen, unknown names are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     @field_validator("*")
     @classmethod
     def _sound(cls, value: object) -> object:
-        """Refuses half a surrogate pair: no file, path or command can hold it."""
+        """Refuse lone surrogates, which no file, path or command can contain."""
         if isinstance(value, str) and _SURROGATE.search(value):
-            raise ValueError("holds half a surrogate pair, which is no text")
+            raise ValueError("contains a lone surrogate, which is not valid text")
         return value
 
 
@@ -35,19 +35,19 @@ Args = TypeVar("Args", bound=Arguments)
 
 
 class TypedTool(Tool, Generic[Args]):
-    """A tool whose methods get a validated arguments model instead of a JSON object (S1-26).
+    """Base class of tools whose methods get validated arguments instead of a JSON object (S1-26).
 
-    Subclasses implement `run` and those `call_…` methods whose answer differs from the default. Arguments that do not
-    validate get the careful answer and never raise: nothing but the constant `read_only` is said of them.
+    Subclasses implement `run` and override `call_…` methods. For invalid arguments the methods of `Tool` return their
+    cautious default and never raise; only `read_only` applies to them as well.
     """
 
     def __init__(self, name: str, description: str, model: type[Args], *, read_only: bool = False) -> None:
         """
         Args:
-            name: the name calls use.
-            description: words for the model; the first line says in one sentence what the tool does.
-            model: the arguments; its JSON schema is the tool's.
-            read_only: whether no call of this tool ever changes anything.
+            name: name of the tool in calls.
+            description: description for the model; its first line says in one sentence what the tool does.
+            model: class of the arguments; its JSON schema is the tool's.
+            read_only: True if no call of this tool ever changes anything.
         """
         self.spec = ToolSpec(name=name, description=description, input_schema=schema_of(model))
         self.arguments_model = model
@@ -56,57 +56,57 @@ class TypedTool(Tool, Generic[Args]):
 
     @abstractmethod
     async def run(self, args: Args, context: ToolContext) -> ToolResult:
-        """Runs one call.
+        """Run one call and return its result.
 
         Raises:
-            ToolError: the call failed; the text goes to the model.
+            ToolError: the call failed; the model gets the message.
         """
 
     def call_is_read_only(self, args: Args) -> bool:
-        """Whether this call changes nothing."""
+        """Return True if this call changes nothing."""
         return self._read_only
 
     def call_is_concurrency_safe(self, args: Args) -> bool:
-        """Whether this call may run beside others."""
+        """Return True if this call may run at the same time as others."""
         return self.call_is_read_only(args)
 
     def call_accesses(self, args: Args) -> Accesses | None:
-        """The resolved paths this call touches; None: not known.
+        """Return the resolved paths this call touches; None if they are unknown.
 
         Raises:
-            ToolError: they cannot be told; counts as not known.
+            ToolError: the paths cannot be determined; counts as unknown.
         """
         return None
 
     def call_subject(self, args: Args) -> Subject | None:
-        """What permission rules compare their pattern with."""
+        """Return the subject that permission rules match; None if the tool's rules have no pattern."""
         return None
 
     def call_notices_changes(self, args: Args) -> bool:
-        """Whether this call refuses by itself a file that changed since the model saw it."""
+        """Return True if this call itself refuses a file that changed since the model read it."""
         return False
 
     def call_timeout(self, args: Args) -> Timeout:
-        """How long this call may execute."""
+        """Return the time limit of this call."""
         return "default"
 
     def call_summary(self, args: Args) -> str:
-        """What this call is about; made one line by the caller."""
+        """Return a summary of this call; the caller puts it on one line."""
         return ""
 
     async def call_preview(self, args: Args) -> Preview | None:
-        """What this call would do.
+        """Return a preview of the effect of this call; None if there is none.
 
         Raises:
-            ToolError: it would fail; the text is shown in the preview's place.
+            ToolError: the call would fail; the user sees the message instead of a preview.
         """
         return None
 
     def parse(self, arguments: JsonObject) -> Args:
-        """The arguments as the model holds them.
+        """Validate the arguments of a call.
 
         Raises:
-            InvalidArgumentsError: they do not fit; the text names each place and what was expected.
+            InvalidArgumentsError: they are invalid; the message names each field and what was expected.
         """
         try:
             return self._model.model_validate(arguments)
@@ -160,7 +160,7 @@ class TypedTool(Tool, Generic[Args]):
         try:
             return await self.call_preview(args)
         except ToolError as error:
-            return Preview(kind="text", text=f"As things stand, this call would fail: {error}")
+            return Preview(kind="text", text=f"This call would currently fail: {error}")
 
     def _parsed(self, arguments: JsonObject) -> Args | None:
         try:
@@ -170,24 +170,24 @@ class TypedTool(Tool, Generic[Args]):
 
 
 def one_line(text: str, limit: int = SUMMARY_LIMIT) -> str:
-    """`text` on one line of at most `limit` characters; line breaks and cuts can be seen."""
+    """Return `text` on one line of at most `limit` characters, with `⏎` for line breaks and `…` for a cut."""
     line = " ⏎ ".join(text.splitlines())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def _problem(place: tuple[int | str, ...], words: str) -> str:
-    """One validation error in words."""
+    """Format one validation error."""
     return f"{'.'.join(str(part) for part in place) or 'arguments'}: {words}"
 
 
 def _without_nul(text: str) -> str:
     if "\0" in text:
-        raise ValueError("cannot hold a NUL character")
+        raise ValueError("must not contain a NUL character")
     return text
 
 
 WordText = Annotated[str, Field(min_length=1), AfterValidator(_without_nul)]
-"""Text that is handed to the system, such as a command: not empty, without NUL."""
+"""Text that is passed to the system, such as a command: not empty, without NUL."""
 
 PathText = WordText
-"""A path as a call gives it: absolute, from `~`, or relative to the workspace."""
+"""A path in the arguments of a call: absolute, starting with `~`, or relative to the workspace."""

@@ -1,4 +1,4 @@
-"""Unified differences, with a bound on the time they take: what is equal at both ends is never compared."""
+"""Unified diffs in bounded time: equal lines at both ends are skipped, large changes are shown as replaced."""
 
 import difflib
 from collections.abc import Iterator
@@ -8,29 +8,30 @@ from typing import Literal
 from tui_agent.protocol.visible_text import SURROGATES_NOTE, escape_surrogates
 
 CONTEXT = 3
-"""Unchanged lines shown round a change."""
+"""Unchanged lines shown before and after a change."""
 
 _MOST_COMPARED = 6_000
-"""Lines, of both sides together, that are compared one by one; above, the middle is shown as replaced."""
+"""Most lines, of both sides together, that are compared one by one; beyond, the middle is shown as replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """A unified difference."""
+    """A unified diff."""
 
     text: str
-    """Empty when nothing differs."""
+    """Empty if nothing differs."""
     added: int = 0
-    """Lines."""
+    """Number of added lines."""
     removed: int = 0
+    """Number of removed lines."""
 
     @property
     def counts(self) -> str:
-        """Such as `+3 −1 lines`."""
+        """The counts as text, such as `+3 −1 lines`."""
         return f"+{self.added} −{self.removed} lines"
 
     def shortened(self, limit: int) -> "Diff":
-        """The same difference with at most about `limit` characters, cut after a line, and a line that says so."""
+        """Return the diff cut after a line to about `limit` characters, with a note on the lines left out."""
         if len(self.text) <= limit:
             return self
         kept = self.text[: self.text.rfind("\n", 0, limit) + 1]
@@ -39,17 +40,17 @@ class Diff:
 
 
 def diff_of(old: str, new: str, old_name: str, new_name: str) -> Diff:
-    """Return the difference of two texts; different pairs of texts never give the same one.
+    """Return the diff of two texts; different pairs of texts never have the same diff.
 
-    If all lines of a text end alike, the lines show no CR, and a note above the two names says how they end unless both
-    texts use LF. If they do not end alike, the CR stays in the lines and counts. Halves of surrogate pairs, which stand
-    for invalid bytes, are escapes, and another note says so.
+    If all lines of a text have the same ending, the lines show no CR; unless both texts use LF, a note above the file
+    names says which ending they have. With mixed endings, a CR is part of its line. Lone surrogates, which stand for
+    invalid bytes, are escapes, and another note says so.
 
     Args:
-        old: the text before.
-        new: the text after.
-        old_name: stands after `---`; `/dev/null` for a new file.
-        new_name: stands after `+++`.
+        old: text before the change.
+        new: text after the change.
+        old_name: name after `---`; `/dev/null` for a new file.
+        new_name: name after `+++`.
     """
     ends = (_ends_of(old), _ends_of(new))
     keeps_cr = "mixed" in ends
@@ -69,9 +70,9 @@ def diff_of(old: str, new: str, old_name: str, new_name: str) -> Diff:
 
 
 def replaced_lines(old: str, new: str) -> tuple[int, int]:
-    """How many lines of the old text are not in front or at the end of the new one, and the other way round.
+    """Return the number of lines removed and added, without the equal lines at both ends.
 
-    Says at once, at any size, about what the difference would count.
+    An approximation of the counts of the diff, fast at any size.
     """
     before, after = old.splitlines(), new.splitlines()
     start = _common(before, after)
@@ -83,7 +84,7 @@ _Ends = Literal["none", "LF", "CR LF", "mixed"]
 
 
 def _ends_of(text: str) -> _Ends:
-    """Return how the lines of a text end."""
+    """Return the kind of line endings in a text."""
     every, with_cr = text.count("\n"), text.count("\r\n")
     if not every:
         return "none"
@@ -91,9 +92,9 @@ def _ends_of(text: str) -> _Ends:
 
 
 def _notes(before: _Ends, after: _Ends) -> Iterator[str]:
-    """Yield notes on line ends; to a program that applies the difference they are comments."""
+    """Yield notes on line endings; programs that apply the diff take them for comments."""
     if before != after and "none" not in (before, after):
-        yield f"# Line ends change from {before} to {after}"
+        yield f"# Line endings change from {before} to {after}"
     elif "CR LF" in (before, after):
         yield "# Lines end in CR LF" if after != "none" else "# Lines ended in CR LF"
     if "mixed" in (before, after):
@@ -101,7 +102,7 @@ def _notes(before: _Ends, after: _Ends) -> Iterator[str]:
 
 
 def _lines(text: str, *, keeps_cr: bool) -> list[str]:
-    """Lines without their ends; the last is marked where it has none, so that the mark shows in the difference."""
+    """Return the lines without their endings; a last line without one gets the mark that diffs show for it."""
     lines = (text if keeps_cr else text.replace("\r\n", "\n")).split("\n")
     last = lines.pop()
     if last:
@@ -110,7 +111,7 @@ def _lines(text: str, *, keeps_cr: bool) -> list[str]:
 
 
 def _common(one: list[str], other: list[str]) -> int:
-    """Number of equal lines at the start."""
+    """Return the number of equal lines at the start."""
     count = 0
     for left, right in zip(one, other, strict=False):
         if left != right:
@@ -120,7 +121,7 @@ def _common(one: list[str], other: list[str]) -> int:
 
 
 def _hunks(before: list[str], after: list[str], start: int, end: int) -> Iterator[str]:
-    """The lines below the two names, where `start` lines at the top and `end` at the bottom are equal."""
+    """Yield the lines below the two names; `start` lines at the top and `end` at the bottom are known to be equal."""
     first = max(0, start - CONTEXT)
     tail = max(0, end - CONTEXT)
     old = before[first : len(before) - tail]
@@ -141,7 +142,7 @@ def _hunks(before: list[str], after: list[str], start: int, end: int) -> Iterato
 
 
 def _whole_replaced(old: list[str], new: list[str], top: int, bottom: int) -> list[tuple[str, int, int, int, int]]:
-    """One group that replaces everything between the equal lines."""
+    """Return one group that replaces everything between the equal lines."""
     old_end, new_end = len(old) - bottom, len(new) - bottom
     return [
         ("equal", 0, top, 0, top),
@@ -155,7 +156,7 @@ def _header(old_start: int, old_end: int, new_start: int, new_end: int) -> str:
 
 
 def _span(start: int, end: int) -> str:
-    """Line numbers as a unified difference counts them: an empty span names the line before it."""
+    """Format a span as in a unified diff, where an empty span has the number of the line before it."""
     length = end - start
     first = start + 1 if length else start
     return f"{first}" if length == 1 else f"{first},{length}"

@@ -1,4 +1,4 @@
-"""The directory the tools work in: names become paths here, and what was read of each file is remembered here."""
+"""The working directory of the tools: it resolves paths and remembers the versions of files that were read."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ from .tree_watch import TreeWatch
 
 
 class Workspace:
-    """One working directory with what the tools of one session know about its files."""
+    """One working directory, with the state that the tools of one session share."""
 
     def __init__(
         self,
@@ -33,12 +33,12 @@ class Workspace:
     ) -> None:
         """
         Args:
-            root: the working directory; relative names start here.
-            spool_dir: directory of ours for output that is too long for the model; made, 0700, when first needed.
-            contents: keeps what files held before and after they were changed; None: nobody does.
-            private: directories of ours, in which no changes of commands are looked for.
+            root: the working directory; relative paths start here.
+            spool_dir: directory for output that is too long for the model; created, 0700, when first needed.
+            contents: store for the contents of changed files; None: they are not stored.
+            private: directories of tui-agent, in which changes of commands are not detected.
             spool_limit: most bytes in all files of long output.
-            warn: called with a warning for the user once this limit is reached; None: only the results say so.
+            warn: called with a warning for the user when this limit is reached; None: only tool results mention it.
         """
         self.root = root.resolve()
         self.spool_dir = Path(os.path.realpath(spool_dir))
@@ -46,64 +46,64 @@ class Workspace:
         """Budget that the files of long output share."""
         self._warn = warn
         self.versions = FileVersions()
-        """What read, write and edit last saw of each file."""
+        """The last version of each file that read, write or edit saw."""
         self.contents = contents
-        """What files held before and after they were changed; None: that is not kept."""
+        """Store for the contents of changed files; None: they are not stored."""
         ours = (self.spool_dir, *(Path(os.path.realpath(path)) for path in private))
         self.tree = TreeWatch(self.root, contents, ours) if contents is not None else None
-        """Finds what commands change; None: nobody looks."""
+        """Detects the changes of commands; None: they are not detected."""
         self._locks: WeakValueDictionary[Path, asyncio.Lock] = WeakValueDictionary()
 
     def given(self, path: str) -> str:
-        """The name as a call gave it, with `~` expanded, so that whoever judges it means the same file."""
+        """Return a path from a call with `~` expanded, so that permission rules and tools mean the same file."""
         return os.path.expanduser(path)
 
     def resolve(self, path: str) -> Path:
-        """The path a name leads to, every link followed, also where its last parts do not exist yet."""
+        """Return the absolute path with every link followed; its last parts need not exist."""
         return Path(os.path.realpath(os.path.join(self.root, self.given(path))))
 
     def place(self, path: str, targets: Sequence[JudgedTarget]) -> ResolvedPath:
-        """Where a call that names `path` works: exactly where it was judged to, if it was."""
+        """Return the place of `path`: the judged target if the call was judged, else its resolved path."""
         return ResolvedPath.of(targets[0]) if targets else ResolvedPath(self.resolve(path))
 
     def contains(self, path: Path) -> bool:
-        """Whether a resolved path is the root or below it, compared by components."""
+        """Return True if a resolved path is the root or below it."""
         return path.is_relative_to(self.root)
 
     def display(self, path: Path) -> str:
-        """A resolved path for texts: relative to the root where it is below, else absolute."""
+        """Return a resolved path for messages: relative if it is below the root, else absolute."""
         shown = path.relative_to(self.root) if self.contains(path) else path
         return printable_name(str(shown))
 
     def alone_with(self, path: Path) -> asyncio.Lock:
-        """A lock that calls changing `path` hold, so that two of them never work from the same old content."""
+        """Return the lock for changing `path`, so that two calls never start from the same old content."""
         lock = self._locks.get(path)
         if lock is None:
             self._locks[path] = lock = asyncio.Lock()
         return lock
 
     def is_spooled(self, path: Path) -> bool:
-        """Whether a resolved path is one of our files with long output."""
+        """Return True if a resolved path is one of the files with long output."""
         return path.is_relative_to(self.spool_dir)
 
     def warn_of_full_spool(self) -> None:
-        """Warn once that the files of long output have reached their limit. Called on the event loop."""
+        """Warn the user once when the files with long output have reached their limit. Call it on the event loop."""
         if self.spool_budget.newly_reached() and self._warn is not None:
             self._warn(
-                f"The outputs kept for this session have reached {self.spool_budget.limit:,} bytes. Commands keep "
-                "running; of long output only the start and the end are kept (see the setting `output_disk_limit`)."
+                f"The saved outputs of this session have reached {self.spool_budget.limit:,} bytes. Commands keep "
+                "running; of further long output only the start and the end are saved (setting `output_disk_limit`)."
             )
 
     def new_spool_file(self) -> tuple[int, Path]:
-        """Makes an empty 0600 file for long output; gives a descriptor for writing and its path.
+        """Create an empty 0600 file for long output; return a descriptor for writing and its path.
 
         Raises:
-            OSError: it cannot be made, or the directory belongs to somebody else.
+            OSError: it cannot be created, or the directory belongs to another user.
         """
         self.spool_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = self.spool_dir.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-            raise PermissionError(f"{self.spool_dir} is not a directory of ours")
+            raise PermissionError(f"{self.spool_dir} is not a directory of this user")
         if stat.S_IMODE(status.st_mode) != 0o700:
             self.spool_dir.chmod(0o700)
         descriptor, name = tempfile.mkstemp(prefix=SPOOL_PREFIX, suffix=".txt", dir=self.spool_dir)

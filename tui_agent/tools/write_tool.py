@@ -1,4 +1,4 @@
-"""The write tool: gives a file a whole new content."""
+"""The write tool: create a file or replace its whole content."""
 
 import asyncio
 import os
@@ -24,20 +24,22 @@ from .text_format import TextFormat, uses_crlf
 from .typed_tool import Arguments, PathText, TypedTool
 from .workspace import Workspace
 
-_DESCRIPTION = """Writes a file: makes a new one, or replaces the whole content of an existing one.
-An existing file must have been read first, and is not overwritten if it changed since. Missing directories are made.
-Mode, encoding, byte order mark and line endings of an existing file are kept. To change a part of a file, use edit."""
+_DESCRIPTION = """Creates a file, or replaces the whole content of an existing file.
+Read an existing file first; the call is refused if the file changed since you read it. Missing directories are created.
+An existing file keeps its mode, encoding, byte order mark and line endings. To change part of a file, use edit."""
 
 
 class WriteArguments(Arguments):
-    """What to write where."""
+    """Arguments of the write tool."""
 
-    path: PathText = Field(description="File to write: absolute, from ~, or relative to the working directory.")
+    path: PathText = Field(
+        description="File to write: absolute, relative to the working directory, or starting with ~."
+    )
     content: str = Field(description="The whole new content.")
 
 
 class WriteTool(TypedTool[WriteArguments]):
-    """Creates or replaces a text file, atomically."""
+    """Tool that creates or replaces a text file, atomically."""
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__("write", _DESCRIPTION, WriteArguments)
@@ -70,7 +72,17 @@ class WriteTool(TypedTool[WriteArguments]):
     def _plan(
         self, args: WriteArguments, targets: Sequence[JudgedTarget] = (), *, checked: bool = True
     ) -> PlannedChange:
-        """What the call would do; a preview is not `checked`, as the file may yet be read before the call runs."""
+        """Return the change the call would make, without making it. Blocks.
+
+        Args:
+            args: arguments of the call.
+            targets: files for which the call was judged.
+            checked: refuse a file that was not read or changed since; off for a preview, as the model may still read
+                the file before the call runs.
+
+        Raises:
+            ToolError: the call would fail.
+        """
         place, shown, notes = target_of(self._workspace, args.path, targets)
         before = load_file(place, shown)
         if before is None:
@@ -82,19 +94,22 @@ class WriteTool(TypedTool[WriteArguments]):
             content = before.format.encode(text)
         except UnicodeEncodeError:
             content = TextFormat().encode(text)
-            notes += (f"the file was {before.format.words}, which cannot hold the new text; it is UTF-8 now",)
+            notes += (f"the file was {before.format.words}, which cannot encode the new text; it is UTF-8 now",)
         return plan_change(place, shown, before, text, content, notes)
 
     def _refuse_unknown(self, place: ResolvedPath, shown: str, before: LoadedFile) -> None:
-        """Lets a file pass that was read, and is as it was then."""
+        """Refuse a file that was never read, or changed since it was read.
+
+        Raises:
+            ToolError: the call must not overwrite it.
+        """
         if self._workspace.versions.last_seen(place.path) is None:
-            words = "read it first, so that nothing unknown is overwritten"
-            raise ToolError(f"{shown} exists and was never read; {words}")
+            raise ToolError(f"{shown} exists, but you have not read it; nothing was written: read it first")
         refuse_changed(self._workspace, place, shown, before)
 
 
 def _with_endings_of(before: LoadedFile, content: str) -> str:
-    """`content` with the line endings most lines of the old text have; as it is where the old text has no lines."""
+    """Return `content` with the line endings that most lines of the old text have, if it has any."""
     if "\n" not in before.text:
         return content
     plain = content.replace("\r\n", "\n")

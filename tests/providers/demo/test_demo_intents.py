@@ -1,4 +1,4 @@
-"""Plain English to calls: every sentence form, in the spellings people use."""
+"""Conversion of plain English into calls: every sentence form, in common spellings."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What the offline model says next: reports, honesty, and what a person's words do to its plan."""
+"""Answers of the offline model: reports, refusals, and the effect of the user's messages on its plan."""
 
 import pytest
 from hypothesis import given
@@ -21,7 +21,7 @@ def execute(name: str, arguments: JsonObject) -> Result:
     return FILES.get(path) or (f"{path} does not exist", True)
 
 
-def test_it_says_once_what_it_is() -> None:
+def test_it_introduces_itself_once() -> None:
     talk = DemoConversation(execute)
 
     first = talk.ask("read a.py")
@@ -33,7 +33,7 @@ def test_it_says_once_what_it_is() -> None:
     assert "not a language model" not in second.text
 
 
-def test_what_it_does_not_understand_is_answered_honestly() -> None:
+def test_an_unknown_request_gets_an_honest_answer() -> None:
     turn = DemoConversation().ask("write me a sonnet about compilers")
 
     assert turn.calls == ()
@@ -52,14 +52,14 @@ def test_a_file_is_read_and_its_beginning_shown() -> None:
 
 
 def test_notes_about_a_file_are_not_its_lines() -> None:
-    note = "[lines 1 to 3 of 9; read on with offset=4]"
+    note = "[lines 1 to 3 of 9; continue with offset=4]"
     talk = DemoConversation(lambda *_: f"{FILES['a.py']}\n{note}")
     talk.ask("show a.py")
 
     assert note not in talk.finish().text
 
 
-def test_what_failed_is_said() -> None:
+def test_a_failure_is_reported() -> None:
     talk = DemoConversation(execute)
     talk.ask("read a.py and gone.py")
 
@@ -96,11 +96,11 @@ def test_files_are_compared_by_their_lines() -> None:
     assert "-two\n+2" in text
 
 
-def test_equal_files_are_told_to_be_equal() -> None:
+def test_equal_files_are_reported_as_equal() -> None:
     talk = DemoConversation(execute)
     talk.ask("compare a.py and a.py")
 
-    assert "hold the same 3 lines" in talk.finish().text
+    assert "have the same 3 lines" in talk.finish().text
 
 
 def test_files_that_cannot_be_read_are_not_compared() -> None:
@@ -122,11 +122,11 @@ def test_a_replacement_is_read_proposed_and_reported() -> None:
     assert "`a.py` is changed" in told.text
 
 
-def test_nothing_is_replaced_where_there_is_nothing_to_replace() -> None:
+def test_a_missing_text_is_not_replaced() -> None:
     talk = DemoConversation(execute)
     talk.ask("replace seven with 7 in a.py")
 
-    assert "There is no `seven`" in talk.finish().text
+    assert "does not contain `seven`" in talk.finish().text
     assert len(talk.turns) == 2
 
 
@@ -151,7 +151,7 @@ def test_several_goals_follow_each_other_in_one_run() -> None:
     assert talk.finish().calls == ()
 
 
-def test_a_tool_that_is_not_there_is_not_called() -> None:
+def test_a_missing_tool_is_not_called() -> None:
     turn = DemoConversation(tools=("read",)).ask("run ls")
 
     assert turn.calls == ()
@@ -177,7 +177,7 @@ def test_skip_leaves_out_what_comes_next_only(words: str) -> None:
     turn = talk.go_on(words)
 
     assert called(turn) == [("bash", "ls")]
-    assert "leave that out" in turn.text
+    assert "I skip that" in turn.text
 
 
 @pytest.mark.parametrize("words", ["instead read b.py", "no, instead show b.py", "read b.py instead", "read b.py"])
@@ -192,7 +192,7 @@ def test_instead_replaces_the_plan(words: str) -> None:
 
 
 @pytest.mark.parametrize("words", ["also read b.py", "and also show b.py", "read b.py too", "show b.py as well"])
-def test_also_comes_first_and_then_the_plan_goes_on(words: str) -> None:
+def test_also_comes_first_and_then_the_plan_continues(words: str) -> None:
     talk = DemoConversation(execute)
     talk.ask("replace two with 2 in a.py")
 
@@ -203,7 +203,7 @@ def test_also_comes_first_and_then_the_plan_goes_on(words: str) -> None:
     assert talk.finish().text.startswith("Done")
 
 
-def test_two_messages_at_once_are_both_taken_up() -> None:
+def test_two_messages_at_once_are_both_followed() -> None:
     talk = DemoConversation(execute)
     talk.ask("replace two with 2 in a.py")
 
@@ -222,7 +222,7 @@ def test_encouragement_changes_nothing(words: str) -> None:
     assert called(talk.go_on(words)) == [("edit", "a.py")]
 
 
-def test_words_it_does_not_understand_do_not_stop_it() -> None:
+def test_an_unknown_message_does_not_stop_it() -> None:
     talk = DemoConversation(execute)
     talk.ask("replace two with 2 in a.py")
 
@@ -242,7 +242,7 @@ def test_a_call_that_had_to_wait_for_a_message_is_made_again() -> None:
 
     assert called(also) == [("read", "b.py")]
     assert called(again) == [("write", "a.txt")]
-    assert "had to wait" in again.text
+    assert "waited for your message" in again.text
     assert "is written" in talk.finish().text
 
 
@@ -251,7 +251,7 @@ def test_a_steer_before_the_first_answer_counts_and_an_attachment_does_not() -> 
     assert called(DemoConversation(execute).ask("read a.py", "Content of a.py:\none two three")) == [("read", "a.py")]
 
 
-def test_notices_of_the_system_are_not_the_persons_words() -> None:
+def test_notices_of_the_system_are_not_messages_of_the_user() -> None:
     talk = DemoConversation(execute)
     talk.ask("replace two with 2 in a.py")
 
@@ -262,7 +262,7 @@ def test_notices_of_the_system_are_not_the_persons_words() -> None:
 
 
 @pytest.mark.parametrize("words", ["stop", "skip"])
-def test_nothing_can_be_stopped_where_nothing_runs(words: str) -> None:
+def test_nothing_can_be_stopped_when_nothing_runs(words: str) -> None:
     assert "Nothing is running" in DemoConversation().ask(words).text
 
 
@@ -270,7 +270,7 @@ def test_a_prompt_may_begin_like_a_steer() -> None:
     assert called(DemoConversation(execute).ask("also read a.py")) == [("read", "a.py")]
 
 
-def test_a_new_prompt_begins_anew() -> None:
+def test_a_new_prompt_starts_a_new_task() -> None:
     talk = DemoConversation(execute)
     talk.ask("replace two with 2 in a.py")
     talk.go_on("stop")

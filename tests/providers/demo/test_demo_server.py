@@ -1,4 +1,4 @@
-"""The offline model over the wire: through the real SDK, deterministic, for us alone, and gone without a trace."""
+"""The offline model through the real SDK: deterministic, private, and removed without a trace."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ def prompt(words: str) -> ModelRequest:
 
 
 def posted(demo: DemoServer, body: Any, path: str = "/v1/messages", **headers: str) -> tuple[int, bytes]:
-    """What the server answers to a request made without the SDK."""
+    """Return the server's answer to a request made without the SDK."""
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     request = urllib.request.Request(f"{demo.base_url}{path}", data, headers)
     try:
@@ -126,7 +126,7 @@ async def test_a_given_directory_stays(tmp_path: Path) -> None:
     assert tmp_path.exists()
 
 
-async def test_a_directory_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+async def test_a_directory_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     async with DemoServer(pace=0, sample_dir=tmp_path / "file") as demo, asking(demo) as provider:
         _, error = await heard(provider.stream(prompt("fix the failing test")))
@@ -149,7 +149,7 @@ async def test_its_rules_allow_the_tours_reads_and_its_one_command_only() -> Non
 @pytest.mark.parametrize(
     "headers", [{}, {"authorization": "Bearer guess"}, {"x-api-key": "guess"}, {"authorization": "Bearer "}]
 )
-async def test_nobody_is_answered_without_the_token(headers: dict[str, str]) -> None:
+async def test_requests_without_the_token_are_refused(headers: dict[str, str]) -> None:
     async with DemoServer(pace=0) as demo:
         status, answer = await asyncio.to_thread(lambda: posted(demo, {"messages": []}, **headers))
 
@@ -177,7 +177,7 @@ async def test_tokens_are_random_and_shown_nowhere() -> None:
         ({}, "/v1/models", 404),
     ],
 )
-async def test_what_it_cannot_answer_is_refused_as_the_api_would(body: Any, path: str, status: int) -> None:
+async def test_invalid_requests_are_refused_as_by_the_api(body: Any, path: str, status: int) -> None:
     async with DemoServer(pace=0) as demo:
         answered, answer = await asyncio.to_thread(lambda: posted(demo, body, path, **{"x-api-key": demo.token}))
 

@@ -1,4 +1,4 @@
-"""The guided tour on real files with real commands, and every way a person can leave its path."""
+"""The guided tour on real files with real commands, and every way in which the user can leave it."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ DENIED = ("The user denied this call: leave it", True)
 
 
 class RealTools:
-    """The few tools the tour needs, on real files; answers can be put in place of a tool's own."""
+    """The tools of the tour, on real files; a test can replace their answers."""
 
     def __init__(self, **answers: Result) -> None:
         self.answers = answers
@@ -78,7 +78,7 @@ def test_the_tour_from_its_first_word_to_green_tests(place: DemoWorkspace) -> No
     assert not any(turn.fresh_sample for turn in talk.turns[1:])
 
 
-def test_a_correction_while_the_tests_run_is_taken_up_next(place: DemoWorkspace) -> None:
+def test_a_correction_while_the_tests_run_is_followed_next(place: DemoWorkspace) -> None:
     talk = DemoConversation(RealTools(), demo_workspace=place)
     talk.ask("fix the failing test")
     talk.go_on()
@@ -92,7 +92,7 @@ def test_a_correction_while_the_tests_run_is_taken_up_next(place: DemoWorkspace)
     assert "All 8 tests pass" in talk.finish().text
 
 
-def test_names_of_the_persons_own_files_mean_their_own_outside_the_tour(place: DemoWorkspace) -> None:
+def test_outside_the_tour_names_mean_the_users_own_files(place: DemoWorkspace) -> None:
     talk = DemoConversation(RealTools(read="     1\tx"), demo_workspace=place)
 
     assert called(talk.ask("show README.md")) == [("read", "README.md")]
@@ -116,7 +116,7 @@ def test_a_denied_edit_ends_the_tour_without_a_change(place: DemoWorkspace) -> N
         ({"bash": "Ran 8 tests in 0.1s\n\nOK\n"}, "nothing to fix"),
     ],
 )
-def test_the_tour_ends_honestly_where_it_cannot_go_on(
+def test_the_tour_ends_honestly_if_it_cannot_continue(
     place: DemoWorkspace, answers: dict[str, Result], words: str
 ) -> None:
     talk = DemoConversation(RealTools(**answers), demo_workspace=place)
@@ -178,7 +178,7 @@ def test_the_output_of_both_runners_is_understood(place: DemoWorkspace, output: 
     assert words in talk.go_on().text
 
 
-def test_tests_that_still_fail_are_told(place: DemoWorkspace) -> None:
+def test_tests_that_still_fail_are_reported(place: DemoWorkspace) -> None:
     talk = DemoConversation(RealTools(edit="pretended", bash=("1 failed, 7 passed", True)), demo_workspace=place)
     talk.ask("fix the failing test")
 

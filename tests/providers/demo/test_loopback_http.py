@@ -1,4 +1,4 @@
-"""The little HTTP server, spoken to in raw bytes: good requests, bad ones, and its end."""
+"""The HTTP server with raw bytes: valid requests, invalid ones, and its end."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ async def echo(request: HttpRequest, reply: HttpReply) -> None:
 
 
 async def said(server: LoopbackServer, data: bytes) -> bytes:
-    """Everything the server answers to raw bytes until it closes the connection."""
+    """Send raw bytes and return everything the server answers until it closes the connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     try:
         writer.write(data)
@@ -45,7 +45,7 @@ async def test_requests_are_answered_one_after_the_other_on_one_connection() -> 
     assert answers == [(b"HTTP/1.1 200 ", b"POST one"), (b"HTTP/1.1 200 ", b"POST two")]
 
 
-async def test_a_connection_that_finds_no_descriptor_waits_for_one() -> None:
+async def test_a_connection_without_a_free_descriptor_waits_for_one() -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     async with LoopbackServer(echo) as server:
         with socket.socket() as client:
@@ -54,7 +54,7 @@ async def test_a_connection_that_finds_no_descriptor_waits_for_one() -> None:
             try:
                 loop = asyncio.get_running_loop()
                 await loop.sock_connect(client, ("127.0.0.1", server.port))
-                # A pass through the loop for each side: the server fails to accept meanwhile.
+                # One pass of the loop for each side; the server fails to accept meanwhile.
                 for _ in range(10):
                     await asyncio.sleep(0)
             finally:
@@ -66,7 +66,7 @@ async def test_a_connection_that_finds_no_descriptor_waits_for_one() -> None:
     assert answer.startswith(b"HTTP/1.1 200")
 
 
-async def test_a_client_is_refused_rather_than_left_waiting_where_no_descriptor_is_free() -> None:
+async def test_a_client_is_refused_when_no_descriptor_becomes_free() -> None:
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     async with LoopbackServer(echo) as server:
         with socket.socket() as client, contextlib.ExitStack() as stack:
@@ -106,7 +106,7 @@ async def test_it_listens_on_the_loopback_interface_only() -> None:
         (request(host="localhost:1"), b"403"),
     ],
 )
-async def test_what_is_no_request_of_this_machine_is_refused(data: bytes, status: bytes) -> None:
+async def test_requests_from_elsewhere_and_invalid_ones_are_refused(data: bytes, status: bytes) -> None:
     async with LoopbackServer(echo) as server:
         answer = await said(server, data)
 
@@ -127,7 +127,7 @@ async def test_a_body_that_is_too_long_is_refused() -> None:
     assert answer.split(b" ")[1] == b"413"
 
 
-async def test_a_connection_that_says_nothing_or_half_a_request_does_no_harm() -> None:
+async def test_a_silent_or_incomplete_connection_does_no_harm() -> None:
     async with LoopbackServer(echo) as server:
         assert await said(server, b"") == b""
         assert b"400" in await said(server, request(b"whole", port=server.port)[:-2])

@@ -19,7 +19,7 @@ def run(command: str, where: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_a_copy_is_complete_and_can_be_made_again(tmp_path: Path) -> None:
+def test_a_copy_is_complete_and_can_be_repeated(tmp_path: Path) -> None:
     target = tmp_path / "new" / "place"
     copy_sample_project(target)
     first = (target / "cart.py").read_text("utf-8")
@@ -68,7 +68,7 @@ def test_a_python_of_the_system_runs_the_tests_without_pytest(monkeypatch: pytes
     assert sample_test_command(Path("/tmp/x y")) == "python3 -m unittest discover -v -s '/tmp/x y'"
 
 
-def test_without_a_python_on_the_path_our_own_runs_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_python_on_the_path_the_running_one_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
 
     assert sample_test_command(Path("/tmp/x")).startswith(f"{sys.executable} -m pytest")

@@ -278,7 +278,7 @@ def test_what_a_change_does_beside_its_lines_stands_in_its_head() -> None:
 
     rows = shown(request({}, preview), 80)
     start = rows.index("change  +1 −1")
-    assert rows[start + 1 : start + 4] == ["! Line ends change from LF to CR LF", "! it was UTF-16", "! it is UTF-8"]
+    assert rows[start + 1 : start + 4] == ["! Line endings change from LF to CR LF", "! it was UTF-16", "! it is UTF-8"]
 
 
 def test_ends_of_lines_that_are_none_here_are_visible_inside_a_line() -> None:

@@ -1,4 +1,4 @@
-"""The small things the offline model does with a person's real files: each asks tools once or twice and reports."""
+"""Small tasks of the offline model with the user's real files: each makes one or two rounds of calls and reports."""
 
 import difflib
 import re
@@ -13,17 +13,17 @@ _QUOTED_LINES = 12
 _DIFF_LINES = 40
 _RIPGREP_SPECIAL = re.compile(r"([\\.+*?()|\[\]{}^$])")
 
-LEFT_OUT = "I leave that out."
+LEFT_OUT = "I skip that."
 
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """Waits for calls and reports their results, one paragraph each."""
+    """Report of the results of calls, one paragraph each."""
 
     done: str
-    """What to say of a call that worked; `{lines}` and `{path}` are filled in."""
+    """Text for a call that succeeded; `{lines}` and `{path}` are filled in."""
     quote: int = _QUOTED_LINES
-    """Lines of the result to repeat."""
+    """Lines of the result to quote."""
     from_end: bool = False
 
     def proceed(self, outcomes: tuple[Outcome, ...]) -> DemoTurn:
@@ -49,7 +49,7 @@ class _Report:
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """Waits for two files and says how they differ."""
+    """Comparison of two files that are being read."""
 
     paths: tuple[str, str]
 
@@ -60,7 +60,7 @@ class _Comparison:
         left, right = (outcome.plain_lines for outcome in outcomes)
         diff = list(difflib.unified_diff(left, right, *self.paths, lineterm="", n=1))
         if not diff:
-            return DemoTurn(f"`{self.paths[0]}` and `{self.paths[1]}` hold the same {_count(len(left), 'line')}.")
+            return DemoTurn(f"`{self.paths[0]}` and `{self.paths[1]}` have the same {_count(len(left), 'line')}.")
         changed = sum(line[:1] in "+-" and line[:3] not in ("+++", "---") for line in diff)
         sizes = f"`{self.paths[0]}` has {_count(len(left), 'line')}, `{self.paths[1]}` has {len(right)}"
         head = f"{sizes}; {_count(changed, 'line')} differ."
@@ -72,7 +72,7 @@ class _Comparison:
 
 @dataclass(frozen=True, slots=True)
 class _EditAfterRead:
-    """Waits until the file was read, which the edit tool wants first, and proposes the edit."""
+    """An edit, proposed once the file was read, as the edit tool demands."""
 
     arguments: JsonObject
 
@@ -81,7 +81,7 @@ class _EditAfterRead:
         if failed is not None:
             return DemoTurn(f"I cannot change it: {first_line(failed.text)}")
         if outcomes and not any(self.arguments["old_string"] in "\n".join(o.plain_lines) for o in outcomes):
-            return DemoTurn(f"There is no `{self.arguments['old_string']}` in what I read of it, so nothing changes.")
+            return DemoTurn(f"The part I read does not contain `{self.arguments['old_string']}`, so nothing changes.")
         report = _Report("Done: `{path}` is changed.", quote=0)
         return DemoTurn("Now the edit itself.", (DemoCall("edit", self.arguments),), report)
 
@@ -90,7 +90,7 @@ class _EditAfterRead:
 
 
 def read_files(paths: list[str], offset: int | None = None, limit: int | None = None) -> DemoTurn:
-    """Reads files, several at the same time."""
+    """Return a turn that reads files, several at the same time."""
     pages = {"offset": offset, "limit": limit}
     page = {name: value for name, value in pages.items() if value is not None}
     calls = tuple(DemoCall("read", {"path": path, **page}) for path in paths)
@@ -99,14 +99,14 @@ def read_files(paths: list[str], offset: int | None = None, limit: int | None = 
 
 
 def compare_files(left: str, right: str) -> DemoTurn:
-    """Reads two files at the same time and compares them."""
+    """Return a turn that reads two files at the same time and compares them."""
     calls = tuple(DemoCall("read", {"path": path}) for path in (left, right))
     text = f"I read {_named([left, right])} at the same time and compare them."
     return DemoTurn(text, calls, _Comparison((left, right)), tools=frozenset({"read"}))
 
 
 def search_text(text: str, path: str | None) -> DemoTurn:
-    """Looks for literal text in files."""
+    """Return a turn that searches files for literal text."""
     arguments: JsonObject = {"pattern": _RIPGREP_SPECIAL.sub(r"\\\1", text), "output_mode": "content"}
     if path:
         arguments["path"] = path
@@ -116,7 +116,7 @@ def search_text(text: str, path: str | None) -> DemoTurn:
 
 
 def list_files(pattern: str, path: str | None) -> DemoTurn:
-    """Lists files by a glob pattern."""
+    """Return a turn that lists files by a glob pattern."""
     arguments: JsonObject = {"pattern": pattern, **({"path": path} if path else {})}
     words = f"I list the files{f' in `{path}`' if path else ''} that match `{pattern}`."
     report = _Report("{lines}:", quote=20)
@@ -124,14 +124,14 @@ def list_files(pattern: str, path: str | None) -> DemoTurn:
 
 
 def run_command(command: str) -> DemoTurn:
-    """Runs a shell command as it was typed."""
+    """Return a turn that runs a shell command as it was typed."""
     call = DemoCall("bash", {"command": command, "description": "Run what was asked for"})
-    report = _Report("It ended. The last of its output:", from_end=True)
+    report = _Report("The command has ended. The end of its output:", from_end=True)
     return DemoTurn(f"I run `{first_line(command)}`.", (call,), report, tools=frozenset({"bash"}))
 
 
 def replace_text(path: str, old: str, new: str, everywhere: bool) -> DemoTurn:
-    """Reads a file and proposes an edit of it."""
+    """Return a turn that reads a file and then proposes an edit."""
     arguments: JsonObject = {"path": path, "old_string": old, "new_string": new}
     if everywhere:
         arguments["replace_all"] = True
@@ -141,7 +141,7 @@ def replace_text(path: str, old: str, new: str, everywhere: bool) -> DemoTurn:
 
 
 def create_file(path: str, text: str) -> DemoTurn:
-    """Proposes a new file."""
+    """Return a turn that proposes a new file."""
     content = text if text.endswith("\n") else f"{text}\n"
     call = DemoCall("write", {"path": path, "content": content})
     report = _Report("Done: `{path}` is written.", quote=0)
@@ -149,13 +149,13 @@ def create_file(path: str, text: str) -> DemoTurn:
 
 
 def first_line(text: str) -> str:
-    """The first line of a text, cut to a bearable length."""
+    """Return the first line of a text, cut to 200 characters."""
     line = text.strip().partition("\n")[0]
     return line if len(line) <= 200 else f"{line[:200]}…"
 
 
 def fenced(lines: list[str], language: str = "") -> str:
-    """Lines as a code block that nothing inside can end."""
+    """Return lines as a code block whose fence does not occur in them."""
     fence = "```"
     while any(fence in line for line in lines):
         fence += "`"

@@ -1,4 +1,4 @@
-"""Plain English to goals: a handful of sentence forms, tried in order; what fits none is not understood."""
+"""Conversion of plain English into goals by a few sentence forms, which are tried in order."""
 
 import re
 from collections.abc import Callable
@@ -14,7 +14,7 @@ HELP = """I am a scripted demo, not a language model. I understand a few plain s
 - **`fix the failing test`** – the guided tour: reading, testing, an edit for you to approve, testing again
 - `read FILE` · `show A and B` · `list files in DIR` · `find TEXT in DIR`
 - `compare A and B` – two reads at the same time
-- `run COMMAND` – its output is shown while it runs
+- `run COMMAND` – shows the output while the command runs
 - `replace A with B in FILE` · `create FILE with TEXT` – you are asked first
 
 While I work you can write `stop`, `skip`, `instead …` or `also …`.
@@ -22,11 +22,11 @@ While I work you can write `stop`, `skip`, `instead …` or `also …`.
 For a real model set `ANTHROPIC_API_KEY` and start `tui-agent` without `--demo`."""
 
 LONGEST = 1_000
-"""Letters of a sentence; only commands and the texts of files may be longer."""
+"""Most characters of a sentence; only commands and the texts of files may be longer."""
 
 _QUOTES = {"`": "`", '"': '"', "'": "'", "“": "”", "«": "»"}
 _SEVERAL = "paths"
-"""The part of a sentence that may hold several quoted names."""
+"""Part of a sentence that may contain several quoted names."""
 _SENTENCE_END = re.compile(r"([`\"”»'])[.?!]+$")
 _WORD = r"`[^`]+`|\"[^\"]+\"|“[^”]+”|«[^»]+»|'[^']+'|\S+"
 _TEXT = r"`[^`]+`|\"[^\"]+\"|“[^”]+”|«[^»]+»|'[^']+'|.+?"
@@ -38,9 +38,9 @@ _THEN = re.compile(r"[,;.]?\s+(?:and\s+)?(?:then|after that)\s+", re.I)
 
 
 def understand(words: str, demo_workspace: DemoWorkspace) -> list[DemoTurn] | None:
-    """What the words ask for, one opening turn a goal; None if they are not understood.
+    """Return the first turn of each goal in a prompt; None if the prompt is not understood.
 
-    Several goals are parted by `then`; a command or the text of a file goes to the end of the words.
+    `then` separates several goals; a command or the text of a file extends to the end of the prompt.
     """
     rest = words.strip()
     if len(rest) <= LONGEST:
@@ -63,12 +63,12 @@ def understand(words: str, demo_workspace: DemoWorkspace) -> list[DemoTurn] | No
 
 
 _Reader: TypeAlias = Callable[[dict[str, str], DemoWorkspace], DemoTurn | None]
-"""Makes a goal of the named parts of a sentence."""
+"""Function that returns a goal for the named parts of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """A form of sentence."""
+    """A sentence form."""
 
     pattern: re.Pattern[str]
     reader: _Reader
@@ -173,7 +173,7 @@ _FORMS: tuple[_Form, ...] = (_tour, _help, _replace, _compare, _list, _glob, _fi
 
 
 def unquoted(text: str) -> str:
-    """The text without one pair of quotes around it, nor the sentence's end behind them."""
+    """Return the text without one pair of quotes around it and without punctuation after them."""
     text = _SENTENCE_END.sub(r"\1", text)
     if len(text) > 2 and _QUOTES.get(text[0]) == text[-1] and text[-1] not in text[1:-1]:
         return text[1:-1]
@@ -181,7 +181,7 @@ def unquoted(text: str) -> str:
 
 
 def _listed(text: str) -> list[str]:
-    """Paths parted by commas and `and`; none if one of them does not look like a path."""
+    """Return the paths in a list with commas and `and`; none if one of them does not look like a path."""
     text = re.sub(r"^(?:(?:the|file|files|contents? of)\s+)+", "", text.strip(), flags=re.IGNORECASE)
     parts = re.split(r"\s*,\s*(?:and\s+)?|\s+and\s+", text)
     paths = [unquoted(part) for part in parts]
@@ -190,5 +190,5 @@ def _listed(text: str) -> list[str]:
 
 
 def _path(text: str) -> str:
-    """A path without the full stop or question mark of its sentence."""
+    """Return a path without the full stop or question mark of its sentence."""
     return re.sub(r"(?<=[\w/])[.?!:]+$", "", text)

@@ -1,7 +1,7 @@
-"""What the offline model answers: a pure function of the request, the same every time.
+"""The answers of the offline model, as a pure function of the request.
 
-It replays the conversation since the last prompt through its own goals, with the results that the calls really had,
-and says what comes next. What a person wrote meanwhile changes the plan where it was said.
+It replays the conversation since the last prompt through its goals, with the real results of the calls, and returns the
+next turn. Messages of the user in between change the plan at the point where they arrived.
 """
 
 import re
@@ -15,7 +15,7 @@ from .demo_turn import DemoTurn
 from .guided_tour import DemoWorkspace, is_tour, with_sample_names
 
 LABEL = "*Scripted demo, not a language model: the words are fixed, the tools and files are real.*"
-"""Said once a conversation; the program shows it all the time as well."""
+"""Notice in the first answer of a conversation; the screen shows it all the time as well."""
 
 _Steer: TypeAlias = Literal["stop", "skip", "instead", "also", "go_on", "other"]
 
@@ -30,13 +30,13 @@ _ABOUT_STEERING = "While I work I only understand `stop`, `skip`, `instead …` 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What is done now, and what waits until it is done."""
+    """The current turn, and those that follow when its goal is finished."""
 
     turn: DemoTurn
     later: tuple[DemoTurn, ...] = ()
 
     def settled(self) -> "_Plan":
-        """The plan in which something that is finished is followed by what waited for it."""
+        """Return the plan with each finished turn merged into the one after it."""
         plan = self
         while not plan.turn.calls and plan.later:
             plan = _Plan(plan.later[0].after(plan.turn.text), plan.later[1:])
@@ -44,7 +44,7 @@ class _Plan:
 
 
 def next_turn(request: DemoRequest, demo_workspace: DemoWorkspace) -> DemoTurn:
-    """The next answer."""
+    """Return the next answer."""
     task = request.task
     plan = _opening(task, demo_workspace)
     for words in task.said:
@@ -60,7 +60,7 @@ def next_turn(request: DemoRequest, demo_workspace: DemoWorkspace) -> DemoTurn:
 def _opening(task: Task, demo_workspace: DemoWorkspace) -> _Plan:
     words = task.prompt
     if _STOP.fullmatch(words) or _SKIP.fullmatch(words):
-        return _Plan(DemoTurn("Nothing is running, so there is nothing to stop or to skip."))
+        return _Plan(DemoTurn("Nothing is running, so there is nothing to stop or skip."))
     goals = understand(words, demo_workspace) or understand(_bare(words), demo_workspace)
     if goals is None:
         return _Plan(DemoTurn(f"I do not understand that. {HELP}"))
@@ -68,12 +68,12 @@ def _opening(task: Task, demo_workspace: DemoWorkspace) -> _Plan:
 
 
 def _after(plan: _Plan, exchange: Exchange, demo_workspace: DemoWorkspace) -> _Plan:
-    """The plan once the calls have their results and the person was heard."""
+    """Return the plan after the results of the calls and the messages of the user."""
     turn = plan.turn
     if turn.waits is None:
         return plan
     if exchange.said and any(outcome.postponed for outcome in exchange.outcomes):
-        following = turn.after("Now what had to wait for your message.")
+        following = turn.after("Now I make the calls that waited for your message.")
     else:
         following = turn.waits.proceed(exchange.outcomes)
     tour = any(map(is_tour, (turn, *plan.later)))
@@ -84,11 +84,11 @@ def _after(plan: _Plan, exchange: Exchange, demo_workspace: DemoWorkspace) -> _P
 
 
 def _steered(plan: _Plan, words: str, demo_workspace: DemoWorkspace) -> _Plan:
-    """The plan after a word of the person."""
+    """Return the plan after a message of the user."""
     kind, rest = _steer_of(words)
     quoted = f"You wrote “{first_line(words)}”"
     if kind == "stop":
-        return _Plan(DemoTurn(f"{quoted}: I stop here. What is done stays done, the rest is left as it is."))
+        return _Plan(DemoTurn(f"{quoted}: I stop here. Finished steps stay, the rest is not done."))
     if kind == "go_on":
         return plan
     if kind == "skip":
@@ -98,14 +98,17 @@ def _steered(plan: _Plan, words: str, demo_workspace: DemoWorkspace) -> _Plan:
         return replace(plan.settled(), turn=waits.skip().after(f"{quoted}."))
     goals = understand(rest, demo_workspace)
     if goals is None:
-        return replace(plan, turn=plan.turn.after(f"{quoted}, which I do not understand: I go on. {_ABOUT_STEERING}"))
+        words = f"{quoted}, which I do not understand: I continue. {_ABOUT_STEERING}"
+        return replace(plan, turn=plan.turn.after(words))
     if kind == "also":
-        return _Plan(goals[0].after(f"{quoted}: I do that first, then I go on."), (*goals[1:], plan.turn, *plan.later))
-    return _Plan(goals[0].after(f"{quoted}: I leave what I was at and do that."), tuple(goals[1:]))
+        return _Plan(
+            goals[0].after(f"{quoted}: I do that first, then I continue."), (*goals[1:], plan.turn, *plan.later)
+        )
+    return _Plan(goals[0].after(f"{quoted}: I drop my current task and do that."), tuple(goals[1:]))
 
 
 def _steer_of(words: str) -> tuple[_Steer, str]:
-    """What kind of correction it is, and what it asks for."""
+    """Return the kind of a message during a run, and the request in it."""
     plain = words.strip()
     if len(plain) > LONGEST:
         return "other", plain
@@ -123,20 +126,20 @@ def _steer_of(words: str) -> tuple[_Steer, str]:
 
 
 def _is_understood(words: str, demo_workspace: DemoWorkspace) -> bool:
-    """Whether words are for the offline model; what a program adds to a prompt, such as a file, is not."""
+    """Return True if a text is a message for the model, and not an attachment such as a file."""
     kind, rest = _steer_of(words)
     return kind in ("stop", "skip") or bool(rest and understand(rest, demo_workspace))
 
 
 def _bare(words: str) -> str:
-    """A prompt without a word that only makes sense mid-run, such as `also`."""
+    """Return a prompt without a word that only makes sense during a run, such as `also`."""
     return _steer_of(words)[1] or words
 
 
 def _possible(turn: DemoTurn, tools: frozenset[str]) -> DemoTurn:
-    """The turn, or why it cannot be done with the tools there are."""
+    """Return the turn, or a refusal if the request has not all tools it needs."""
     missing = sorted({call.name for call in turn.calls} - tools | (turn.tools - tools if turn.calls else set()))
     if not missing:
         return turn
     names = ", ".join(f"`{name}`" for name in missing)
-    return DemoTurn(f"I cannot do that: this session gives me no tool named {names}.")
+    return DemoTurn(f"I cannot do that: this session has no tool named {names}.")

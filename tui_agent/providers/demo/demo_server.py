@@ -1,4 +1,5 @@
-"""The offline model as a server: the real Messages API on loopback, so that `--demo` takes the path of a paid run."""
+"""The offline model as a server of the real Messages API on loopback, so that `--demo` runs the same code as a real
+model."""
 
 import asyncio
 import hashlib
@@ -35,29 +36,29 @@ from .sse_writer import (
 )
 
 DEMO_PACE = 0.012
-"""Seconds a word takes: about what a fast model needs."""
+"""Seconds per word, about the speed of a fast model."""
 
 _WORDS_TO_THINK = 20
-"""How many words' time passes before the first one."""
+"""Delay before the first word, as a number of words."""
 _LETTERS_PER_TOKEN = 4
 _GLOB_SPECIAL = re.compile(r"([\\*?\[\]])")
 
 
 class DemoServer:
-    """Serves the offline model while its context is open; then nothing of it is left, files included.
+    """Server of the offline model while its context is open; closing it removes everything, files included.
 
-    It listens on 127.0.0.1 only and answers nobody without its random token.
+    It listens on 127.0.0.1 only and refuses requests without its random token.
     """
 
     def __init__(self, *, pace: float = DEMO_PACE, sample_dir: Path | None = None) -> None:
-        """Does nothing yet.
+        """Store the settings; start nothing.
 
         Args:
             pace: seconds between two words; 0 for as fast as possible.
-            sample_dir: where the guided tour takes place; None: a temporary directory, removed at the end.
+            sample_dir: directory of the guided tour; None: a temporary directory, removed at the end.
         """
         self.token = secrets.token_hex(24)
-        """What requests are signed with, as `auth_token` of the provider."""
+        """Credential for requests, the `auth_token` of the provider."""
         self._pace = pace
         self._given_dir = sample_dir
         self._workshop: DemoWorkspace | None = None
@@ -68,19 +69,19 @@ class DemoServer:
 
     @property
     def base_url(self) -> str:
-        """Address for the provider; only while the context is open."""
+        """Address for the provider; available only while the context is open."""
         return self._server.base_url
 
     @property
     def sample_dir(self) -> Path:
-        """Where the guided tour takes place; empty until it begins. Only while the context is open."""
+        """Directory of the guided tour, empty until the tour begins; available only while the context is open."""
         return Path(self._place.directory)
 
     @property
     def rules(self) -> tuple[tuple[Literal["allow"], str], ...]:
-        """Permission rules of the guided tour: its files may be read and its tests run, so that only its edit asks.
+        """Permission rules for the guided tour: they allow reading its files and running its tests; its edit asks.
 
-        They name this copy of the sample and the one command; nothing else is allowed by them.
+        They name this copy of the sample and the exact command, and allow nothing else.
         """
         directory = _GLOB_SPECIAL.sub(r"\\\1", str(self.sample_dir))
         return ("allow", f"read(/{directory}/**)"), ("allow", f"bash({self._place.test_command})")
@@ -107,7 +108,7 @@ class DemoServer:
                 await asyncio.to_thread(shutil.rmtree, self.sample_dir, ignore_errors=True)
 
     def _make_sample_dir(self) -> Path:
-        """A directory only we can look into; blocks."""
+        """Return the directory of the tour, a private one unless it was given. Blocks."""
         given = self._given_dir
         return (given or Path(tempfile.mkdtemp(prefix="tui-agent-tour-"))).resolve()
 
@@ -144,7 +145,7 @@ class DemoServer:
 
 
 def _read_body(raw: bytes) -> JsonObject | None:
-    """The request; None for what the Messages API would refuse, as far as the demo looks at it."""
+    """Parse a request; return None if the Messages API would refuse it, as far as the demo checks that."""
     try:
         body: object = json.loads(raw)
     except (ValueError, RecursionError):
@@ -156,7 +157,7 @@ def _read_body(raw: bytes) -> JsonObject | None:
 
 
 def _frames(turn: DemoTurn, model: str, raw: bytes) -> Iterator[bytes]:
-    """The whole answer on the wire. Its ids are made of the request: the same each time, and never twice."""
+    """Yield the frames of the whole answer. Its ids derive from the request, so they are reproducible and unique."""
     blocks = list(_blocks(turn, raw))
     usage = UsageOut(input_tokens=len(raw) // _LETTERS_PER_TOKEN, output_tokens=sum(map(_words, blocks)))
     yield from opening_frames(f"msg_demo_{_digest(raw)}", model, usage)
@@ -176,7 +177,7 @@ def _blocks(turn: DemoTurn, raw: bytes) -> Iterator[BlockOut]:
 
 
 def _words(block: BlockOut) -> int:
-    """How many deltas a block takes; what the demo counts as tokens."""
+    """Return the number of deltas of a block, which the demo counts as tokens."""
     match block:
         case TextOut(text) | ThinkingOut(text) | ToolUseOut(arguments=text):
             return len(pieces(text, None))

@@ -1,4 +1,4 @@
-"""What the offline model sees of a request: the last thing it was asked, and what has happened since."""
+"""The part of a request that the offline model uses: the last prompt and everything after it."""
 
 import re
 from collections.abc import Iterator
@@ -24,12 +24,12 @@ class Outcome:
 
     @property
     def postponed(self) -> bool:
-        """Whether it did not run because the person wrote something first."""
+        """True if the call did not run because the user sent a message first."""
         return self.is_error and bool(_POSTPONED.search(self.text))
 
     @property
     def plain_lines(self) -> list[str]:
-        """The lines of the result; of a file that was read without their numbers and the notes about them."""
+        """Lines of the result; for a file that was read, without line numbers and notes."""
         if self.name != "read":
             return self.text.splitlines()
         return _LINE_NUMBER.sub("", _FOOTNOTES.sub("", self.text)).splitlines()
@@ -37,7 +37,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """The calls of one answer, and what the person wrote while they ran."""
+    """The calls of one answer, and the messages the user sent while they ran."""
 
     outcomes: tuple[Outcome, ...]
     said: tuple[str, ...] = ()
@@ -49,15 +49,15 @@ class Task:
 
     prompt: str = ""
     said: tuple[str, ...] = ()
-    """What was written before the first answer."""
+    """Messages before the first answer."""
     exchanges: tuple[Exchange, ...] = ()
     first: bool = True
-    """Whether nothing was asked before in this conversation."""
+    """True if this is the first prompt of the conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemoRequest:
-    """A request body, as far as the offline model looks at it."""
+    """The fields of a request that the offline model uses."""
 
     task: Task
     tools: frozenset[str]
@@ -65,13 +65,13 @@ class DemoRequest:
 
 
 def read_request(body: JsonObject) -> DemoRequest:
-    """Reads a request body; whatever does not look like one is left out."""
+    """Parse a request body; invalid parts are skipped."""
     tools = frozenset(name for tool in _objects(body.get("tools")) if isinstance(name := tool.get("name"), str))
     return DemoRequest(_last_task(list(_objects(body.get("messages")))), tools)
 
 
 def _last_task(messages: list[JsonObject]) -> Task:
-    """A prompt is a user message that answers no calls; later words of the person are said along with results."""
+    """Return the last prompt, a user message without tool results, and everything after it."""
     task = Task()
     started = False
     calls: dict[str, Outcome] = {}
@@ -107,7 +107,7 @@ def _outcomes(blocks: list[JsonObject], calls: dict[str, Outcome]) -> Iterator[O
 
 
 def _words(blocks: list[JsonObject]) -> Iterator[str]:
-    """What the person wrote; the system's own notices are not theirs."""
+    """Yield the user's texts, without notices of the system."""
     for text in _texts(blocks):
         if not _NOTICE.match(text) and text.strip():
             yield text.strip()

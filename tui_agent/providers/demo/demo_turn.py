@@ -1,4 +1,4 @@
-"""What the offline model can do next: say something, make calls, or both, and what becomes of the calls' results."""
+"""One turn of the offline model: text, calls, and the goal that receives the results of the calls."""
 
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -17,14 +17,14 @@ class DemoCall:
 
 
 class Goal(Protocol):
-    """Something the offline model works on, at one moment. Goals never change; they give their successor."""
+    """State of a task of the offline model. Goals are immutable and return their successor."""
 
     def proceed(self, outcomes: tuple[Outcome, ...]) -> "DemoTurn":
-        """What comes after the calls it waited for."""
+        """Return the turn after the results of its calls."""
         ...
 
     def skip(self) -> "DemoTurn":
-        """What comes if the calls it is about to make are left out."""
+        """Return the turn if its calls are skipped."""
         ...
 
 
@@ -35,13 +35,13 @@ class DemoTurn:
     text: str = ""
     calls: tuple[DemoCall, ...] = ()
     waits: Goal | None = None
-    """Who takes the results; set exactly when there are calls."""
+    """Goal that receives the results; set exactly when there are calls."""
     thinking: str = ""
     fresh_sample: bool = False
-    """The sample project must be copied anew before the calls run."""
+    """True if the sample project must be copied anew before the calls run."""
     tools: frozenset[str] = field(default_factory=frozenset[str])
-    """Tools without which this cannot be done."""
+    """Tools that the whole goal needs."""
 
     def after(self, text: str) -> "DemoTurn":
-        """The same with something said first."""
+        """Return the turn with a text before its own."""
         return replace(self, text="\n\n".join(part for part in (text, self.text) if part))

@@ -1,6 +1,6 @@
-"""The guided tour: a failing test of a small sample project is read, run, fixed and run again.
+"""The guided tour: read, run, fix and rerun a failing test of a small sample project.
 
-It shows what the program is for in two minutes: parallel reads, live output, a moment to steer, one approval.
+In two minutes it shows parallel reads, live output, steering and an approval.
 """
 
 import re
@@ -26,26 +26,26 @@ _PASSED = re.compile(r"(\d+) passed|Ran (\d+) tests?\b.*\n\s*OK\b", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class DemoWorkspace:
-    """Where the tour takes place."""
+    """The sample project of the tour."""
 
     directory: str
     """Absolute path of the copy of the sample project."""
     test_command: str
-    """Runs its tests; safe to run in any working directory."""
+    """Command that runs its tests from any working directory."""
     in_tour: bool = False
-    """Whether names of sample files mean those files."""
+    """True if names of sample files mean those files."""
 
     def resolve(self, path: str) -> str:
-        """The path that is meant: in the tour the sample's own files come first."""
+        """Return the path the user means: during the tour, the sample's files take precedence."""
         return self.path_of(path) if self.in_tour and path in SAMPLE_FILES else path
 
     def path_of(self, name: str) -> str:
-        """A file of the sample."""
+        """Return the path of a file of the sample."""
         return str(PurePosixPath(self.directory) / name)
 
 
 def start_tour(demo_workspace: DemoWorkspace) -> DemoTurn:
-    """The tour's first step, on a fresh copy of the sample."""
+    """Return the first step of the tour, on a fresh copy of the sample."""
     calls = tuple(DemoCall("read", {"path": demo_workspace.path_of(name)}) for name in READ_FIRST)
     text = (
         f"A fresh copy of a small sample project, a shop, is in `{demo_workspace.directory}`. "
@@ -63,7 +63,7 @@ def start_tour(demo_workspace: DemoWorkspace) -> DemoTurn:
 
 
 def is_tour(turn: DemoTurn) -> bool:
-    """Whether a turn belongs to the tour."""
+    """Return True if a turn belongs to the tour."""
     return isinstance(turn.waits, _FilesRead | _TestsRun | _EditMade | _TestsRunAgain)
 
 
@@ -81,7 +81,7 @@ class _FilesRead:
             "The README promises a discount *from ten of a kind*. Let us see what the tests say: they take a few "
             "seconds, as real ones do.\n\n"
             "**This is the moment to steer.** While they run, write for example `also show prices.py`, `skip` or "
-            "`stop` and press Enter: it is taken up as soon as they are through."
+            "`stop` and press Enter: I follow it as soon as they have finished."
         )
         return DemoTurn(text, (_run_tests(self.demo_workspace),), _TestsRun(self.demo_workspace))
 
@@ -140,7 +140,7 @@ class _EditMade:
         return DemoTurn(text, (_run_tests(self.demo_workspace),), _TestsRunAgain(self.demo_workspace))
 
     def skip(self) -> DemoTurn:
-        return DemoTurn("Then the edit is left out, and the test goes on failing. The tour ends here.")
+        return DemoTurn("Then I skip the edit, and the test still fails. The tour ends here.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +155,7 @@ class _TestsRunAgain:
         if failed or not passed:
             finding = f"{_tests(failed)} still fail" if failed else f"The tests did not run ({first_line(output)})"
             return DemoTurn(
-                f"{finding}. The edit is in `{self.demo_workspace.path_of('cart.py')}`; look at it yourself."
+                f"{finding}. The edit is in `{self.demo_workspace.path_of('cart.py')}`; please check it yourself."
             )
         text = (
             f"**All {_tests(passed)} pass.** What you have seen:\n\n"
@@ -163,7 +163,7 @@ class _TestsRunAgain:
             "- tests whose output came in live, while you could steer\n"
             "- one edit that waited for your answer\n\n"
             f"The project is in `{self.demo_workspace.directory}` until the program ends. Now try your own files, for "
-            "example `list files`, `show README.md` or `find TODO`; `help` says what I understand."
+            "example `list files`, `show README.md` or `find TODO`; `help` lists what I understand."
         )
         return DemoTurn(text)
 
@@ -172,7 +172,7 @@ class _TestsRunAgain:
 
 
 def with_sample_names(demo_workspace: DemoWorkspace) -> DemoWorkspace:
-    """The same place, where names of sample files mean those files."""
+    """Return the project with `in_tour` set."""
     return replace(demo_workspace, in_tour=True)
 
 

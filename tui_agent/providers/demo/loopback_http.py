@@ -1,7 +1,7 @@
-"""A small HTTP/1.1 server on the loopback interface: h11 over asyncio streams, one task a connection.
+"""A small HTTP/1.1 server on the loopback interface: h11 over asyncio streams, one task per connection.
 
-It knows nothing of models. It listens on 127.0.0.1 only, refuses what a web page could send to it, and ends with its
-context: no task, socket or traceback stays behind.
+It listens on 127.0.0.1 only, refuses requests that a web page could send, and ends with its context: no task, socket or
+traceback stays behind.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ from tui_agent.protocol.background import run_service
 from tui_agent.protocol.messages import JsonObject
 
 MAX_BODY = 64 * 1024 * 1024
-"""Longest request body in bytes; longer ones are answered 413."""
+"""Longest request body in bytes; a longer one gets status 413."""
 
 _READ_SIZE = 64 * 1024
 
 _QUIET_SECONDS = 0.1
-"""Seconds to answer a refused client, and seconds until the next accept."""
+"""Seconds for refusing a client, and seconds until the next accept."""
 
 _REFUSAL = (
     b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b"
@@ -38,7 +38,7 @@ class HttpRequest:
     method: str
     target: str
     headers: Mapping[str, str]
-    """Names in lower case."""
+    """Headers, with names in lower case."""
     body: bytes
     peer: int = 0
     """The client's port; the same for all requests of a connection."""
@@ -56,32 +56,32 @@ class HttpReply:
     started: bool = False
 
     async def send(self, status: int, body: bytes, headers: Mapping[str, str] | None = None) -> None:
-        """Sends a whole answer."""
+        """Send a whole answer."""
         await self.start(status, {"content-length": str(len(body)), **(headers or {})})
         await self.write(body)
         await self.finish()
 
     async def send_json(self, status: int, value: JsonObject, headers: Mapping[str, str] | None = None) -> None:
-        """Sends a whole answer that is one JSON object."""
+        """Send a whole answer that is one JSON object."""
         body = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
         await self.send(status, body, {"content-type": "application/json", **(headers or {})})
 
     async def start(self, status: int, headers: Mapping[str, str]) -> None:
-        """Sends the head; without a content-length the body is sent in chunks."""
+        """Send status and headers; without a content-length the body is sent in chunks."""
         self.started = True
         await self._put(h11.Response(status_code=status, headers=list(headers.items())))
 
     async def write(self, data: bytes) -> None:
-        """Sends a piece of the body at once."""
+        """Send a piece of the body at once."""
         if data:
             await self._put(h11.Data(data=data))
 
     async def finish(self) -> None:
-        """Ends the body."""
+        """End the body."""
         await self._put(h11.EndOfMessage())
 
     def cut(self, *, reset: bool = False) -> None:
-        """Drops the connection in the middle of the answer; `reset`: the peer sees a reset rather than an end."""
+        """Drop the connection in the middle of the answer; with `reset` the peer sees a reset instead of an end."""
         if reset:
             raw: socket.socket = self.writer.get_extra_info("socket")
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
@@ -101,7 +101,7 @@ Handler: TypeAlias = Callable[[HttpRequest, HttpReply], Awaitable[None]]
 
 @dataclass(slots=True)
 class LoopbackServer:
-    """Serves `handler` on a free port of 127.0.0.1 while its context is open.
+    """Server for `handler` on a free port of 127.0.0.1 while its context is open.
 
     A handler is cancelled when its client goes away. It must raise nothing of its own but `ConnectionError`.
     """
@@ -112,11 +112,11 @@ class LoopbackServer:
     _group: asyncio.TaskGroup = field(default_factory=asyncio.TaskGroup)
     _acceptor: asyncio.Task[None] | None = None
     _spare: socket.socket | None = None
-    """Holds a descriptor for `_refuse_connection`."""
+    """Reserved descriptor for `_refuse_connection`."""
 
     @property
     def port(self) -> int:
-        """The port listened on."""
+        """Port of the server."""
         if self._socket is None:
             raise RuntimeError("the server is not running")
         return int(self._socket.getsockname()[1])
@@ -140,7 +140,7 @@ class LoopbackServer:
         if self._acceptor is not None:
             self._acceptor.cancel()
         try:
-            # Without the body's error: the group would hand it on inside another, where nobody looks for it.
+            # Without the body's error: the group would wrap it in an exception group.
             await self._group.__aexit__(None, None, None)
         finally:
             if self._spare is not None:
@@ -160,13 +160,13 @@ class LoopbackServer:
                     group.create_task(run_service("a connection to the offline model", self._serve(client)))
 
     async def _refuse_connection(self, listener: socket.socket, error: OSError) -> None:
-        """Refuse the next connection if too many files are open: its client would wait for ever."""
+        """Refuse the next connection when no descriptor is free; otherwise its client would wait for ever."""
         if self._spare is not None:
             self._spare.close()
         loop, body = asyncio.get_running_loop(), json.dumps(_error_of(f"no connection: {error.strerror}")).encode()
         with contextlib.suppress(OSError, TimeoutError), listener.accept()[0] as client:
             client.setblocking(False)
-            # Closing a connection with unread bytes would throw the answer away.
+            # Closing a connection with unread bytes would discard the answer.
             async with asyncio.timeout(_QUIET_SECONDS):
                 while await loop.sock_recv(client, _READ_SIZE):
                     await loop.sock_sendall(client, _REFUSAL % (len(body), body))
@@ -175,7 +175,7 @@ class LoopbackServer:
         await asyncio.sleep(_QUIET_SECONDS)
 
     async def _serve(self, client: socket.socket) -> None:
-        """One connection until either side closes it."""
+        """Serve one connection until either side closes it."""
         try:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             reader, writer = await asyncio.open_connection(sock=client)
@@ -196,7 +196,7 @@ class LoopbackServer:
     async def _serve_one(
         self, connection: h11.Connection, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        """Answers one request; tells whether the connection can take another."""
+        """Answer one request; return True if the connection can take another."""
         reply = HttpReply(connection, writer)
         try:
             request = await self._read_request(connection, reader, writer.get_extra_info("peername")[1])
@@ -215,10 +215,10 @@ class LoopbackServer:
     async def _read_request(
         self, connection: h11.Connection, reader: asyncio.StreamReader, peer: int
     ) -> HttpRequest | None:
-        """The next request; None when the peer closed the connection instead.
+        """Read the next request; return None if the peer closed the connection instead.
 
         Raises:
-            h11.RemoteProtocolError: what came is not HTTP, or too long.
+            h11.RemoteProtocolError: the data is not HTTP, or too long.
         """
         head: h11.Request | None = None
         body = bytearray()
@@ -240,7 +240,7 @@ class LoopbackServer:
                 return None
 
     async def _answer(self, request: HttpRequest, reply: HttpReply, reader: asyncio.StreamReader) -> None:
-        """Runs the handler; stops it when the client is gone."""
+        """Run the handler, and cancel it if the client goes away."""
         async with asyncio.TaskGroup() as group:
             work = group.create_task(self._handle(request, reply))
             watch = group.create_task(_cancel_when_gone(work, reader, reply.connection))
@@ -252,7 +252,7 @@ class LoopbackServer:
 
 
 async def _cancel_when_gone(work: asyncio.Task[None], reader: asyncio.StreamReader, connection: h11.Connection) -> None:
-    """Waits for the client to close its side; what it sends early is kept for the next request."""
+    """Cancel `work` when the client closes its side; data it sends early is kept for the next request."""
     try:
         while data := await reader.read(_READ_SIZE):
             connection.receive_data(data)
@@ -262,7 +262,7 @@ async def _cancel_when_gone(work: asyncio.Task[None], reader: asyncio.StreamRead
 
 
 def _is_local(request: HttpRequest, port: int) -> bool:
-    """Whether a program on this machine asks, not a web page that was talked into it (DNS rebinding, forms)."""
+    """Return True for a request of a local program, and not of a web page (by DNS rebinding or a form)."""
     return "origin" not in request.headers and request.headers.get("host") in (f"127.0.0.1:{port}", f"localhost:{port}")
 
 

@@ -1,6 +1,6 @@
-"""The sample project of the guided tour: a shop with one failing test, copied to a directory of its own.
+"""The sample project of the guided tour: a shop with one failing test, copied to a separate directory.
 
-Its files are kept with a further `.txt`, so that no tool takes them for code of this package.
+The package stores its files with the suffix `.txt`, so that no tool takes them for code of this package.
 """
 
 import importlib.util
@@ -17,12 +17,10 @@ SAMPLE_FILES = frozenset({"README.md", "cart.py", "prices.py", "pyproject.toml",
 
 
 def copy_sample_project(target: Path) -> None:
-    """Puts a fresh copy into `target`, which is made if need be; files of an earlier copy are overwritten.
-
-    Blocks; a few small files.
+    """Copy the project into `target`, which is created if missing, over files of an earlier copy. Blocks.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: a file cannot be written.
     """
     target.mkdir(parents=True, exist_ok=True)
     for name in sorted(SAMPLE_FILES):
@@ -30,7 +28,7 @@ def copy_sample_project(target: Path) -> None:
 
 
 def sample_test_command(directory: Path) -> str:
-    """A command that runs the tests of a copy, in any working directory: with pytest where that is installed.
+    """Return a command that runs the tests of a copy from any working directory, with pytest if it is installed.
 
     One simple command, so that a permission rule can name it exactly.
     """

@@ -1,4 +1,4 @@
-"""Writes a model's answer as the Messages API streams it: server-sent events, one small frame after the other."""
+"""Server-sent events of a model's answer, in the format of the Messages API."""
 
 import json
 import re
@@ -26,14 +26,14 @@ class ThinkingOut:
 
 @dataclass(frozen=True, slots=True)
 class RedactedOut:
-    """A block of reasoning that came encrypted."""
+    """An encrypted block of reasoning."""
 
     data: str
 
 
 @dataclass(frozen=True, slots=True)
 class ToolUseOut:
-    """A tool call; the argument text is streamed as it is, also when it is no JSON."""
+    """A tool call; the argument text is streamed unchanged, even if it is not valid JSON."""
 
     call_id: str
     name: str
@@ -45,7 +45,7 @@ BlockOut: TypeAlias = TextOut | ThinkingOut | RedactedOut | ToolUseOut
 
 @dataclass(frozen=True, slots=True)
 class UsageOut:
-    """Token counts as the API tells them."""
+    """Token counts, as the API reports them."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -53,7 +53,7 @@ class UsageOut:
     cache_creation_input_tokens: int = 0
 
     def opening(self) -> JsonObject:
-        """What is known when the answer begins."""
+        """Return the counts known at the start of the answer."""
         return {
             "input_tokens": self.input_tokens,
             "cache_read_input_tokens": self.cache_read_input_tokens,
@@ -66,17 +66,17 @@ SSE_HEADERS = {"content-type": "text/event-stream; charset=utf-8", "cache-contro
 """Headers of a streamed answer."""
 
 _TOKEN = re.compile(r"\s*\S{1,12}|\s+")
-"""What one frame carries when no size is given: about a word."""
+"""Piece of text for one frame if no size is given: about a word."""
 
 
 def frame(event: str, data: JsonObject) -> bytes:
-    """One event on the wire."""
+    """Return the bytes of one event."""
     body = json.dumps({"type": event, **data}, ensure_ascii=False)
     return f"event: {event}\ndata: {body}\n\n".encode("utf-8", "replace")
 
 
 def opening_frames(message_id: str, model: str, usage: UsageOut) -> Iterator[bytes]:
-    """The frames before the first block."""
+    """Yield the frames before the first block."""
     message: JsonObject = {
         "id": message_id,
         "type": "message",
@@ -92,17 +92,19 @@ def opening_frames(message_id: str, model: str, usage: UsageOut) -> Iterator[byt
 
 
 def block_frames(index: int, block: BlockOut, piece: int | None = None) -> Iterator[bytes]:
-    """The frames of one block.
+    """Yield the frames of one block.
 
     Args:
-        piece: letters a delta carries; None: about a word.
+        index: position of the block in the answer.
+        block: the block.
+        piece: characters per delta; None: about a word.
     """
     yield from open_block_frames(index, block, piece)
     yield frame("content_block_stop", {"index": index})
 
 
 def open_block_frames(index: int, block: BlockOut, piece: int | None = None) -> Iterator[bytes]:
-    """The frames of one block but for the one that ends it."""
+    """Yield the frames of one block except its last."""
     match block:
         case TextOut(text):
             yield _start(index, {"type": "text", "text": ""})
@@ -124,7 +126,7 @@ def open_block_frames(index: int, block: BlockOut, piece: int | None = None) -> 
 def closing_frames(
     stop_reason: str | None, output_tokens: int, stop_details: JsonObject | None = None
 ) -> Iterator[bytes]:
-    """The frames after the last block."""
+    """Yield the frames after the last block."""
     delta: JsonObject = {"stop_reason": stop_reason, "stop_sequence": None}
     if stop_details is not None:
         delta["stop_details"] = stop_details
@@ -133,17 +135,17 @@ def closing_frames(
 
 
 def error_body(kind: str, message: str) -> JsonObject:
-    """What the API answers a failed request with."""
+    """Return the body of the API's answer to a failed request."""
     return {"type": "error", "error": {"type": kind, "message": message}}
 
 
 def error_frame(kind: str, message: str) -> bytes:
-    """An error in the middle of a stream."""
+    """Return the frame of an error in the middle of a stream."""
     return frame("error", {"error": {"type": kind, "message": message}})
 
 
 def pieces(text: str, size: int | None) -> list[str]:
-    """`text` cut for streaming; the pieces joined are `text`."""
+    """Split `text` into pieces for streaming."""
     if size is None:
         return _TOKEN.findall(text)
     return [text[start : start + size] for start in range(0, len(text), size)]
