@@ -1,10 +1,10 @@
-"""A directory in which commands really run, and a look at what they did there and what they showed.
+"""A directory in which commands really run, with a check for changes, canaries and secrets.
 
-It is as hostile as a repository can be: settings, attributes and a merge that name programs, a repository inside, a
-`.git` that is none, files that look like options or programs, and itself on the search path.
+It is as hostile as a repository can be: settings, attributes and a merge that name programs, a nested repository, a
+false `.git`, files that look like options or programs, and itself on the search path.
 
-Whatever runs has no privileges, no network to speak of and little time. A program called `canary` tells that it ran;
-it is what every setting of the repository names that could start a program.
+Commands run without privileges, almost without a network, and with little time. A program called `canary` records that
+it ran; every setting of the repository that could start a program names it.
 """
 
 import hashlib
@@ -20,12 +20,12 @@ from pathlib import Path
 from tui_agent.tools.child_environment import child_environment, read_only_environment
 
 SECRET = "nobody-may-read-this"
-"""Stands in a file beside the workspace, `../secret.txt`."""
+"""Content of a file beside the workspace, `../secret.txt`."""
 SECONDS = 5.0
-"""How long one command may run."""
+"""Time limit of one command."""
 _NOBODY = 65_534
 _INDEX = os.path.join(".git", "index")
-"""`git diff` notes in it when files were last changed; what is staged stays as it is."""
+"""`git diff` updates file times in it; staged content stays as it is."""
 _ODD_NAMES = ("-n", "-exec", "-or", "-delete", "--pre=canary", "@x", "w new", "--files0-from=..", "a b", "[", "1w.")
 _CANARY = '#!/bin/sh\necho "$0 $*" >> "{log}"\n'
 _PROGRAM_SETTINGS = (
@@ -36,13 +36,13 @@ _PROGRAM_SETTINGS = (
 
 
 class CanaryCage:
-    """Runs commands and says whether one of them changed something or ran a canary."""
+    """Runs commands and detects whether one of them changed something or ran a canary."""
 
     def __init__(self, place: Path, *, has_odd_names: bool = True) -> None:
         """
         Args:
             place: an empty directory.
-            has_odd_names: with them no list of all names is believed; without, more is allowed and tried.
+            has_odd_names: adds odd file names, with which no listing is used; without them, more commands are allowed.
         """
         self._odd_names = _ODD_NAMES if has_odd_names else ()
         self.work = place / "work"
@@ -65,7 +65,7 @@ class CanaryCage:
         self.rebuild()
 
     def rebuild(self) -> None:
-        """Puts everything back as it was."""
+        """Restore everything."""
         shutil.rmtree(self.work, ignore_errors=True)
         self._log.unlink(missing_ok=True)
         self._output.write_bytes(b"")
@@ -87,37 +87,38 @@ class CanaryCage:
         self._before = self._state()
 
     def changed_by(self, commands: Sequence[str]) -> bool:
-        """Runs the commands; whether they left a trace or showed the secret. Call `rebuild` then."""
+        """True if the commands left a trace or showed the secret. Call `rebuild` afterwards."""
         self._output.write_bytes(b"")
         for command in commands:
             self._run(command)
         return self._log.exists() or self._shows_secret() or self._state() != self._before
 
     def culprits(self, commands: Sequence[str]) -> list[str]:
-        """Which of the commands leave a trace, with what they do, each run alone; empty if none does."""
+        """Return the commands that leave a trace, each run alone, with a description."""
         if not self.changed_by(commands):
             return []
-        told = [f"{list(commands)} together: {self.story()}"]
+        found = [f"{list(commands)} together: {self.story()}"]
         self.rebuild()
         for command in commands:
             if self.changed_by([command]):
-                told.append(f"{command!r}: {self.story()}")
+                found.append(f"{command!r}: {self.story()}")
                 self.rebuild()
-        return told[1:] or told
+        return found[1:] or found
 
     def story(self) -> str:
-        """What is different now, in words."""
-        told = self._log.read_text("utf-8", "replace") if self._log.exists() else ""
+        """Describe the differences."""
+        recorded = self._log.read_text("utf-8", "replace") if self._log.exists() else ""
         now = self._state()
         names = sorted(name for name in {*now, *self._before} if now.get(name) != self._before.get(name))
-        return f"canary: {told!r}, changed: {names}, secret shown: {self._shows_secret()}"
+        return f"canary: {recorded!r}, changed: {names}, secret shown: {self._shows_secret()}"
 
     def _shows_secret(self) -> bool:
         return SECRET.encode() in self._output.read_bytes()
 
     def _make_repository(self) -> None:
-        """A repository with a merge that had a conflict, whose settings name the canary wherever they can, and another
-        one inside it."""
+        """Make a repository with a conflicted merge, a nested repository and settings that name the canary wherever
+        possible.
+        """
         environment = {
             **self._environment,
             "GIT_CONFIG_NOSYSTEM": "1",
@@ -170,7 +171,7 @@ class CanaryCage:
             file.write(f"{settings}[diff]\n\texternal = {canary} diff.external\n")
 
     def _run(self, command: str) -> None:
-        """Runs one command as the tool would."""
+        """Run one command as the tool would."""
         with self._output.open("ab") as output:
             process = subprocess.Popen(
                 ("/bin/bash", "--noprofile", "--norc", "-c", "--", command),
@@ -191,7 +192,7 @@ class CanaryCage:
             process.wait()
 
     def _state(self) -> dict[str, str]:
-        """Every file with its kind, rights and content."""
+        """Return every file with its kind, mode and content."""
         found: dict[str, str] = {}
         for directory, folders, files in os.walk(self.work):
             for name in (*folders, *files):
@@ -208,7 +209,7 @@ class CanaryCage:
         return found
 
     def _staged(self, directory: str, path: str) -> str:
-        """What an index says is staged, whatever it says about the times of files."""
+        """Return the staged content of an index, without file times."""
         content = Path(path).read_bytes()
         if self._indexes.get(path, (b"", ""))[0] != content:
             words = ("git", "-c", "safe.directory=*", "ls-files", "--stage")
@@ -218,7 +219,7 @@ class CanaryCage:
 
 
 def bound_resources() -> None:
-    """Keeps this process and all it starts from large files and memory; for a process that does nothing else."""
+    """Limit file size and memory of this process and its children; call it in a process of its own."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (50_000_000, 50_000_000))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

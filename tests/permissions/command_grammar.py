@@ -1,8 +1,7 @@
-"""Random shell commands: a grammar of what people and attackers write, and mutations of its texts.
+"""Random shell commands: a grammar of everyday and hostile commands, and mutations of its texts.
 
-Everything that changes something in here is harmless: it makes, changes or removes a file of the empty directory it
-runs in, or runs `canary`, a program that only tells that it ran. Beside that directory is `secret.txt`, to which `out`
-leads.
+Every effect in here is harmless: a command makes, changes or removes a file of the empty directory it runs in, or runs
+`canary`, a program that only records that it ran. Beside that directory is `secret.txt`, to which `out` leads.
 """
 
 from hypothesis import strategies as st
@@ -139,7 +138,7 @@ def _wrapped(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 @st.composite
 def _mutated(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> str:
-    """A text with a few pieces put in, taken out, doubled or exchanged."""
+    """Return a text with a few pieces inserted, removed, doubled or exchanged."""
     text = draw(texts)
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, len(text)))
@@ -161,10 +160,10 @@ def _mutated(draw: st.DrawFn, texts: st.SearchStrategy[str]) -> str:
 simple_commands = _simple
 """One command with its words."""
 whole_commands = st.recursive(_simple, _wrapped, max_leaves=4)
-"""Commands in company: lists, pipes, substitutions, loops, wrappers."""
+"""Compound commands: lists, pipes, substitutions, loops, wrappers."""
 any_commands = st.one_of(whole_commands, _mutated(whole_commands), _mutated(_simple))
-"""The same, and what is left of them after something was put in or taken out."""
+"""The same, and mutations of them."""
 wraps = st.sampled_from(_WRAPS)
-"""Company for a command; `{}` stands for it, braces are doubled."""
+"""Templates around a command; `{}` is its position, braces are doubled."""
 joins = st.sampled_from(_JOINS)
-"""What stands between two commands."""
+"""Separators between two commands."""

@@ -1,4 +1,4 @@
-"""A workspace with something of everything, and judges for it."""
+"""A workspace with a bit of everything, and a policy for it."""
 
 import os
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ FILES = (
 
 
 class Desk:
-    """One workspace with its judges."""
+    """One workspace with its policy."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -38,18 +38,18 @@ class Desk:
     def policy(
         self, *rules: str, mode: PermissionMode | str = PermissionMode.ASK, private: Sequence[Path] = ()
     ) -> PermissionPolicy:
-        """A policy with rules such as `deny bash(rm:*)`."""
+        """Return a policy with rules such as `deny bash(rm:*)`."""
         parsed = [Rule.parse(*rule.split(" ", 1)) for rule in rules]
         return PermissionPolicy(self.root, rules=parsed, mode=PermissionMode(mode), private_paths=private)
 
     def bash(self, command: str, *rules: str, mode: PermissionMode | str = PermissionMode.ASK) -> PermissionDecision:
-        """The decision on a command."""
+        """Return the decision on a command."""
         return self.policy(*rules, mode=mode).check(self.tools["bash"], {"command": command})
 
     def file(
         self, tool: str, path: str, *rules: str, mode: PermissionMode | str = PermissionMode.ASK
     ) -> PermissionDecision:
-        """The decision on a call of a file tool."""
+        """Return the decision on a call of a file tool."""
         return self.policy(*rules, mode=mode).check(self.tools[tool], {"path": path})
 
 

@@ -1,6 +1,6 @@
-"""A second reader of bash (`shfmt`), to compare the taking apart of commands with.
+"""A second bash parser (`shfmt`), for comparison with ours.
 
-Both readings are brought to one form: nested tuples of words, in which only what matters for judging is left.
+Both results are converted to one form: nested tuples of words, reduced to the parts that matter for judging.
 """
 
 import json
@@ -28,19 +28,19 @@ _shfmt = cache(partial(development_program, "shfmt"))
 Form = tuple[Any, ...]
 
 NOTHING: Form = ("nothing",)
-"""What has no words that could be compared."""
+"""Form of a statement without words to compare."""
 
 _GRAMMAR_COMMANDS = {"[[", "export", "declare", "typeset", "readonly", "local", "unset", "let", "nameref"}
 
 
 def parse(text: str) -> dict[str, Any] | None:
-    """What shfmt makes of a text; None if it refuses it."""
+    """Return shfmt's tree of a text, or None if it rejects it."""
     done = subprocess.run([_shfmt(), "--to-json", "-ln", "bash"], input=text.encode(), capture_output=True, check=False)
     return json.loads(done.stdout) if done.returncode == 0 else None
 
 
 def our_form(statement: Statement) -> Form:
-    """Our reading."""
+    """Convert our statements."""
     match statement:
         case SimpleCommand():
             return _call([word.text or word.value for word in statement.words])
@@ -66,7 +66,7 @@ def our_form(statement: Statement) -> Form:
 
 
 def their_form(text: str, tree: dict[str, Any]) -> Form:
-    """Shfmt's reading."""
+    """Convert shfmt's tree."""
     return _Theirs(text).several(tree.get("Stmts", []))
 
 
@@ -104,7 +104,7 @@ class _Theirs:
                 return _several([self.several(found) for found in self.bodies(command)])
 
     def bodies(self, command: dict[str, Any]) -> list[list[Any]]:
-        """Every list of statements of an `if`, a loop or a `case`, in the order of the text."""
+        """Yield every list of statements of an `if`, a loop or a `case`, in the order of the text."""
         found: list[list[Any]] = []
         for name in ("Cond", "Then", "Else", "Do"):
             value = command.get(name)
@@ -128,7 +128,7 @@ class _Theirs:
 
 
 def _several(forms: list[Form]) -> Form:
-    """Statements in a row are one row, wherever braces, loops and branches stand around some of them."""
+    """Flatten statements in a row, whatever braces, loops and branches group them."""
     row: list[Form] = []
     for form in forms:
         row.extend(form[1:] if form[0] == "several" else [form])

@@ -72,21 +72,21 @@ def test_it_agrees_with_bash_on_any_braces(pieces: list[str]) -> None:
 
 
 @pytest.mark.parametrize("text", ["{1..100000}", "{a,b}" * 9, "{" * 65])
-def test_too_much_is_unknown(text: str) -> None:
+def test_too_many_words_are_unknown(text: str) -> None:
     assert expanded(text) == [UNKNOWN]
 
 
-def test_of_too_much_the_beginning_and_the_end_are_known() -> None:
+def test_too_many_words_keep_a_known_prefix_and_suffix() -> None:
     assert expanded("/proc/{1..100000}/environ") == [f"/proc/{UNKNOWN}/environ"]
 
 
-def test_what_may_vanish_is_unknown_and_the_rest_is_not() -> None:
+def test_a_word_that_may_vanish_is_unknown() -> None:
     assert expanded("{,x}") == [UNKNOWN, "x"]
     assert expanded("{x,}") == ["x", UNKNOWN]
     assert MAX_WORDS >= 100
 
 
-def test_pieces_keep_what_is_in_them() -> None:
+def test_parts_keep_their_live_characters_and_variables() -> None:
     word = Word(f"a{VARIABLE}*{VARIABLE}", frozenset({2}), (Variable("x", quoted=True), Variable("y", quoted=False)))
 
     first, second = part_of(word, 0, 2), part_of(word, 2, 4)
@@ -96,5 +96,5 @@ def test_pieces_keep_what_is_in_them() -> None:
     assert joined_words(first, second) == word
 
 
-def test_a_bomb_is_not_even_begun() -> None:
+def test_a_brace_bomb_is_not_expanded() -> None:
     assert expanded("{1..9}" * 60) == [UNKNOWN]

@@ -1,4 +1,4 @@
-"""Calls are judged by what their tool says they are about (P59)."""
+"""Calls are judged by the subject that their tool declares."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from .conftest import Desk
 
 
 class Confused(SamplePlainTool):
-    """A tool that fails when it is asked about a call."""
+    """A tool whose predicates raise."""
 
     def __init__(self, error: Exception, *, only_reading: bool = False) -> None:
         super().__init__("confused")
@@ -32,14 +32,14 @@ class Confused(SamplePlainTool):
 @pytest.mark.parametrize(
     "error", [KeyError("path"), TypeError("no"), OSError("gone"), ToolError("x"), RecursionError()]
 )
-def test_a_tool_that_cannot_say_what_a_call_is_about_is_refused(desk: Desk, error: Exception) -> None:
+def test_a_tool_that_cannot_declare_a_subject_is_refused(desk: Desk, error: Exception) -> None:
     decision = desk.policy(mode="allow").check(Confused(error), {})
 
     assert (decision.decision, decision.source) == ("deny", "invalid")
     assert subject_of(Confused(error), {}) is None
 
 
-def test_a_tool_that_cannot_say_whether_it_reads_counts_as_writing(desk: Desk) -> None:
+def test_a_tool_whose_read_only_check_fails_counts_as_writing(desk: Desk) -> None:
     tool = Confused(ValueError("x"), only_reading=True)
 
     assert desk.policy().check(tool, {}).decision == "ask"
@@ -63,7 +63,7 @@ def test_a_tool_without_a_subject(desk: Desk, mode: str, reading: str, writing: 
     assert policy.check(SamplePlainTool("change"), {}).decision == writing
 
 
-def test_what_a_servers_tool_says_of_itself_does_not_loosen(desk: Desk) -> None:
+def test_a_servers_tool_cannot_loosen_its_own_decision(desk: Desk) -> None:
     tool = SamplePlainTool("mcp__files__list", read_only=True)
 
     assert desk.policy().check(tool, {}).decision == "ask"
@@ -107,11 +107,11 @@ def test_fetching_is_judged_by_its_host(desk: Desk, url: str, mode: str, decisio
         ("", None),
     ],
 )
-def test_a_host_that_programs_could_read_differently_is_none(url: str, host: str | None) -> None:
+def test_an_ambiguous_host_is_none(url: str, host: str | None) -> None:
     assert host_of(url) == host
 
 
-def test_a_path_with_a_nul_is_no_path(desk: Desk) -> None:
+def test_a_path_with_a_nul_is_invalid(desk: Desk) -> None:
     assert desk.file("read", "a\x00b", mode="allow").source == "invalid"
 
 

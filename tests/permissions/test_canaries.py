@@ -1,5 +1,7 @@
-"""What is allowed without a question changes nothing when bash really runs it (safety §4.1); the long run is
-`python -m tests.benchmarks.canaries`."""
+"""Commands allowed without a question change nothing when bash really runs them.
+
+The long run is `python -m tests.benchmarks.canaries`.
+"""
 
 import tempfile
 from collections.abc import Iterator
@@ -17,12 +19,12 @@ from .command_grammar import any_commands
 
 @pytest.fixture(scope="module", params=["odd names", "plain names"])
 def cage(request: pytest.FixtureRequest) -> Iterator[CanaryCage]:
-    # Not pytest's own directory, which an account without privileges may not enter.
+    # An account without privileges may not enter pytest's own directory.
     with tempfile.TemporaryDirectory() as place:
         yield CanaryCage(Path(place), has_odd_names=request.param == "odd names")
 
 
-def test_the_cage_sees_what_is_to_be_seen(cage: CanaryCage) -> None:
+def test_the_cage_detects_changes_canaries_and_the_secret(cage: CanaryCage) -> None:
     for command in ("canary", "touch new", "echo x >> a.txt", "chmod 500 b.txt", "rm -rf sub", "sed -i s/x/y/ b.txt"):
         assert cage.changed_by([command]), command
         cage.rebuild()
@@ -34,7 +36,7 @@ def test_the_cage_sees_what_is_to_be_seen(cage: CanaryCage) -> None:
     max_examples=60, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck), database=None
 )
 @given(commands=st.lists(any_commands, min_size=5, max_size=20))
-def test_nothing_that_is_allowed_leaves_a_trace(cage: CanaryCage, commands: list[str]) -> None:
+def test_no_allowed_command_leaves_a_trace(cage: CanaryCage, commands: list[str]) -> None:
     allowed = [command for command in commands if is_read_only_command(command, cage.work)]
 
     assert cage.culprits(allowed) == []

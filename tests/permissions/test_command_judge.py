@@ -121,12 +121,12 @@ def test_parts_and_modes(desk: Desk, command: str, mode: str, decision: str, sou
     assert (found.decision, found.source) == (decision, source), found.reason
 
 
-def test_deny_rules_hold_on_what_cannot_be_read(desk: Desk) -> None:
+def test_deny_rules_hold_on_unreadable_text(desk: Desk) -> None:
     assert desk.bash("if then (((; rm -rf x", "deny bash(rm:*)", mode="allow").decision == "deny"
     assert desk.bash("ls; rm x\x07", "deny bash(rm:*)", mode="allow").decision == "deny"
 
 
-def test_rules_hold_on_the_first_parts_and_a_person_decides_the_rest(desk: Desk) -> None:
+def test_beyond_the_limit_of_parts_rules_hold_and_the_user_decides(desk: Desk) -> None:
     many = "; ".join(["ls"] * 3_000)
 
     assert desk.bash(many, "allow bash", mode="allow").decision == "ask"
@@ -135,7 +135,7 @@ def test_rules_hold_on_the_first_parts_and_a_person_decides_the_rest(desk: Desk)
     assert desk.bash(nested, mode="allow").decision == "ask"
 
 
-def test_nesting_ends_with_a_person(desk: Desk) -> None:
+def test_nesting_beyond_the_limit_needs_an_answer(desk: Desk) -> None:
     command = "env " * 8 + "ls"
 
     assert desk.bash(command, mode="allow").decision == "ask"
@@ -156,11 +156,11 @@ def test_a_long_part_is_shown_shortened_and_targets_are_named(desk: Desk) -> Non
 
 
 @pytest.mark.parametrize("command", ["ls \x00", "ls \ud800"])
-def test_what_no_command_can_hold_is_invalid(desk: Desk, command: str) -> None:
+def test_an_impossible_character_is_invalid(desk: Desk, command: str) -> None:
     assert desk.bash(command, mode="allow").source == "invalid"
 
 
-def test_too_many_paths_are_left_to_a_person(desk: Desk) -> None:
+def test_too_many_paths_need_an_answer(desk: Desk) -> None:
     many = "; ".join(["frobnicate " + " ".join(f"a/{number}" for number in range(150))] * 20)
 
     decision = desk.bash(many, "allow bash(frobnicate:*)")
@@ -168,7 +168,7 @@ def test_too_many_paths_are_left_to_a_person(desk: Desk) -> None:
     assert desk.bash(f"{many}; frobnicate > .git/y", "allow bash(frobnicate:*)").decision == "deny"
 
 
-def test_a_file_that_is_named_like_an_option_makes_nothing_run(desk: Desk) -> None:
+def test_a_file_named_like_an_option_runs_nothing(desk: Desk) -> None:
     commands = ["find . -e* touch x ';'", "find . -exe? rm {} ';'", "find . -[e]xec touch x ';'", "cat *"]
     assert desk.bash("cat *").decision == "allow"
 
@@ -178,7 +178,7 @@ def test_a_file_that_is_named_like_an_option_makes_nothing_run(desk: Desk) -> No
         assert desk.bash(command).decision == "ask", command
 
 
-def test_what_find_runs_elsewhere_stays_out_of_protected_places(desk: Desk) -> None:
+def test_execdir_stays_out_of_protected_paths(desk: Desk) -> None:
     assert desk.bash("find .git -name HEAD -execdir rm config ';'", mode="allow").decision == "deny"
     assert desk.bash("find . -name README.md -execdir touch x ';'", mode="allow").decision == "allow"
     assert desk.bash("find . -name README.md -exec cat {} ';'").decision == "allow"
@@ -222,7 +222,7 @@ def test_what_find_runs_elsewhere_stays_out_of_protected_places(desk: Desk) -> N
     ],
 )
 @pytest.mark.parametrize("loose", [{"mode": "allow"}, {"mode": "ask", "rules": True}])
-def test_what_other_processes_hold_is_asked_about(desk: Desk, command: str, loose: dict[str, object]) -> None:
+def test_the_data_of_other_processes_needs_an_answer(desk: Desk, command: str, loose: dict[str, object]) -> None:
     names = ("cat", "cd", "tr", "grep", "cp", "dd", "curl", "frobnicate", "ps")
     rules = [f"allow bash({name}:*)" for name in names] if "rules" in loose else []
 
@@ -234,11 +234,11 @@ def test_what_other_processes_hold_is_asked_about(desk: Desk, command: str, loos
 @pytest.mark.parametrize(
     "command", ["cat /proc/cpuinfo", "cat /proc/$PPID/status", "ps aux", "ps -ef", "ps -u me", "cat $X/a", "cat $X"]
 )
-def test_what_is_no_secret_of_theirs_is_not(desk: Desk, command: str) -> None:
+def test_other_files_of_proc_need_no_answer(desk: Desk, command: str) -> None:
     assert desk.bash(command, mode="allow").decision == "allow"
 
 
-def test_our_own_files_are_private_also_where_a_part_of_the_path_is_open(desk: Desk, tmp_path: Path) -> None:
+def test_our_own_files_are_private_even_if_the_path_is_partly_unknown(desk: Desk, tmp_path: Path) -> None:
     private = tmp_path / "home" / ".local" / "state" / "tui-agent"
     (private / "sessions").mkdir(parents=True)
     (private / "sessions" / "x").write_text("", "utf-8")
@@ -289,7 +289,7 @@ def test_our_own_files_are_private_also_where_a_part_of_the_path_is_open(desk: D
         ": < /etc/h*",
     ],
 )
-def test_names_outside_are_shown_to_nobody_by_a_pattern(desk: Desk, command: str) -> None:
+def test_a_pattern_for_names_outside_needs_an_answer(desk: Desk, command: str) -> None:
     assert desk.bash(command).decision == "ask"
 
 
@@ -318,7 +318,7 @@ def test_patterns_in_the_workspace_need_no_answer(desk: Desk, command: str) -> N
 
 
 @pytest.mark.parametrize(("command", "decision"), [("ls -ltr", "allow"), ("ls -R", "allow"), ("grep -r x src", "ask")])
-def test_names_may_be_listed_of_what_may_not_be_read(desk: Desk, command: str, decision: str) -> None:
+def test_names_of_unreadable_files_may_be_listed(desk: Desk, command: str, decision: str) -> None:
     assert desk.bash(command, "deny read(src/app/main.py)").decision == decision
 
 
@@ -330,7 +330,7 @@ def test_a_rule_that_denies_reading_holds_for_patterns(desk: Desk) -> None:
     assert desk.bash("echo secrets/*", "deny read(secrets/**)").decision == "deny"
 
 
-def test_a_tilde_that_is_only_a_letter_does_not_stand_for_home(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_literal_tilde_is_not_home(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(desk.root.parent))
     (desk.root / "~" / "work").mkdir(parents=True)
     (desk.root / "~" / "work" / "README.md").symlink_to("/etc/passwd")

@@ -47,11 +47,11 @@ def may_match(pattern: str, *words: str) -> bool:
         ("[ab]", "a", False),
     ],
 )
-def test_words_fit_or_not(pattern: str, words: str, expected: bool) -> None:
+def test_words_match_or_not(pattern: str, words: str, expected: bool) -> None:
     assert matches(pattern, *words.split()) is expected
 
 
-def test_a_blank_in_a_pattern_is_a_border_and_quotes_are_taken_off() -> None:
+def test_a_blank_is_a_border_and_quotes_are_removed() -> None:
     assert not matches("rm a", "rm a")
     assert matches("rm 'a b'", "rm", "a b")
     assert matches('rm "a b"', "rm", "a b")
@@ -76,11 +76,11 @@ def test_a_blank_in_a_pattern_is_a_border_and_quotes_are_taken_off() -> None:
         ("rm x", "rm x", True),
     ],
 )
-def test_what_is_not_known_may_be_meant(pattern: str, words: str, expected: bool) -> None:
+def test_unknown_words_may_match(pattern: str, words: str, expected: bool) -> None:
     assert may_match(pattern, *words.split(" ")) is expected
 
 
-def test_a_pattern_says_what_it_spells_out() -> None:
+def test_the_number_of_words_a_pattern_spells_out() -> None:
     (everything,) = command_patterns("*")
     (exact,) = command_patterns("npm run build")
     (prefix,) = command_patterns("timeout 5:*")
@@ -99,7 +99,7 @@ words = st.lists(st.text(st.sampled_from("ab*-."), min_size=1, max_size=4), min_
 
 
 @given(words)
-def test_a_command_always_fits_the_pattern_that_spells_it(found: list[str]) -> None:
+def test_a_command_matches_the_pattern_that_spells_it_out(found: list[str]) -> None:
     pattern = " ".join(word.replace("*", "x") for word in found)
 
     assert matches(pattern, *pattern.split())
@@ -107,7 +107,7 @@ def test_a_command_always_fits_the_pattern_that_spells_it(found: list[str]) -> N
 
 
 @given(words, words, st.integers(0, 4))
-def test_what_fits_may_fit_with_a_part_unknown(pattern: list[str], found: list[str], at: int) -> None:
+def test_a_match_may_match_with_a_part_unknown(pattern: list[str], found: list[str], at: int) -> None:
     text = " ".join(pattern)
     if matches(text, *found):
         joined = BORDER.join(found)

@@ -1,4 +1,4 @@
-"""Directories that are copied over others, with a repository or packages in them."""
+"""Directories copied over others, with a repository or packages in them."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from .conftest import Desk
 
 @pytest.fixture
 def gift(desk: Desk) -> Desk:
-    """A workspace where somebody has put a repository that may be copied over the workspace's own."""
+    """A workspace with a foreign repository that may be copied over the workspace's own."""
     for name in ("donor/.git/hooks/x", "donor/a.txt", "deep/src/node_modules/m.js", "there/donor/a.txt"):
         file = desk.root / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -25,9 +25,7 @@ def gift(desk: Desk) -> Desk:
      "rsync -a --exclude .gi donor/ .", "rsync -a --exclude=.git --include '*' donor/ .",
      "rsync -a --exclude=/node_modules deep/ .", "env cp -r donor/. ."],
 )  # fmt: skip
-def test_a_copy_that_brings_something_protected_needs_a_person(
-    gift: Desk, command: str, rules: tuple[str, ...]
-) -> None:
+def test_a_copy_with_protected_contents_needs_an_answer(gift: Desk, command: str, rules: tuple[str, ...]) -> None:
     found = gift.bash(command, *rules, mode="allow")
 
     assert (found.decision, found.source) == ("ask", "floor"), found.reason
@@ -39,17 +37,17 @@ def test_a_copy_that_brings_something_protected_needs_a_person(
      "rsync -a --exclude .git donor/ .", "rsync -a --exclude=/.git donor/ .", "rsync -a donor/ host:x",
      "rsync -a --exclude=node_modules/ deep/ ."],
 )  # fmt: skip
-def test_other_copies_need_nobody(gift: Desk, command: str) -> None:
+def test_other_copies_need_no_answer(gift: Desk, command: str) -> None:
     found = gift.bash(command, mode="allow")
 
     assert found.decision == "allow", found.reason
 
 
-def test_who_spells_a_copy_out_means_it(gift: Desk) -> None:
+def test_a_rule_that_spells_out_a_copy_allows_it(gift: Desk) -> None:
     assert gift.bash("cp -r donor/. .", "allow bash(cp -r donor/. .)").decision == "allow"
 
 
-def test_a_source_that_is_too_large_needs_a_person(gift: Desk) -> None:
+def test_a_source_that_is_too_large_needs_an_answer(gift: Desk) -> None:
     for side in ("many", "those"):
         (gift.root / side).mkdir()
     for number in range(20_001):

@@ -1,4 +1,4 @@
-"""Comfort, measured: everyday exploration runs without a question under an empty rule set (safety §1, promise 5)."""
+"""Everyday exploration runs without a question under an empty rule set."""
 
 from pathlib import Path
 

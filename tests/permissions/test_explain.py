@@ -1,4 +1,4 @@
-"""`permissions check` and `explain`: the contract of interface §3."""
+"""`permissions check` and `permissions explain`."""
 
 import json
 from pathlib import Path
@@ -45,7 +45,7 @@ def test_the_example_of_the_contract(desk: Desk) -> None:
     ]
 
 
-def test_rules_mode_and_directory_of_the_record_replace_what_is_configured(desk: Desk) -> None:
+def test_a_record_overrides_rules_mode_and_directory(desk: Desk) -> None:
     configured = {"layers": [[Rule.parse("deny", "bash(make:*)")]], "mode": PermissionMode.DENY}
 
     assert check(desk, record("make"), **configured)["source"] == "rule"
@@ -61,42 +61,42 @@ def test_rules_mode_and_directory_of_the_record_replace_what_is_configured(desk:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        (None, "a record is an object"),
-        ([], "a record is an object"),
-        (7, "a record is an object"),
-        ("bash", "a record is an object"),
-        ({}, "`tool` is the name"),
-        ({"tool": "", "input": {}}, "`tool` is the name"),
-        ({"tool": 7, "input": {}}, "`tool` is the name"),
-        ({"tool": "bash"}, "`input` is an object"),
-        ({"tool": "bash", "input": "ls"}, "`input` is an object"),
+        (None, "a record must be an object"),
+        ([], "a record must be an object"),
+        (7, "a record must be an object"),
+        ("bash", "a record must be an object"),
+        ({}, "`tool` must be the name"),
+        ({"tool": "", "input": {}}, "`tool` must be the name"),
+        ({"tool": 7, "input": {}}, "`tool` must be the name"),
+        ({"tool": "bash"}, "`input` must be an object"),
+        ({"tool": "bash", "input": "ls"}, "`input` must be an object"),
         ({"tool": "bash", "input": {}}, "`input` does not fit bash: command: "),
         ({"tool": "bash", "input": {"command": 7}}, "`input` does not fit bash: command: "),
         ({"tool": "bash", "input": {"command": "ls", "x": 1}}, "`input` does not fit bash: x: "),
-        (record("ls", cwd="relative"), "`cwd` is an absolute path"),
-        (record("ls", cwd=7), "`cwd` is an absolute path"),
-        (record("ls", cwd="/a\x00b"), "`cwd` is an absolute path"),
-        (record("ls", cwd="/\ud800"), "`cwd` is an absolute path"),
-        (record("ls", mode="yolo"), "`mode` is one of ask, allow, deny, plan, accept_edits"),
-        (record("ls", mode=[]), "`mode` is one of"),
-        (record("ls", mode={"a": 1}), "`mode` is one of"),
-        (record("ls", rules={"allow": "bash"}), "`rules` is a list"),
-        (record("ls", rules="allow bash"), "`rules` is a list"),
-        (record("ls", rules=[["allow"]]), "rule 1 is no pair"),
-        (record("ls", rules=[["allow", "bash"], "x"]), "rule 2 is no pair"),
-        (record("ls", rules=[["allow", 7]]), "rule 1 is no pair"),
-        (record("ls", rules=[["maybe", "bash"]]), "a rule says allow, ask or deny"),
-        (record("ls", rules=[["allow", "bash("]]), "a rule is `tool` or `tool(pattern)`"),
+        (record("ls", cwd="relative"), "`cwd` must be an absolute path"),
+        (record("ls", cwd=7), "`cwd` must be an absolute path"),
+        (record("ls", cwd="/a\x00b"), "`cwd` must be an absolute path"),
+        (record("ls", cwd="/\ud800"), "`cwd` must be an absolute path"),
+        (record("ls", mode="yolo"), "`mode` must be one of ask, allow, deny, plan, accept_edits"),
+        (record("ls", mode=[]), "`mode` must be one of"),
+        (record("ls", mode={"a": 1}), "`mode` must be one of"),
+        (record("ls", rules={"allow": "bash"}), "`rules` must be a list"),
+        (record("ls", rules="allow bash"), "`rules` must be a list"),
+        (record("ls", rules=[["allow"]]), "rule 1 must be a [verdict, rule] pair"),
+        (record("ls", rules=[["allow", "bash"], "x"]), "rule 2 must be a [verdict, rule] pair"),
+        (record("ls", rules=[["allow", 7]]), "rule 1 must be a [verdict, rule] pair"),
+        (record("ls", rules=[["maybe", "bash"]]), "a rule must say allow, ask or deny"),
+        (record("ls", rules=[["allow", "bash("]]), "a rule must be `tool` or `tool(pattern)`"),
     ],
 )
-def test_what_is_no_call_is_denied_and_told_what_is_wrong(desk: Desk, wrong: object, words: str) -> None:
+def test_an_invalid_record_is_denied_with_the_reason(desk: Desk, wrong: object, words: str) -> None:
     answer = check(desk, wrong)
 
     assert (answer["decision"], answer["source"], answer["parts"]) == ("deny", "invalid", [])
     assert words in answer["reason"]
 
 
-def test_surrogates_come_back_as_text(desk: Desk) -> None:
+def test_surrogates_are_replaced_in_the_answer(desk: Desk) -> None:
     assert check(desk, record("echo \ud800"))["source"] == "invalid"
     assert check(desk, {"tool": "read", "input": {"path": "a\udc80"}})["decision"] in ("allow", "ask")
     assert check(desk, {"tool": "bash\udc80", "input": {}})["decision"] == "ask"
@@ -104,7 +104,7 @@ def test_surrogates_come_back_as_text(desk: Desk) -> None:
     assert check(desk, record("ls", rules=[["allow", "\ud800("]]))["source"] == "invalid"
 
 
-def test_a_value_nested_too_deeply_is_no_call(desk: Desk) -> None:
+def test_a_value_nested_too_deeply_is_invalid(desk: Desk) -> None:
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
@@ -125,13 +125,13 @@ def test_a_value_nested_too_deeply_is_no_call(desk: Desk) -> None:
         ("web", {"url": "https://python.org"}, [["allow", "fetch(domain:python.org)"]], "ask"),
     ],
 )
-def test_a_tool_that_is_not_here_is_judged_by_its_name(
+def test_an_unknown_tool_is_judged_by_its_name(
     desk: Desk, tool: str, arguments: dict[str, object], rules: list[list[str]], decision: str
 ) -> None:
     assert check(desk, {"tool": tool, "input": arguments, "rules": rules})["decision"] == decision
 
 
-def test_fetch_is_judged_by_its_address_also_where_there_is_no_such_tool(desk: Desk) -> None:
+def test_fetch_is_judged_by_its_url_even_without_the_tool(desk: Desk) -> None:
     def decide(url: object) -> str:
         asked = {"tool": "fetch", "input": {"url": url}, "rules": [["allow", "fetch(domain:python.org)"]]}
         answer = check_record(asked, find_tool=lambda name: None, defaults=PermissionDefaults(desk.root))
@@ -178,7 +178,7 @@ def explain(desk: Desk, found: object, **defaults: Any) -> str:
     return explain_record(found, find_tool=desk.tools.get, defaults=PermissionDefaults(desk.root, **defaults))
 
 
-def test_explain_names_every_rule_looked_at_and_what_would_change_it(desk: Desk) -> None:
+def test_explain_names_every_rule_and_the_alternatives(desk: Desk) -> None:
     rules = [Rule.parse("deny", "bash(rm:*)", "config.toml:3"), Rule.parse("ask", "bash(make:*)", "config.toml:4")]
     words = explain(desk, record("make all > ../out.txt"), layers=[rules])
 
@@ -194,18 +194,18 @@ def test_explain_names_every_rule_looked_at_and_what_would_change_it(desk: Desk)
 @pytest.mark.parametrize(
     ("command", "words"),
     [
-        ("rm -rf x", "no single rule is narrow enough to be proposed"),
-        ("echo x > .git/config", "no rule and no grant: this holds under all of them"),
-        ("git status", "nothing: it is decided the same in every mode"),
+        ("rm -rf x", "no single rule is narrow enough to offer"),
+        ("echo x > .git/config", "no rule and no grant: the floor holds under all of them"),
+        ("git status", "nothing: the decision is the same in every mode"),
         ("if then (((", "no rule and no grant"),
     ],
 )
-def test_explain_says_so_where_no_rule_helps(desk: Desk, command: str, words: str) -> None:
+def test_explain_says_if_no_rule_helps(desk: Desk, command: str, words: str) -> None:
     assert words in explain(desk, record(command))
 
 
-def test_explain_of_nonsense(desk: Desk) -> None:
-    assert explain(desk, []).startswith("deny (invalid): a record is an object")
+def test_explain_of_an_invalid_record(desk: Desk) -> None:
+    assert explain(desk, []).startswith("deny (invalid): a record must be an object")
 
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])

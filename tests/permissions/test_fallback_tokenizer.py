@@ -1,4 +1,4 @@
-"""The rough cut of what cannot be read: many pieces rather than few."""
+"""Rough split of unreadable text: too many commands rather than too few."""
 
 from tui_agent.permissions.fallback_tokenizer import MAX_FALLBACK_COMMANDS, fallback_commands
 from tui_agent.permissions.shell_syntax import UNKNOWN
@@ -8,26 +8,26 @@ def cut(text: str) -> list[list[str]]:
     return [[word.value for word in command.words] for command in fallback_commands(text)]
 
 
-def test_operators_part_commands() -> None:
+def test_operators_separate_commands() -> None:
     assert cut("a b; c && d || e | f & g\n(h) `i` $(j)") == [
         ["a", "b"], ["c"], ["d"], ["e"], ["f"], ["g"], ["h"], ["i"], ["j"],
     ]  # fmt: skip
 
 
-def test_quotes_hold_operators_and_go() -> None:
+def test_quotes_protect_operators_and_are_removed() -> None:
     assert cut("'a;b' \"c d\" e\\ f \\;") == [["a;b", "c d", "e f", ";"]]
 
 
-def test_grammar_words_stand_in_front_of_commands() -> None:
+def test_grammar_words_precede_commands() -> None:
     assert cut("if ! a; then b; fi; time coproc c") == [["a"], ["b"], ["c"]]
 
 
-def test_what_stands_behind_a_brace_may_be_a_command() -> None:
+def test_text_after_a_brace_may_be_a_command() -> None:
     assert ["rm", "z"] in cut("coproc foo { rm z; }")
     assert ["rm", "z"] in cut("f() { { rm z")
 
 
-def test_redirections_and_assignments_are_seen() -> None:
+def test_redirections_and_assignments_are_found() -> None:
     [command] = fallback_commands("X=1 rm a 2>>b <c &>d")
 
     assert [assignment.name for assignment in command.assignments] == ["X"]

@@ -1,4 +1,4 @@
-"""What a `find` that changes things comes upon, compared with what the real one does."""
+"""Reach of a `find` that changes files, compared with the matches of the real one."""
 
 import shlex
 import subprocess
@@ -38,7 +38,7 @@ def reached(tests: str, place: Path, root: str = ".") -> bool:
      "-not -path './.git/*' -name HEAD -not -path './bare*'", "-not -path './.git/*' -name y", "-false -o -name y",
      "( -name y -o -name z )", "-true -a -name z", "-name z , -name y", "-name y -false", "-name y -print -o -name z"],
 )  # fmt: skip
-def test_it_knows_of_everything_protected_that_the_real_one_finds(tests: str, place: Path) -> None:
+def test_every_protected_match_of_the_real_find_is_reached(tests: str, place: Path) -> None:
     found = subprocess.run(
         ("find", ".", *shlex.split(tests), "-exec", "echo", "{}", ";"),
         cwd=place, capture_output=True, text=True, check=True,
@@ -55,7 +55,7 @@ def test_it_knows_of_everything_protected_that_the_real_one_finds(tests: str, pl
 @pytest.mark.parametrize(
     "tests", ["-newermt 2001-01-01", "-frobnicate", "( -name z", "-name '\\z'", "-size +1M", "-name é"]
 )
-def test_what_it_cannot_tell_counts_as_found(tests: str, place: Path) -> None:
+def test_unknown_tests_count_as_a_match(tests: str, place: Path) -> None:
     assert reached(tests, place)
 
 
@@ -67,7 +67,7 @@ def test_roots_count_by_where_they_lead(place: Path) -> None:
     assert reached("-name c.py -o -name settings", place, "sub own")
 
 
-def test_too_much_to_look_through_counts_as_found(place: Path) -> None:
+def test_too_many_files_count_as_reached(place: Path) -> None:
     words = ["find", ".", "-name", "z", "-delete"]
 
     assert why_find_unsafe(words, str(place), PathLookup(place)) is None
@@ -82,5 +82,5 @@ def test_too_much_to_look_through_counts_as_found(place: Path) -> None:
         ("find -H a -name b -prune -o -print0", "find -H a -name b -prune -o -exec rm {} ;"),
     ],
 )
-def test_what_is_handed_on_is_what_it_prints(words: str, expected: str) -> None:
+def test_a_printing_find_becomes_one_that_changes(words: str, expected: str) -> None:
     assert replace_print_with_exec(words.split()) == tuple(expected.split())

@@ -1,4 +1,4 @@
-"""The ways round checkers that are known (safety §2.1): none of these runs without a question."""
+"""Known ways around command checkers: none of these runs without a question."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def test_hostile_commands_need_an_answer(desk: Desk, command: str) -> None:
 
 
 @pytest.mark.parametrize("wrap", ["ls && {}", "{} && ls", "(\n{}\n)", "ls; {}", "time {}", "echo $(\n{}\n)", "! {}"])
-def test_no_company_makes_them_harmless(desk: Desk, wrap: str) -> None:
+def test_no_compound_makes_them_harmless(desk: Desk, wrap: str) -> None:
     joined = {command: wrap.replace("{}", command) for command in COMMANDS}
 
     assert [command for command, text in joined.items() if desk.bash(text).decision == "allow"] == []

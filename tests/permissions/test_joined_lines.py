@@ -1,4 +1,4 @@
-"""A backslash at the end of a line joins it with the next before the shell reads anything else: no join loosens."""
+"""Line continuations: bash joins lines before it reads anything else, and no join loosens a decision."""
 
 import subprocess
 from collections.abc import Iterator
@@ -32,17 +32,17 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def joined(command: str) -> Iterator[str]:
-    """The command with one line joined in it, at each place."""
+    """Yield the command with one line continuation inserted, at each offset."""
     for place in range(1, len(command)):
         yield f"{command[:place]}{JOIN}{command[place:]}"
 
 
 @pytest.mark.parametrize("command", CHANGING)
-def test_what_is_allowed_with_a_line_joined_changes_nothing(workspace: Path, command: str) -> None:
+def test_an_allowed_command_with_a_joined_line_changes_nothing(workspace: Path, command: str) -> None:
     assert not is_read_only_command(command, workspace)
     for spelling in joined(command):
         if is_read_only_command(spelling, workspace):
-            # A join inside of single quotes is text, and may make a harmless command of it.
+            # A join inside single quotes is text, and may make the command harmless.
             run = ("bash", "--noprofile", "--norc", "-c", spelling)
             subprocess.run(run, cwd=workspace, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60)
             assert [path.name for path in workspace.iterdir()] == ["a.txt"], spelling

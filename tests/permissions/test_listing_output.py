@@ -1,4 +1,4 @@
-"""Names that commands print, compared with what they really print."""
+"""Names that commands print, compared with their real output."""
 
 import subprocess
 from pathlib import Path
@@ -39,13 +39,13 @@ def place(tmp_path: Path) -> Path:
      "git ls-files | head -1",
      "git diff --name-only", "git diff --name-only --diff-filter=M", "find . | sort -u | grep -v py", "ls 2>/dev/null"],
 )  # fmt: skip
-def test_everything_that_is_printed_was_told(text: str, place: Path) -> None:
-    told = listed(text, place)
+def test_everything_printed_was_listed(text: str, place: Path) -> None:
+    listing = listed(text, place)
     printed = subprocess.run(("bash", "-c", text), cwd=place, capture_output=True, text=True, check=True).stdout
 
-    assert told is not None
-    assert set(printed.split()) <= set(told.names)
-    assert told.on_one_line == text.startswith("echo")
+    assert listing is not None
+    assert set(printed.split()) <= set(listing.names)
+    assert listing.on_one_line == text.startswith("echo")
 
 
 def test_names_in_the_index_are_those_below_the_directory(place: Path) -> None:
@@ -96,25 +96,25 @@ def test_names_that_end_with_zeros(text: str, place: Path) -> None:
         "nope",
     ],
 )
-def test_whatever_prints_anything_else_is_not_told(text: str, place: Path) -> None:
+def test_other_output_has_no_listing(text: str, place: Path) -> None:
     assert listed(text, place) is None
 
 
 @pytest.mark.parametrize("name", ["-x", "a b", "q'", "é"])
-def test_names_that_could_be_something_else_are_not_told(name: str, place: Path) -> None:
+def test_ambiguous_names_have_no_listing(name: str, place: Path) -> None:
     (place / name).touch()
 
     assert listed("ls", place) is None
     assert listed("git ls-files", place) is not None
 
 
-def test_an_index_that_is_not_plain_is_not_told(place: Path) -> None:
+def test_an_unsupported_index_has_no_listing(place: Path) -> None:
     subprocess.run(("git", "update-index", "--split-index"), cwd=place, check=True)
 
     assert listed("git ls-files", place) is None
 
 
-def test_a_directory_between_two_repositories_is_not_told(place: Path) -> None:
+def test_a_directory_between_two_repositories_has_no_listing(place: Path) -> None:
     (place / "sub" / ".git").mkdir()
 
     assert listed("git ls-files", place / "sub") is None

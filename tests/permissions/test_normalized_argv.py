@@ -1,4 +1,4 @@
-"""The ways in which rules look at a command."""
+"""Texts of a command that rules are compared with."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def command(text: str) -> SimpleCommand:
         ("r? x", f"{UNKNOWN} x", []),
     ],
 )
-def test_a_command_as_it_is_and_as_what_it_amounts_to(text: str, words: str, normalized_forms: list[str]) -> None:
+def test_a_command_as_written_and_in_equivalent_forms(text: str, words: str, normalized_forms: list[str]) -> None:
     view = normalize_command(command(text))
 
     assert view.words.replace(BORDER, " ") == words
@@ -55,7 +55,7 @@ def test_assignments_are_part_of_one_view() -> None:
         ("LD_PRELOAD=x ls", False), ("GIT_PAGER=x git log", False),
     ],
 )  # fmt: skip
-def test_only_the_looks_are_changed(text: str, expected: bool) -> None:
+def test_assignments_that_change_only_the_display(text: str, expected: bool) -> None:
     assert sets_only_harmless(command(text).assignments) is expected
 
 
@@ -63,7 +63,7 @@ def test_only_the_looks_are_changed(text: str, expected: bool) -> None:
     ("name", "expected"),
     [("file", True), ("f2", True), ("http_proxy", False), ("PATH", False), ("a[0]", False), ("", False)],
 )
-def test_variables_of_ones_own(name: str, expected: bool) -> None:
+def test_variables_of_the_scripts_own(name: str, expected: bool) -> None:
     assert is_script_variable(name) is expected
 
 

@@ -1,4 +1,4 @@
-"""What a command may do that its own words do not tell: change what is protected, run what a rule forbids."""
+"""Suspicions about commands: changes of protected paths, and commands that a rule forbids."""
 
 from pathlib import Path
 
@@ -14,19 +14,19 @@ def commands(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("rules", [(), ("allow bash", "allow edit"), ("allow bash(*)",)])
-def test_whatever_may_write_a_protected_place_needs_a_person(desk: Desk, rules: tuple[str, ...]) -> None:
+def test_a_possible_write_to_a_protected_path_needs_an_answer(desk: Desk, rules: tuple[str, ...]) -> None:
     decided = {command: desk.bash(command, *rules, mode="allow") for command in commands("protected_writes.txt")}
 
     assert [command for command, decision in decided.items() if decision.decision == "allow"] == []
 
 
-def test_what_only_names_a_protected_place_needs_nobody(desk: Desk) -> None:
+def test_naming_a_protected_path_needs_no_answer(desk: Desk) -> None:
     decided = {command: desk.bash(command, mode="allow") for command in commands("unprotected_writes.txt")}
 
     assert [(command, found.reason) for command, found in decided.items() if found.decision != "allow"] == []
 
 
-def test_a_rule_holds_behind_everything_that_may_run_what_it_denies(desk: Desk) -> None:
+def test_a_deny_rule_holds_behind_every_possible_runner(desk: Desk) -> None:
     for rules in (("deny bash(rm:*)",), ("allow bash(*)", "allow bash"), ("ask bash(rm *)",)):
         denied = (*rules, "deny bash(rm:*)")[-2:] if rules[0].startswith("allow") else rules
         policy = desk.policy(*reversed(denied), mode="allow")
@@ -38,7 +38,7 @@ def test_a_rule_holds_behind_everything_that_may_run_what_it_denies(desk: Desk) 
         assert [command for command, decision in decided.items() if decision == "allow"] == [], denied
 
 
-def test_a_rule_leaves_alone_what_only_says_what_it_denies(desk: Desk) -> None:
+def test_a_deny_rule_ignores_commands_that_only_name_its_command(desk: Desk) -> None:
     decided = {
         command: desk.bash(command, "deny bash(rm:*)", mode="allow")
         for command in commands("forbidden_in_name_only.txt")
@@ -59,7 +59,7 @@ def test_a_rule_that_denies_changes_holds_for_commands(desk: Desk) -> None:
         assert policy.check(desk.tools["bash"], {"command": command}).decision == "allow", command
 
 
-def test_rules_for_prefixes_allow_what_they_are_made_for_and_no_more(desk: Desk) -> None:
+def test_prefix_rules_allow_their_commands_and_no_more(desk: Desk) -> None:
     names = ("cp", "mv", "touch", "tee", "tar", "curl", "npm", "make", "sed", "git", "mkdir", "pytest")
     rules = [f"allow bash({name}:*)" for name in names]
     past, within = (
@@ -74,7 +74,7 @@ def test_rules_for_prefixes_allow_what_they_are_made_for_and_no_more(desk: Desk)
 @pytest.mark.parametrize(
     ("command", "rules", "expected"),
     [
-        # a rule of several words is meant by all of them
+        # a rule of several words needs all of them
         ("frobnicate git push", "deny bash(git push:*)", "ask"),
         ("frobnicate git -C x push", "deny bash(git push:*)", "ask"),
         ("frobnicate git pull", "deny bash(git push:*)", "allow"),
@@ -90,7 +90,7 @@ def test_rules_for_prefixes_allow_what_they_are_made_for_and_no_more(desk: Desk)
         ("frobnicate rm -rf y", "deny bash(rm * x)", "allow"),
         ("frobnicate rm x", "deny bash(rm x)", "ask"),
         ("frobnicate rm y", "deny bash(rm x)", "allow"),
-        # who spells a command out means it
+        # a rule that spells the command out answers the suspicion
         ("frobnicate rm x", "allow bash(frobnicate rm x);deny bash(rm:*)", "allow"),
         ("frobnicate rm x", "allow bash(frobnicate:*);deny bash(rm:*)", "ask"),
         ("frobnicate .git/x", "allow bash(frobnicate .git/x)", "allow"),
@@ -100,13 +100,13 @@ def test_rules_for_prefixes_allow_what_they_are_made_for_and_no_more(desk: Desk)
         ("frobnicate rm x", "allow bash(frobnicate:*);ask bash", "allow"),
     ],
 )
-def test_what_a_rule_means_behind_an_unknown_program(desk: Desk, command: str, rules: str, expected: str) -> None:
+def test_rules_behind_an_unknown_program(desk: Desk, command: str, rules: str, expected: str) -> None:
     decision = desk.bash(command, *rules.split(";"), mode="allow")
 
     assert decision.decision == expected, decision.reason
 
 
-def test_searches_beyond_what_is_looked_into_need_a_person(desk: Desk) -> None:
+def test_too_many_searches_need_an_answer(desk: Desk) -> None:
     assert desk.bash("\n".join(["find src -name x -delete"] * 20), mode="allow").decision == "allow"
     assert desk.bash("\n".join(["find src -name x -delete"] * 40), mode="allow").decision == "ask"
 
@@ -122,14 +122,14 @@ def test_searches_beyond_what_is_looked_into_need_a_person(desk: Desk) -> None:
         "mkdir -p build && cd build && cmake ..",
     ],
 )
-def test_everyday_commands_run_under_rules_of_a_day(desk: Desk, command: str) -> None:
+def test_everyday_commands_run_under_everyday_rules(desk: Desk, command: str) -> None:
     allowed = ("npm", "pytest", "make", "cargo", "git commit", "mkdir", "cmake", "cd")
     rules = [*(f"allow bash({name}:*)" for name in allowed), "deny bash(rm:*)", "ask bash(curl:*)", "deny edit(.env)"]
 
     assert desk.bash(command, *rules).decision == "allow"
 
 
-def test_a_private_place_that_a_variable_leads_to_is_asked_about(desk: Desk, tmp_path: Path) -> None:
+def test_a_private_path_in_a_variable_needs_an_answer(desk: Desk, tmp_path: Path) -> None:
     private = tmp_path / "our-settings"
     policy = desk.policy("allow bash", mode="allow", private=[private])
 

@@ -1,4 +1,4 @@
-"""What is known of a path."""
+"""Facts about paths."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from tui_agent.permissions.path_facts import PathLookup
 from .conftest import Desk
 
 
-def test_inside_means_where_it_leads(desk: Desk) -> None:
+def test_inside_depends_on_the_resolved_path(desk: Desk) -> None:
     path_lookup = PathLookup(desk.root)
 
     def inside(path: str) -> bool:
@@ -28,14 +28,14 @@ def test_inside_means_where_it_leads(desk: Desk) -> None:
     assert not inside("~/x")
 
 
-def test_a_directory_of_ones_own_moves_relative_names_only(desk: Desk) -> None:
+def test_a_directory_affects_relative_names_only(desk: Desk) -> None:
     path_lookup = PathLookup(desk.root)
 
     assert path_lookup.look("lib.py", f"{desk.root}/src").resolved == f"{desk.root}/src/lib.py"
     assert path_lookup.look("/etc/x", f"{desk.root}/src").resolved == "/etc/x"
 
 
-def test_devices_keep_nothing_unless_something_else_stands_for_them(desk: Desk) -> None:
+def test_devices_store_nothing_unless_they_are_replaced(desk: Desk) -> None:
     path_lookup = PathLookup(desk.root)
 
     assert path_lookup.look("/dev/null").is_device
@@ -58,11 +58,11 @@ def test_devices_keep_nothing_unless_something_else_stands_for_them(desk: Desk) 
     ],
 )
 def test_other_processes_secrets_are_private(desk: Desk, path: str) -> None:
-    assert PathLookup(desk.root).look(path).private == "it shows what another process holds"
+    assert PathLookup(desk.root).look(path).private == "it shows the data of another process"
     assert PathLookup(desk.root).look("/proc/cpuinfo").private is None
 
 
-def test_our_own_places_are_private_by_either_name(desk: Desk) -> None:
+def test_our_own_paths_are_private_by_either_name(desk: Desk) -> None:
     state = desk.root.parent / "state"
     (state / "kept").mkdir(parents=True)
     (desk.root / "short").symlink_to(state)
@@ -103,7 +103,7 @@ def test_names_that_only_look_like_them_are_free(desk: Desk, path: str) -> None:
     assert path_lookup.why_protected(path_lookup.look(path)) is None
 
 
-def test_a_workspace_inside_a_protected_place_is_not_protected_by_its_own_name(tmp_path: Path) -> None:
+def test_a_workspace_below_a_protected_name_is_not_protected_by_it(tmp_path: Path) -> None:
     root = Path(os.path.realpath(tmp_path)) / "node_modules" / "package"
     root.mkdir(parents=True)
     path_lookup = PathLookup(root)
@@ -113,7 +113,7 @@ def test_a_workspace_inside_a_protected_place_is_not_protected_by_its_own_name(t
     assert path_lookup.why_protected(path_lookup.look(f"{root.parent}/other/x")) is not None
 
 
-def test_what_must_not_be_changed_as_a_whole(desk: Desk) -> None:
+def test_directories_that_must_not_be_changed_as_a_whole(desk: Desk) -> None:
     path_lookup = PathLookup(desk.root, (desk.root / "src" / "private",))
 
     assert path_lookup.why_tree_protected(path_lookup.look("..")) == "the workspace is in it"

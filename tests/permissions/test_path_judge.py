@@ -1,4 +1,4 @@
-"""May a path be read, may it be written."""
+"""Decisions on reading and writing a path."""
 
 from pathlib import Path
 
@@ -54,7 +54,7 @@ def writing(
         ("/proc/self/environ", "deny", ("deny", "mode")),
     ],
 )
-def test_reading_by_place_and_mode(desk: Desk, path: str, mode: str, expected: tuple[str, str]) -> None:
+def test_reading_by_path_and_mode(desk: Desk, path: str, mode: str, expected: tuple[str, str]) -> None:
     assert reading(judge(desk), path, mode) == expected
 
 
@@ -65,7 +65,7 @@ def test_reading_by_rules(desk: Desk) -> None:
     assert reading(judge(desk), "README.md", relaxed=False) == ("ask", "mode")
 
 
-def test_private_places_are_opened_only_by_a_rule_that_names_them(desk: Desk) -> None:
+def test_only_a_rule_that_names_a_private_path_opens_it(desk: Desk) -> None:
     state = desk.root.parent / "state"
     named = f"allow read(/{state}/**)"
 
@@ -88,7 +88,7 @@ def test_private_places_are_opened_only_by_a_rule_that_names_them(desk: Desk) ->
         ("/dev/null", "plan", ("allow", "read_only")),
     ],
 )
-def test_writing_by_place_and_mode(desk: Desk, path: str, mode: str, expected: tuple[str, str]) -> None:
+def test_writing_by_path_and_mode(desk: Desk, path: str, mode: str, expected: tuple[str, str]) -> None:
     assert writing(judge(desk, "allow bash"), path, mode) == expected
 
 
@@ -100,14 +100,14 @@ def test_writing_by_rules(desk: Desk) -> None:
     assert writing(judge(desk, "ask edit(src/**)"), "src/x", "accept_edits") == ("ask", "rule")
 
 
-def test_what_holds_something_protected_is_not_changed_as_a_whole_without_a_person(desk: Desk) -> None:
+def test_changing_a_directory_with_protected_files_needs_an_answer(desk: Desk) -> None:
     assert writing(judge(desk), ".", "allow", whole=True) == ("ask", "floor")
     assert writing(judge(desk, "allow edit"), ".", "allow", whole=True) == ("ask", "floor")
     assert writing(judge(desk, "deny edit"), ".", "allow", whole=True) == ("deny", "rule")
     assert writing(judge(desk), "src", "allow", whole=True) == ("allow", "mode")
 
 
-def test_what_allowed_the_command_speaks_for_its_changes(desk: Desk) -> None:
+def test_a_permission_for_the_command_covers_its_changes(desk: Desk) -> None:
     spoken = Finding("allow", "rule", "x")
 
     assert writing(judge(desk), "x", tool=None, allowed_by=spoken) == ("allow", "rule")

@@ -36,7 +36,7 @@ def test_patterns_are_those_of_gitignore(desk: Desk, pattern: str, path: str, ex
     assert path_pattern(pattern, root, root).matches(f"{root}/{path}") is expected
 
 
-def test_patterns_start_where_they_say(desk: Desk, clean_environment: Path) -> None:
+def test_patterns_start_at_their_anchor(desk: Desk, clean_environment: Path) -> None:
     root, home = str(desk.root), os.path.realpath(clean_environment)
 
     assert path_pattern("~/.ssh/**", root, root).matches(f"{home}/.ssh/id")
@@ -46,7 +46,7 @@ def test_patterns_start_where_they_say(desk: Desk, clean_environment: Path) -> N
     assert path_pattern("src/**", root, "/alias").matches("/alias/src/x")
 
 
-def test_everything_below(desk: Desk) -> None:
+def test_patterns_that_match_everything_below(desk: Desk) -> None:
     root = str(desk.root)
 
     def all_below(pattern: str, directory: str) -> bool:
@@ -58,7 +58,7 @@ def test_everything_below(desk: Desk) -> None:
     assert not all_below("*.py", "src")
 
 
-def test_something_below(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_patterns_that_may_match_something_below(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     root = str(desk.root)
 
     def may_match(pattern: str, directory: str) -> bool:

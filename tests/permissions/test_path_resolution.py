@@ -1,4 +1,4 @@
-"""Where paths lead, as the kernel follows them."""
+"""Paths resolve as the kernel resolves them."""
 
 import os
 from pathlib import Path
@@ -24,11 +24,11 @@ def test_it_agrees_with_the_system(desk: Desk, path: str) -> None:
     assert resolve(path, str(desk.root)).path == os.path.realpath(desk.root / path)
 
 
-def test_dots_behind_a_link_lead_from_where_it_leads(desk: Desk) -> None:
+def test_dots_after_a_link_start_at_its_target(desk: Desk) -> None:
     assert resolve("links/out/../x", str(desk.root)).path == f"{desk.root.parent}/x"
 
 
-def test_a_loop_leads_nowhere_that_is_certain(desk: Desk) -> None:
+def test_a_loop_is_not_certain(desk: Desk) -> None:
     (desk.root / "a").symlink_to("b")
     (desk.root / "b").symlink_to("a")
     found = resolve("a/./x", str(desk.root))
@@ -37,13 +37,13 @@ def test_a_loop_leads_nowhere_that_is_certain(desk: Desk) -> None:
     assert found.path.endswith("/x")
 
 
-def test_what_is_too_long_or_no_name_is_not_followed(desk: Desk) -> None:
+def test_a_path_that_is_too_long_or_invalid_is_not_followed(desk: Desk) -> None:
     assert not resolve("x/" * MAX_LENGTH, str(desk.root)).is_certain
     assert not resolve("a\x00b/c", str(desk.root)).is_certain
     assert resolve("x" * 300, str(desk.root)).path == f"{desk.root}/{'x' * 300}"
 
 
-def test_the_way_is_told_even_where_it_ends_elsewhere(desk: Desk) -> None:
+def test_the_passed_directories_are_recorded(desk: Desk) -> None:
     (desk.root / "round").symlink_to(f"/proc/self/root{desk.root}/README.md")
 
     assert "/proc" in resolve("round", str(desk.root)).passed
@@ -61,7 +61,7 @@ names = st.sampled_from(("a", "b", "..", ".", "", "link", "deep", "up"))
 
 
 @given(st.lists(names, max_size=8))
-def test_any_path_leads_where_the_system_says(tmp_path_factory: pytest.TempPathFactory, parts: list[str]) -> None:
+def test_any_path_resolves_as_the_system_does(tmp_path_factory: pytest.TempPathFactory, parts: list[str]) -> None:
     root = Path(os.path.realpath(tmp_path_factory.getbasetemp())) / "paths"
     if not root.exists():
         (root / "a" / "b").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The one checker: floor, rules, read-only relaxation, mode, in this order."""
+"""The checker: floor, rules, read-only relaxation, mode, in this order."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -73,7 +73,7 @@ def test_the_floor_is_what_nothing_can_override(
     assert (found is not None) is is_floor
 
 
-def test_reading_asks_where_reading_is_not_relaxed(desk: Desk) -> None:
+def test_reading_asks_without_relaxed_reads(desk: Desk) -> None:
     policy = PermissionPolicy(desk.root, relaxed_reads=False)
 
     assert policy.check(desk.tools["read"], {"path": "README.md"}).decision == "ask"
@@ -106,7 +106,7 @@ def test_reading_asks_where_reading_is_not_relaxed(desk: Desk) -> None:
         ("fetch", {"url": "https://user@python.org"}, None),
     ],
 )
-def test_the_narrowest_rule_is_proposed_and_lets_the_call_pass(
+def test_the_narrowest_rule_is_proposed_and_allows_the_call(
     desk: Desk, tool: str, arguments: dict[str, object], rule: str | None
 ) -> None:
     policy = desk.policy()
@@ -141,7 +141,7 @@ def test_the_narrowest_rule_is_proposed_and_lets_the_call_pass(
         ("fetch", {"url": "https://docs.python.org/3/"}, ("fetch(domain:docs.python.org)",)),
     ],
 )
-def test_every_choice_lets_the_call_pass_and_the_proposal_is_one_of_them(
+def test_every_choice_allows_the_call_and_includes_the_proposal(
     desk: Desk, tool: str, arguments: dict[str, object], choices: tuple[str, ...]
 ) -> None:
     policy = desk.policy()
@@ -154,7 +154,7 @@ def test_every_choice_lets_the_call_pass_and_the_proposal_is_one_of_them(
 
 
 @pytest.mark.parametrize("scope", ["project", "user"])
-def test_a_kept_grant_is_taken_back_by_deleting_its_rule(desk: Desk, scope: GrantScope) -> None:
+def test_deleting_a_stored_grants_rule_revokes_it(desk: Desk, scope: GrantScope) -> None:
     policy = PermissionPolicy(desk.root, store_grant=lambda rules, scope: "a.toml")
     policy.grant("bash(make)", scope)
     policy.grant("bash(make all)", "session")
@@ -168,7 +168,7 @@ def test_a_kept_grant_is_taken_back_by_deleting_its_rule(desk: Desk, scope: Gran
     assert policy.check(desk.tools["bash"], {"command": "make all"}).decision == "allow"
 
 
-def test_no_rule_is_proposed_for_what_is_denied_or_allowed(desk: Desk) -> None:
+def test_no_rule_is_proposed_for_denied_or_allowed_calls(desk: Desk) -> None:
     assert desk.policy("deny bash").grant_rule(desk.tools["bash"], {"command": "make"}) is None
     assert desk.policy("allow bash").grant_rule(desk.tools["bash"], {"command": "make"}) is None
 
@@ -186,7 +186,7 @@ def test_a_grant_for_once_stores_nothing(desk: Desk) -> None:
     assert policy.check(desk.tools["bash"], {"command": "make"}).decision == "ask"
 
 
-def test_a_grant_beyond_the_session_needs_a_place_to_keep_it(desk: Desk) -> None:
+def test_a_grant_beyond_the_session_needs_a_store(desk: Desk) -> None:
     with pytest.raises(ConfigurationError, match="cannot be stored for the project"):
         desk.policy().grant("bash(make)", "project")
 
@@ -202,7 +202,7 @@ def test_a_grant_beyond_the_session_needs_a_place_to_keep_it(desk: Desk) -> None
     assert policy.check(desk.tools["bash"], {"command": "make"}).decision == "allow"
 
 
-def test_a_grant_that_cannot_be_kept_does_not_hold_either(desk: Desk) -> None:
+def test_a_grant_that_cannot_be_stored_does_not_apply(desk: Desk) -> None:
     def fail(rules: Sequence[Rule], scope: GrantScope) -> str:
         raise ConfigurationError("the disk is full")
 
@@ -213,7 +213,7 @@ def test_a_grant_that_cannot_be_kept_does_not_hold_either(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("rule", ["", "\n", "bash(", "bash(make)\nbash("])
-def test_a_grant_that_cannot_be_read_is_refused_as_a_whole(desk: Desk, rule: str) -> None:
+def test_an_unreadable_grant_is_refused_as_a_whole(desk: Desk, rule: str) -> None:
     policy = desk.policy()
     with pytest.raises(ConfigurationError):
         policy.grant(rule, "session")
@@ -221,7 +221,7 @@ def test_a_grant_that_cannot_be_read_is_refused_as_a_whole(desk: Desk, rule: str
     assert policy.check(desk.tools["bash"], {"command": "make"}).decision == "ask"
 
 
-def test_grants_are_kept_once(desk: Desk) -> None:
+def test_equal_grants_are_stored_once(desk: Desk) -> None:
     policy = desk.policy()
     for _ in range(3):
         policy.grant("bash(make)", "session")
@@ -229,7 +229,7 @@ def test_grants_are_kept_once(desk: Desk) -> None:
     assert policy.check(desk.tools["bash"], {"command": "make"}).trace.count("granted bash(make): answers 'make'") == 1
 
 
-def test_private_and_readable_places(desk: Desk, tmp_path: Path) -> None:
+def test_private_and_readable_paths(desk: Desk, tmp_path: Path) -> None:
     policy = PermissionPolicy(desk.root, private_paths=(tmp_path,), readable_paths=(tmp_path / "kept",))
     read = desk.tools["read"]
 
@@ -237,7 +237,7 @@ def test_private_and_readable_places(desk: Desk, tmp_path: Path) -> None:
     assert policy.check(read, {"path": str(tmp_path / "kept" / "x")}).decision == "allow"
 
 
-def test_a_question_about_a_long_command_reads_it_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_question_about_a_long_command_parses_it_once(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     cuts: list[str] = []
 
     def counted(text: str) -> tuple[SimpleCommand, ...]:
@@ -256,14 +256,14 @@ def test_a_question_about_a_long_command_reads_it_once(desk: Desk, monkeypatch: 
     assert cuts == [command]
 
 
-def test_how_commands_run_stands_in_their_trace(desk: Desk) -> None:
+def test_the_command_note_is_in_the_trace(desk: Desk) -> None:
     policy = PermissionPolicy(desk.root, command_note="a command runs in the sandbox")
 
     assert "a command runs in the sandbox" in policy.check(desk.tools["bash"], {"command": "make"}).trace
     assert "a command runs in the sandbox" not in policy.check(desk.tools["write"], {"path": "x"}).trace
 
 
-def test_git_asks_in_a_folder_that_is_not_trusted(desk: Desk) -> None:
+def test_git_asks_in_an_untrusted_folder(desk: Desk) -> None:
     untrusted = PermissionPolicy(desk.root, is_trusted=False)
 
     decision = untrusted.check(desk.tools["bash"], {"command": "ls && git status"})
@@ -300,11 +300,11 @@ def test_rules_are_texts_pairs_or_rules_and_modes_are_texts(desk: Desk) -> None:
     [
         ({"workspace": 3}, "PermissionPolicy.workspace must be a path, got 3"),
         ({"rules": "allow bash"}, "PermissionPolicy.rules must be a list of rules such as"),
-        ({"rules": ["allow bash", "alow ls"]}, "PermissionPolicy.rules[1]: a rule begins with allow, ask or deny"),
+        ({"rules": ["allow bash", "alow ls"]}, "PermissionPolicy.rules[1]: a rule must begin with allow, ask or deny"),
         ({"rules": [3]}, "PermissionPolicy.rules[0]: a rule must be a text such as"),
         ({"rules": {"bash": "allow"}}, "PermissionPolicy.rules must be a list of rules"),
         ({"layers": ["allow bash"]}, "PermissionPolicy.layers[0] must be a list of rules"),
-        ({"layers": [["allow bash("]]}, "PermissionPolicy.layers[0][0]: a rule is `tool` or `tool(pattern)`"),
+        ({"layers": [["allow bash("]]}, "PermissionPolicy.layers[0][0]: a rule must be `tool` or `tool(pattern)`"),
         ({"mode": "bogus"}, "no PermissionPolicy.mode 'bogus'; did you mean ask or allow or"),
         ({"mode": "acceptedits"}, "did you mean accept_edits?"),
         ({"mode": None}, "no PermissionPolicy.mode None"),
@@ -323,7 +323,7 @@ def test_an_argument_of_the_wrong_kind_is_refused(desk: Desk, arguments: dict[st
     assert words in str(caught.value)
 
 
-def test_rules_that_cannot_be_read_leave_those_in_force(desk: Desk) -> None:
+def test_unreadable_rules_leave_those_in_force(desk: Desk) -> None:
     policy = PermissionPolicy(desk.root, rules=["deny bash(rm:*)"])
 
     with pytest.raises(ConfigurationError, match="layers"):

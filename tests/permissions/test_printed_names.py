@@ -1,4 +1,4 @@
-"""What commands print that is protected, compared with what the real ones print."""
+"""Protected names in the output of commands, compared with the real output."""
 
 import shlex
 import subprocess
@@ -78,7 +78,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_it_knows_of_everything_protected_that_is_really_printed(place: Path) -> None:
+def test_every_protected_name_really_printed_is_found(place: Path) -> None:
     for text in PRINTING.strip().split("\n"):
         printed = subprocess.run(("bash", "-c", text), cwd=place, capture_output=True, text=True, check=True).stdout
         shown = {name for line in printed.split() for name in line.split("/")}
@@ -88,7 +88,7 @@ def test_it_knows_of_everything_protected_that_is_really_printed(place: Path) ->
         assert is_known == (not shown.isdisjoint((".git", ".husky", "node_modules"))), (text, trouble)
 
 
-def test_what_it_cannot_tell_may_be_anything(place: Path) -> None:
+def test_untraceable_output_may_be_anything(place: Path) -> None:
     for text in UNTOLD.strip().split("\n"):
         trouble = trouble_with(text.replace("@", "\ud800").split(), str(place), PathLookup(place), Cut())
 

@@ -1,4 +1,4 @@
-"""What holds for every command, every path and every list of rules (safety §4.2, §4.3)."""
+"""Properties of every command, every path and every list of rules."""
 
 import re
 import shlex
@@ -20,7 +20,7 @@ from .command_grammar import any_commands, joins, simple_commands, whole_command
 from .conftest import Desk
 
 MAX_CALLS = 3_000_000
-"""Most calls of Python functions that one decision may take, whatever the text."""
+"""Maximum number of Python calls for one decision on any text."""
 
 RULES = (
     "deny bash(canary:*)", "deny bash(rm:*)", "ask bash(touch:*)", "ask bash(git log:*)", "allow bash(ls:*)",
@@ -33,12 +33,12 @@ RUNNING_WRAPS = (
     "{} 2>/dev/null", "{} # rest", "LANG=C {}", "X=1 {}", "[[ $({}) ]]", "echo ${{x:-$({})}}", "x=$({})",
     "f() {{ {}; }}; f", "{} &", "ls && {}", "{} || true", "cat <<EOF\n$({})\nEOF",
 )  # fmt: skip
-"""Company in which the command still runs."""
+"""Compound commands in which the command still runs."""
 
 WRAPPERS = tuple(
     " ".join((name, *["1"] * wrapper.own_words)) for name, wrapper in wrappers().items() if name not in ("parallel",)
 )
-"""Every wrapper of the table, as it is called."""
+"""Every wrapper of the table, with its own operands."""
 REDIRECTIONS = (
     "2>/dev/null",
     ">&2",
@@ -54,7 +54,7 @@ REDIRECTIONS = (
 
 rules = st.lists(st.sampled_from(RULES), max_size=4)
 plain = simple_commands.filter(lambda text: "cd " not in text and "xargs" not in text)
-"""Commands that neither move nor read what is around them."""
+"""Commands that neither change directory nor read the output of others."""
 relaxed = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -64,7 +64,7 @@ def strictness(decision: PermissionDecision) -> int:
 
 @relaxed
 @given(first=plain, join=joins.filter(lambda join: ";;" not in join), second=plain, given_rules=rules)
-def test_a_part_more_never_loosens(desk: Desk, first: str, join: str, second: str, given_rules: list[str]) -> None:
+def test_another_part_never_loosens(desk: Desk, first: str, join: str, second: str, given_rules: list[str]) -> None:
     alone = max(strictness(desk.bash(part, *given_rules)) for part in (first, second))
     together = strictness(desk.bash(f"{first}{join}{second}", *given_rules))
 
@@ -73,7 +73,7 @@ def test_a_part_more_never_loosens(desk: Desk, first: str, join: str, second: st
 
 @relaxed
 @given(command=plain, wrap=st.sampled_from(RUNNING_WRAPS), given_rules=rules)
-def test_no_company_loosens(desk: Desk, command: str, wrap: str, given_rules: list[str]) -> None:
+def test_no_compound_loosens(desk: Desk, command: str, wrap: str, given_rules: list[str]) -> None:
     inside = strictness(desk.bash(wrap.format(command), *given_rules))
 
     assert inside > 0 or strictness(desk.bash(command, *given_rules)) == 0
@@ -94,7 +94,7 @@ def test_no_wrapper_loosens(desk: Desk, command: str, wrapper: str, given_rules:
 
 
 @pytest.mark.parametrize("wrapper", WRAPPERS)
-def test_what_is_denied_stays_denied_behind_every_wrapper(desk: Desk, wrapper: str) -> None:
+def test_a_denied_command_stays_denied_behind_every_wrapper(desk: Desk, wrapper: str) -> None:
     decision = desk.bash(f"{wrapper} canary x", "deny bash(canary:*)", mode="allow")
 
     assert (decision.decision, decision.source) == ("deny", "rule"), decision.reason
@@ -120,10 +120,10 @@ WORDS = st.lists(st.text(st.characters(codec="ascii", exclude_categories=("Cc",)
 @given(
     before=WORDS, after=WORDS, text=WORDS, left=SEPARATORS, right=SEPARATORS, named=st.sampled_from((".git/x", ".GIT"))
 )
-def test_a_protected_name_is_seen_wherever_it_stands(
+def test_a_protected_name_is_found_in_any_word(
     desk: Desk, before: list[str], after: list[str], text: list[str], left: str, right: str, named: str
 ) -> None:
-    """In any word of a command that nobody knows, as a word or within one."""
+    """In any word of an unknown command, as a word or within one."""
     inside = f"{' '.join(text)}{left}{named}{right}{' '.join(text)}"
     command = " ".join(("frobnicate", *(shlex.quote(word) for word in (*before, inside, *after))))
 
@@ -132,10 +132,10 @@ def test_a_protected_name_is_seen_wherever_it_stands(
 
 @relaxed
 @given(before=WORDS, after=WORDS, text=WORDS, left=SEPARATORS, right=SEPARATORS)
-def test_a_forbidden_command_is_seen_wherever_it_stands(
+def test_a_forbidden_command_is_found_in_any_word(
     desk: Desk, before: list[str], after: list[str], text: list[str], left: str, right: str
 ) -> None:
-    """In any word of a command that nobody knows, as a word or within one."""
+    """In any word of an unknown command, as a word or within one."""
     inside = f"{' '.join(text)}{left}canary{right}{' '.join(text)}"
     command = " ".join(("frobnicate", *(shlex.quote(word) for word in (*before, inside, *after))))
 
@@ -192,7 +192,7 @@ def test_a_denial_in_another_list_never_loosens(desk: Desk, command: str, given_
 
 @relaxed
 @given(command=whole_commands, mode=st.sampled_from(list(PermissionMode)))
-def test_what_protects_itself_stays_as_it_is(desk: Desk, command: str, mode: PermissionMode) -> None:
+def test_protected_paths_stay_as_they_are(desk: Desk, command: str, mode: PermissionMode) -> None:
     decision = desk.bash(f"{command}\necho x > .git/config", "allow bash", "allow edit", mode=mode)
 
     assert decision.decision != "allow"
@@ -205,7 +205,7 @@ def test_any_text_gets_an_answer(desk: Desk, command: str) -> None:
 
 
 def calls_made(work: Callable[[], object]) -> int:
-    """How many Python functions were called: the amount of work, on every machine the same."""
+    """Return the number of Python calls, a measure of work that is the same on every machine."""
     count = 0
 
     def counting(frame: FrameType, event: str, argument: object) -> None:
@@ -240,7 +240,7 @@ def test_any_long_text_gets_an_answer_with_bounded_work(desk: Desk, piece: str) 
 @relaxed
 @given(length=st.integers(MAX_BYTES - 40, MAX_BYTES + 40) | st.integers(10, 4 * MAX_BYTES))
 def test_a_text_is_judged_whole_or_not_at_all(desk: Desk, length: int) -> None:
-    """What is longer than what is analysed is never allowed, however harmless it is, and what is not longer is."""
+    """A longer text than the limit is never allowed, however harmless; one within the limit is."""
     command = "echo ".ljust(length, "x")
 
     for mode in ("ask", "allow"):
@@ -248,7 +248,7 @@ def test_a_text_is_judged_whole_or_not_at_all(desk: Desk, length: int) -> None:
 
 
 @pytest.mark.parametrize("piece", ["ls;", "'", "x ", "a/", "> x ", "$(", "\u00e9"])
-def test_even_a_megabyte(desk: Desk, piece: str) -> None:
+def test_a_megabyte_gets_an_answer_with_bounded_work(desk: Desk, piece: str) -> None:
     policy = desk.policy("deny bash(rm:*)", "deny edit(**/x/*)")
     text = piece * (1_000_000 // len(piece))
 

@@ -1,4 +1,4 @@
-"""Places that are protected by what is in them."""
+"""Paths protected by their content."""
 
 import subprocess
 from pathlib import Path
@@ -16,7 +16,7 @@ from tui_agent.permissions.protected_paths import (
 from .conftest import Desk
 
 
-def test_names_are_compared_as_the_most_forgiving_file_system_does() -> None:
+def test_names_are_compared_as_the_most_lenient_file_system_does() -> None:
     assert fold_name(".GIT") == fold_name(".git. ") == fold_name(".g\u200dit") == fold_name(".git:stream") == ".git"
     assert fold_name("...") == "..."
     assert fold_name("\u3164.git") == ".git"
@@ -24,7 +24,7 @@ def test_names_are_compared_as_the_most_forgiving_file_system_does() -> None:
     assert protected_name("a/b") is None
 
 
-def test_a_repository_kept_elsewhere_is_as_protected_as_the_file_that_points_to_it(desk: Desk) -> None:
+def test_the_target_of_a_git_file_is_protected(desk: Desk) -> None:
     (desk.root / "module").mkdir()
     (desk.root / "module" / ".git").write_text("gitdir: ../data/module\n", "utf-8")
     data = desk.root / "data" / "module"
@@ -38,7 +38,7 @@ def test_a_repository_kept_elsewhere_is_as_protected_as_the_file_that_points_to_
     assert protected_repository(f"{top}/module/free.txt", f"{top}/module") is None
 
 
-def test_the_repository_of_a_workspace_below_it_is_found_from_above(desk: Desk) -> None:
+def test_the_repository_of_a_nested_workspace_is_protected(desk: Desk) -> None:
     (desk.root / "module" / "sub").mkdir(parents=True)
     (desk.root / "module" / ".git").write_text("gitdir: sub/data\n", "utf-8")
     workspace = f"{desk.root}/module/sub"
@@ -47,7 +47,7 @@ def test_the_repository_of_a_workspace_below_it_is_found_from_above(desk: Desk) 
     assert protected_repository(f"{workspace}/free", workspace) is None
 
 
-def test_what_looks_like_a_repositorys_data_is_one(desk: Desk) -> None:
+def test_a_directory_with_the_signs_of_a_repository_is_one(desk: Desk) -> None:
     bare = desk.root / "bare"
     subprocess.run(["git", "init", "-q", "--bare", str(bare)], check=True)
     linked = desk.root / "linked"
@@ -62,7 +62,7 @@ def test_what_looks_like_a_repositorys_data_is_one(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"gitdir:", b"\xff\xfe nothing"])
-def test_a_pointer_that_points_nowhere_protects_nothing(desk: Desk, content: bytes) -> None:
+def test_a_pointer_without_a_target_protects_nothing(desk: Desk, content: bytes) -> None:
     (desk.root / "module").mkdir()
     (desk.root / "module" / ".git").write_bytes(content)
 

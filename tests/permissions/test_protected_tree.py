@@ -1,4 +1,4 @@
-"""What a sandbox must keep read-only is found wherever it is, and named where it is not yet."""
+"""Paths that a sandbox must keep read-only, existing or not."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def test_the_names_at_the_top_are_protected_before_they_exist(root: Path) -> Non
     assert names(root) == TOP
 
 
-def test_places_at_any_depth_and_in_any_spelling_are_found(root: Path) -> None:
+def test_paths_at_any_depth_and_in_any_spelling_are_found(root: Path) -> None:
     for name in ("a/b/node_modules/c", "a/.GIT/hooks", "bare.git/objects", "bare.git/refs", "plain/x"):
         (root / name).mkdir(parents=True)
     (root / "bare.git" / "HEAD").write_text("ref: x\n", "utf-8")
@@ -36,7 +36,7 @@ def test_places_at_any_depth_and_in_any_spelling_are_found(root: Path) -> None:
     assert names(root) == TOP | {"a/b/node_modules", "a/.GIT", "bare.git"}
 
 
-def test_where_a_pointer_file_points_is_found(root: Path) -> None:
+def test_the_target_of_a_pointer_file_is_found(root: Path) -> None:
     (root / "kept").mkdir()
     (root / "sub").mkdir()
     (root / "sub" / ".git").write_text("gitdir: ../kept\n", "utf-8")
@@ -44,7 +44,7 @@ def test_where_a_pointer_file_points_is_found(root: Path) -> None:
     assert names(root) == TOP | {"sub/.git", "kept"}
 
 
-def test_a_link_below_protects_where_it_leads_and_one_at_the_top_itself_too(root: Path) -> None:
+def test_a_links_target_is_protected_and_at_the_top_the_link_too(root: Path) -> None:
     (root / "store").mkdir()
     (root / "elsewhere").mkdir()
     (root / "a").mkdir()
@@ -55,24 +55,24 @@ def test_a_link_below_protects_where_it_leads_and_one_at_the_top_itself_too(root
     assert names(root) == TOP | {"store", "elsewhere"}
 
 
-def test_our_own_places_are_named_where_the_workspace_holds_them(root: Path, tmp_path: Path) -> None:
+def test_our_own_paths_in_the_workspace_are_included(root: Path, tmp_path: Path) -> None:
     assert names(root, root / "x" / "config", tmp_path / "other") == TOP | {"x/config"}
 
 
-def test_no_place_is_inside_another_one(root: Path) -> None:
+def test_no_path_is_inside_another(root: Path) -> None:
     (root / ".git" / "modules" / "node_modules").mkdir(parents=True)
 
     assert names(root, root / ".tui-agent" / "home") == TOP
 
 
-def test_a_directory_that_cannot_be_listed_is_protected_as_a_whole(root: Path) -> None:
+def test_an_unreadable_directory_is_protected_as_a_whole(root: Path) -> None:
     (root / "closed").mkdir(mode=0)
 
     with enforce_file_modes():
         assert names(root) == TOP | {"closed"}
 
 
-def test_a_workspace_that_cannot_be_looked_through_is_an_error(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workspace_too_large_to_scan_is_an_error(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in "abc":
         (root / name / "node_modules").mkdir(parents=True)
     monkeypatch.setattr(page, "MAX_DIRECTORIES", 2)

@@ -1,4 +1,4 @@
-"""Programs of `awk`: those that print, and those that may do more."""
+"""`awk` programs that only print, and others."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Which commands only look: the table with what it cannot say."""
+"""Recognition of read-only commands: the table, and the conditions it cannot express."""
 
 import pytest
 
@@ -50,7 +50,7 @@ def reads_of(text: str) -> Reads | None:
         ("java -version", Reads()),
     ],
 )
-def test_what_looks(text: str, use: Reads) -> None:
+def test_read_only_commands(text: str, use: Reads) -> None:
     assert reads_of(text) == use
 
 
@@ -98,11 +98,11 @@ def test_what_looks(text: str, use: Reads) -> None:
         "python3 --version x",
     ],
 )
-def test_what_may_do_more(text: str) -> None:
+def test_commands_that_may_do_more(text: str) -> None:
     assert reads_of(text) is None
 
 
-def test_names() -> None:
+def test_names_of_commands() -> None:
     assert canonical_name("/usr/bin/egrep") == "grep"
     assert is_mostly_read_only("/bin/cat")
     assert is_mostly_read_only("git")

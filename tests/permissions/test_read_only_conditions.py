@@ -1,4 +1,4 @@
-"""Conditions; some of them run commands that stand in data."""
+"""Conditions, some of which run commands from data."""
 
 import pytest
 
@@ -41,7 +41,7 @@ def reads_of(text: str) -> Reads | None:
         ("[[ -z $x || -n $y ]]", ()),
     ],
 )
-def test_what_looks(text: str, paths: tuple[str, ...]) -> None:
+def test_read_only_conditions(text: str, paths: tuple[str, ...]) -> None:
     use = reads_of(text)
 
     assert use is not None
@@ -57,11 +57,11 @@ def test_what_looks(text: str, paths: tuple[str, ...]) -> None:
         "[[ $x -nt a ]]",
     ],
 )  # fmt: skip
-def test_what_may_do_more(text: str) -> None:
+def test_conditions_that_may_do_more(text: str) -> None:
     assert reads_of(text) is None
 
 
-def test_words_that_became_several_are_refused() -> None:
+def test_words_that_expand_to_several_are_refused() -> None:
     statement = read_script("[ -f x* ]")
     assert isinstance(statement, Sequence)
     command = statement.parts[0]

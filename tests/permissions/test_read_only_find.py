@@ -1,4 +1,4 @@
-"""`find`, whose actions are many."""
+"""`find` with harmless and with other actions."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from tui_agent.permissions.shell_syntax import UNKNOWN
         ("find . -type f -exec rm -f {} + -print", Reads((), listed=(".",))),
     ],
 )
-def test_what_looks(text: str, use: Reads) -> None:
+def test_read_only_searches(text: str, use: Reads) -> None:
     assert find_reads(text.split(" ")) == use
 
 
@@ -27,16 +27,16 @@ def test_what_looks(text: str, use: Reads) -> None:
     ["find . -delete", "find . -fprint x", "find . -ok rm {} ;", "find -L .", "find . -follow", "find . -name",
      "find . -unknown", "find . -files0-from x", f"find {UNKNOWN}", f"find . -name {UNKNOWN}", "find . -newerxy a"],
 )  # fmt: skip
-def test_what_may_do_more(text: str) -> None:
+def test_searches_that_may_do_more(text: str) -> None:
     assert find_reads(text.split(" ")) is None
 
 
-def test_roots_come_before_the_first_test() -> None:
+def test_roots_precede_the_first_test() -> None:
     assert find_roots(["find", "-L", "a", "b", "-name", "x"]) == ("a", "b")
     assert find_roots(["find", "-name", "x"]) == (".",)
 
 
-def test_commands_it_runs_are_not_its_own_words() -> None:
+def test_commands_of_exec_are_not_its_own_words() -> None:
     assert without_exec(["find", ".", "-exec", "a", "+", "b", "{}", "+", "-print"]) == ["find", ".", "-print"]
     assert without_exec(["find", ".", "-exec", "a"]) == ["find", "."]
 
@@ -46,5 +46,5 @@ def test_commands_it_runs_are_not_its_own_words() -> None:
     [("find . -type f", True), ("find .", False), ("find . -type f -o -name x", False), ("find . ! -type f", False),
      ("find -L . -type f", False)],
 )  # fmt: skip
-def test_only_files_are_found_where_nothing_widens_it(text: str, expected: bool) -> None:
+def test_a_search_for_files_without_widening_operators(text: str, expected: bool) -> None:
     assert finds_only_files(text.split(" ")) is expected

@@ -1,4 +1,4 @@
-"""Git, of which only some subcommands with some options only look."""
+"""git, with only some read-only subcommands and options."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def reads(text: str) -> tuple[str, ...] | None:
         ("git remote get-url origin", (".", "get-url", "origin")),
     ],
 )
-def test_what_looks_is_known_with_what_it_reads(text: str, paths: tuple[str, ...]) -> None:
+def test_read_only_commands_with_their_reads(text: str, paths: tuple[str, ...]) -> None:
     assert reads(text) == paths
 
 
@@ -46,11 +46,11 @@ def test_what_looks_is_known_with_what_it_reads(text: str, paths: tuple[str, ...
         "git diff --no-index a",
     ],
 )  # fmt: skip
-def test_everything_else_is_not(text: str) -> None:
+def test_other_commands_are_not_read_only(text: str) -> None:
     assert reads(text) is None
 
 
-def test_what_shows_files_reads_the_whole_tree() -> None:
+def test_commands_that_show_contents_read_the_whole_tree() -> None:
     def trees(text: str) -> tuple[str, ...]:
         use = git_reads(text.split(" "))
         assert use is not None
@@ -62,7 +62,7 @@ def test_what_shows_files_reads_the_whole_tree() -> None:
     assert trees("git log") == ()
 
 
-def test_global_options_are_taken_off() -> None:
+def test_global_options_are_removed() -> None:
     found = git_words(["git", "-C", "d", "-P", "log", "-1"])
 
     assert found is not None

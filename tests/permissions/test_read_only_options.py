@@ -1,4 +1,4 @@
-"""Options are read as the command reads them; everything else is refused."""
+"""Options are parsed as the command parses them; all others are refused."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def sorted_words(*words: str) -> Options | None:
         ([PIPE], [PIPE], set()),
     ],
 )
-def test_words_are_sorted(words: list[str], operands: list[str], given: set[str]) -> None:
+def test_words_are_parsed(words: list[str], operands: list[str], given: set[str]) -> None:
     options = sorted_words(*words)
 
     assert options is not None
@@ -50,7 +50,7 @@ def test_words_are_sorted(words: list[str], operands: list[str], given: set[str]
         UNKNOWN], ["--", UNKNOWN], [f"a{PIPE}"], ["--num=" + UNKNOWN], ["-5x"], ["-n" + UNKNOWN],
     ],
 )  # fmt: skip
-def test_what_is_not_known_is_refused(words: list[str]) -> None:
+def test_unknown_words_are_refused(words: list[str]) -> None:
     assert sorted_words(*words) is None
 
 
@@ -88,7 +88,7 @@ def test_values_that_are_paths_are_read() -> None:
         ("SEARCH: --files!", ["--files", "x"], Reads((), ("x",))),
     ],
 )
-def test_what_is_read_follows_from_the_entry(entry: str, words: list[str], expected: Reads | None) -> None:
+def test_reads_follow_from_the_entry(entry: str, words: list[str], expected: Reads | None) -> None:
     command = parse_entry(entry)
     options = parse_options(command, words)
 

@@ -1,4 +1,4 @@
-"""Little languages inside words."""
+"""Small languages in arguments."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def test_printf_formats_that_may_do_more(words: list[str]) -> None:
     assert printf_reads(["printf", *words]) is None
 
 
-def test_jq_programs_that_look_elsewhere() -> None:
+def test_jq_programs_that_read_elsewhere() -> None:
     assert is_plain_jq(".a | keys[] | select(.x > 1)")
     for program in ("env", "$ENV.X", 'import "x" as x; .', 'include "x"; .'):
         assert not is_plain_jq(program)

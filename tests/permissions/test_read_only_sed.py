@@ -1,4 +1,4 @@
-"""Scripts of `sed`: those that print, and those that may do more."""
+"""`sed` scripts that only print, and others."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The table of read-only commands: its notation, and that it names nothing that writes or runs."""
+"""The table of read-only commands: its notation, and that no entry writes or runs anything."""
 
 import re
 import shutil
@@ -56,7 +56,7 @@ def test_options_that_are_never_joined() -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_entry_can_be_read(name: str) -> None:
+def test_every_entry_can_be_parsed(name: str) -> None:
     entry = read_only_command(name)
 
     assert entry is not None
@@ -64,7 +64,7 @@ def test_every_entry_can_be_read(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "options"), DANGEROUS.items())
-def test_no_entry_names_what_writes_runs_or_leads_out(name: str, options: list[str]) -> None:
+def test_no_entry_writes_runs_or_leads_out(name: str, options: list[str]) -> None:
     entry = read_only_command(name)
 
     assert entry is not None
@@ -78,7 +78,7 @@ def test_no_git_entry_does_either(name: str) -> None:
     assert [option for option in GIT_DANGEROUS if option in entry.options] == []
 
 
-def test_aliases_lead_to_entries_or_checkers() -> None:
+def test_aliases_name_entries_or_checkers() -> None:
     assert read_only_command("egrep") == read_only_command("grep")
     assert read_only_command("no-such-command") is None
     assert all(target in COMMANDS or target == "awk" for target in ALIASES.values())
@@ -87,8 +87,8 @@ def test_aliases_lead_to_entries_or_checkers() -> None:
 @pytest.mark.parametrize(
     "name", [name for name, text in COMMANDS.items() if "--help" in text and shutil.which(name) and name != "fd"]
 )
-def test_whether_an_option_takes_a_value_is_what_the_program_says(name: str) -> None:
-    """A value taken for an operand is judged too strictly; an operand taken for a value would be missed."""
+def test_options_take_a_value_as_the_programs_help_says(name: str) -> None:
+    """A value mistaken for an operand is judged too strictly; an operand mistaken for a value would be missed."""
     entry = read_only_command(name)
     assert entry is not None
     usage = subprocess.run([name, "--help"], capture_output=True, text=True, check=False).stdout
@@ -103,6 +103,6 @@ def test_whether_an_option_takes_a_value_is_what_the_program_says(name: str) -> 
 
 
 def _takes_value(option: str, usage: str) -> bool:
-    """Whether any line of a program's help shows the option with a value."""
+    """True if a line of a program's help shows the option with a value."""
     behind = [usage[at + len(option) :][:2] for at in range(len(usage)) if usage.startswith(option, at)]
     return any(re.match(r"[=\[]| ?[<A-Z]", text) for text in behind)

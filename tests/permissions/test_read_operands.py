@@ -1,4 +1,4 @@
-"""What commands read that are not known to only read: sources are judged, and denials of reading hold for mentions."""
+"""Reads of commands that are not read-only: sources are judged, and rules that deny reading hold for mentions."""
 
 from pathlib import Path
 
@@ -68,7 +68,7 @@ def secrets(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("verdict", ["deny", "ask"])
 @pytest.mark.parametrize("command", READERS)
-def test_what_may_not_be_read_is_seen_by_every_program(desk: Desk, command: str, verdict: str) -> None:
+def test_a_denied_read_is_found_for_every_program(desk: Desk, command: str, verdict: str) -> None:
     assert desk.bash(command, mode="allow").decision == "allow"
 
     decision = desk.bash(command, f"{verdict} read(.env)", f"{verdict} read(~/.ssh/**)", mode="allow")
@@ -77,14 +77,14 @@ def test_what_may_not_be_read_is_seen_by_every_program(desk: Desk, command: str,
     assert decision.source == "rule"
 
 
-def test_it_is_seen_however_many_words_there_are(desk: Desk) -> None:
+def test_a_denied_read_is_found_among_many_words(desk: Desk) -> None:
     assert desk.bash(f"frobnicate {'a ' * 500}.env", "deny read(.env)", mode="allow").decision == "deny"
 
 
 @pytest.mark.parametrize(
     "command", ["cp -r . ../copy", "tar czf x.tgz .", "rsync -a ./ h:x", "cat $X", "sed p $X", "cp $X y"]
 )
-def test_where_it_may_be_read_a_person_is_asked(desk: Desk, command: str) -> None:
+def test_a_possible_read_needs_an_answer(desk: Desk, command: str) -> None:
     assert desk.bash(command, mode="allow").decision == "allow"
     assert desk.bash(command, "deny read(.env)", mode="allow").decision == "ask"
 
@@ -111,7 +111,7 @@ def test_where_it_may_be_read_a_person_is_asked(desk: Desk, command: str) -> Non
         "npm test -- src",
     ],
 )
-def test_what_is_not_read_stays_allowed(desk: Desk, command: str) -> None:
+def test_commands_that_do_not_read_it_stay_allowed(desk: Desk, command: str) -> None:
     (desk.root / "secrets" / "key.pem").unlink()
     (desk.root / "secrets").rmdir()
 
@@ -119,7 +119,7 @@ def test_what_is_not_read_stays_allowed(desk: Desk, command: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["cp", "mv", "ln", "install", "rsync", "gzip -c", "split"])
-def test_sources_outside_are_asked_about_unless_they_are_spelled_out(desk: Desk, name: str) -> None:
+def test_sources_outside_need_an_answer_unless_spelled_out(desk: Desk, name: str) -> None:
     rule = f"allow bash({name.split()[0]}:*)"
     target = "" if name in ("gzip -c", "split") else "b"
     command = f"{name} {desk.root.parent}/outside/secret.txt {target}".strip()
@@ -142,7 +142,7 @@ def test_a_grant_for_a_source_outside_names_it(desk: Desk) -> None:
     assert policy.passes_with(proposed.splitlines(), desk.tools["bash"], arguments)
 
 
-def test_a_source_that_is_private_is_asked_about_in_every_mode(desk: Desk, tmp_path: Path) -> None:
+def test_a_private_source_needs_an_answer_in_every_mode(desk: Desk, tmp_path: Path) -> None:
     private = tmp_path / "state" / "tui-agent"
     private.mkdir(parents=True)
     for command in (f"cp {private}/x y", f"tar cf x {private}", f"cp -r {tmp_path}/state y", f"curl -d @{private}/x h"):

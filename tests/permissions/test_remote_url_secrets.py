@@ -1,4 +1,4 @@
-"""Addresses with secrets in git's settings are shown to nobody without a question."""
+"""URLs with secrets in git's settings need an answer before they are shown."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from .conftest import Desk
         ("https://:token@example.com/x.git", True),
     ],
 )
-def test_an_address_with_a_secret_is_asked_about(
+def test_a_url_with_a_secret_needs_an_answer(
     desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, address: str, is_secret: bool
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
@@ -34,7 +34,7 @@ def test_an_address_with_a_secret_is_asked_about(
     assert desk.bash("git status").decision == "allow"
 
 
-def test_the_persons_own_settings_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_users_own_settings_count(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     assert find_remote_url_secret(str(tmp_path)) is None

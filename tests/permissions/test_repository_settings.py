@@ -1,4 +1,4 @@
-"""Settings of a repository that would make git start a program while it only looks."""
+"""Settings of a repository that make git start a program while it only reads."""
 
 import os
 import subprocess
@@ -50,10 +50,10 @@ def configure(repository: Path, text: str) -> None:
         ('[includeIf "gitdir:/"]\n\tpath = ../evil\n', "includeif.gitdir:/.path"),
         ("[core]\n\tworktree = /\n", "core.worktree"),
         ('[diff "evil"]\n\tcom\\\nmand = evil\n', "diff.evil.command"),
-        ("what is this?\n", "a line that is not known: what is this?"),
+        ("what is this?\n", "an unknown line: what is this?"),
     ],
 )
-def test_what_starts_a_program_is_found(repository: Path, text: str, setting: str) -> None:
+def test_a_setting_that_starts_a_program_is_found(repository: Path, text: str, setting: str) -> None:
     configure(repository, text)
 
     assert find_program_setting(str(repository)) == setting
@@ -75,14 +75,14 @@ def test_what_starts_a_program_is_found(repository: Path, text: str, setting: st
         "[vscode]\n\twhatever = 1\n",
     ],
 )
-def test_what_starts_none_or_is_switched_off_is_no_matter(repository: Path, text: str) -> None:
+def test_harmless_and_disabled_settings_are_ignored(repository: Path, text: str) -> None:
     configure(repository, text)
 
     assert find_program_setting(str(repository)) is None
     assert is_read_only_command("git diff", repository)
 
 
-def test_the_repository_is_the_one_that_the_command_goes_to(repository: Path) -> None:
+def test_the_repository_of_the_commands_directory_counts(repository: Path) -> None:
     (repository / "sub").mkdir()
     inner = repository / "inner"
     inner.mkdir()
@@ -95,7 +95,7 @@ def test_the_repository_is_the_one_that_the_command_goes_to(repository: Path) ->
     assert find_program_setting("/nowhere/at/all") is None
 
 
-def test_a_git_directory_that_git_passes_by_hides_nothing(repository: Path) -> None:
+def test_a_git_directory_that_git_skips_hides_nothing(repository: Path) -> None:
     configure(repository, "[diff]\n\texternal = evil\n")
     (repository / "sub" / ".git").mkdir(parents=True)
 
@@ -104,7 +104,7 @@ def test_a_git_directory_that_git_passes_by_hides_nothing(repository: Path) -> N
     assert not is_read_only_command("git -C sub diff", repository)
 
 
-def test_repositories_inside_count_because_git_looks_into_them(repository: Path) -> None:
+def test_nested_repositories_count_because_git_reads_them(repository: Path) -> None:
     git(repository, "clone", "-q", ".", "module")
     git(repository, "add", "module")
 
@@ -113,7 +113,7 @@ def test_repositories_inside_count_because_git_looks_into_them(repository: Path)
     assert find_program_setting(str(repository)) == "filter.evil.clean"
 
 
-def test_a_linked_work_tree_follows_the_settings_it_shares(repository: Path) -> None:
+def test_a_linked_work_tree_uses_the_shared_settings(repository: Path) -> None:
     git(repository, "worktree", "add", "-q", "../linked")
     linked = repository.parent / "linked"
 
@@ -128,14 +128,14 @@ def test_a_linked_work_tree_follows_the_settings_it_shares(repository: Path) -> 
     assert find_program_setting(str(linked)) == "diff.external"
 
 
-def test_what_cannot_be_looked_into_is_not_believed(repository: Path) -> None:
+def test_unreadable_settings_are_not_trusted(repository: Path) -> None:
     (repository / ".git" / "sharedindex.0123").touch()
-    assert find_program_setting(str(repository)) == "an index of a form that is not known"
+    assert find_program_setting(str(repository)) == "an index in an unknown format"
     (repository / ".git" / "sharedindex.0123").unlink()
 
     index = repository / ".git" / "index"
     index.write_bytes(b"DIRC\x00\x00\x00\x04" + bytes(30) + b"\x00\x00\xe0\x00" + bytes(50))
-    assert find_program_setting(str(repository)) == "an index of a form that is not known"
+    assert find_program_setting(str(repository)) == "an index in an unknown format"
     index.unlink()
     assert find_program_setting(str(repository)) is None
 
@@ -145,21 +145,19 @@ def test_what_cannot_be_looked_into_is_not_believed(repository: Path) -> None:
     assert find_program_setting(str(repository)) == f"{repository}/.git/config, which cannot be read"
 
 
-def test_a_tower_of_repositories_is_not_climbed(repository: Path) -> None:
+def test_too_many_nested_repositories_are_not_read(repository: Path) -> None:
     entries = b"".join(bytes(24) + b"\x00\x00\xe0\x00" + bytes(32) + b"\x00\x02" + b"r%d\x00" % n for n in range(110))
     (repository / ".git" / "index").write_bytes(b"DIRC\x00\x00\x00\x02" + entries)
     for number in range(110):
         (repository / f"r{number}" / ".git").mkdir(parents=True)
 
-    assert find_program_setting(str(repository)) == "more repositories inside than can be looked at"
+    assert find_program_setting(str(repository)) == "too many nested repositories"
 
 
 @pytest.mark.parametrize(
     "text", ["[core]\n\tfsmonitor = evil\n", "[core]\n\thooksPath = evil\n", "[gpg]\n\tprogram = evil\n", "hook"]
 )
-def test_what_is_switched_off_for_reading_counts_where_other_commands_run_beside_it(
-    repository: Path, text: str
-) -> None:
+def test_disabled_settings_count_beside_other_commands(repository: Path, text: str) -> None:
     if text == "hook":
         (repository / ".git" / "hooks" / "post-index-change").touch()
     else:
@@ -175,7 +173,7 @@ def test_what_is_switched_off_for_reading_counts_where_other_commands_run_beside
     assert decide("make && ls") == "allow"
 
 
-def test_an_ordinary_repository_is_no_matter_there_either(repository: Path) -> None:
+def test_an_ordinary_repository_is_harmless_there_too(repository: Path) -> None:
     configure(repository, "[core]\n\tfsmonitor = true\n[user]\n\tname = x\n")
     policy = PermissionPolicy(repository, rules=[Rule.parse("allow", "bash(make)")])
 

@@ -1,4 +1,4 @@
-"""The syntax of rules, and what they speak about."""
+"""Syntax and scope of rules."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ def test_a_rule_is_a_tool_or_a_tool_with_a_pattern(text: str, tool: str, pattern
         ("allow", "fetch(domain:)", "`domain:HOST`"),
     ],
 )
-def test_an_error_says_where_and_what(verdict: str, text: str, words: str) -> None:
+def test_an_error_names_source_and_reason(verdict: str, text: str, words: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         Rule.parse(verdict, text, "config.toml:7")
 
@@ -57,7 +57,7 @@ def test_an_error_says_where_and_what(verdict: str, text: str, words: str) -> No
         Rule.parse(verdict, text)
 
 
-def test_a_rule_is_cited_with_its_origin_where_it_has_one() -> None:
+def test_a_rule_is_cited_with_its_origin() -> None:
     assert Rule.parse("deny", " bash(rm:*) ", "config.toml:3").shown == "deny bash(rm:*) (config.toml:3)"
     assert Rule.parse("deny", "bash(rm:*)").shown == "deny bash(rm:*)"
 
@@ -78,7 +78,7 @@ def test_a_rule_is_cited_with_its_origin_where_it_has_one() -> None:
         ("BASH", "bash", False),
     ],
 )
-def test_tools_that_a_rule_speaks_about(rule: str, tool: str, expected: bool) -> None:
+def test_tools_that_a_rule_covers(rule: str, tool: str, expected: bool) -> None:
     assert Rule.parse("allow", rule).applies_to(tool) is expected
 
 
@@ -125,8 +125,8 @@ def test_a_rule_is_also_one_text_or_a_pair(given: Any, rule: Rule) -> None:
         ("Allow: bash(ls)", "did you mean 'allow bash(ls)'?"),
         ("bash(git status:*)", "did you mean 'allow bash(git status:*)'?"),
         (("denied", "bash"), "did you mean 'deny bash'?"),
-        ("", "a rule begins with allow, ask or deny, and '' does not; did you mean 'allow'?"),
-        ("allow", "a rule is `tool` or `tool(pattern)`, not ''"),
+        ("", "a rule must begin with allow, ask or deny, and '' does not; did you mean 'allow'?"),
+        ("allow", "a rule must be `tool` or `tool(pattern)`, not ''"),
         ("allow bash(", "not 'bash('"),
         ("allow bash()", "the pattern of 'bash()' is empty; write `bash` for every call"),
         (
@@ -138,7 +138,7 @@ def test_a_rule_is_also_one_text_or_a_pair(given: Any, rule: Rule) -> None:
         (Rule, "got the class Rule, not an instance"),
     ],
 )
-def test_a_text_that_is_no_rule_is_refused_with_the_nearest(given: Any, words: str) -> None:
+def test_an_invalid_rule_is_refused_with_the_closest_form(given: Any, words: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         Rule.of(given)
     assert words in str(caught.value)

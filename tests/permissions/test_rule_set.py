@@ -1,4 +1,4 @@
-"""What rules say together."""
+"""Combined verdict of rules."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ def view(*words: str) -> NormalizedCommand:
     return NormalizedCommand(text, text)
 
 
-def test_the_first_rule_that_speaks_decides_in_its_list() -> None:
+def test_the_first_matching_rule_of_a_list_decides() -> None:
     found = book(rules("allow bash(git:*)", "deny bash(git push:*)")).ruling_for_command(
         "bash", view("git", "push"), []
     )
@@ -36,7 +36,7 @@ def test_the_first_rule_that_speaks_decides_in_its_list() -> None:
     assert found.verdict == "allow"
 
 
-def test_the_strictest_decides_where_that_is_configured() -> None:
+def test_the_strictest_rule_decides_if_so_configured() -> None:
     listed = rules("allow bash(git:*)", "deny bash(git push:*)", "ask bash")
     found = book(listed, resolution="severity").ruling_for_command("bash", view("git", "push"), [])
 
@@ -62,7 +62,7 @@ def test_a_grant_answers_an_ask_and_nothing_else() -> None:
     assert open_.ruling_for_command("bash", view(UNKNOWN), []).is_open
 
 
-def test_every_rule_looked_at_is_in_the_trace_in_order() -> None:
+def test_every_checked_rule_is_in_the_trace_in_order() -> None:
     trace: list[str] = []
     listed = rules("deny bash(rm:*)", "allow bash(ls:*)", "ask bash")
     book(listed).ruling_for_command("bash", view("ls", "-l"), trace)
@@ -70,7 +70,7 @@ def test_every_rule_looked_at_is_in_the_trace_in_order() -> None:
     assert trace == ["deny bash(rm:*): does not match 'ls -l'", "allow bash(ls:*): matches 'ls -l'"]
 
 
-def test_rules_that_forbid_see_what_a_command_amounts_to_and_rules_that_allow_do_not() -> None:
+def test_only_forbidding_rules_see_equivalent_forms() -> None:
     disguised = NormalizedCommand("/bin/rm", "X=1\x00/bin/rm", ("rm",))
 
     assert book(rules("deny bash(rm)")).ruling_for_command("bash", disguised, []).verdict == "deny"
@@ -79,7 +79,7 @@ def test_rules_that_forbid_see_what_a_command_amounts_to_and_rules_that_allow_do
     assert book(rules("allow bash(X=1:*)")).ruling_for_command("bash", disguised, []).verdict is None
 
 
-def test_other_rules_are_taken_and_grants_stay() -> None:
+def test_replacing_rules_keeps_grants() -> None:
     one = book(rules("deny bash"))
     one.grants.extend(rules("allow read"))
     one.replace([rules("ask bash(x)"), rules("allow edit")])
@@ -106,7 +106,7 @@ def test_other_rules_are_taken_and_grants_stay() -> None:
         ("deny read(src/**)", "src/lib.py", False, None),
     ],
 )
-def test_paths_are_compared_as_given_and_as_they_are(
+def test_paths_are_compared_as_given_and_as_resolved(
     desk: Desk, rule: str, path: str, whole: bool, verdict: str | None
 ) -> None:
     facts = PathLookup(desk.root).look(path)

@@ -1,4 +1,4 @@
-"""Names that one command hands to another reach a protected place only past a person, whatever carries them."""
+"""Names passed from one command to another reach a protected path only with an answer, whatever carries them."""
 
 import re
 from itertools import product
@@ -123,7 +123,7 @@ CARRIERS = (
 )
 CHANGES = ("rm -rf", "sed -i s/a/b/", "touch", "cp notes.txt", "tee", "shred", "echo x >", "chmod 600", "mv notes.txt")
 UNSURE = ("x=$({names}); y=${{x%z}}", "a=($({names})", "set --", "> names", "f() {{ {change}", "cd $(", "f() {{ while")
-"""What even a harmless name is not followed through."""
+"""Sources that are not traced even for a harmless name."""
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def tracked(desk: Desk) -> Desk:
 
 
 @pytest.mark.parametrize("names", REACHING)
-def test_whatever_carries_names_hides_none_that_is_protected(tracked: Desk, names: str) -> None:
+def test_no_carrier_hides_a_protected_name(tracked: Desk, names: str) -> None:
     policy = tracked.policy("allow bash(*)", mode="allow")
     first = REACHING.index(names)
     paired = ((carrier, CHANGES[(first + at) % len(CHANGES)]) for at, carrier in enumerate(CARRIERS))
@@ -144,7 +144,7 @@ def test_whatever_carries_names_hides_none_that_is_protected(tracked: Desk, name
     assert [one for one, decision in decided.items() if decision.decision == "allow"] == []
 
 
-def test_names_that_reach_nothing_protected_need_nobody(tracked: Desk) -> None:
+def test_names_that_reach_nothing_protected_need_no_answer(tracked: Desk) -> None:
     policy = tracked.policy(mode="allow")
     carriers = [one for one in CARRIERS if not any(piece in one for piece in UNSURE)]
     commands = [
@@ -160,7 +160,7 @@ def test_names_that_reach_nothing_protected_need_nobody(tracked: Desk) -> None:
 @pytest.mark.parametrize(
     ("command", "decision"),
     [
-        # a variable of the script that is made of others
+        # a variable that the script builds from others
         ("x=.gi; x+=t; rm -rf $x", "ask"),
         ("export x=.gi; rm -rf ${x}t", "deny"),
         ("printf -v x .git; rm -rf \"$x\"", "ask"),
@@ -169,15 +169,15 @@ def test_names_that_reach_nothing_protected_need_nobody(tracked: Desk) -> None:
         ("d=src.py; touch ${d%.py} ${d##*.}", "allow"),
         ("for f in *.txt; do mv \"$f\" \"${f%.txt}.md\"; done", "allow"),
         ("rm -rf .$(echo git)", "ask"),
-        # variables that the script does not set are the person's own
+        # variables that the script does not set are the user's own
         ("rm -rf \"$TMPDIR/x\" \"${BUILD:-build}\"", "allow"),
         ("touch \"$1\"", "allow"),
-        # patterns that fit hidden names
+        # patterns that match hidden names
         ("shopt -s dotglob; rm -rf src/*", "ask"),
         ("GLOBIGNORE=x; rm -rf src/*", "ask"),
         ("bash -O dotglob -c 'rm -rf src/*'", "ask"),
         ("rm -rf src/*", "allow"),
-        # where the shell went
+        # directories that the shell changes to
         ("pushd .git; rm HEAD", "deny"),
         ("cd .git; cd ../src; cd -; rm HEAD", "deny"),
         ("pushd src && touch x && popd && touch y", "allow"),
@@ -190,7 +190,7 @@ def test_values_that_a_script_makes(desk: Desk, command: str, decision: str) -> 
     assert desk.bash(command, mode="allow").decision == decision
 
 
-def test_a_list_that_says_what_to_leave_out_counts_for_who_heeds_it(desk: Desk) -> None:
+def test_a_gitignore_counts_for_programs_that_use_it(desk: Desk) -> None:
     command = "rg -l x | xargs sed -i s/a/b/"
     assert desk.bash(command, mode="allow").decision == "ask"
 
@@ -202,7 +202,7 @@ def test_a_list_that_says_what_to_leave_out_counts_for_who_heeds_it(desk: Desk) 
     assert desk.bash(command, mode="allow").decision == "ask"
 
 
-def test_a_name_that_falls_apart_at_blanks_is_looked_at_in_pieces(desk: Desk) -> None:
+def test_a_name_with_blanks_is_judged_in_pieces(desk: Desk) -> None:
     (desk.root / "src" / "x .git").mkdir()
     (desk.root / "src" / "x .git" / "z").touch()
 

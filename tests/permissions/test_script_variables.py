@@ -1,4 +1,4 @@
-"""What is known of the variables of a script."""
+"""Known values of a script's variables."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from .conftest import Desk
      "x=$(git rev-parse HEAD); echo $x", "n=$(ls | wc -l); [ $n -gt 3 ]", "ls | while read -r f; do wc -l $f; done",
      "x=README.md; while read l; do cat $x; done < notes.txt", "for f in *; do [ -f $f ] && echo $f; done"],
 )  # fmt: skip
-def test_values_that_are_sure(desk: Desk, text: str) -> None:
+def test_values_that_are_certain(desk: Desk, text: str) -> None:
     decision = desk.bash(text)
 
     assert decision.decision == "allow", decision.reason
@@ -26,12 +26,12 @@ def test_values_that_are_sure(desk: Desk, text: str) -> None:
      "[ -f a ] && x=README.md; cat $x", "[ -f a ] || x=README.md; cat $x", "while x=README.md; do ls; done; cat $x",
      "case a in b) x=README.md;; esac; cat $x", "x=/etc/passwd; cat $x", "x='README.md /etc/passwd'; cat $x"],
 )  # fmt: skip
-def test_values_that_may_be_others(desk: Desk, text: str) -> None:
+def test_values_that_are_uncertain(desk: Desk, text: str) -> None:
     assert desk.bash(text).decision == "ask"
 
 
 @pytest.mark.parametrize("rule", ["deny bash(rm:*)", "deny read(README.md)"])
-def test_rules_see_the_values(desk: Desk, rule: str) -> None:
+def test_rules_apply_to_the_values(desk: Desk, rule: str) -> None:
     assert desk.bash("x=README.md; cat $x; rm $x", rule, "allow bash(rm:*)").decision == "deny"
 
 

@@ -1,4 +1,4 @@
-"""What a command's words say about the files it changes."""
+"""Effects of a command, as far as its words tell."""
 
 import pytest
 
@@ -54,7 +54,7 @@ def effects(text: str, heredoc: str | None = None) -> Effects:
         ("sed -n p f", []),
     ],
 )
-def test_what_is_changed(text: str, expected: list[str]) -> None:
+def test_changed_paths(text: str, expected: list[str]) -> None:
     assert [f"{write.path}{'/**' if write.whole else ''}" for write in effects(text).writes] == expected
 
 
@@ -70,11 +70,11 @@ def test_what_is_changed(text: str, expected: list[str]) -> None:
         ("bash x", []),
     ],
 )
-def test_what_may_be_changed(text: str, expected: list[str]) -> None:
+def test_possibly_changed_paths(text: str, expected: list[str]) -> None:
     assert [mention.path for mention in effects(text).mentions] == expected
 
 
-def test_programs_in_other_languages_are_looked_at() -> None:
+def test_programs_in_other_languages_are_collected() -> None:
     assert effects("python3 -c open('x')").code == ("open('x')",)
     assert effects("python3 -", heredoc="print(1)").code == ("print(1)",)
     assert effects("awk system(1) f").code == ("system(1)", "f")
@@ -82,14 +82,14 @@ def test_programs_in_other_languages_are_looked_at() -> None:
     assert effects("sed s/a/b/w f").code == ("s/a/b/w", "f")
 
 
-def test_a_search_that_changes_what_it_comes_upon_is_looked_into() -> None:
+def test_a_search_that_changes_its_matches_is_walked() -> None:
     for text in ("find a -name x -delete", "find a -exec rm {} ;", "find a -ok frobnicate {} ;"):
         assert effects(text).search == tuple(text.split())
     for text in ("find a -name x", "find a -exec cat {} ;", "find a -exec grep -l x {} +"):
         assert effects(text).search == ()
 
 
-def test_directories_that_a_command_goes_to() -> None:
+def test_directories_that_a_command_changes_to() -> None:
     assert effects("git -C d --git-dir x rm a").runs_in == "d"
     assert effects("git -C d").runs_in == "d"
     assert effects("patch -d d f").runs_in == "d"

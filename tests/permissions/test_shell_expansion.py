@@ -1,4 +1,4 @@
-"""What the shell makes of words, compared with bash in a real directory."""
+"""Expansion of words, compared with bash in a real directory."""
 
 import os
 import subprocess
@@ -54,11 +54,11 @@ def test_it_agrees_with_bash(text: str, place: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["[ab].py", "?.py", "??", "[[]x]", "[!a].py", "s?c/*", ".*"])
-def test_patterns_it_does_not_know_exactly_give_more_rather_than_less(text: str, place: Path) -> None:
+def test_inexact_patterns_match_more_rather_than_less(text: str, place: Path) -> None:
     assert set(by_bash(text, place)) <= set(expanded(text, place))
 
 
-def test_what_is_not_known_is_marked(place: Path) -> None:
+def test_unknown_parts_are_marked(place: Path) -> None:
     for text in ("$x", "~-/x", "~1/x", "~+", "a$(ls)", "$x*", '"$x"'):
         assert any(UNKNOWN in value for value in expanded(text, None if text == "~+" else place)), text
     assert expanded("*.py", None) == [f"{UNKNOWN}.py"]
@@ -67,7 +67,7 @@ def test_what_is_not_known_is_marked(place: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ['~""/x', '~"root"/x', "~ro''ot/x", "~r\\oot", "~'/x'"])
-def test_a_tilde_that_is_quoted_in_part_leads_nowhere_certain(text: str, place: Path) -> None:
+def test_a_partly_quoted_tilde_is_uncertain(text: str, place: Path) -> None:
     assert by_bash(text, place)[0].startswith("~")
     assert all(UNKNOWN in value for value in expanded(text, place))
 
@@ -96,7 +96,7 @@ def test_it_is_bounded(tmp_path: Path) -> None:
     assert MAX_VALUES < 3_600
 
 
-def test_all_words_of_a_script_share_one_allowance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_words_of_a_script_share_one_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui_agent.permissions.shell_expansion.MAX_ENTRIES", 3)
     for name in ("a", "b"):
         (tmp_path / name).touch()

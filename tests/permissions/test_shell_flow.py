@@ -1,4 +1,4 @@
-"""Where commands may run, what feeds them, and what loops give them."""
+"""Working directories of commands, pipelines, and values of loop variables."""
 
 import os
 from pathlib import Path
@@ -66,11 +66,11 @@ def places(text: str, command: str, root: Path) -> set[str | None]:
         ("X=1; ls", {"."}),
     ],
 )
-def test_where_a_command_may_run(root: Path, text: str, expected: set[str | None]) -> None:
+def test_directories_in_which_a_command_may_run(root: Path, text: str, expected: set[str | None]) -> None:
     assert places(text, "ls", root) == expected
 
 
-def test_home_is_a_place(root: Path) -> None:
+def test_home_is_a_directory(root: Path) -> None:
     home = os.path.expanduser("~")
 
     assert steps("cd && ls", root)["ls"].places == (home,)
@@ -81,7 +81,7 @@ def test_absolute_directories_are_known_from_anywhere(root: Path) -> None:
     assert steps("cd $x; cd /tmp && ls", root)["ls"].places == ("/tmp",)
 
 
-def test_after_too_many_moves_nothing_is_known(root: Path) -> None:
+def test_after_too_many_moves_the_directory_is_unknown(root: Path) -> None:
     many = "".join(f"cd d{number}; " for number in range(12))
 
     assert len(steps(f"{many}ls", root)["ls"].places) == MAX_POSSIBLE_DIRECTORIES
@@ -89,7 +89,7 @@ def test_after_too_many_moves_nothing_is_known(root: Path) -> None:
     assert steps("cd sub && " * (MAX_CD_COMMANDS + 1) + "ls", root)["ls"].places == (None,)
 
 
-def test_in_text_that_cannot_be_read_no_move_is_believed(root: Path) -> None:
+def test_in_unreadable_text_no_move_is_certain(root: Path) -> None:
     assert None in steps("cd sub; ls; )", root)["ls"].places
 
 
@@ -124,7 +124,7 @@ def test_a_variable_that_something_else_may_set_is_not_bound(root: Path, text: s
     assert "x" not in steps(text, root)["ls"].bindings
 
 
-def test_substitutions_come_before_their_command(root: Path) -> None:
+def test_substitutions_precede_their_command(root: Path) -> None:
     found = script_steps(read_script("echo $(pwd) > $(ls)"), (str(root),), Expander())
 
     assert [step.command.text for step in found] == ["pwd", "ls", "echo $(pwd) > $(ls)"]

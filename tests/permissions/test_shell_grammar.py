@@ -1,4 +1,4 @@
-"""The one parse and its limits."""
+"""The parser and its limits."""
 
 import pytest
 
@@ -24,6 +24,6 @@ def test_a_long_proper_script_is_read() -> None:
 
 
 @pytest.mark.parametrize("unit", [b"a|", b"a=( ", b"echo x | "])
-def test_what_takes_the_grammar_too_long_is_given_up_on(unit: bytes) -> None:
+def test_a_parse_that_takes_too_long_is_given_up(unit: bytes) -> None:
     with pytest.raises(UnreadableError):
         parse(unit * (MAX_BYTES // len(unit)))

@@ -1,4 +1,4 @@
-"""Here-documents end where bash ends them, or nobody says where."""
+"""Here-documents end as in bash, or are unreadable."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def first(text: str) -> object:
         ("cat <<< word", "word"),
     ],
 )
-def test_what_is_in_it(text: str, body: str) -> None:
+def test_the_body_of_a_here_document(text: str, body: str) -> None:
     found = first(text)
 
     assert isinstance(found, SimpleCommand)
@@ -39,7 +39,7 @@ def test_what_is_in_it(text: str, body: str) -> None:
         "cat <<'EOF\n'\nx\nEOF\n'\n", "cat <<EOF\n`x\nEOF\n", "cat <<EOF && ls && (\nEOF\nls)\n",
     ],
 )  # fmt: skip
-def test_what_could_be_read_in_two_ways_is_unreadable(text: str) -> None:
+def test_an_ambiguous_here_document_is_unreadable(text: str) -> None:
     statement = read_script(text)
     parts = statement.parts if isinstance(statement, Sequence) else (statement,)
 

@@ -1,4 +1,4 @@
-"""Quote removal, letter by letter, and everything that is not exactly one word."""
+"""Quote removal, character by character, and text that is not exactly one word."""
 
 import subprocess
 
@@ -77,19 +77,19 @@ def test_quotes_are_removed_as_bash_does(text: str, value: str) -> None:
         "$'\\ud800'",
     ],
 )
-def test_what_the_grammar_did_not_account_for_is_unreadable(text: str) -> None:
+def test_text_the_grammar_did_not_account_for_is_unreadable(text: str) -> None:
     with pytest.raises(UnreadableError):
         value_of(text)
 
 
-def test_only_unquoted_letters_are_live() -> None:
+def test_only_unquoted_characters_are_live() -> None:
     word = lex_word("*'*'\\*{a,b}", 0, 11, {})
 
     assert word.value == "***{a,b}"
     assert word.live == {0, 3, 5, 7}
 
 
-def test_places_of_live_letters_count_letters_not_bytes() -> None:
+def test_offsets_of_live_characters_count_characters() -> None:
     source = source_of("é*")
 
     assert lex_word(source, 0, len(source), {}).live == {1}
@@ -133,7 +133,7 @@ def test_a_word_ends_at_a_blank_or_an_operator() -> None:
         end_of_word("a`b`", 0, 4, {})
 
 
-def test_a_torn_character_is_unreadable() -> None:
+def test_an_incomplete_character_is_unreadable() -> None:
     with pytest.raises(UnreadableError):
         lex_word("\xc3", 0, 1, {})
 

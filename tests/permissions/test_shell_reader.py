@@ -1,4 +1,4 @@
-"""From text to statements: what is read, and what is refused because bash may read it differently."""
+"""Conversion of text to statements, and refusal of text that bash may read differently."""
 
 from collections.abc import Iterator
 
@@ -39,7 +39,7 @@ def inside(statement: Statement) -> Iterator[Statement]:
 
 
 def commands(text: str) -> list[list[str]]:
-    """The words of every simple command, in the order they are found."""
+    """Return the words of every simple command, in the order found."""
     found = [part for part in inside(read_script(text)) if isinstance(part, SimpleCommand)]
     return [[word.value for word in command.words] for command in found]
 
@@ -182,14 +182,14 @@ def test_substitutions_are_found_in_every_position(text: str) -> None:
         "\ud800",
     ],
 )
-def test_what_bash_may_read_differently_is_refused(text: str) -> None:
+def test_text_that_bash_may_read_differently_is_refused(text: str) -> None:
     assert is_unreadable(text)
 
 
 @pytest.mark.parametrize(
     "text", ["((x++))", "echo $((x))", "echo ${!x}", "echo ${x@P}", "echo ${a[$i]}", "a[x]=1", "A=(1 2)", "echo $[x]"]
 )
-def test_what_evaluates_variables_is_marked(text: str) -> None:
+def test_forms_that_evaluate_variables_are_marked(text: str) -> None:
     found = oddities(text)
 
     assert found
@@ -200,11 +200,11 @@ def test_what_evaluates_variables_is_marked(text: str) -> None:
     "text",
     ["echo $((1+2))", "echo ${x}", "echo ${#x}", "echo ${x:-y}", "echo ${x%.*}", "echo ${a[0]}", "echo ${x:0:3} $? $$"],
 )
-def test_plain_expansions_are_not(text: str) -> None:
+def test_plain_expansions_are_not_marked(text: str) -> None:
     assert oddities(text) == []
 
 
-def test_a_command_keeps_what_belongs_to_it() -> None:
+def test_a_command_keeps_its_parts() -> None:
     [part] = [
         part for part in inside(read_script("A=1 B='x y' git -C d log >>o 2>&1 <i")) if isinstance(part, SimpleCommand)
     ]
@@ -227,12 +227,12 @@ def test_a_quoted_here_document_expands_nothing() -> None:
     assert command.heredoc == "fix `this` $(and that)\nEND OF\n"
 
 
-def test_tabs_in_front_of_a_here_document_go_where_it_says_so() -> None:
+def test_leading_tabs_of_a_here_document_are_stripped_if_requested() -> None:
     assert commands("cat <<-EOF\n\tx\n\tEOF\nls") == [["cat"], ["ls"]]
     assert is_unreadable("cat <<EOF\n\tx\n\tEOF\nls")
 
 
-def test_long_chains_are_no_deep_nesting() -> None:
+def test_long_chains_are_not_deep_nesting() -> None:
     assert len(commands(" && ".join(["ls"] * 300))) == 300
 
 

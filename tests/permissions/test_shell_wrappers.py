@@ -1,4 +1,4 @@
-"""Commands that run other commands are looked through."""
+"""Commands that run other commands: the inner command is found."""
 
 import pytest
 
@@ -50,7 +50,7 @@ def test_the_command_inside_is_found(text: str) -> None:
     assert inner(text) == [["rm", "x"]]
 
 
-def test_xargs_adds_words_that_nobody_knows() -> None:
+def test_xargs_adds_unknown_words() -> None:
     assert inner("xargs rm x") == [["rm", "x", UNKNOWN]]
     assert inner("xargs -0 -n 1 -P4 rm") == [["rm", UNKNOWN]]
     assert inner("xargs -I {} cp {} y") == [["cp", UNKNOWN, "y"]]
@@ -58,7 +58,7 @@ def test_xargs_adds_words_that_nobody_knows() -> None:
     assert wrapping("xargs").inner_commands == ()
 
 
-def test_find_gives_paths_below_where_it_looks() -> None:
+def test_find_passes_paths_below_its_roots() -> None:
     assert inner("find . -exec rm {} +") == [["rm", f"./{UNKNOWN}"]]
     assert inner("find a b -exec rm {} \\; -o -execdir mv x{} y ';'") == [
         ["rm", f"a/{UNKNOWN}", f"b/{UNKNOWN}"],
@@ -102,7 +102,7 @@ def test_texts_for_a_shell_are_found(text: str, script: str) -> None:
         "ssh h *", "parallel", "docker run -v $x:/x c rm x",
     ],
 )  # fmt: skip
-def test_what_cannot_be_seen_is_said_to_be_hidden(text: str) -> None:
+def test_unknown_inner_commands_are_reported_as_hidden(text: str) -> None:
     assert wrapping(text).hidden
 
 
@@ -124,7 +124,7 @@ def test_only_harmless_wrappers_of_the_system_are_transparent() -> None:
     assert [is_trusted_name(name) for name in ("ls", "/bin/ls", "./ls", "bin/ls")] == [True, True, False, False]
 
 
-def test_a_wrapper_says_where_its_command_begins_and_where_it_runs() -> None:
+def test_a_wrapper_tells_start_and_directory_of_its_command() -> None:
     [one] = wrapping("env -C d A=1 rm x").inner_commands
 
     assert (one.at, one.directory and one.directory.value) == (4, "d")
@@ -135,11 +135,11 @@ def test_a_wrapper_says_where_its_command_begins_and_where_it_runs() -> None:
         assert one.directory.value == "d", text
 
 
-def test_a_rule_for_a_remote_shell_is_meant_for_what_it_runs() -> None:
+def test_a_rule_for_a_remote_shell_covers_its_command() -> None:
     assert wrapping("ssh h rm x").allows_scripts
     assert not wrapping("watch rm x").allows_scripts
     assert [word.value for word in wrapping("ssh -p 22 h rm x").own] == ["ssh", "-p", "22", "h"]
 
 
-def test_braces_may_make_the_name() -> None:
+def test_braces_may_produce_the_name() -> None:
     assert [word.value for word in command_of("ls {rm,-rf,x}").words] == ["ls", "rm", "-rf", "x"]

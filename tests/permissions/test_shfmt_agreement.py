@@ -1,4 +1,4 @@
-"""A second reader of bash takes commands apart in the same places (safety §2.1: parsers that disagree)."""
+"""A second bash parser splits commands at the same points."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ EVERYDAY = Path(__file__).with_name("everyday_commands.txt").read_text("utf-8").
 
 
 def is_readable(statement: Statement) -> bool:
-    """Whether we claim to know what runs."""
+    """True if we claim to know the commands that run."""
     match statement:
         case Unsupported():
             return not statement.unreadable
@@ -52,11 +52,11 @@ def check(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", EVERYDAY)
-def test_everyday_commands_are_taken_apart_alike(command: str) -> None:
+def test_everyday_commands_are_split_alike(command: str) -> None:
     check(command)
 
 
 @settings(max_examples=400)
 @given(command=any_commands)
-def test_any_command_that_we_read_is_taken_apart_alike(command: str) -> None:
+def test_any_readable_command_is_split_alike(command: str) -> None:
     check(command)

@@ -1,4 +1,4 @@
-"""What a search leaves out for certain, compared with what the real one looks into; and what rules make of that."""
+"""Files that a search certainly excludes, compared with the real search, and the effect on rules."""
 
 import shlex
 import subprocess
@@ -106,7 +106,7 @@ tar cf x.tar .
 """
 
 
-def test_everything_that_is_looked_into_is_seen(tmp_path: Path) -> None:
+def test_every_file_that_is_read_passes_the_filter(tmp_path: Path) -> None:
     programs = {"rg": development_program("rg"), "grep": "grep"}
     for name in NAMES:
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -118,10 +118,10 @@ def test_everything_that_is_looked_into_is_seen(tmp_path: Path) -> None:
         found = done.stdout.split()
         use = collect_reads(words, SimpleCommand("", ()))
         assert use is not None, text
-        told = {name for name in NAMES if use.includes is None or use.includes.includes(name)}
+        seen = {name for name in NAMES if use.includes is None or use.includes.includes(name)}
 
-        assert {name.removeprefix("./") for name in found} <= told, text
-        assert use.includes is None or len(told) < len(NAMES), text
+        assert {name.removeprefix("./") for name in found} <= seen, text
+        assert use.includes is None or len(seen) < len(NAMES), text
 
 
 @pytest.mark.parametrize("where", [".env", "sub/deep/.env"])
@@ -137,7 +137,7 @@ def test_a_rule_about_a_file_asks_only_where_it_may_be_read(desk: Desk, where: s
     assert [text for text, found in asked.items() if found.decision == "allow" and ":.env" not in text] == []
 
 
-def test_a_denied_directory_is_looked_into_by_what_does_not_leave_it_out(desk: Desk) -> None:
+def test_a_denied_directory_needs_an_answer_unless_excluded(desk: Desk) -> None:
     for command, decision in (
         ("rg hello", "ask"), ("rg hello -g '!secrets'", "allow"), ("grep -rn --exclude-dir=secrets x .", "allow"),
         ("grep -rn --include='*.pem' x .", "ask"), ("ls secrets", "deny"), ("rg hello secrets", "deny"),
@@ -145,7 +145,7 @@ def test_a_denied_directory_is_looked_into_by_what_does_not_leave_it_out(desk: D
         assert desk.bash(command, "deny read(secrets/**)").decision == decision, command
 
 
-def test_many_files_elsewhere_are_no_reason_to_ask(desk: Desk) -> None:
+def test_many_other_files_are_no_reason_to_ask(desk: Desk) -> None:
     (desk.root / "many").mkdir()
     for number in range(1_100):
         (desk.root / "many" / str(number)).touch()

@@ -1,4 +1,4 @@
-"""Everything below a directory is given out, up to a limit."""
+"""Everything below a directory is listed, up to a limit."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_links_are_not_followed_and_directories_may_be_passed_by(place: Path) -> None:
+def test_links_are_not_followed_and_directories_may_be_skipped(place: Path) -> None:
     assert sorted(entry.name for entry in entries_below(str(place), 6)) == ["a", "b", "c", "d", "e", "link"]
     assert sorted(entry.name for entry in entries_below(str(place), 6, enters=lambda entry: entry.name != "d")) == [
         "a", "b", "c", "d", "link",
@@ -24,12 +24,12 @@ def test_links_are_not_followed_and_directories_may_be_passed_by(place: Path) ->
     assert list(entries_below(str(place / "a"), 1)) == []
 
 
-def test_too_much_is_told(place: Path) -> None:
+def test_too_many_entries_are_an_error(place: Path) -> None:
     with pytest.raises(TooMuchError):
         list(entries_below(str(place), 5))
 
 
-def test_what_cannot_be_read_is_passed_by_unless_it_matters(place: Path) -> None:
+def test_unreadable_directories_are_skipped_unless_required(place: Path) -> None:
     assert list(entries_below(str(place / "nothing"), 1)) == []
     with pytest.raises(FileNotFoundError):
         list(entries_below(str(place / "nothing"), 1, must_read=True))

@@ -1,4 +1,4 @@
-"""How many commands of a day run without a question; `docs/safety.md` states the figures."""
+"""Number of everyday commands that run without a question, as stated in `docs/safety.md`."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ TYPICAL_RULES = (
     "allow bash(git fetch:*)", "allow bash(git pull:*)", "allow bash(git stash:*)", "allow bash(tsc:*)",
     "allow bash(eslint:*)", "allow bash(mkdir:*)", "allow bash(touch:*)", "allow edit(src/**)",
 )  # fmt: skip
-"""What somebody has after a week of work."""
+"""Rules of a user after a week of work."""
 
 
 def commands(name: str) -> list[str]:
@@ -45,15 +45,15 @@ def test_the_figures_of_the_page_are_the_figures(desk: Desk) -> None:
             running(desk, "build_commands.txt", *TYPICAL_RULES),
         ),
     ]
-    told = re.findall(
+    stated = re.findall(
         r"^\| (looking around|building) \| (\d+) \| (\d+) \| (\d+) \|$", PAGE.read_text("utf-8"), re.MULTILINE
     )
 
-    assert [(kind, *(int(number) for number in numbers)) for kind, *numbers in told] == table
+    assert [(kind, *(int(number) for number in numbers)) for kind, *numbers in stated] == table
     assert len(exploring) + len(building) >= 150
 
 
-def test_typical_rules_never_let_what_is_forbidden_pass(desk: Desk) -> None:
+def test_typical_rules_never_allow_forbidden_commands(desk: Desk) -> None:
     for command in (
         "git push",
         "git -C . push",

@@ -1,4 +1,4 @@
-"""How findings become one decision."""
+"""Combination of findings into one decision."""
 
 import pytest
 from hypothesis import given
@@ -41,20 +41,20 @@ def test_the_strictest_finding_decides_for_all(found: list[list[Finding]]) -> No
 
 
 @given(parts, findings)
-def test_one_finding_more_never_loosens(found: list[list[Finding]], more: Finding) -> None:
+def test_another_finding_never_loosens(found: list[list[Finding]], more: Finding) -> None:
     before = decision_of([PartFindings("x", tuple(part)) for part in found], [])
     after = decision_of([PartFindings("x", (*part, more)) for part in found], [])
 
     assert STRICTNESS[after.decision] >= STRICTNESS[before.decision]
 
 
-def test_among_equals_the_one_that_is_hardest_to_change_decides() -> None:
+def test_among_equals_the_hardest_to_override_decides() -> None:
     floor, mode = Finding("deny", "floor", "a"), Finding("deny", "mode", "b")
 
     assert deciding([mode, floor]) == floor
 
 
-def test_what_needed_the_most_to_be_allowed_says_why() -> None:
+def test_the_part_that_was_hardest_to_allow_gives_the_reason() -> None:
     reads, ruled = Finding("allow", "read_only", "reads"), Finding("allow", "rule", "ruled", "x")
     decision = decision_of([PartFindings("a", (reads,)), PartFindings("b", (ruled,))], [])
 
@@ -71,7 +71,7 @@ def test_what_needed_the_most_to_be_allowed_says_why() -> None:
         ("accept_edits", "ask", "ask", "allow"),
     ],
 )
-def test_what_each_mode_says(mode: str, look: str, effect: str, edit: str) -> None:
+def test_the_finding_of_each_mode(mode: str, look: str, effect: str, edit: str) -> None:
     chosen = PermissionMode(mode)
 
     assert (
@@ -81,7 +81,7 @@ def test_what_each_mode_says(mode: str, look: str, effect: str, edit: str) -> No
     ) == (look, effect, edit)
 
 
-def test_rules_speak_with_where_they_were_written() -> None:
+def test_findings_of_rules_name_their_origin() -> None:
     rule = Rule.parse("deny", "bash(rm:*)", "config.toml:4")
 
     assert finding_for_rule(Ruling()) is None
@@ -91,13 +91,13 @@ def test_rules_speak_with_where_they_were_written() -> None:
     opened = finding_for_rule(Ruling("ask", rule, is_open=True))
     assert opened is not None
     assert opened.decision == "ask"
-    assert "may be meant" in opened.reason
+    assert opened.reason == "only the running shell knows whether the rule deny bash(rm:*) (config.toml:4) applies"
     granted = finding_for_rule(Ruling("allow", Rule.parse("allow", "bash"), is_grant=True))
     assert granted is not None
     assert granted.source == "grant"
 
 
-def test_a_trace_stays_readable_and_nonsense_is_denied() -> None:
+def test_a_trace_is_shortened_and_invalid_input_is_denied() -> None:
     assert shortened(["x"] * MAX_TRACE) == ("x",) * MAX_TRACE
-    assert shortened(["x"] * (MAX_TRACE + 5))[-1] == "… and 5 lines more"
+    assert shortened(["x"] * (MAX_TRACE + 5))[-1] == "… and 5 more lines"
     assert (invalid("no call").decision, invalid("no call").source) == ("deny", "invalid")

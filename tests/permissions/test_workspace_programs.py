@@ -1,4 +1,4 @@
-"""A command's name is trusted only where it means a program of the system."""
+"""A command's name is trusted only if it means a program of the system."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ COMMANDS = (
 
 
 def bring(directory: Path) -> Path:
-    """Programs that do anything, under the names of those that only read."""
+    """Add programs under the names of read-only commands; they may do anything."""
     directory.mkdir(parents=True, exist_ok=True)
     for name in ("ls", "git", "rg", "python3", "timeout"):
         program = directory / name
@@ -44,7 +44,9 @@ def test_programs_of_the_workspace_need_an_answer(desk: Desk, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("entry", [".", "", "bin", "./bin", "LINK", "PROGRAMS", "../work/bin", "OUTER/../work/bin"])
-def test_however_path_leads_there(desk: Desk, monkeypatch: pytest.MonkeyPatch, entry: str) -> None:
+def test_any_path_entry_into_the_workspace_needs_an_answer(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, entry: str
+) -> None:
     brought = bring(desk.root if entry in (".", "") else desk.root / "bin")
     outer = desk.root.parent / "outer"
     outer.mkdir()
@@ -56,9 +58,7 @@ def test_however_path_leads_there(desk: Desk, monkeypatch: pytest.MonkeyPatch, e
     assert desk.bash("ls").decision == "ask"
 
 
-def test_a_relative_entry_holds_anything_where_the_place_is_not_known(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relative_entry_counts_if_the_directory_is_unknown(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     prepend(monkeypatch, "bin")
 
     assert desk.bash("ls").decision == "allow"
@@ -68,9 +68,7 @@ def test_a_relative_entry_holds_anything_where_the_place_is_not_known(
 @pytest.mark.parametrize(
     "command", ["echo x", "cd sub", "pwd", "test -f x", "[ -f x ]", "[[ -f x ]]", "printf x", "true"]
 )
-def test_the_shells_own_commands_are_looked_up_nowhere(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
+def test_built_ins_are_not_looked_up(desk: Desk, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
     for name in ("echo", "cd", "pwd", "test", "[", "[[", "printf", "true"):
         (bring(desk.root / "bin") / name).symlink_to("ls")
     prepend(monkeypatch, str(desk.root / "bin"))
@@ -78,7 +76,7 @@ def test_the_shells_own_commands_are_looked_up_nowhere(
     assert desk.bash(command).decision == "allow"
 
 
-def test_what_is_no_program_or_comes_later_is_passed_over(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_files_and_later_entries_are_skipped(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     (desk.root / "bin" / "ls").mkdir(parents=True)
     bring(desk.root / "later")
     monkeypatch.setenv("PATH", f"{desk.root / 'bin'}:/usr/bin:/bin:{desk.root / 'later'}")

@@ -1,4 +1,4 @@
-"""What a command changes, by its entry in the table."""
+"""Changes of a command, by its entry in the table."""
 
 import pytest
 
@@ -61,11 +61,11 @@ def writes(text: str) -> list[str]:
         ("curl -o a x", ["a"]),
         ("curl --output", []),
         ("mktemp -p d", ["d"]),
-        # where things go, whatever the role
+        # targets, in any role
         ("wget -P d u", ["d"]),
         ("wget --directory-prefix=d u", ["d"]),
         ("curl -O --output-dir d u", ["d"]),
-        # cut short
+        # abbreviated
         ("cp --target=d a", ["d", "d/a"]),
         ("install --target-dir=d a", ["d", "d/a"]),
         ("sort --outp=a b", ["a"]),
@@ -74,7 +74,7 @@ def writes(text: str) -> list[str]:
         ("sed --in-pl=x -e p f", ["f"]),
     ],
 )
-def test_what_is_changed(text: str, expected: list[str]) -> None:
+def test_changed_paths(text: str, expected: list[str]) -> None:
     assert writes(text) == expected
 
 
@@ -88,7 +88,7 @@ def test_what_is_changed(text: str, expected: list[str]) -> None:
         ("rm -rf a", []),
     ],
 )
-def test_what_an_option_that_nobody_knows_is_given_may_be_changed(text: str, unclear: list[str]) -> None:
+def test_the_value_of_an_unknown_option_may_be_changed(text: str, unclear: list[str]) -> None:
     name, *words = text.split()
     entry = writer(name)
     assert entry is not None
@@ -96,7 +96,7 @@ def test_what_an_option_that_nobody_knows_is_given_may_be_changed(text: str, unc
     assert parse_writer_arguments(name, entry, words).unclear == unclear
 
 
-def test_the_directory_that_a_command_goes_to() -> None:
+def test_the_directory_that_a_command_changes_to() -> None:
     entry = writer("patch")
     assert entry is not None
 
@@ -106,11 +106,11 @@ def test_the_directory_that_a_command_goes_to() -> None:
 @pytest.mark.parametrize(
     ("path", "expected"), [("host:x", True), ("me@host:x", True), ("rsync://h/x", True), ("a/b:c", False), ("a", False)]
 )
-def test_places_on_other_machines(path: str, expected: bool) -> None:
+def test_paths_on_other_machines(path: str, expected: bool) -> None:
     assert is_remote(path) is expected
 
 
-def test_every_entry_can_be_read() -> None:
+def test_every_entry_can_be_parsed() -> None:
     assert all(writer(name) is not None for name in WRITERS)
     assert writer("ls") is None
     assert Write("x") == Write("x", whole=False)

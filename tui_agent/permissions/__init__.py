@@ -1,4 +1,4 @@
-"""Judges calls: modes, rules, the floor under every write, and what a shell command would do."""
+"""Decisions on tool calls: modes, rules, the floor under every write, and analysis of shell commands."""
 
 from tui_agent.protocol.permissions import PermissionMode
 

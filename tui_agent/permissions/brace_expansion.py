@@ -1,4 +1,4 @@
-"""Brace expansion, the one expansion that can turn one word of text into several, the command's name included."""
+"""Brace expansion: the only expansion that turns one word of text into several, including the command's name."""
 
 import re
 from collections.abc import Iterator
@@ -6,16 +6,16 @@ from collections.abc import Iterator
 from .shell_syntax import UNKNOWN, VARIABLE, Word
 
 MAX_WORDS = 256
-"""Most words that one word's braces may become; beyond, what it becomes counts as unknown."""
+"""Maximum number of words from one word's braces; a word with more is unknown."""
 MAX_BRACES = 64
-"""Most opening braces that are followed in one word."""
+"""Maximum number of opening braces expanded in one word."""
 
 _RANGE = re.compile(r"(?:(-?\d+)\.\.(-?\d+)|([A-Za-z])\.\.([A-Za-z]))(?:\.\.(-?\d+))?\Z")
 _PADDED = re.compile(r"-?0\d")
 
 
 def expand_braces(word: Word) -> tuple[Word, ...]:
-    """The words that a word's unquoted braces become, in bash's order; a word without braces is itself."""
+    """Return the words that a word's unquoted braces produce, in bash's order."""
     braces = sum(1 for at in word.live if word.value[at] == "{")
     if not braces:
         return (word,)
@@ -24,7 +24,7 @@ def expand_braces(word: Word) -> tuple[Word, ...]:
     expanded: list[Word] = []
     try:
         for found in _expanded(word, 0):
-            # An empty word vanishes unless it was quoted, which is not known any more.
+            # The shell drops an empty word unless it was quoted, which the value no longer tells.
             expanded.append(found if found.value else Word(UNKNOWN))
             if len(expanded) > MAX_WORDS:
                 return (Word(plain_part(word)),)
@@ -34,7 +34,7 @@ def expand_braces(word: Word) -> tuple[Word, ...]:
 
 
 def plain_part(word: Word) -> str:
-    """What of a word is sure to stand in whatever it becomes: how it begins and how it ends."""
+    """Return the prefix and suffix that every expansion of a word keeps, with `UNKNOWN` between them."""
     open_places = [*word.live, *(at for at, letter in enumerate(word.value) if letter in (UNKNOWN, VARIABLE))]
     if not open_places:
         return word.value
@@ -42,7 +42,7 @@ def plain_part(word: Word) -> str:
 
 
 def part_of(word: Word, start: int, end: int) -> Word:
-    """The piece of a word between two places of its value."""
+    """Return the part of a word between two offsets of its value."""
     before = word.value[:start].count(VARIABLE)
     inside = word.value[start:end].count(VARIABLE)
     live = frozenset(at - start for at in word.live if start <= at < end)
@@ -50,14 +50,14 @@ def part_of(word: Word, start: int, end: int) -> Word:
 
 
 def joined_words(first: Word, second: Word) -> Word:
-    """Two pieces as one word."""
+    """Join two parts to one word."""
     shift = len(first.value)
     live = first.live | {at + shift for at in second.live}
     return Word(first.value + second.value, live, first.variables + second.variables)
 
 
 def _least_count(word: Word) -> int:
-    """How many words there will be at least: the pairs of braces that follow one another, multiplied."""
+    """Return a lower bound of the number of words: the product of the alternatives of consecutive braces."""
     count, end = 1, -1
     for start in sorted(at for at in word.live if word.value[at] == "{"):
         if start > end and count <= MAX_WORDS and (choices := _choices(word, start)):
@@ -67,7 +67,7 @@ def _least_count(word: Word) -> int:
 
 
 def _expanded(word: Word, at: int) -> Iterator[Word]:
-    """Expands the first pair of braces at or behind `at`, then everything behind it."""
+    """Expand the first pair of braces at or after `at`, then everything after it."""
     for start in sorted(place for place in word.live if place >= at and word.value[place] == "{"):
         choices = _choices(word, start)
         if choices is None:
@@ -84,7 +84,7 @@ def _expanded(word: Word, at: int) -> Iterator[Word]:
 
 
 def _choices(word: Word, start: int) -> tuple[list[Word], int] | None:
-    """The alternatives of the braces that open at `start`, and where they close; None if they are only text."""
+    """Return the alternatives of the braces that open at `start` and their end, or None for literal text."""
     depth = 0
     cuts = [start]
     for at in sorted(place for place in word.live if place >= start):
@@ -108,7 +108,7 @@ def _choices(word: Word, start: int) -> tuple[list[Word], int] | None:
 
 
 def _counted(text: str) -> list[Word]:
-    """The words of `1..5` or `a..e`, one more than allowed at most."""
+    """Return the words of `1..5` or `a..e`, at most one more than the limit."""
     match = _RANGE.match(text)
     if match is None:
         return []

@@ -1,4 +1,4 @@
-"""Judges any tool call by what the tool says its subject is; no tool is known here by name (P59)."""
+"""Decisions on any tool call by the subject that its tool declares; no tool is known here by name."""
 
 from urllib.parse import urlsplit
 
@@ -22,13 +22,13 @@ _PREDICATE_ERRORS = (
     TypeError,
     ValueError,
 )
-"""What asking a tool about a call may raise; such an answer counts as the careful one (C3)."""
+"""Exceptions that a tool's predicates may raise; they count as the more careful answer."""
 _REMOTE_PREFIX = "mcp__"
-"""Tools of servers: what they say of themselves is not believed when it loosens."""
+"""Prefix of tools of MCP servers. Their claim to be read-only does not loosen a decision."""
 
 
 class CallJudge:
-    """Judges calls of any tool."""
+    """Decides calls of any tool."""
 
     def __init__(self, paths: PathJudge, commands: CommandJudge, *, relaxed_reads: bool) -> None:
         self._paths = paths
@@ -36,12 +36,12 @@ class CallJudge:
         self._relaxed_reads = relaxed_reads
 
     def judge(self, tool: Tool, arguments: JsonObject, mode: PermissionMode) -> PermissionDecision:
-        """The whole judgement of one call; never raises."""
+        """Decide one call; never raises."""
         trace = [f"mode {mode.value}"]
         try:
             subject = tool.subject(arguments)
         except _PREDICATE_ERRORS as error:
-            return invalid(f"it cannot be told what this call is about: {type(error).__name__}", trace)
+            return invalid(f"the tool cannot tell what this call is about: {type(error).__name__}", trace)
         if isinstance(subject, CommandSubject):
             return self._commands.judge(tool.name, subject.command, mode, trace)
         return self._judge_subject(tool, arguments, subject, mode, trace)
@@ -75,7 +75,7 @@ class CallJudge:
         self, tool: str, subject: PathSubject, mode: PermissionMode, trace: list[str], *, is_read_only: bool
     ) -> PermissionDecision:
         if "\x00" in subject.path:
-            return invalid("a path cannot hold a NUL character", trace)
+            return invalid("a path cannot contain a NUL character", trace)
         facts = self._paths.path_lookup.look(subject.path)
         if subject.intent == "write" or not is_read_only:
             found = self._paths.writing(tool, facts, mode, trace)
@@ -89,7 +89,7 @@ class CallJudge:
 
 
 def host_of(url: str) -> str | None:
-    """The host of a web address, in small letters; None where programs could differ about which it is."""
+    """Return the host of a web address in lower case, or None where programs may disagree about the host."""
     if not url.isascii() or any(letter <= " " or letter in "\\\x7f" for letter in url):
         return None
     try:
@@ -103,7 +103,7 @@ def host_of(url: str) -> str | None:
 
 
 def subject_of(tool: Tool, arguments: JsonObject) -> Subject | None:
-    """A call's subject; None also where the tool cannot tell."""
+    """Return a call's subject, or None if the tool cannot tell."""
     try:
         return tool.subject(arguments)
     except _PREDICATE_ERRORS:

@@ -1,7 +1,7 @@
-"""Judges a shell command: every simple command in it, and in what it runs, by all the checks; the strictest decides.
+"""Decision on a shell command. Every simple command, nested ones included, passes all checks; the strictest decides.
 
-No check ends the others: a command that a rule allows is still looked at for where it writes, what it sets and what it
-hides. Whatever could not be read with certainty is left to a person in every mode and under every rule.
+No check ends the others: a command that a rule allows is still checked for its targets, its variables and its nested
+commands. In every mode and under every rule, the user decides about text that could not be read with certainty.
 """
 
 import re
@@ -37,23 +37,23 @@ from .verdicts import Finding, PartFindings, decision_of, finding_for_mode, find
 from .workspace_programs import workspace_program
 
 MAX_DEPTH = 6
-"""Deepest nesting of commands inside commands (`sh -c`, `env`, `xargs`) that is followed."""
+"""Maximum nesting of commands inside commands (`sh -c`, `env`, `xargs`)."""
 MAX_PARTS = 2_000
-"""Most parts that are judged one by one."""
+"""Maximum number of parts judged separately."""
 MAX_SHOWN = 4_000
-"""Longest text of a part that is shown, in letters."""
+"""Maximum length of a part's displayed text, in characters."""
 
 _NOT_IN_COMMANDS = re.compile("[\x00\ud800-\udfff]")
 
 
 class CommandJudge:
-    """Judges commands for one workspace."""
+    """Decides commands for one workspace."""
 
     def __init__(self, paths: PathJudge, *, is_trusted: bool = True, note: str = "") -> None:
         """
         Args:
-            paths: judges the paths they touch.
-            is_trusted: whether the workspace's repository may be looked at by git without a question.
+            paths: judges the paths of a command.
+            is_trusted: True if git may look at the workspace's repository without a question.
             note: how commands run, for the trace.
         """
         self._paths = paths
@@ -61,16 +61,16 @@ class CommandJudge:
         self._note = note
 
     def judge(self, tool: str, command: str, mode: PermissionMode, trace: list[str]) -> PermissionDecision:
-        """The decision on one command; never raises.
+        """Decide one command; never raises.
 
         Args:
-            tool: the name that rules know the shell by.
+            tool: the name of the shell tool in rules.
             command: byte for byte as it would run.
             mode: the mode in force.
             trace: gets a line for every rule and check.
         """
         if _NOT_IN_COMMANDS.search(command) is not None:
-            return invalid("the command holds characters that no command can have", trace)
+            return invalid("the command contains characters that no command can contain", trace)
         trace += [self._note] if self._note else []
         case = _Case(self._paths, tool, mode, trace, is_trusted=self._is_trusted)
         statement = read_script(command)
@@ -80,6 +80,7 @@ class CommandJudge:
                 decision="allow", source="read_only", reason="there is nothing to run", trace=tuple(trace)
             )
         decision = decision_of(case.parts, trace, case.targets)
+        # Beside a command that is not read-only, git runs in the user's environment, without its protection.
         if decision.decision == "allow" and any(part.deciding.source != "read_only" for part in case.parts):
             case.look_at_repositories()
             return decision_of(case.parts, trace, case.targets)
@@ -87,7 +88,7 @@ class CommandJudge:
 
 
 class _Case:
-    """One judgement: everything that is found on the way through one command."""
+    """Findings of one decision, collected along the way."""
 
     def __init__(
         self, paths: PathJudge, tool: str, mode: PermissionMode, trace: list[str], *, is_trusted: bool
@@ -110,7 +111,7 @@ class _Case:
     def run(
         self, script: Statement, places: PossibleDirectories, depth: int, inherited_scope: AllowScope | None
     ) -> None:
-        """Judges a script that starts in one of `places`; `inherited_scope` is what already allows all of it."""
+        """Judge a script that starts in one of `places`; `inherited_scope` is a permission for all of it."""
         self._opaque_checks.add_script(script)
         steps = script_steps(script, places, self.expander)
         self._data_flow.add_script(script, steps)
@@ -129,21 +130,24 @@ class _Case:
                     self._loop(step, step.command, inherited_scope)
 
     def look_at_repositories(self) -> None:
-        """Judges git commands that only read once more, because others run beside them: a command that does not only
-        read runs without what protects git from a repository's settings."""
+        """Judge read-only git commands again because other commands run beside them.
+
+        Only a fully read-only command line runs with the environment that protects git from a repository's settings.
+        """
         for repository, text in self._repositories.items():
             if setting := find_program_setting(repository, is_protected=False):
                 self._trace.append(f"git: beside other commands, this may start a program: {setting}")
                 what = f"`{_short(text)}`, for which the repository may start a program,"
                 self._note(text, [finding_for_mode(self._mode, "effect", what)])
 
-    # --- pieces that are no commands ----------------------------------------------------------------------------------
+    # --- parts other than simple commands -----------------------------------------------------------------------------
 
     def _unsupported(self, unsupported: Unsupported, inherited_scope: AllowScope | None) -> None:
         self._trace.append(f"shell: {unsupported.reason}")
         if unsupported.unreadable:
             self._note(unsupported.text, [self._unreadable(unsupported.reason)])
         elif self._forbids_any:
+            # The construct may run a forbidden command under any name.
             reason = f"{unsupported.reason}, and rules forbid some commands"
             self._note(
                 unsupported.text,
@@ -153,7 +157,7 @@ class _Case:
             self._other(unsupported.text, f"`{_short(unsupported.text)}` ({unsupported.reason})", inherited_scope)
 
     def _other(self, text: str, what: str, inherited_scope: AllowScope | None) -> None:
-        """Something that only a rule for everything, or the mode, can allow."""
+        """Judge a part that only the mode, or a rule for everything, can allow."""
         view = NormalizedCommand(text, text)
         ruling = self._rules.ruling_for_command(self._tool, view, self._trace)
         allow_scope = self._allow_scope(ruling, view) or inherited_scope
@@ -166,14 +170,14 @@ class _Case:
             self._note(text, [finding_for_mode(self._mode, "effect", what)])
 
     def _loop(self, step: ScriptStep, loop: ForEach, inherited_scope: AllowScope | None) -> None:
-        """The variable that a loop sets, and the names that its words show."""
+        """Judge a loop's variable and the names that its words list."""
         if not is_script_variable(loop.variable):
             self._other(loop.text, f"setting {loop.variable}", inherited_scope)
-        self.expander.take_listed_directories()
+        self.expander.take_listed_directories()  # Drops listings of earlier expansions.
         for place in step.places:
             for word in loop.words or ():
                 self.expander.expand(word, place, step.bindings)
-        nothing_else = Finding("allow", "read_only", "it only reads, and inside the workspace")
+        nothing_else = Finding("allow", "read_only", "it only reads, and only inside the workspace")
         found = PathChecks(self._paths, self._mode, self._trace, inherited_scope, nothing_else, self._looks)
         found.check_listing(self._contexts.listed(loop.words or (), loop.nested, step.bindings))
         if any(finding.decision != "allow" for finding in found.findings):
@@ -230,7 +234,7 @@ class _Case:
     def _data_flow_reasons(
         self, task: Task, command: SimpleCommand, contexts: Sequence[ExecutionContext], *, is_reading: bool
     ) -> Iterator[str]:
-        """Why what the script hands on to a command that changes it may be protected."""
+        """Yield why names that the script passes to a changing command may be protected."""
         targets = [redirect.target for redirect in command.redirects if ">" in redirect.operator]
         paths = [
             value
@@ -240,6 +244,7 @@ class _Case:
         ]
         if not is_reading:
             paths += [write.path for found in contexts for write in found.effects.writes]
+        # In an unknown directory, a relative path may lead anywhere.
         is_moved = any(found.directory is None for found in contexts) and not all(map(_is_absolute, paths))
         is_open = is_moved or any(not is_known(path) for path in paths)
         if is_reading and not is_open:
@@ -250,24 +255,25 @@ class _Case:
             return
         trouble = self._data_flow.trouble(words, paths, outer=outer, is_moved=is_moved)
         if trouble and (is_open or trouble.is_sure):
-            yield f"what the script hands on to `{command.name}` may be protected: {trouble.why}"
+            yield f"the names that the script passes to `{command.name}` may be protected: {trouble.why}"
 
     def _on_assignments(self, command: SimpleCommand, contexts: Sequence[ExecutionContext], paths: PathChecks) -> None:
         for found in contexts:
             for assignment in command.assignments:
+                # A bare assignment only sets a shell variable, but git reads a `GIT_*` that is exported already.
                 if command.words or assignment.name.startswith("GIT_"):
                     values = self.expander.assigned(assignment.value, found.directory, found.bindings)
                     paths.check_assignment(assignment.name, values, found.directory)
 
     def _is_workspace_program(self, command: SimpleCommand, place: str | None) -> bool:
-        """Whether its name means a program that the workspace brings, which may do anything."""
+        """True if the command's name runs a program from the workspace, which may do anything."""
         program = workspace_program(command.name, self._paths.path_lookup.workspace, place) if command.words else None
         if program is not None:
             self._trace.append(f"programs: {command.name} would come from the workspace, as {program}")
         return program is not None
 
     def _allow_scope(self, ruling: Ruling, view: NormalizedCommand) -> AllowScope | None:
-        """What a rule allows, and how far that reaches."""
+        """Return the permission that a rule gives, with its reach."""
         found = finding_for_rule(ruling)
         if found is None or found.decision != "allow" or ruling.rule is None:
             return None
@@ -296,22 +302,23 @@ class _Case:
         is_transparent = wrapping is not None and wrapping.is_transparent and is_plain
         if found and found.decision != "allow":
             return found
+        # Plan mode comes before permits: no rule may allow a change in it.
         if self._mode is PermissionMode.PLAN and not is_reading and not is_transparent:
             return finding_for_mode(self._mode, "effect", f"`{_short(command.text)}`")
         if allow_scope:
             return allow_scope.finding
         if is_reading:
             self._trace.append(f"read-only: `{_short(command.text)}` only reads")
-            return Finding("allow", "read_only", "it only reads, and inside the workspace")
+            return Finding("allow", "read_only", "it only reads, and only inside the workspace")
         if is_transparent:
-            return Finding("allow", "read_only", "what it runs decides")
+            return Finding("allow", "read_only", "the command it runs decides")
         return finding_for_mode(self._mode, "effect", f"`{_short(command.text)}`")
 
     def _on_hidden(self, wrapping: Wrapping, allow_scope: AllowScope | None) -> list[Finding]:
         if self._forbids_any:
             return [Finding("ask", "floor", f"{wrapping.hidden}, and rules forbid some commands")]
         if allow_scope and not (allow_scope.covers_words or wrapping.allows_inner or wrapping.runs_file):
-            return [finding_for_mode(self._mode, "effect", f"what is inside: {wrapping.hidden}")]
+            return [finding_for_mode(self._mode, "effect", f"the nested command: {wrapping.hidden}")]
         return []
 
     def _on_paths(
@@ -360,7 +367,7 @@ class _Case:
             self.run(read_script(script), step.places, task.depth + 1, allow_scope if speaks else None)
 
     def _allows_inner(self, allow_scope: AllowScope, ruling: Ruling, wrapping: Wrapping, inner: InnerCommand) -> bool:
-        """Whether what allows a wrapper is meant to allow what it runs, too."""
+        """True if the permission for a wrapper also covers the command it runs."""
         if allow_scope.covers_words or wrapping.allows_inner:
             return True
         if ruling.rule is None or ruling.rule.pattern is None:
@@ -372,7 +379,7 @@ class _Case:
 
 
 def _moved(inner: InnerCommand, places: PossibleDirectories) -> PossibleDirectories:
-    """Where the inner command runs."""
+    """Return the directories in which the inner command may run."""
     if inner.directory is None:
         return places
     value = inner.directory.value

@@ -1,7 +1,7 @@
-"""Patterns of `bash(…)` rules: words, a prefix of words, or words with `*` inside; everything else is literal.
+"""Patterns of `bash(…)` rules: words, a prefix of words, or words with `*`; everything else is literal.
 
-A command's words are compared joined by a character that no word can hold, so that a blank in a pattern is only ever
-the border between two words. A `*` never leaves its simple command, because nothing else is ever compared with it.
+Patterns are compared with a command's words joined by a character that no word can contain, so a blank in a pattern is
+always a border between two words. A `*` never matches past its simple command: each is compared alone.
 """
 
 import re
@@ -12,10 +12,10 @@ from typing import Literal
 from .shell_syntax import PIPE, UNKNOWN, VARIABLE
 
 Match = Literal["yes", "maybe", "no"]
-"""Whether a rule speaks about something; `maybe`: only the running shell knows."""
+"""Result of matching a rule; `maybe` if only the running shell knows."""
 
 BORDER = "\x00"
-"""Stands between two words."""
+"""Separator between two words."""
 
 _MARK = re.compile(f"[{UNKNOWN}{VARIABLE}{PIPE}]")
 _QUOTED = re.compile(r"\\(.)|'([^']*)'|\"((?:\\.|[^\"\\])*)\"", re.DOTALL)
@@ -23,39 +23,40 @@ _QUOTED = re.compile(r"\\(.)|'([^']*)'|\"((?:\\.|[^\"\\])*)\"", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class CommandPattern:
-    """One pattern, cut at its stars."""
+    """One pattern, split at its stars."""
 
     pieces: tuple[str, ...]
-    """Literal pieces; between two of them stands any text. """
+    """Literal pieces; any text may come between two of them."""
     is_prefix: bool
-    """More words may follow."""
+    """True if more words may follow."""
 
     @property
     def is_exact(self) -> bool:
-        """Whether it spells the whole command."""
+        """True if the pattern spells out the whole command."""
         return len(self.pieces) == 1 and not self.is_prefix
 
     @property
     def is_everything(self) -> bool:
-        """Whether it is `*` alone."""
+        """True if the pattern is `*` alone."""
         return self.pieces == ("", "")
 
     @property
     def spelled_words(self) -> int:
-        """How many words from the first on the pattern spells out in full."""
+        """Number of words, from the first, that the pattern spells out in full."""
         first = self.pieces[0]
         if len(self.pieces) == 1:
             return first.count(BORDER) + 1 if first else 0
         return first.count(BORDER)
 
     def match(self, text: str) -> bool:
-        """Whether a command's joined words fit."""
+        """True if a command's joined words match."""
         if not text.startswith(self.pieces[0]):
             return False
         whole = text + BORDER
         pieces = (*self.pieces[:-1], self.pieces[-1] + BORDER)
         if len(pieces) == 1:
             return whole.startswith(pieces[0]) if self.is_prefix else whole == pieces[0]
+        # The first match of each piece is enough: backtracking could not find a match where this fails.
         at = len(pieces[0])
         for piece in pieces[1:-1]:
             found = whole.find(piece, at)
@@ -67,10 +68,11 @@ class CommandPattern:
         return len(whole) - len(pieces[-1]) >= at and whole.endswith(pieces[-1])
 
     def may_match(self, text: str) -> bool:
-        """Whether a command could fit, whatever stands where its words are not known."""
+        """True if a command could match, whatever its unknown words become."""
         mark = _MARK.search(text)
         if mark is None:
             return self.match(text)
+        # Only the text before the first unknown part can rule a match out.
         known = text[: mark.start()]
         first = self.pieces[0]
         if self.is_prefix and len(self.pieces) == 1:
@@ -81,18 +83,19 @@ class CommandPattern:
 
 
 def is_open(text: str) -> bool:
-    """Whether a part of a command's joined words is known only to the running shell."""
+    """True if only the running shell knows a part of a command's joined words."""
     return _MARK.search(text) is not None
 
 
 @lru_cache(maxsize=4_096)
 def command_patterns(text: str) -> tuple[CommandPattern, ...]:
-    """The readings of one pattern: its words as they are and, where it has quotes, its words after quote removal."""
+    """Return the readings of a pattern: its words as written and, if it has quotes, its words after quote removal."""
     text = text.strip()
     is_prefix = text.endswith((":*", " *"))
     body = text[:-2].rstrip() if is_prefix else text
     if not body:
         return (CommandPattern(("", ""), is_prefix=False),)
+    # The author may mean quotes as shell quoting or as literal characters, so both readings count.
     readings = [_words(body)]
     if _QUOTED.search(body):
         readings.append(_unquoted_words(body))
@@ -100,7 +103,7 @@ def command_patterns(text: str) -> tuple[CommandPattern, ...]:
 
 
 def _words(body: str) -> list[list[str]]:
-    """The literal pieces of a pattern without quotes."""
+    """Return the literal pieces of a pattern without quotes."""
     return [[piece] for piece in re.sub(r"\s+", BORDER, body).split("*")]
 
 

@@ -1,4 +1,4 @@
-"""What protected place a directory brings along when its contents are copied into one that is there already."""
+"""Protected paths that a recursive copy brings into an existing directory."""
 
 import os
 from collections.abc import Sequence
@@ -9,28 +9,28 @@ from .protected_paths import protected_name
 from .writer_options import ParsedArguments, is_remote
 
 MAX_ENTRIES = 20_000
-"""Most directory entries of a source that are looked at; beyond, a person is asked."""
+"""Maximum number of directory entries of a source to check; with more, the policy asks."""
 
 _WHOLE_NAMES = frozenset(("", ".", ".."))
 
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A directory, perhaps, whose contents go into another one."""
+    """A source that may be a directory, and the path its contents go to."""
 
     source: str
     into: str
     left_out: frozenset[str] = frozenset()
-    """Names that are not copied, as they were given: those that begin with `/` only at the top."""
+    """Names that are not copied, as written; one with a leading `/` applies only at the top."""
 
 
 def copies_of(name: str, found: ParsedArguments, words: Sequence[str]) -> tuple[Copy, ...]:
-    """What `cp`, `rsync` and their kin copy, if it is a directory.
+    """Return the sources that `cp`, `rsync` and the like copy, with their targets.
 
     Args:
-        name: of the command.
+        name: the command's name.
         found: its words, sorted.
-        words: the same as they stand.
+        words: its words in order.
     """
     if is_remote(found.target) or name not in ("cp", "rsync", "scp", "ditto"):
         return ()
@@ -41,12 +41,11 @@ def copies_of(name: str, found: ParsedArguments, words: Sequence[str]) -> tuple[
 
 
 def why_copy_unsafe(source: str, into: str, left_out: frozenset[str]) -> str | None:
-    """Why a copy may change something protected; None if it brings nothing of that kind to where it would count.
-    Blocks.
+    """Return why a copy may change a protected path, or None. Blocks.
 
     Args:
         source: absolute.
-        into: where its contents go, absolute; what is not there yet becomes a directory of its own.
+        into: absolute target of its contents; parts that do not exist yet cannot hold anything protected.
         left_out: names that are not copied.
     """
     waiting = [""]
@@ -54,7 +53,7 @@ def why_copy_unsafe(source: str, into: str, left_out: frozenset[str]) -> str | N
     while waiting:
         below = waiting.pop()
         if not os.path.isdir(os.path.join(into, below)):
-            continue
+            continue  # A new directory becomes a copy of its own and overwrites nothing.
         try:
             with os.scandir(os.path.join(source, below)) as entries:
                 listed = list(entries)
@@ -62,7 +61,7 @@ def why_copy_unsafe(source: str, into: str, left_out: frozenset[str]) -> str | N
             continue
         seen += len(listed)
         if seen > MAX_ENTRIES:
-            return "there is more in it than can be looked through"
+            return "it holds too many files to check"
         for entry in listed:
             path = os.path.join(below, entry.name)
             if entry.name in left_out or f"/{path}" in left_out:
@@ -75,6 +74,7 @@ def why_copy_unsafe(source: str, into: str, left_out: frozenset[str]) -> str | N
 
 
 def _into(name: str, found: ParsedArguments, source: str) -> str:
+    # `cp a/. b` and `rsync a/ b` copy the contents, `cp a b` and `rsync a b` the directory itself.
     last = source.rstrip("/").rpartition("/")[2]
     if found.has("--parents") or (name == "rsync" and found.has("-R", "--relative")):
         return f"{found.target}/{source.lstrip('/')}"
@@ -85,7 +85,7 @@ def _into(name: str, found: ParsedArguments, source: str) -> str:
 
 
 def _left_out(words: Sequence[str]) -> frozenset[str]:
-    """What `rsync` is told to leave out by name, unless something else could bring it back."""
+    """Return the names that `rsync` excludes, or none if another option could include them again."""
     if any(word.startswith(("--include", "--filter", "--files-from", "-f")) for word in words):
         return frozenset()
     given = [after for before, after in pairwise(words) if before == "--exclude"]

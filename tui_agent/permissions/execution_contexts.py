@@ -1,6 +1,6 @@
-"""A simple command in the places where it may run: its words there, what it reads, what it changes.
+"""A simple command in each directory where it may run: its words, its reads and its changes there.
 
-Each value that the script's variables may have is a turn of its own, and what another command hands on is looked up.
+Each possible value of the script's variables is a case of its own; names passed by another command are looked up.
 """
 
 from collections.abc import Sequence
@@ -36,42 +36,42 @@ from .tree_filter import find_filter
 from .xargs_input import accepts_any_files, find_exec_words, splits_at_nul
 
 MAX_WORDS = 5_000
-"""Most words of one command after expansion."""
+"""Maximum number of words of one command after expansion."""
 _TAKING_NUMBERS = names("[ [[ test head tail sed seq sleep printf")
-"""Commands to which a number never means a file, or nothing worse than one of that name."""
+"""Commands for which a number is never a file, or at worst a harmless read of one."""
 _BRACKETS = ("[", "[[")
-"""Names of commands that look like the beginning of a pattern."""
+"""Command names that look like the start of a pattern."""
 _OPTION_SIGNS = ("-", "(", ")", "!", ",")
-"""What begins an option, or an operator of `find`."""
+"""First characters of an option or of an operator of `find`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One simple command to be judged."""
+    """One simple command to judge."""
 
     step: ScriptStep
     command: SimpleCommand
     depth: int
     inherited_scope: AllowScope | None
-    """What already allows it."""
+    """Permission that already covers it."""
     takes: Literal["nothing", "files", "paths", "lines"] = "nothing"
-    """What stands for its unknown words, if a wrapper gives it some."""
+    """Values of its unknown words, if a wrapper passes some."""
     outer: SimpleCommand | None = None
     """The command that runs it."""
     is_written: bool = True
-    """Its name stands in the script, and is not what the shell makes of braces."""
+    """True if its name is literal in the script, not a result of brace expansion."""
 
 
 class ExecutionContexts:
-    """Puts the commands of one script into the places where they run."""
+    """Expands the commands of one script for each directory where they may run."""
 
     def __init__(self, paths: PathJudge, expander: Expander, trace: list[str], *, is_trusted: bool) -> None:
         """
         Args:
             paths: looks up paths.
             expander: expands words.
-            trace: gets a line for what keeps a command from only reading.
-            is_trusted: whether the workspace's repository may be looked at by git without a question.
+            trace: gets a line for each reason why a command is not read-only.
+            is_trusted: True if git may look at the workspace's repository without a question.
         """
         self._paths = paths
         self._expander = expander
@@ -81,11 +81,12 @@ class ExecutionContexts:
     def contexts_for(
         self, command: SimpleCommand, wrapping: Wrapping | None, place: str | None, task: Task
     ) -> list[ExecutionContext]:
-        """A command in one directory: once for each value that the script's variables may have."""
-        bindings = _told(command, task.step.bindings)
+        """Return a command in one directory, once for each value of the script's variables."""
+        bindings = _with_placeholder_values(command, task.step.bindings)
         turns = single_bindings(bindings, command.words)
         if turns is not None:
             return [self._in_turn(command, wrapping, place, task, turn, ()) for turn in turns]
+        # Too many combinations to judge one by one: judged once with all values as a list.
         several = [name for name, values in bindings.items() if len(values) > 1]
         return [self._in_turn(command, wrapping, place, task, bindings, several)]
 
@@ -118,6 +119,7 @@ class ExecutionContexts:
         elif task.takes in ("paths", "lines"):
             known, listed = self._fed(command, expanded, listed, place, task)
         reads = Reads() if not command.words else collect_reads(known, command) if known else None
+        # A filter may pass none of the names, and the command then runs without them.
         if reads is not None and listed:
             reads = _with_bare(reads, [word for group in expanded[: listed[0]] for word in group])
         if reads is not None and not set(found).isdisjoint(reads.paths):
@@ -134,7 +136,7 @@ class ExecutionContexts:
     def _only_reads(
         self, reads: Reads, command: SimpleCommand, place: str | None, task: Task, bindings: Bindings
     ) -> bool:
-        """Whether a command that only reads by its words does so here, too."""
+        """True if a command that is read-only by its words is read-only in this directory, too."""
         if reads.follows_links and not self._follows_inside(reads, place):
             return False
         if reads.repository is not None and self._starts_programs(reads.repository, place):
@@ -142,7 +144,7 @@ class ExecutionContexts:
         if reads.shows_remote_urls and self._shows_secret(reads.repository or ".", place):
             return False
         if task.outer is not None and command.name in DECLARATION_COMMANDS:
-            # Only where it stands by itself is its value not split into more words.
+            # Behind another command it is not a declaration: the shell splits its values into words.
             return False
         return task.is_written and not self._becomes_another(task.command, command, place, bindings)
 
@@ -154,7 +156,7 @@ class ExecutionContexts:
         place: str | None,
         bindings: Bindings,
     ) -> tuple[str, ...]:
-        """The words that tell what a command does by itself; what it runs is judged by itself, too."""
+        """Return the words that describe the command's own effects. The command it runs is judged separately."""
         if wrapping is None or not wrapping.own:
             return words
         if wrapping.is_transparent:
@@ -163,7 +165,7 @@ class ExecutionContexts:
         return tuple(word for group in own for word in group)
 
     def listed(self, words: Sequence[Word], nested: Sequence[Statement], bindings: Bindings) -> ListedDirectories:
-        """The directories that the expansion of these words lists, since it was asked last."""
+        """Return the directories that expansion has listed since the previous call."""
         listed = self._expander.take_listed_directories()
         unsure = [word for word in words if (word.variables or word.live) and not has_known_values(word, bindings)]
         return replace(listed, is_certain=listed.is_certain and not may_expand_to_anything(unsure, nested, bindings))
@@ -176,7 +178,7 @@ class ExecutionContexts:
         place: str | None,
         task: Task,
     ) -> tuple[list[str] | None, list[int]]:
-        """The words of a command behind `xargs` with the names that it may get, and where these begin."""
+        """Return the words of a command behind `xargs` with every name it may get, and the indices of these."""
         listing = self._listing(place, task)
         if listing is None:
             return None, listed
@@ -194,7 +196,7 @@ class ExecutionContexts:
         return known, sorted(listed)
 
     def _listing(self, place: str | None, task: Task) -> Listing | None:
-        """The names that stand for a command's unknown words."""
+        """Return the names that replace a command's unknown words, or None."""
         if place is None or task.outer is None:
             return None
         if task.takes == "paths":
@@ -219,8 +221,10 @@ class ExecutionContexts:
     def _becomes_another(
         self, written: SimpleCommand, command: SimpleCommand, place: str | None, bindings: Bindings
     ) -> bool:
-        """Whether the command's name, or one of its options, is not written as the shell passes it on: what follows it
-        in the script, and what an option runs, was read from what is written."""
+        """True if the shell expands the command's name or one of its options to another text.
+
+        The analysis of the rest of the script relies on the written text.
+        """
         name = written.words[0] if written.words else None
         if name and (name != command.words[0] or (has_glob(name) and name.value not in _BRACKETS)):
             return True
@@ -233,13 +237,12 @@ class ExecutionContexts:
         )
 
     def _starts_programs(self, repository: str, place: str | None) -> bool:
-        """Whether a repository's own settings may make git start programs while it looks: in a folder that is not
-        trusted they are not even read."""
+        """True if a repository's settings may make git start programs while it reads, or the folder is untrusted."""
         if not self._is_trusted:
             self._trace.append("git: this folder is not trusted, and git would apply its repository's settings")
             return True
         if place is None and not repository.startswith("/"):
-            self._trace.append("git: it is not certain in which repository it looks")
+            self._trace.append("git: its repository is not certain")
             return True
         setting = find_program_setting(self._paths.path_lookup.look(repository, place).resolved)
         if setting is not None:
@@ -247,14 +250,14 @@ class ExecutionContexts:
         return setting is not None
 
     def _shows_secret(self, repository: str, place: str | None) -> bool:
-        """Whether the addresses of a repository hold a secret, as far as git's settings tell."""
+        """True if git's settings hold a URL with a secret for a repository."""
         file = find_remote_url_secret(self._paths.path_lookup.look(repository, place).resolved)
         if file is not None:
-            self._trace.append(f"git: an address in {file} holds a secret, which would be shown")
+            self._trace.append(f"git: a URL in {file} contains a secret, which the output would show")
         return file is not None
 
     def _expanded(self, command: SimpleCommand, place: str | None, bindings: Bindings) -> list[tuple[str, ...]] | None:
-        """What the shell would pass on for each word; None if there is too much."""
+        """Return the words that the shell would pass for each word, or None if there are too many."""
         words = command.words
         if command.name == "[[":
             words = tuple(without_expansion(word) for word in words)
@@ -268,24 +271,23 @@ class ExecutionContexts:
         return groups
 
 
-def _told(command: SimpleCommand, bindings: Bindings) -> Bindings:
-    """The bindings with something in place of what is only known to be a revision or a number, for a command that
-    takes neither for a path."""
+def _with_placeholder_values(command: SimpleCommand, bindings: Bindings) -> Bindings:
+    """Return the bindings with values for revisions and numbers, for a command that takes neither for a path."""
     kinds = (REVISION, NUMBER) if command.name == "git" else (NUMBER,) if command.name in _TAKING_NUMBERS else ()
     if not kinds:
         return bindings
-    told = {
+    placeholders = {
         name.removesuffix(kind) + words: values
         for name, values in bindings.items()
         for kind in kinds
         if name.endswith(kind)
         for words in ("", WORDS)
     }
-    return {**bindings, **told, SUM: ("0",)}
+    return {**bindings, **placeholders, SUM: ("0",)}
 
 
 def _is_list(word: Word, bindings: Bindings) -> bool:
-    """Whether a word becomes a list of which not every part need be there."""
+    """True if a word becomes a list, some parts of which may be missing."""
     if word.value != VARIABLE or not word.variables or word.variables[0].quoted:
         return False
     name = word.variables[0].name
@@ -293,17 +295,17 @@ def _is_list(word: Word, bindings: Bindings) -> bool:
 
 
 def _is_given_as_found(command: SimpleCommand) -> bool:
-    """Whether what `find` comes upon stands in no word together with anything else, which would name another file."""
+    """True if each match of `find` is a word of its own, not part of a longer name."""
     return all(word.text == "{}" for word in command.words if UNKNOWN in word.value)
 
 
 def _takes(listing: Listing, word: str, *, is_last: bool) -> bool:
-    """Whether a word of a command behind `xargs` can only become what is listed."""
+    """True if a word of a command behind `xargs` can only become listed names."""
     return (word == UNKNOWN and is_last) or not listing.on_one_line
 
 
 def _with_bare(reads: Reads, words: list[str]) -> Reads | None:
-    """What a command reads that may get all of a list or nothing; None if a part of the list could mean more."""
+    """Return the reads of a command that may get all names or none, or None if one of the names could mean more."""
     if not accepts_any_files(words):
         return None
     bare = collect_reads(words, SimpleCommand("", ()))

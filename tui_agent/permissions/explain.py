@@ -1,4 +1,4 @@
-"""`permissions check` and `permissions explain`: calls judged without running them (interface §3)."""
+"""`permissions check` and `permissions explain`: decisions on calls without running them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from .rule_set import RuleResolution
 from .rule_tool_names import refuse_unknown_tool
 
 FindTool = Callable[[str], Tool | None]
-"""Finds a tool by its name."""
+"""Returns the tool of a name, or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class PermissionDefaults:
-    """What holds where a record does not say."""
+    """Defaults for records that leave a field out."""
 
     workspace: Path
     layers: Sequence[Sequence[Rule]] = ()
@@ -32,37 +32,37 @@ class PermissionDefaults:
     private_paths: Sequence[Path] = ()
     readable_paths: Sequence[Path] = ()
     is_trusted: bool = True
-    """Whether a person trusts what the workspace brings; of another one that a record names this is not asked."""
+    """True if the user trusts the contents of the workspace. Ignored for a record that names another workspace."""
     command_note: str = ""
-    """How shell commands run, such as in a sandbox."""
+    """Note for the trace on how shell commands run, such as "in the sandbox"."""
 
 
 def check_record(record: object, *, find_tool: FindTool, defaults: PermissionDefaults) -> JsonObject:
-    """Decides one call; never raises.
+    """Decide one call; never raises.
 
     Args:
-        record: `{"tool", "input", "mode"?, "rules"?, "cwd"?}`, as JSON gave it.
-        find_tool: finds the tool that says what the call is about.
+        record: `{"tool", "input", "mode"?, "rules"?, "cwd"?}`, as parsed from JSON.
+        find_tool: returns the tool that declares the call's subject.
         defaults: mode, rules and workspace for records without.
 
     Returns:
         `{"decision", "source", "reason", "parts": [{"text", "decision", "rule"}]}`; source `invalid` for a record that
-        is no call.
+        does not describe a call.
     """
     try:
-        asked = _read(record, find_tool, defaults)
+        request = _read(record, find_tool, defaults)
     except ConfigurationError as error:
         return {"decision": "deny", "source": "invalid", "reason": _clean(str(error)), "parts": []}
-    return _answer(asked.policy.check(asked.tool, asked.arguments))
+    return _answer(request.policy.check(request.tool, request.arguments))
 
 
 def explain_record(record: object, *, find_tool: FindTool, defaults: PermissionDefaults) -> str:
-    """Says in words how one call is decided: every rule and check in order, and what would have changed it."""
+    """Explain how one call is decided: every rule and check in order, and what would change the decision."""
     try:
-        asked = _read(record, find_tool, defaults)
+        request = _read(record, find_tool, defaults)
     except ConfigurationError as error:
         return f"deny (invalid): {_clean(str(error))}"
-    decision = asked.policy.check(asked.tool, asked.arguments)
+    decision = request.policy.check(request.tool, request.arguments)
     lines = [f"{decision.decision} ({decision.source}): {decision.reason}"]
     if decision.parts:
         lines.append("Parts:")
@@ -70,16 +70,16 @@ def explain_record(record: object, *, find_tool: FindTool, defaults: PermissionD
     if decision.targets:
         lines.append("Paths it would touch:")
         lines.extend(f"  {target}" for target in decision.targets)
-    lines.append("Looked at, in order:")
+    lines.append("Checked, in order:")
     lines.extend(f"  {line}" for line in decision.trace)
     lines.append("What would change it:")
-    lines.extend(f"  {line}" for line in _alternatives(asked, decision))
+    lines.extend(f"  {line}" for line in _alternatives(request, decision))
     return _clean("\n".join(lines))
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A record, understood."""
+class _Request:
+    """A parsed record."""
 
     policy: PermissionPolicy
     tool: Tool
@@ -87,7 +87,7 @@ class _Asked:
 
 
 class _UnknownTool(Tool):
-    """Stands for a tool that is not here: judged by its name, and by its address if it fetches one."""
+    """Placeholder for a tool that is not available, judged by its name, and by its URL if it is `fetch`."""
 
     def __init__(self, name: str) -> None:
         self.spec = ToolSpec(name=name, description="", input_schema={})
@@ -100,20 +100,20 @@ class _UnknownTool(Tool):
         raise NotImplementedError
 
 
-def _read(record: object, find_tool: FindTool, defaults: PermissionDefaults) -> _Asked:
-    """Understands a record.
+def _read(record: object, find_tool: FindTool, defaults: PermissionDefaults) -> _Request:
+    """Parse a record.
 
     Raises:
-        ConfigurationError: it is no call; the text says which field and what was expected.
+        ConfigurationError: the record does not describe a call; the text names the field and the expected value.
     """
     if not is_object(record):
-        raise ConfigurationError('a record is an object such as {"tool":"bash","input":{"command":"ls"}}')
+        raise ConfigurationError('a record must be an object such as {"tool":"bash","input":{"command":"ls"}}')
     name: object = record.get("tool")
     arguments: object = record.get("input")
     if not isinstance(name, str) or not name:
-        raise ConfigurationError("`tool` is the name of a tool")
+        raise ConfigurationError("`tool` must be the name of a tool")
     if not is_object(arguments):
-        raise ConfigurationError("`input` is an object with the tool's arguments")
+        raise ConfigurationError("`input` must be an object with the tool's arguments")
     tool = find_tool(name) or _UnknownTool(name)
     if tool.arguments_model is not None:
         try:
@@ -131,28 +131,28 @@ def _read(record: object, find_tool: FindTool, defaults: PermissionDefaults) -> 
         is_trusted=defaults.is_trusted or cwd is not None,
         command_note=defaults.command_note,
     )
-    return _Asked(policy, tool, arguments)
+    return _Request(policy, tool, arguments)
 
 
 def _workspace(cwd: object) -> Path:
     if not isinstance(cwd, str) or not cwd.startswith("/") or "\x00" in cwd or not _is_text(cwd):
-        raise ConfigurationError("`cwd` is an absolute path")
+        raise ConfigurationError("`cwd` must be an absolute path")
     return Path(cwd)
 
 
 def _mode(mode: object) -> PermissionMode:
     if not isinstance(mode, str) or mode not in {known.value for known in PermissionMode}:
-        raise ConfigurationError(f"`mode` is one of {', '.join(known.value for known in PermissionMode)}")
+        raise ConfigurationError(f"`mode` must be one of {', '.join(known.value for known in PermissionMode)}")
     return PermissionMode(mode)
 
 
 def _rules(rules: object, tool: str) -> list[Rule]:
     if not is_array(rules):
-        raise ConfigurationError('`rules` is a list such as [["allow","bash(ls:*)"]]')
+        raise ConfigurationError('`rules` must be a list such as [["allow","bash(ls:*)"]]')
     found: list[Rule] = []
     for number, rule in enumerate(rules, start=1):
         if not is_array(rule) or len(rule) != 2 or not all(isinstance(part, str) for part in rule):
-            raise ConfigurationError(f"rule {number} is no pair of a verdict and a rule")
+            raise ConfigurationError(f"rule {number} must be a [verdict, rule] pair")
         parsed = _parsed(rule[0], rule[1])
         if parsed.tool != tool:
             refuse_unknown_tool(parsed)
@@ -181,27 +181,27 @@ def _answer(decision: PermissionDecision) -> JsonObject:
     }
 
 
-def _alternatives(asked: _Asked, decision: PermissionDecision) -> list[str]:
-    """What another mode or another rule would have made of the call; each is tried, none is guessed."""
-    policy = asked.policy
+def _alternatives(request: _Request, decision: PermissionDecision) -> list[str]:
+    """Return the modes and rules that would change the decision. Each is tried, none is guessed."""
+    policy = request.policy
     lines: list[str] = []
     for mode in PermissionMode:
-        other = policy.check_in_mode(asked.tool, asked.arguments, mode)
+        other = policy.check_in_mode(request.tool, request.arguments, mode)
         if mode is not policy.mode and other.decision != decision.decision:
             lines.append(f"mode {mode.value}: {other.decision}")
     if decision.rule:
         lines.append(f"without the rule {decision.rule}: the rules after it, then the mode")
-    if rule := policy.grant_rule(asked.tool, asked.arguments):
+    if rule := policy.grant_rule(request.tool, request.arguments):
         lines.extend(f'rule ["allow", "{line}"]: allow' for line in rule.splitlines())
     elif decision.decision == "ask":
-        lines.append("no single rule is narrow enough to be proposed; a person can approve the call once")
+        lines.append("no single rule is narrow enough to offer; you can approve the call once")
     if decision.source == "floor":
-        lines.append("no rule and no grant: this holds under all of them")
-    return lines or ["nothing: it is decided the same in every mode"]
+        lines.append("no rule and no grant: the floor holds under all of them")
+    return lines or ["nothing: the decision is the same in every mode"]
 
 
 def _clean(text: str) -> str:
-    """Text that is valid Unicode, whatever came in."""
+    """Return text with lone surrogates replaced, so that it can be encoded."""
     return text if _is_text(text) else text.encode("utf-8", "replace").decode("utf-8")
 
 

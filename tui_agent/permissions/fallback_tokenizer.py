@@ -1,6 +1,6 @@
-"""A rough cut of text that cannot be read with certainty, so that deny rules and the floor still see into it.
+"""Rough split of text that cannot be read with certainty, so that deny rules and the floor still apply to it.
 
-Its result never allows anything: it accompanies an `Unsupported` script. It finds too many pieces on purpose.
+The result never allows anything: it only accompanies an unreadable `Unsupported`. It contains too many commands on purpose.
 """
 
 import re
@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from .shell_syntax import UNKNOWN, Assignment, Redirect, SimpleCommand, Word, names
 
 MAX_FALLBACK_BYTES = 131_072
-"""How far into a text the cut goes, in letters."""
+"""Number of characters of a text that are split."""
 MAX_FALLBACK_COMMANDS = 500
-"""Most pieces that are looked at."""
+"""Maximum number of commands."""
 MAX_FALLBACK_WORDS = 1_000
-"""Most words of one piece; of redirections a tenth."""
+"""Maximum number of words of one command; a tenth for redirections."""
 
 _TOKEN = re.compile(
     r"(?P<end>\|\||&&|\|&|;|\n|\$?\(|\)|`|(?<![<>&])&(?![>\d])|(?<!>)\|)|(?P<redirect>\d*(?:&>>?|>>|>\||>&|<>|>|<<<|<<-?|<))"
@@ -26,7 +26,7 @@ _GRAMMAR_WORDS = names("! { } then do else elif if while until time coproc funct
 
 
 def fallback_commands(text: str) -> tuple[SimpleCommand, ...]:
-    """The simple commands that may be in `text`, at most `MAX_FALLBACK_COMMANDS`."""
+    """Return the simple commands that may be in `text`, at most `MAX_FALLBACK_COMMANDS`."""
     found: list[SimpleCommand] = []
     for command in _cut(text[:MAX_FALLBACK_BYTES]):
         found.append(command)
@@ -57,7 +57,7 @@ def _cut(text: str) -> Iterator[SimpleCommand]:
 
 
 def _commands(words: list[str], redirects: list[Redirect]) -> Iterator[SimpleCommand]:
-    """One command, and those that may begin behind a brace in it: `coproc name { rm x`, `name() { rm x`."""
+    """Yield one command, and those that may begin after a brace in it: `coproc name { rm x`, `name() { rm x`."""
     yield from _command(words, redirects)
     start = 0
     for end in (*(at for at, word in enumerate(words) if word == "{"), len(words)):
@@ -77,13 +77,13 @@ def _command(words: list[str], redirects: list[Redirect]) -> Iterator[SimpleComm
 
 
 def _word(raw: str) -> Word:
-    """One word; braces in it may still become several."""
+    """Return one word, whose braces may still expand to several."""
     value = _unquoted(raw)
     braces = frozenset(at for at, letter in enumerate(value) if letter in "{},") if "{" in raw else frozenset[int]()
     return Word(value, braces, text=raw)
 
 
 def _unquoted(raw: str) -> str:
-    """The word without its quoting; what a variable would give is marked as unknown."""
+    """Return the word without its quoting; variables are marked as unknown."""
     plain = _QUOTING.sub(lambda match: match.group(1) or match.group(2) or "", raw)
     return re.sub(r"\$(?:\{[^}]*\}?|\w+|[@*#?$!-])", UNKNOWN, plain)

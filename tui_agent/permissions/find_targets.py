@@ -1,7 +1,7 @@
-"""What a `find` that changes things comes upon: whether anything of it lies in a protected place.
+"""Reach of a `find` that changes files: does it match a file in a protected path?
 
-The expression is read with three answers (yes, no, not known), for directories and for what is protected only, so that
-`find . -name '*.py' -exec sed -i …` needs nobody while `find . -name HEAD -exec rm …` does.
+The expression is evaluated to true, false or unknown, for directories and protected entries only. So `find . -name
+'*.py' -exec sed -i …` runs without a question while `find . -name HEAD -exec rm …` asks.
 """
 
 import os
@@ -18,7 +18,7 @@ from .read_only_options import is_known
 from .shell_syntax import MARKS, names
 
 MAX_ENTRIES = 100_000
-"""Most directory entries that are looked at; beyond, a person is asked."""
+"""Maximum number of directory entries to check; with more, the policy asks."""
 
 _WRITES_ONE = names("-fprint -fprint0 -fls")
 _FOLLOWING = names("-L -H -follow")
@@ -34,22 +34,22 @@ _APART = re.compile(r"[\s'\"\\]+")
 def why_find_unsafe(
     words: Sequence[str], directory: str, path_lookup: PathLookup, budget: int = MAX_ENTRIES
 ) -> str | None:
-    """Why a `find` command (with its name) may change something protected; None if it comes upon nothing of that kind.
-    Blocks.
+    """Return why a `find` command (with its name) may change a protected file, or None. Blocks.
 
     Args:
-        words: as the shell would pass them on.
-        directory: where it runs, absolute.
+        words: as the shell would pass them.
+        directory: absolute working directory.
         path_lookup: looks the paths up.
-        budget: how many directory entries are looked at; beyond, it counts as reached.
+        budget: number of directory entries to check; with more, the result is a reason.
     """
     follows = not _FOLLOWING.isdisjoint(words)
-    told = None if follows else _read(words[tests_begin(words) :])
+    # With followed links or an unknown test, everything below the roots counts as a match.
+    parsed = None if follows else _read(words[tests_begin(words) :])
     search = _Search(
         path_lookup,
-        told or _Expression(_Node("act"), MAX_ENTRIES),
+        parsed or _Expression(_Node("act"), MAX_ENTRIES),
         only_deletes=not follows and (EXEC_ACTIONS | ASKING_ACTIONS).isdisjoint(words),
-        # Above the least depth nothing is pruned.
+        # find does not prune above the minimum depth.
         goes_down=not _BOTTOM_UP.isdisjoint(words) or "-mindepth" in words,
         left=budget,
     )
@@ -58,8 +58,7 @@ def why_find_unsafe(
 
 
 def replace_print_with_exec(words: Sequence[str]) -> tuple[str, ...]:
-    """A `find` command that only prints, as one that has what it prints changed: for what reads its names and changes
-    them."""
+    """Return a printing `find` as one that changes its matches, for a reader that changes the files it is passed."""
     begin = tests_begin(words)
     tests = list(words[begin:])
     for at in reversed([at for at, word in enumerate(tests) if word in _PRINTS]):
@@ -84,51 +83,51 @@ class _Node:
 
 @dataclass(slots=True)
 class _Outcome:
-    """What an expression did with one path."""
+    """Result of an expression for one path."""
 
     acts: bool = False
-    """It may have come to an action that changes something."""
+    """True if evaluation may have reached an action that changes files."""
     prunes: bool = False
-    """It surely came to `-prune`."""
+    """True if evaluation certainly reached `-prune`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Expression:
-    """What stands behind the roots."""
+    """The expression after the roots."""
 
     node: _Node
     deepest: int
-    """How many directories deep it looks at most."""
+    """Maximum depth of the search."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Directory:
-    """A directory to look into."""
+    """A directory still to be scanned."""
 
     place: str
     shown: str
-    """As `find` names it."""
+    """Path as `find` prints it."""
     depth: int
     held: str | None
-    """Why it is protected."""
+    """Reason why it is protected."""
     is_given: bool
-    """A command may get all of it."""
+    """True if a command may get the directory as a whole."""
 
 
 @dataclass(slots=True)
 class _Search:
-    """The walk from one root after the other."""
+    """Walk over the roots, one after the other."""
 
     path_lookup: PathLookup
     expression: _Expression
     only_deletes: bool
     goes_down: bool
-    """Also where it prunes."""
+    """True if the walk enters pruned directories, too."""
     left: int
-    """How many entries may still be looked at."""
+    """Number of entries that may still be checked."""
 
     def below(self, root: str, directory: str) -> str | None:
-        """Why something protected is reached from a root."""
+        """Return why the walk from a root reaches a protected file, or None."""
         facts = self.path_lookup.look(root, directory)
         held = self.path_lookup.why_protected(facts)
         is_directory = os.path.isdir(facts.resolved)
@@ -155,20 +154,20 @@ class _Search:
             return None
         self.left -= len(listed)
         if self.left < 0:
-            return "there is more than can be looked through"
+            return "there are too many files to check"
         held = found.held
         if held is None and any(entry.name == "HEAD" for entry in listed) and is_git_directory(found.place):
             held = f"{found.place} is a repository's data"
         for entry in listed:
             why = held or self._why_protected(entry)
             if why and found.is_given:
-                return f"it comes upon {found.shown}, which holds {entry.name}: {why}"
+                return f"it finds {found.shown}, which holds {entry.name}: {why}"
             if is_deep or not (why or entry.is_dir(follow_symlinks=False)):
                 continue
             path = f"{found.shown}{entry.name}" if found.shown.endswith("/") else f"{found.shown}/{entry.name}"
             outcome = self._judge(entry.name, path, _kind(entry))
             if why and outcome.acts:
-                return f"it comes upon {path}: {why}"
+                return f"it finds {path}: {why}"
             if entry.is_dir(follow_symlinks=False) and (self.goes_down or not outcome.prunes):
                 given = outcome.acts and not self.only_deletes
                 waiting.append(_Directory(entry.path, path, found.depth + 1, why, given))
@@ -179,6 +178,7 @@ class _Search:
             return why
         if entry.path in self.path_lookup.absolute_private_paths:
             return "it is private"
+        # Deleting a link leaves its target alone; a command may follow it.
         if entry.is_symlink() and not self.only_deletes:
             return self.path_lookup.why_protected(self.path_lookup.look(entry.path))
         return None
@@ -190,26 +190,26 @@ class _Search:
 
 
 def _protected_piece(name: str) -> str | None:
-    """Why a name is protected as `xargs` and the shell take it, which fall it apart at blanks and quotes."""
+    """Return why a name is protected once `xargs` or the shell splits it at blanks and quotes."""
     pieces = _APART.split(name)
     return next((why for piece in pieces if (why := protected_name(piece))), None) if len(pieces) > 1 else None
 
 
 def _kind(entry: os.DirEntry[str]) -> str:
-    """The letter of `-type`; empty: none of the common ones."""
+    """Return the letter of `-type`, or an empty string for a rare type."""
     if entry.is_symlink():
         return "l"
     return "d" if entry.is_dir(follow_symlinks=False) else "f" if entry.is_file(follow_symlinks=False) else ""
 
 
 def _evaluate(node: _Node, name: str, path: str, kind: str, outcome: _Outcome, *, is_sure: bool) -> bool | None:
-    """The value of an expression; None where it is not known."""
+    """Return the value of an expression, or None if it is unknown."""
     match node.kind:
         case "true":
             return True
         case "act":
             outcome.acts = True
-            return None
+            return None  # The exit status of a command is unknown.
         case "prune":
             outcome.prunes = outcome.prunes or is_sure
             return True
@@ -240,7 +240,7 @@ def _passes(node: _Node, name: str, path: str, kind: str) -> bool | None:
             if not MARKS.isdisjoint(node.value) or _UNSURE_PATTERN.search(_SET.sub("", node.value)):
                 return None
             if not (compared.isascii() and node.value.isascii()):
-                return None
+                return None  # Case folding and `?` depend on the locale.
             return _pattern(node.value, folds).match(compared) is not None
         case "-type":
             wanted = node.value.split(",")
@@ -263,7 +263,7 @@ def _pattern(text: str, folds: bool) -> re.Pattern[str]:
 
 
 def _read(words: Sequence[str]) -> _Expression | None:
-    """The expression in a `find` command's words; None if some of it is not known."""
+    """Parse the expression of a `find` command, or return None if part of it is unknown."""
     reader = _Reader(list(words))
     try:
         node = reader.several()
@@ -276,16 +276,16 @@ def _read(words: Sequence[str]) -> _Expression | None:
 
 @dataclass(slots=True)
 class _Reader:
-    """Reads an expression by descent."""
+    """Recursive-descent parser of an expression."""
 
     words: list[str]
     at: int = 0
     is_known: bool = True
     depths: list[str] = field(default_factory=list[str])
-    """What was said of the greatest depth."""
+    """Values of `-maxdepth`."""
 
     def several(self) -> _Node:
-        """Expressions with commas between them."""
+        """Parse expressions joined by commas."""
         return self._joined("list", (",",), lambda: self._joined("or", ("-o", "-or"), self._all))
 
     def _joined(self, kind: _Kind, between: tuple[str, ...], part: Callable[[], _Node]) -> _Node:

@@ -1,4 +1,4 @@
-"""Rules to offer with an approval: the narrowest that would let such a call pass again."""
+"""Rules to offer with an approval: the narrowest that would allow such a call again."""
 
 import shlex
 
@@ -17,7 +17,7 @@ _NEVER = (
         "alias trap unset"
     )
 )
-"""Commands for which no rule is ever offered: a rule for one of them would allow nearly anything."""
+"""Commands for which no rule is offered: a rule for one of them would allow nearly anything."""
 _PREFIXES: dict[str, frozenset[str]] = {
     "git": names("add commit fetch pull checkout switch merge stash restore status log diff show branch tag"),
     "cargo": names("build check test clippy fmt bench doc tree"),
@@ -28,17 +28,17 @@ _PREFIXES: dict[str, frozenset[str]] = {
     "dotnet": names("build test restore"),
     "gh": names("pr issue run"),
 }
-"""Commands whose second word says what they do: that pair may be followed by anything."""
+"""Commands whose second word names the action: any arguments may follow that pair."""
 _SCRIPTED = names("npm pnpm yarn")
 _WHOLE = names(
     "pytest ruff mypy pyright black isort flake8 pylint tsc eslint prettier jest vitest mocha tox nox rubocop rspec "
     "golangci-lint shellcheck hadolint yamllint"
 )
-"""Commands that may be followed by anything."""
+"""Commands that any arguments may follow."""
 
 
 def rule_for_command(tool: str, text: str) -> str | None:
-    """A rule for one simple command; None where none should be stored."""
+    """Return a rule for one simple command, or None if no rule should be stored."""
     words = _storable_words(text)
     if words is None:
         return None
@@ -52,10 +52,10 @@ def rule_for_command(tool: str, text: str) -> str | None:
 
 
 def rules_for_command(tool: str, text: str) -> tuple[str, ...]:
-    """Every rule that may be stored for one simple command, narrowest first; `rule_for_command` is one of them.
+    """Return every rule that may be stored for one simple command, narrowest first, including `rule_for_command`'s.
 
-    Exactly its words; its first two words where the second one says what it does, and anything after them; its name
-    and anything after it, for what does one thing only.
+    These are: the exact words; the first two words with any arguments, where the second names the action; and the name
+    with any arguments, for commands with a single purpose.
     """
     words, proposed = _storable_words(text), rule_for_command(tool, text)
     if words is None or proposed is None:
@@ -67,7 +67,7 @@ def rules_for_command(tool: str, text: str) -> tuple[str, ...]:
 
 
 def rule_for_path(tool: str, path: str, workspace: str) -> str | None:
-    """A rule for exactly one path, absolute and without links; None where it cannot be written as a pattern."""
+    """Return a rule for one path, absolute and without links, or None if no pattern can express it."""
     if any(letter in "\n\r\\" for letter in path) or not path.isprintable():
         return None
     inside = path.startswith(workspace + "/")
@@ -78,8 +78,10 @@ def rule_for_path(tool: str, path: str, workspace: str) -> str | None:
 
 
 def rules_for_path(tool: str, path: str, workspace: str) -> tuple[str, ...]:
-    """Every rule that may be stored for a path, narrowest first: exactly it, its folder, the workspace; outside the
-    workspace only the first one."""
+    """Return every rule that may be stored for a path, narrowest first: the path, its folder, the workspace.
+
+    Outside the workspace only the first.
+    """
     exact = rule_for_path(tool, path, workspace)
     if exact is None:
         return ()
@@ -91,12 +93,12 @@ def rules_for_path(tool: str, path: str, workspace: str) -> tuple[str, ...]:
 
 def _exactly(tool: str, words: list[str]) -> str | None:
     if any("*" in word or "\n" in word for word in words):
-        return None
+        return None  # A star in a rule would match any text.
     return f"{tool}({' '.join(shlex.quote(word) for word in words)})"
 
 
 def _may_be_widened(words: list[str]) -> bool:
-    """Whether the second word reads as what a command does, and no table says that it would have to be another one."""
+    """True if the second word looks like a subcommand and no table demands a particular one."""
     known = _PREFIXES.keys() | _SCRIPTED | _WHOLE
     plain = len(words) > 2 and _is_plain(words[1]) and words[1][0].isalpha() and "." not in words[1]
     return (
@@ -105,7 +107,7 @@ def _may_be_widened(words: list[str]) -> bool:
 
 
 def _storable_words(text: str) -> list[str] | None:
-    """The words of a simple command for which a rule may be stored."""
+    """Return the words of a simple command for which a rule may be stored, or None."""
     command = _only_command(read_script(text))
     if command is None or not command.words or not all(word.is_fixed for word in command.words):
         return None

@@ -1,8 +1,8 @@
-"""Commands that may be run because another command's words name them, where nobody has listed that it does so.
+"""Commands that another command's words name and may run, without a table that says so.
 
-Rules that forbid must hold behind every program that runs another one, and there are more of those than any table
-names. So behind a program that is not known, every later word may be a command; behind one that is known not to run
-its operands, what stands in an option or in quotes.
+Rules that forbid a command must hold behind every program that runs another, and no table lists them all. So every
+later word of an unknown program may name a command; of a program that does not run its operands, only words in options
+or quotes.
 """
 
 import re
@@ -20,12 +20,12 @@ from .writer_table import writer
 PROGRAM_INPUT = names(
     "make gmake ed ex vi vim nvim patch psql mysql sqlite3 mongosh redis-cli bc gdb lldb ftp sftp telnet nc"
 )
-"""Known commands whose input says what they do."""
+"""Known commands whose input decides what they do."""
 MAX_CANDIDATES = 2_000
-"""Most words of one command that are compared with the rules; beyond, a person is asked."""
+"""Maximum number of words of one command compared with the rules; with more, the policy asks."""
 
 MAX_FOLLOWING = 16
-"""Most words of one that is named."""
+"""Maximum number of words of one candidate."""
 
 _NAMED_BY_OPERANDS = names(
     "npm pnpm yarn bun cargo go pip pip3 pipx uv poetry pdm hatch rye conda mamba gem bundle composer brew apt apt-"
@@ -42,7 +42,7 @@ _NAMED_BY_OPERANDS = names(
     "export declare typeset local readonly set shopt getopts let 7z 7za zip unzip tar bsdtar cpio ar git-lfs pre-"
     "commit"
 )
-"""Programs that take their operands for names of their own: of packages, targets, files, services."""
+"""Programs whose operands are names of packages, targets, files or services."""
 _RUNS_BEHIND: dict[str, frozenset[str]] = {
     name: names(words)
     for programs, words in (
@@ -59,18 +59,18 @@ _RUNS_BEHIND: dict[str, frozenset[str]] = {
     )
     for name in programs.split()
 }
-"""Words behind which programs of containers and packages run what follows."""
+"""Words after which container and package programs run the remaining words."""
 _RUN_BY_OPTION = re.compile(
     r"-{1,2}(?:e|x|c|entrypoint|exec|cmd|command|extcmd|program|pager|editor|shell|filter|run|hook|script|toolexec|vettool|"
     r"html|on-[a-z-]+|pre|post)\Z"
 )
-"""Options whose value programs run."""
+"""Options whose values programs run."""
 _RUN_BY_LETTER = {"fd": "X", "fdfind": "X", "man": "H P", "scp": "S", "sftp": "S"}
 """More such options, of single programs."""
-_SAID = re.compile(r"-[A-Za-z]*m\Z|--(?:message|title|body|description|notes|grep|author|trailer)\Z|-[tb]\Z")
-_SAID_INSIDE = re.compile(r"(?:-m.|--(?:message|title|body|description|notes|grep|author|trailer)=)", re.DOTALL)
-_SAYING = names("git hg svn jj gh glab hub tea fossil darcs")
-"""Programs with options whose values are only said to people."""
+_MESSAGE_OPTION = re.compile(r"-[A-Za-z]*m\Z|--(?:message|title|body|description|notes|grep|author|trailer)\Z|-[tb]\Z")
+_ATTACHED_MESSAGE = re.compile(r"(?:-m.|--(?:message|title|body|description|notes|grep|author|trailer)=)", re.DOTALL)
+_WITH_MESSAGES = names("git hg svn jj gh glab hub tea fossil darcs")
+"""Programs with options whose values are text for readers."""
 _TEST_RUNNERS: dict[str, frozenset[str]] = {
     "pytest": names("-k -m"),
     "py.test": names("-k -m"),
@@ -78,9 +78,9 @@ _TEST_RUNNERS: dict[str, frozenset[str]] = {
     "vitest": names("-t --testNamePattern"),
     "mocha": names("-g --grep -f --fgrep"),
 }
-"""Programs with options that choose tests by their names."""
+"""Programs with options that select tests by name."""
 _RUNS_TESTS = re.compile(r"(?:run |run-script )?t(?:est\S*)?\Z")
-"""What of a package runner's words has tests run, which take such options behind `--`."""
+"""Words of a package runner that runs tests; such options follow `--`."""
 _CUTS = re.compile(r"[\s'\"`(),;:=<>|&\[\]{}!@$\\]+")
 _SHORT = re.compile(r"-\w")
 _TEXT = re.compile(r"[\s;|&`$()<>]")
@@ -88,15 +88,18 @@ _TEXT = re.compile(r"[\s;|&`$()<>]")
 
 @dataclass(frozen=True, slots=True)
 class Forbidden:
-    """What a rule forbids."""
+    """A command that a rule forbids."""
 
     pattern: CommandPattern
-    """Open at its end: what follows in another command's words may not belong to it."""
+    """Pattern of the rule, as a prefix: further words may belong to the outer command."""
     rule: Rule
 
 
 def forbidden(rules: Iterable[Rule]) -> tuple[Forbidden, ...]:
-    """What rules deny or ask about; those that begin with a star compare with every command by themselves."""
+    """Return the commands that rules deny or ask about.
+
+    Rules with a leading star are left out: every command is compared with them anyway.
+    """
     return tuple(
         Forbidden(replace(pattern, is_prefix=True), rule)
         for rule in rules
@@ -109,12 +112,12 @@ def forbidden(rules: Iterable[Rule]) -> tuple[Forbidden, ...]:
 def find_indirect_command(
     words: Sequence[str], texts: Iterable[str], known: Sequence[Forbidden]
 ) -> tuple[str, Rule] | None:
-    """A command that the words of another one name and a rule forbids, with the rule; None if there is none.
+    """Return a command named by another command's words and forbidden by a rule, with the rule, or None.
 
     Args:
         words: the other command, with its name.
-        texts: what else it is given: its input, values of variables.
-        known: what rules forbid.
+        texts: its further input: its standard input, values of variables.
+        known: the forbidden commands.
     """
     starts = tuple({one.pattern.pieces[0].partition(BORDER)[0] for one in known})
     for count, candidate in enumerate(_candidates(words, texts)):
@@ -122,7 +125,7 @@ def find_indirect_command(
             return f"one of more than {MAX_CANDIDATES} words", known[0].rule
         first = candidate[0].rstrip("/").rsplit("/", 1)[-1]
         if not first.startswith(starts):
-            continue
+            continue  # Cheap test first: most words cannot be a forbidden command.
         joined = [BORDER.join((first, *candidate[1:]))]
         if first == "git":
             joined.append(BORDER.join((first, *strip_git_options(candidate[1:]))))
@@ -133,21 +136,21 @@ def find_indirect_command(
 
 
 def reads_program_from_input(words: Sequence[str]) -> bool:
-    """Whether the input of a command may be a program, or say what the command does."""
+    """True if a command's input may be a program or decide what the command does."""
     name = canonical_name(words[0])
     if name in INTERPRETERS:
-        return len(words) == 1 or words[1] in ("-", "-i")
+        return len(words) == 1 or words[1] in ("-", "-i")  # Otherwise the program is in its arguments.
     if name in PROGRAM_INPUT:
         return True
     return name not in _NAMED_BY_OPERANDS and writer(name) is None and not is_mostly_read_only(name)
 
 
 def _candidates(words: Sequence[str], texts: Iterable[str]) -> Iterator[list[str]]:
-    """Everything that may be a command, with what follows it."""
+    """Yield every text that may be a command, with the words that follow it."""
     yield from _behind_options(words)
     for at, is_bare in _eligible(words):
         pieces = _pieces(words[at])
-        # What stands alone in its word is followed by the next words; a text of several words by its own.
+        # A word of its own is followed by the next words, a word inside a longer text by the rest of that text.
         following = list(words[at + 1 : at + MAX_FOLLOWING])
         if len(pieces) == 1 and not is_bare and _CUTS.search(words[at]) is None:
             yield [*pieces, *following]
@@ -161,7 +164,7 @@ def _candidates(words: Sequence[str], texts: Iterable[str]) -> Iterator[list[str
 
 
 def _behind_options(words: Sequence[str]) -> Iterator[list[str]]:
-    """The command with what stands behind its first options, and what an alias of git's makes of it."""
+    """Yield the command with the words after its first options, and the expansion of a git alias."""
     name = canonical_name(words[0])
     if name == "git":
         for at, word in enumerate(words):
@@ -172,7 +175,7 @@ def _behind_options(words: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _pieces(text: str) -> list[str]:
-    """The words inside a word; of options joined with their value, the value."""
+    """Return the words inside a word; for an option joined with its value, the value."""
     found: list[str] = []
     for piece in _CUTS.split(text):
         if piece and _SHORT.match(piece):
@@ -185,7 +188,7 @@ def _pieces(text: str) -> list[str]:
 
 
 def _eligible(words: Sequence[str]) -> Iterator[tuple[int, bool]]:
-    """Which of a command's words may name a command, and whether as they stand."""
+    """Yield the indices of words that may name a command, with True if the word counts as written."""
     name = canonical_name(words[0])
     if name.startswith("python") and len(words) > 2 and words[1] == "-m":
         yield from ((at + 2, is_bare) for at, is_bare in _eligible(words[2:]))
@@ -196,7 +199,7 @@ def _eligible(words: Sequence[str]) -> Iterator[tuple[int, bool]]:
     choosing, behind = _choosing_tests(name, words)
     for at in range(1, len(words)):
         before, word = words[at - 1], words[at]
-        if name in _SAYING and ((at > 1 and _SAID.match(before)) or _SAID_INSIDE.match(word)):
+        if name in _WITH_MESSAGES and ((at > 1 and _MESSAGE_OPTION.match(before)) or _ATTACHED_MESSAGE.match(word)):
             continue
         if at > 1 and before in choosing and at > behind:
             continue
@@ -208,7 +211,7 @@ def _eligible(words: Sequence[str]) -> Iterator[tuple[int, bool]]:
 
 
 def _choosing_tests(name: str, words: Sequence[str]) -> tuple[frozenset[str], int]:
-    """The options whose values choose tests by name, and behind which word they do."""
+    """Return the options that select tests by name, and the index of the word after which they count."""
     if name in ("npm", "pnpm", "yarn") and "--" in words:
         behind = words.index("--")
         if _RUNS_TESTS.match(" ".join(words[1:behind])):

@@ -1,8 +1,8 @@
-"""The names that a command prints, where that can be told beforehand: `git ls-files`, `find`, `rg -l`, `ls`, `echo`.
+"""Names that a command prints, where they can be listed in advance: `git ls-files`, `find`, `rg -l`, `ls`, `echo`.
 
-What is told holds every name that can be printed, and often more. A command that gets such names (`xargs`, `$(…)`, a
-loop) is then judged with each of them, as if it had been written out. Names that a shell or `xargs` could take for
-something else (options, several words) make the whole list untold.
+A listing contains every name that the command can print, and often more. A command that receives the names (`xargs`,
+`$(…)`, a loop) is judged with each of them, as if it had been written out. There is no listing if a shell or `xargs`
+could take one of the names for an option or for several words.
 """
 
 import os
@@ -22,9 +22,9 @@ from .shell_syntax import Sequence as Statements
 from .tree_walk import TooMuchError, entries_below
 
 MAX_NAMES = 3_000
-"""Most names that are told."""
+"""Maximum number of names in a listing."""
 MAX_ENTRIES = 20_000
-"""Most directory entries that are looked at."""
+"""Maximum number of directory entries to read."""
 
 _PLAIN = re.compile(r"[\w./:=@%+,][\w./:=@%+,-]*\Z", re.ASCII)
 _NUMBERS = re.compile(r"-?\d{1,4}\Z")
@@ -37,7 +37,7 @@ _FILTERS = {
     "tac": names(""),
     "cat": names("-u"),
 }
-"""Commands that let through some of the lines they read, and nothing else, with the options beside which they do."""
+"""Commands that print some of the lines they read and nothing else, with the options that keep it so."""
 _PRINTS_MORE = EXEC_ACTIONS | names("-printf -ls")
 _SIMPLE_NAME = re.compile(r"[\w.*-]+\Z", re.ASCII)
 _LISTS = names("-l --files-with-matches --files")
@@ -48,7 +48,7 @@ _LISTS_ALL_THE_SAME = names(
     "--iglob --type --type-not --include --exclude --exclude-dir --hidden --no-ignore --max-depth --sort "
     "--no-messages --no-config"
 )
-"""Options beside which they still do."""
+"""Options that leave this as it is."""
 _HIDDEN = names("-u --hidden --unrestricted")
 _DIFF_PLAIN = names("--name-only --relative")
 _DIFF_FILTER = re.compile(r"--diff-filter=[AMTd]+\Z")
@@ -62,18 +62,18 @@ class Listing:
 
     names: tuple[str, ...]
     is_nul_separated: bool = False
-    """They are not one a line, but each ends with a NUL character."""
+    """True if each name ends with a NUL character instead of a line break."""
     on_one_line: bool = False
-    """They are not one a line, but have blanks between them."""
+    """True if blanks separate the names instead of line breaks."""
 
 
 def listing_output(
     statement: Statement, expand: Callable[[SimpleCommand], Sequence[str] | None], directory: str
 ) -> Listing | None:
-    """The names that `statement` can print when it runs in `directory`; None if it may print anything else.
+    """Return the names that `statement` can print in `directory`, or None if it may print anything else.
 
     Args:
-        expand: the words of a command, as the shell would pass them on.
+        expand: returns the words of a command, as the shell would pass them.
     """
     while isinstance(statement, Subshell) or (isinstance(statement, Statements) and len(statement.parts) == 1):
         statement = statement.body if isinstance(statement, Subshell) else statement.parts[0]
@@ -94,7 +94,7 @@ def listing_output(
 
 
 def find_output_names(words: Sequence[str], directory: str) -> Listing | None:
-    """What a `find` comes upon and hands to the commands that it runs; these take any name as it is."""
+    """Return the matches that a `find` passes to the commands it runs; these may be any name, passed unchanged."""
     words = without_exec(words)
     if collect_reads(words, SimpleCommand("", ())) is None:
         return None
@@ -103,7 +103,7 @@ def find_output_names(words: Sequence[str], directory: str) -> Listing | None:
 
 
 def is_line_filter(words: Sequence[str] | None) -> bool:
-    """Whether a filter gives out some of the lines it reads, and nothing else."""
+    """True if a filter prints some of the lines it reads and nothing else."""
     if not words or words[0] not in _FILTERS:
         return False
     options = _sorted(words)
@@ -116,7 +116,7 @@ def is_line_filter(words: Sequence[str] | None) -> bool:
 
 
 def _is_quiet(part: Statement) -> bool:
-    """Whether nothing but its own lines comes out of a command, and all of them."""
+    """True if a command prints only its own lines, and all of them."""
     if not isinstance(part, SimpleCommand) or part.assignments or part.heredoc is not None:
         return False
     return all(redirect.text.replace(" ", "") == "2>/dev/null" for redirect in part.redirects)
@@ -178,15 +178,15 @@ def _by_search(name: str, words: Sequence[str], directory: str) -> Listing | Non
     if options is None or "-" in options.operands or not options.has(*_LISTS):
         return None
     if name == "rg" and options.has("-r"):
-        return None  # There it stands for another text in place of what was found.
+        return None  # For rg it is --replace, which prints another text for a match.
     if not all(option in _LISTS or option in _LISTS_ALL_THE_SAME for option in options.given):
         return None
     has_pattern = options.has("-e", "--regexp", "--files")
     roots = options.operands if has_pattern else options.operands[1:]
     if not roots and name == "grep" and not options.has("-r", "--recursive"):
-        return None
+        return None  # It reads its input and prints "(standard input)".
     if not roots and os.path.lexists(os.path.join(directory, "<stdin>")):
-        return None
+        return None  # rg prints "<stdin>" for its input, which would then name a file.
     found: list[str] = []
     for root in roots or [""]:
         with_hidden = name == "grep" or options.has(*_HIDDEN)
@@ -213,8 +213,11 @@ def _by_git(words: Sequence[str], directory: str) -> Listing | None:
 
 
 def _by_diff(words: Sequence[str], directory: str) -> Listing | None:
-    """The files that differ from the index. Git names them from the top of the repository, so only there the names
-    lead to them; what only another revision has is in no list."""
+    """Return the files that may differ from the index.
+
+    git names them relative to the top of the repository, so the names are right only there. Files that exist only in
+    another revision are in no listing.
+    """
     if not all(word in _DIFF_PLAIN or _DIFF_FILTER.match(word) for word in words):
         return None
     if repository_roots(directory) != [directory]:
@@ -235,7 +238,7 @@ def _by_ls(words: Sequence[str], directory: str) -> Listing | None:
     if places and not any(os.path.isdir(place) for place in places):
         return Listing(tuple(options.operands))
     if len(places) > 1:
-        return None
+        return None  # With several directories, ls prints headings.
     try:
         with os.scandir(places[0] if places else directory) as entries:
             found = [entry.name for entry in entries]
@@ -252,7 +255,7 @@ def _sorted(words: Sequence[str]) -> Options | None:
 
 
 def _below(directory: str, root: str, *, only_files: bool, with_hidden: bool) -> list[str] | None:
-    """Every path below a root, as a search prints it; None if there are too many. Links are not followed."""
+    """Return every path below a root, as a search prints it, or None if there are too many. Links are not followed."""
     start = os.path.join(directory, root)
     if root and not os.path.isdir(start):
         return [root]

@@ -1,4 +1,4 @@
-"""Whether what a substitution prints may be a pattern: unquoted, the shell would list the directories it names."""
+"""Patterns in the output of substitutions: unquoted, the shell would expand them and list directories."""
 
 import re
 from collections.abc import Sequence
@@ -11,23 +11,22 @@ _PLAIN = names(
     "pwd date nproc whoami uname hostname id wc groups arch uptime tty seq ls find fd md5sum sha1sum sha256sum command "
     "which type test [ [[ true false cd :"
 )
-"""Commands that print numbers, names of the system, or names of files that they found."""
+"""Commands that print numbers, names of the system, or names of files they found."""
 _PLAIN_GIT = names("rev-parse describe ls-files rev-list symbolic-ref merge-base branch diff")
 _NAMES_ONLY = names("--name-only --show-current")
 _GIVES_PATTERN = re.compile(r"\$\{[#!]?\w+(?::?[-+=]|/)[^}]*[*?\[\\$`'\"{]|\$\{!|\$\{\w+@")
-"""A parameter with a text of its own that may be a pattern, or that means another one."""
+"""A parameter expansion with text that may be a pattern, or with the value of another variable."""
 _ECHOES = names("echo printf basename dirname")
 _PATTERN = frozenset("*?[\\")
 
 
 def may_expand_to_anything(words: Sequence[Word], nested: Sequence[Statement], bindings: Bindings) -> bool:
-    """Whether one of the words holds a substitution, not quoted, whose text may be a pattern for any directory; or a
-    variable to which the script may have given such a text.
+    """True if a word has an unquoted substitution or variable whose value may be a pattern for any directory.
 
     Args:
         words: the words of a command or of a loop.
-        nested: what runs inside them.
-        bindings: what is known of the script's variables.
+        nested: the commands inside them.
+        bindings: the known values of the script's variables.
     """
     open_names = [variable.name for word in words for variable in word.variables if not variable.quoted]
     opened = [word for word in words if any(word.value[at] == UNKNOWN for at in word.live)]
@@ -40,12 +39,12 @@ def may_expand_to_anything(words: Sequence[Word], nested: Sequence[Statement], b
 
 
 def _is_plain(statement: Statement) -> bool:
-    """Whether a statement prints no pattern."""
+    """True if a statement prints no pattern."""
     match statement:
         case SimpleCommand():
             return _prints_plain(statement)
         case Pipeline():
-            return _is_plain(statement.parts[-1])
+            return _is_plain(statement.parts[-1])  # Only the last part's output arrives.
         case Statements():
             return all(_is_plain(part) for part in statement.parts)
         case Conditional():

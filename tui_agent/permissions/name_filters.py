@@ -1,4 +1,4 @@
-"""What filters in a pipe, and commands behind `xargs`, make of the names that pass through them."""
+"""Effect of filters in a pipe, and of commands behind `xargs`, on the names that pass through them."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _BLANKS_ONLY = names(r"\n \0 \r \000 \t") | {" "}
 
 
 def is_name_filter(words: Sequence[str]) -> bool:
-    """Whether a filter gives out some of the names it reads, each whole or as it falls apart at blanks."""
+    """True if a filter prints some of the names it reads, each whole or split at blanks."""
     name, *rest = words
     match name:
         case "awk":
@@ -36,14 +36,14 @@ def is_name_filter(words: Sequence[str]) -> bool:
 
 
 def takes_first_field(words: Sequence[str]) -> bool:
-    """Whether a filter gives out what stands in front of the first colon."""
+    """True if a filter prints the text before the first colon."""
     if words[0] == "cut":
         return sorted("".join(words[1:]).replace(" ", "")) == sorted("-d:-f1")
     return words[0] == "awk" and list(words[1:]) in (["-F:", "{print $1}"], ["-F", ":", "{print $1}"])
 
 
 def prints_fragments(words: Sequence[str]) -> bool:
-    """Whether a filter gives out pieces of what it reads, and nothing that is not in it."""
+    """True if a filter prints pieces of its input and nothing else."""
     name, *rest = words
     if name == "tr":
         return not re.search(r"[A-Za-z.]", " ".join(rest).replace("A-Z", "").replace("a-z", "").replace("-d", ""))
@@ -51,7 +51,7 @@ def prints_fragments(words: Sequence[str]) -> bool:
 
 
 def xargs_passes_names(command: SimpleCommand, words: Sequence[str]) -> bool:
-    """Whether `xargs` runs something that prints some of the names that it is given."""
+    """True if `xargs` runs a command that prints some of the names it receives."""
     if canonical_name(words[0]) != "xargs":
         return False
     wrapping = unwrap(command)

@@ -1,4 +1,4 @@
-"""The ways in which rules look at a simple command: as it is, and as what it amounts to."""
+"""Texts of a simple command that rules are compared with: as written, and in equivalent forms."""
 
 import os
 import re
@@ -13,11 +13,11 @@ _HARMLESS = names(
     "LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE CI TERM COLUMNS LINES RUST_BACKTRACE "
     "PYTHONUNBUFFERED PYTHONDONTWRITEBYTECODE NODE_ENV"
 )
-"""Variables that change how a command shows things, never what it runs or reads."""
+"""Variables that change how commands display things, never what they run or read."""
 _LOCALE = re.compile(r"LC_[A-Z]+\Z")
 _HARMLESS_VALUE = re.compile(r"[\w.,:+@ -]*\Z")
 DECLARATION_COMMANDS = names("export declare typeset local readonly")
-"""Commands that set variables, which they take for assignments where they stand by themselves."""
+"""Commands that set variables; written literally, their arguments are assignments."""
 _DECLARED = re.compile(r"([A-Za-z_]\w*)(?:(=)|\Z)", re.ASCII)
 _OWN_NAME = re.compile(r"[a-z_][a-z0-9_]*\Z")
 _OWN_WORDS = names(
@@ -26,7 +26,7 @@ _OWN_WORDS = names(
     "PATTERN PKG PREFIX RESULT REV ROOT SHA SIZE SOURCE SRC START END SUFFIX TAG TARGET TEST TESTS TOTAL VALUE "
     "VERSION"
 )
-"""Of these words, joined by `_`, names in capitals may be made: no program looks at such a one."""
+"""Words from which a script builds its own names in capitals, joined by `_`; no program reads such a variable."""
 _CAPITALS = re.compile(r"[A-Z][A-Z0-9_]*\Z", re.ASCII)
 _SHELLS_OWN = re.compile(
     r"BASH\w*|ENV|PATH|HOME|IFS|PS\d|PWD|OLDPWD|CDPATH|GLOBIGNORE|EXECIGNORE|FIGNORE|FUNCNEST|SHELLOPTS|SHELL|PROMPT\w*|"
@@ -35,14 +35,14 @@ _SHELLS_OWN = re.compile(
     r"LC_\w*|LANG\w*|TERM|COLUMNS|LINES|FCEDIT|EMACS|INSIDE_EMACS|PIPESTATUS|ARGV0|"
     r"GIT_\w*|LD_\w*|DYLD_\w*|LESS\w*|\w*PAGER|NO_COLOR|SSH_\w*|XDG_\w*|RIPGREP_\w*|DOCKER_\w*|JAVA\w*|\w*OPT(?:ION)?S|DEBIAN_FRONTEND|PYTHON\w*|PERL\w*|RUBY\w*|NODE\w*|NPM_\w*"
 )
-"""Variables that the shell itself looks at, or that its commands find in their environment in any case."""
+"""Variables that the shell itself reads, or that its commands inherit in any case."""
 _LIVE_VARIABLES = names("http_proxy https_proxy ftp_proxy all_proxy no_proxy auto_resume histchars")
-"""Variables in small letters that mean something to programs."""
+"""Lower-case variables that programs read."""
 _GIT_VALUES = names("-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix")
 
 
 def normalize_command(command: SimpleCommand) -> NormalizedCommand:
-    """How rules see a command, whose braces are already expanded."""
+    """Return the forms of a command, whose braces are already expanded, that rules are compared with."""
     words = [word.value for word in command.words]
     if command.words and has_glob(command.words[0]) and words[0] not in ("[", "[["):
         words[0] = UNKNOWN
@@ -59,7 +59,7 @@ def normalize_command(command: SimpleCommand) -> NormalizedCommand:
 
 
 def sets_only_harmless(assignments: tuple[Assignment, ...]) -> bool:
-    """Whether assignments change nothing but the looks of what is printed."""
+    """True if assignments change only how output is displayed."""
     return all(
         is_display_variable(assignment.name)
         and assignment.value.is_fixed
@@ -71,20 +71,22 @@ def sets_only_harmless(assignments: tuple[Assignment, ...]) -> bool:
 
 
 def is_display_variable(name: str) -> bool:
-    """Whether a variable changes how commands show things, never what they run or read."""
+    """True if a variable changes how commands display things, never what they run or read."""
     return name in _HARMLESS or bool(_LOCALE.match(name))
 
 
 def is_script_variable(name: str) -> bool:
-    """Whether a script may set a variable of this name, without exporting it, and change nothing about any program: no
-    program looks at it, or it is none that the script's commands inherit."""
+    """True if a script may set a variable of this name, without exporting it, and affect no program.
+
+    Either no program reads such a name, or the commands of this process do not inherit it.
+    """
     if is_unread_variable(name):
         return True
     return bool(_CAPITALS.match(name)) and not _SHELLS_OWN.fullmatch(name) and name not in os.environ
 
 
 def declared_assignments(command: SimpleCommand) -> tuple[Assignment, ...] | None:
-    """What `export`, `declare` and their kin set and mark; None if they may do more than that."""
+    """Return the variables that `export`, `declare` and the like set or mark, or None if the command may do more."""
     found: list[Assignment] = []
     if command.name not in DECLARATION_COMMANDS or command.words[0].text != command.name or command.assignments:
         return None
@@ -96,20 +98,23 @@ def declared_assignments(command: SimpleCommand) -> tuple[Assignment, ...] | Non
             return None
         value = Word(word.value[match.end() :], frozenset(), word.variables, word.text)
         found.append(Assignment(match.group(1), value, word.text or word.value))
-    # Without a name it shows every variable there is.
+    # Without a name, the command prints every variable.
     return tuple(found) or None
 
 
 def is_unread_variable(name: str) -> bool:
-    """Whether no program looks at a variable of this name."""
+    """True if no program reads a variable of this name."""
     if _OWN_NAME.match(name):
         return name not in _LIVE_VARIABLES and name != "_"
     return bool(name) and all(part in _OWN_WORDS for part in name.split("_"))
 
 
 def is_harmless_setting(command: SimpleCommand) -> bool:
-    """Whether a command's assignments change nothing about what any program does: variables of the script's own where
-    they stand alone, only what is shown in front of a command, or what parts the words that `read` reads."""
+    """True if a command's assignments change nothing about what any program does.
+
+    These are the script's own variables if no command follows, display variables before a command, and `IFS` before
+    `read`.
+    """
     assignments = command.assignments
     if not command.words:
         assignments = tuple(assignment for assignment in assignments if not is_script_variable(assignment.name))
@@ -119,12 +124,12 @@ def is_harmless_setting(command: SimpleCommand) -> bool:
 
 
 def without_expansion(word: Word) -> Word:
-    """A word of `[[ … ]]`, where neither braces nor patterns are expanded."""
+    """Return a word of `[[ … ]]`, where braces and patterns are not expanded."""
     return Word(word.value, frozenset(), word.variables, word.text)
 
 
 def strip_git_options(words: Sequence[str]) -> list[str]:
-    """The words behind git's own options: the subcommand and what it is given."""
+    """Return the words after git's own options: the subcommand and its arguments."""
     at = 0
     while at < len(words) and words[at].startswith("-"):
         at += 2 if words[at] in _GIT_VALUES else 1

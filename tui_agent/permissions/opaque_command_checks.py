@@ -1,7 +1,7 @@
-"""What a command may do that its own words do not tell: run what a rule forbids, change what is protected.
+"""Suspicions about a command: it may run a command that a rule forbids, or change a protected path.
 
-Both are only suspected, so a person is asked: where a rule forbids a command that another one's words or input name,
-and where a script names a protected place and something in it gets words that only the running shell knows.
+A suspicion only ever asks. It arises where a rule forbids a command that another command's words or input name, and
+where a script names a protected path and one of its commands gets words that only the running shell knows.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,17 +22,17 @@ from .subcommand_effects import Effects
 
 @dataclass(frozen=True, slots=True)
 class LocatedCommand:
-    """A command in one of the places where it may run."""
+    """One command with one of its possible working directories."""
 
     words: Sequence[str]
-    """As the shell would pass them on; none: it is not certain which."""
+    """Words as the shell would pass them; empty if they are not certain."""
     directory: str | None
     effects: Effects
-    """What they tell of its effects."""
+    """Effects, as far as the words tell."""
 
     @property
     def is_open(self) -> bool:
-        """Whether only the running shell knows what it is, where it runs or what it may change."""
+        """True if only the running shell knows the command's name, its directory or its targets."""
         if not self.words or self.directory is None or UNKNOWN in self.words[0]:
             return True
         effects = self.effects
@@ -41,66 +41,66 @@ class LocatedCommand:
 
 
 class OpaqueCommandChecks:
-    """OpaqueCommandChecks about the commands of one script with everything that it runs."""
+    """Suspicions about the commands of one script and of everything it runs."""
 
     def __init__(self, paths: PathJudge, tool: str, expander: Expander) -> None:
         self._path_lookup = paths.path_lookup
         self._expander = expander
         self._forbidden = forbidden(rule for rule in paths.rules.rules if rule.applies_to(tool))
-        self._script_strings: list[str] = []
-        self._looked_at = 0
+        self._strings: list[str] = []
+        self._checked = 0
         self._why: str | None = None
 
     def add_script(self, script: Statement) -> None:
-        """Takes note of what a script says that may come to be words of a command."""
-        self._script_strings.extend(collect_script_strings(script))
+        """Collect the strings of a script that may become words of a command."""
+        self._strings.extend(collect_script_strings(script))
 
     def about(
         self, command: SimpleCommand, given: Sequence[LocatedCommand], wrapping: Wrapping | None, step: ScriptStep
     ) -> Iterator[str]:
-        """Reasons to ask about a command that is not known to only read.
+        """Return reasons to ask about a command that is not known to be read-only.
 
         Args:
             command: with a name.
-            given: its words in each place where it may run.
+            given: its words for each directory where it may run.
             wrapping: what it runs besides itself.
             step: the circumstances.
         """
         if named := self._named(command, given, wrapping, step):
             yield named
         if self._is_open(command, given, wrapping, step) and (why := self._protected_string()):
-            yield f"what it changes is not certain, and the script names a place that is protected: {why}"
+            yield f"its targets are not certain, and the script names a protected path: {why}"
 
     def _named(
         self, command: SimpleCommand, given: Sequence[LocatedCommand], wrapping: Wrapping | None, step: ScriptStep
     ) -> str | None:
-        """What rules forbid and a command may run, because its words, its input or what it sets name it."""
+        """Return why a command may run one that a rule forbids: its words, its input or its variables name it."""
         if not self._forbidden:
             return None
         texts = [assignment.value.value for assignment in command.assignments]
         known = {tuple(one.words) for one in given if one.words} or {(command.name,)}
-        if _is_seen(wrapping) and command.name != "git":
+        if _is_judged(wrapping) and command.name != "git":
             known = {tuple(word.value for word in wrapping.own) if wrapping and wrapping.own else (command.name,)}
         else:
             texts += [code for one in given for code in one.effects.code]
             texts += self._input_of(command, step)
         if any(PIPE in word.value for word in (*command.words, *(one.value for one in command.assignments))):
-            texts += self._script_strings
+            texts += self._strings
         for words in known:
             if found := find_indirect_command(words, texts, self._forbidden):
-                return f"it may run {found[0]}, about which there is the rule {found[1].shown}"
+                return f"it may run {found[0]}, which the rule {found[1].shown} covers"
         return None
 
     def _input_of(self, command: SimpleCommand, step: ScriptStep) -> list[str]:
-        """What a command may read as a program: its here-document, what comes before it in a pipeline."""
+        """Return texts that a command may read as a program: its here-document and its pipeline's output."""
         if not reads_program_from_input([word.value for word in command.words]):
             return []
-        return [command.heredoc or "", *(self._script_strings if step.is_fed else ())]
+        return [command.heredoc or "", *(self._strings if step.is_fed else ())]
 
     def _is_open(
         self, command: SimpleCommand, given: Sequence[LocatedCommand], wrapping: Wrapping | None, step: ScriptStep
     ) -> bool:
-        """Whether only the running shell knows some of what a command is given, or its input may say what it does."""
+        """True if only the running shell knows some of a command's arguments, or if its input may decide its effect."""
         if any(one.is_open for one in given):
             return True
         targets = (
@@ -112,14 +112,16 @@ class OpaqueCommandChecks:
         if (wrapping and wrapping.hidden) or any(UNKNOWN in target for target in targets):
             return True
         return (
-            step.is_fed and not _is_seen(wrapping) and reads_program_from_input([word.value for word in command.words])
+            step.is_fed
+            and not _is_judged(wrapping)
+            and reads_program_from_input([word.value for word in command.words])
         )
 
     def _protected_string(self) -> str | None:
-        """What protected place the scripts name that were read so far; None if none."""
-        while self._why is None and self._looked_at < len(self._script_strings):
-            text = self._script_strings[self._looked_at]
-            self._looked_at += 1
+        """Return why a string of the scripts read so far names a protected path, or None."""
+        while self._why is None and self._checked < len(self._strings):
+            text = self._strings[self._checked]
+            self._checked += 1
             self._why = next((why for piece in pieces_of(text) if (why := self._why_untouchable(piece))), None)
         return self._why
 
@@ -127,10 +129,10 @@ class OpaqueCommandChecks:
         if why := protected_name(piece) or self._path_lookup.may_be_private(piece.split("/")):
             return why
         if any(may_mean_protected(name) for name in piece.split("/")):
-            return f"{piece} may mean one"
+            return f"{piece} may match one"
         return self._path_lookup.look(piece).private if piece.startswith(("/", "~")) and is_known(piece) else None
 
 
-def _is_seen(wrapping: Wrapping | None) -> bool:
-    """Whether all that a command runs is judged by itself."""
+def _is_judged(wrapping: Wrapping | None) -> bool:
+    """True if everything that a command runs is judged separately."""
     return wrapping is not None and bool(wrapping.inner_commands or wrapping.scripts) and not wrapping.hidden

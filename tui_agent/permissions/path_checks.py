@@ -1,4 +1,4 @@
-"""What is to be said about one simple command: its words, the paths it touches, what it sets and what it hides."""
+"""Findings for one simple command: its words, the paths it touches, the variables it sets, the parts it hides."""
 
 import os
 import re
@@ -26,11 +26,11 @@ from .verdicts import Finding, finding_for_mode, finding_for_rule
 from .writer_options import Write
 
 MAX_LOOKUPS = 4_000
-"""Most paths that are looked up for one command with everything in it."""
+"""Maximum number of paths looked up for one command, nested commands included."""
 MAX_SEARCHES = 32
-"""Most searches that change what they come upon which are looked into for one command."""
+"""Maximum number of directory walks for searches that change their matches, for one command."""
 MAX_MENTIONS = 200
-"""Most words of a command that is not known which are looked up as paths; of the others the names count."""
+"""Maximum number of words of an unknown command looked up as paths; of further words only the names are checked."""
 
 _DUPLICATES = re.compile(r"\d+-?\Z|-\Z")
 _NETWORK = re.compile(r"/dev/(?:tcp|udp)(?:/|\Z)")
@@ -45,63 +45,66 @@ _CODE_WRITES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AllowScope:
-    """What allows a command's words."""
+    """Permission for a command's words, given by a rule."""
 
     finding: Finding
     reach: Literal["words", "command", "everything"]
-    """A pattern speaks for words; one that spells the command out for all that its words say; a rule without a pattern
-    for assignments and redirections, too."""
+    """Extent of the permission.
+
+    `words`: a pattern covers the words. `command`: a rule that spells the command out covers everything its words
+    name. `everything`: a rule without a pattern also covers assignments and redirections.
+    """
     spells_assignments: bool = False
-    """The assignments in front of the command are part of what is allowed."""
+    """True if the permission includes the assignments before the command."""
 
     @property
     def covers_words(self) -> bool:
-        """Whether everything that the command's words say is allowed, wherever it leads."""
+        """True if everything that the words name is allowed, wherever it leads."""
         return self.reach != "words"
 
 
 @dataclass(frozen=True, slots=True)
 class ExecutionContext:
-    """A command in one of the directories it may run in."""
+    """A command in one of its possible working directories."""
 
     directory: str | None
     words: tuple[str, ...]
     reads: Reads | None
-    """What it reads; None: it is not known to only read."""
+    """Paths it reads; None if it is not known to be read-only."""
     effects: Effects
     own: tuple[str, ...] = ()
-    """The words that tell what it does by itself, its name included."""
+    """Words of the command itself, its name included, without those of a command it runs."""
     listed: ListedDirectories = field(default_factory=ListedDirectories)
-    """What the expansion of its words lists."""
+    """Directories that the expansion of its words lists."""
     bindings: Bindings = field(default_factory=dict[str, tuple[str, ...]])
-    """The values of the script's variables in this turn."""
+    """Values of the script's variables at this point."""
 
 
 @dataclass(slots=True)
 class Looks:
-    """How many paths may still be looked up for a command with everything in it."""
+    """Remaining lookups for one command, nested commands included."""
 
     left: int = MAX_LOOKUPS
     searches: int = MAX_SEARCHES
-    """How many more directories with all below them may be looked through."""
+    """Number of directory trees that may still be walked."""
 
 
 @dataclass(slots=True)
 class PathChecks:
-    """Collects what is to be said about the paths of one command."""
+    """Findings about the paths of one command."""
 
     judge: PathJudge
     mode: PermissionMode
     trace: list[str]
     allow_scope: AllowScope | None
     by_words: Finding
-    """What was said about the command's words."""
+    """Finding for the command's words."""
     looks: Looks
     findings: list[Finding] = field(default_factory=list[Finding])
     targets: list[str] = field(default_factory=list[str])
 
     def check_reads(self, reads: Reads, directory: str | None) -> None:
-        """Looks at what a read-only command reads."""
+        """Judge the paths that a read-only command reads."""
         for path in reads.paths:
             self._read(path, directory, "read", only_file=reads.only_files)
         for tree in reads.trees:
@@ -112,17 +115,17 @@ class PathChecks:
             self._read(tree, directory, "list")
 
     def check_redirects(self, redirects: Sequence[tuple[Redirect, tuple[str, ...]]], directory: str | None) -> None:
-        """Looks at redirections with what their targets become."""
+        """Judge redirections with their expanded targets."""
         for redirect, targets in redirects:
             if redirect.operator in ("<&", ">&") and _DUPLICATES.match(redirect.target.value):
-                continue
+                continue  # `2>&1` names a descriptor, not a file.
             if redirect.operator in ("<&-", ">&-"):
                 continue
             for target in targets:
                 self._redirect(redirect, target, directory)
 
     def check_effects(self, effects: Effects, directory: str | None) -> None:
-        """Looks at what a command changes, or may change."""
+        """Judge the paths that a command changes or may change."""
         place = directory
         if effects.runs_in is not None:
             place = _below(directory, effects.runs_in)
@@ -139,40 +142,42 @@ class PathChecks:
                 self.findings.append(Finding("ask", "floor", f"{_shown(copy.source)} is copied: {why}"))
 
     def check_search(self, effects: Effects, directory: str | None) -> None:
-        """Looks at what a `find` comes upon that changes it, or has it changed."""
+        """Judge the files that a `find` changes, or passes to a command that does."""
         if not effects.search or directory is None or self._is_spelled_out():
             return
         self.looks.searches -= 1
         too_many = f"there are more than {MAX_SEARCHES} searches" if self.looks.searches < 0 else None
         if why := too_many or why_find_unsafe(effects.search, directory, self.judge.path_lookup):
-            self.findings.append(Finding("ask", "floor", f"what `find` changes may be protected: {why}"))
+            self.findings.append(Finding("ask", "floor", f"`find` may change protected files: {why}"))
 
     def check_assignment(self, name: str, values: Sequence[str], directory: str | None) -> None:
-        """Looks at what a variable tells a command that is not known to only read: where it works, what it writes.
-        Where programs and modules are looked for is only read, and git's own directory is git's to change."""
+        """Judge a variable that may tell a command where to work or write."""
         if name.endswith("PATH"):
-            return
+            return  # Lists of directories for programs and modules are only read.
         for value in values:
+            # git may change its own directory.
             if not (name in _GIT_PLACES and value.rstrip("/").rpartition("/")[2] == ".git"):
                 self._mention(Write(value), directory, is_looked_up=bool(value))
 
     def check_assigned_programs(self, assignments: Sequence[Assignment]) -> None:
-        """Looks at programs that a command may run because a variable names them."""
+        """Judge programs that a command may run because a variable names them."""
         for assignment in assignments:
             if " " in assignment.value.value:
                 self._code(assignment.value.value)
 
     def check_patterns(self, words: Sequence[Word], *, fit_hidden: bool) -> None:
-        """Looks at patterns in the words of a command that changes files: one of them may mean a protected name, and
-        any may where the script makes patterns fit hidden names."""
+        """Judge patterns in the words of a command that changes files: does one match a protected name?
+
+        If the script makes patterns match hidden names (`fit_hidden`), any pattern may.
+        """
         if self._is_spelled_out():
             return
         for word in words:
             if has_glob(word) and (fit_hidden or _may_mean_protected(word)):
-                self.findings.append(Finding("ask", "floor", f"{word.text or word.value} may mean a protected place"))
+                self.findings.append(Finding("ask", "floor", f"{word.text or word.value} may match a protected path"))
 
     def check_secrets(self, words: Sequence[str], directory: str | None) -> None:
-        """Looks for private places among the words of a command, its name included, that is not known to only read."""
+        """Find private paths among the words of a command that is not known to be read-only, its name included."""
         if self._is_spelled_out():
             return
         if shows_environments(words):
@@ -190,8 +195,11 @@ class PathChecks:
                     self._perhaps_private(path, directory)
 
     def check_sources(self, sources: Sources, code: Sequence[str], directory: str | None) -> None:
-        """Looks at what a command reads that is not known to only read: sources are judged like what a command reads
-        that only does that, and of what may be read only what a rule forbids is told."""
+        """Judge the reads of a command that is not known to be read-only.
+
+        Definite reads are judged like a read-only command's; of possible reads only those that a rule forbids are
+        reported.
+        """
         for path in sources.read:
             self._source(path, directory)
         for path in sources.open:
@@ -203,7 +211,7 @@ class PathChecks:
             self._may_read(text, directory)
 
     def check_listing(self, listed: ListedDirectories) -> None:
-        """Looks at the directories whose names the expansion of a command's words shows."""
+        """Judge the directories whose names the expansion of a command's words shows."""
         for directory in listed.directories:
             self._read(directory, None, "read")
         if not listed.is_certain and self.allow_scope is None:
@@ -212,7 +220,7 @@ class PathChecks:
             )
 
     def _source(self, path: str, directory: str | None) -> None:
-        """One thing that is sure to be read. A pattern that allows a command does not speak for places outside."""
+        """Judge one definite read. A pattern that allows the command does not cover sources outside the workspace."""
         covers = self.allow_scope is not None and self.allow_scope.covers_words
         facts = self._look(path, directory)
         if facts is None:
@@ -222,12 +230,15 @@ class PathChecks:
         found = self.judge.reading(None, facts, kind, self.mode, self.trace, relaxed=True)
         if not facts.is_inside and not facts.is_device:
             self.targets.append(facts.resolved)
+        # Where the allow_scope covers the source, the mode has nothing to add.
         if found.source != "mode" or not covers:
             self.findings.append(found)
 
     def _may_read(self, text: str, directory: str | None) -> None:
-        """A text that may be a path that is read: a rule that forbids that holds. A bare word is one only if there is
-        something of that name."""
+        """Report a text that may be the path of a read that a rule forbids.
+
+        A bare word counts as a path only if a file of that name exists.
+        """
         if not is_known(text) or len(text) > MAX_LENGTH:
             return
         facts = self._look(text, directory)
@@ -238,10 +249,10 @@ class PathChecks:
             self.findings.append(found)
 
     def _unknown_read(self, path: str, directory: str | None, *, is_allowed: bool) -> None:
-        """Something that is read, and only the running shell knows what."""
+        """Judge a read whose path only the running shell knows."""
         self._perhaps_private(path, directory)
         if self.judge.rules.forbids_reading:
-            why = f"{_shown(path)} may be what a rule forbids to read, which only the running shell knows"
+            why = f"only the running shell knows {_shown(path)}, and a rule forbids some reads"
             self.findings.append(Finding("ask", "rule", why))
         if not is_allowed:
             self.findings.append(finding_for_mode(self.mode, "look", f"reading {_shown(path)}, wherever that is,"))
@@ -251,12 +262,12 @@ class PathChecks:
             self.findings.append(Finding("ask", "floor", f"{_shown(path)} may be private: {why}"))
 
     def add_reasons_to_ask(self, reasons: Iterable[str]) -> None:
-        """Takes reasons to ask about a command, unless what allows it spells it out."""
+        """Add reasons to ask about a command, unless a rule spells the command out."""
         if not self._is_spelled_out():
             self.findings.extend(Finding("ask", "floor", reason) for reason in reasons)
 
     def _read_repository(self, path: str, directory: str | None, includes: FileFilter | None) -> None:
-        """Git shows what is in the whole repository, wherever in it it stands."""
+        """Judge the rest of the repository, which git shows from any directory in it."""
         facts = self._look(path, directory)
         tops = repository_roots(facts.resolved) if facts else []
         for top in tops:
@@ -276,6 +287,7 @@ class PathChecks:
         if facts is None:
             self._unknown_read(path, directory, is_allowed=self.allow_scope is not None)
             return
+        # In a directory the command would follow links, which are not judged one by one.
         if only_file and self.allow_scope is None and self.judge.path_lookup.is_directory(facts):
             self.findings.append(finding_for_mode(self.mode, "look", f"reading everything in {path}"))
         found = self.judge.reading(None, facts, intent, self.mode, self.trace, relaxed=True, includes=includes)
@@ -311,6 +323,7 @@ class PathChecks:
         if not facts.is_device:
             self.targets.append(facts.resolved)
         allowed_by: Finding | None = self.by_words
+        # `allow bash(cp:*)` is meant for the workspace, not for targets anywhere.
         if self.allow_scope and not self.allow_scope.covers_words and not facts.is_inside:
             allowed_by = None
         self.findings.append(
@@ -318,7 +331,7 @@ class PathChecks:
         )
 
     def _unknown_write(self, path: str, directory: str | None, what: str, *, is_allowed: bool) -> None:
-        """A target that only the running shell knows; what of it is plain to see can still be protected."""
+        """Judge a write whose target only the running shell knows. Its known components may still be protected."""
         known = [name for name in path.split("/") if UNKNOWN not in name]
         around = self._look(".", directory) if not path.startswith("/") else None
         if why := protected_name("/".join(known)):
@@ -328,7 +341,7 @@ class PathChecks:
         ):
             self.findings.append(Finding("ask", "floor", f"{_shown(path)} may be protected: {why}"))
         elif self.judge.rules.denies_changes and not self._is_spelled_out():
-            reason = f"{what} may be anything, and rules deny some changes"
+            reason = f"only the running shell knows {what}, and rules deny some changes"
             self.findings += [
                 Finding("ask", "floor", reason),
                 finding_for_mode(self.mode, "effect", f"changing {what}"),
@@ -349,7 +362,7 @@ class PathChecks:
             self.findings.append(Finding("ask", "floor", f"{_shown(mention.path)} may be changed: {why}"))
 
     def _code(self, code: str) -> None:
-        """A program in another language that names a protected place."""
+        """Judge a program in another language that names a protected path."""
         for piece in pieces_of(code):
             why = protected_name(piece) or ("it is private" if self._is_private(piece) else None)
             if why and _CODE_WRITES.search(code):
@@ -362,6 +375,7 @@ class PathChecks:
                 self._denied_in_code(piece)
 
     def _denied_in_code(self, piece: str) -> None:
+        # Other pieces are keywords and names of the program, not paths.
         facts = self._look(piece, self.judge.path_lookup.workspace) if "." in piece or "/" in piece else None
         found = facts and finding_for_rule(self.judge.rules.ruling_for_path(None, facts, "write", []))
         if found and found.decision == "deny" and not self._is_spelled_out():
@@ -374,11 +388,11 @@ class PathChecks:
         return facts is not None and facts.private is not None
 
     def _is_spelled_out(self) -> bool:
-        """Whether what allows the command names the very places that are in doubt."""
+        """True if the rule that allows the command spells out the paths in doubt."""
         return self.allow_scope is not None and self.allow_scope.reach == "command"
 
     def _look(self, path: str, directory: str | None) -> PathFacts | None:
-        """The facts of a path; None if it is not certain which one it is."""
+        """Return the facts of a path, or None if the path is not certain."""
         if not is_known(path) or not path or (directory is None and not path.startswith(("/", "~"))):
             return None
         self.looks.left -= 1
@@ -402,18 +416,18 @@ def _shown(path: str) -> str:
 
 
 def _may_become_protected(piece: str) -> bool:
-    """Whether a component of a path that is known in part may be a protected name."""
+    """True if a component of a partly known path may be a protected name."""
     pattern = piece.translate({ord(mark): "*" for mark in MARKS})
     return any(may_mean_protected(component) for component in pattern.split("/"))
 
 
 def _may_mean_protected(word: Word) -> bool:
-    """Whether a component with a live pattern fits a protected name."""
+    """True if a component with an unquoted pattern matches a protected name."""
     return any(may_mean_protected(component) for component in _components(word))
 
 
 def _components(word: Word) -> Iterator[str]:
-    """The components of a word that hold a live pattern, as patterns."""
+    """Yield the components of a word that contain an unquoted pattern, as patterns."""
     start = 0
     for component in word.value.split("/"):
         end = start + len(component)

@@ -1,4 +1,4 @@
-"""What is to be known of a path before anybody decides: where it leads, whose it is, what protects it."""
+"""Facts about a path: where it leads, whose it is, and what protects it."""
 
 import os
 import re
@@ -11,14 +11,14 @@ from .protected_paths import holds_protected, protected_name, protected_reposito
 from .shell_syntax import MARKS
 
 _APART = ("/proc", "/dev")
-"""Reached from anywhere and part of no workspace."""
+"""Directories that any path may reach and that belong to no workspace."""
 _SECRET_NAMES = frozenset(("environ", "mem", "auxv"))
-"""Files of `/proc` that are known by their name alone."""
+"""Files of `/proc` recognised by their name alone."""
 _SECRET_PLACES = frozenset(("fd", "cwd", "root", "map_files"))
-"""Directories of `/proc` that lead to what another process uses."""
+"""Directories of `/proc` that lead to files another process uses."""
 _PROCESS = re.compile(r"/proc(?:/[^/]+(?:/task(?:/[^/]+)?)?)?\Z")
 _OURS = "the agent's own settings or sessions"
-_OTHERS = "it shows what another process holds"
+_OTHERS = "it shows the data of another process"
 _STREAMS = frozenset(("/dev/stdin", "/dev/stdout", "/dev/stderr"))
 _SECRET = re.compile(
     r"/proc/[^/]+(?:/task/[^/]+)?/(?:environ|mem|maps|smaps|auxv|fd(?:/.*)?|cwd/.*|root/.*|map_files/.*)\Z"
@@ -27,30 +27,30 @@ _SECRET = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class PathFacts:
-    """One path, as a call names it and as it is."""
+    """One path as a call names it and as it resolves."""
 
     given: str
-    """As the call names it."""
+    """Path as the call names it."""
     lexical: str
-    """Absolute, by text alone; what a rule's author had in mind."""
+    """Absolute path by text alone, as the author of a rule sees it."""
     resolved: str
-    """Absolute, links followed."""
+    """Absolute path, links followed."""
     is_inside: bool
-    """In the workspace, by components, without any way through `/proc` or `/dev`."""
+    """True if the path is in the workspace, compared by components, and did not pass through `/proc` or `/dev`."""
     is_device: bool
-    """`/dev/null`, or one of the command's own streams."""
+    """True for `/dev/null` and for the command's own streams."""
     private: str | None
-    """Why it is nobody's business but the person's: our own settings and sessions, other processes' secrets."""
+    """Reason why only the user may decide: our own settings and sessions, other processes' secrets."""
 
 
 class PathLookup:
-    """Looks paths up for one workspace. Holds no state but the names of places."""
+    """Looks up paths for one workspace. Its only state is the workspace's and the private paths."""
 
     def __init__(
         self, workspace: Path, private_paths: Sequence[Path] = (), readable_paths: Sequence[Path] = ()
     ) -> None:
         self.root = os.path.abspath(workspace)
-        """The workspace as it was named, absolute."""
+        """The workspace as named, absolute."""
         self.workspace = os.path.realpath(workspace)
         """The workspace, links followed."""
         self._private = tuple(
@@ -65,12 +65,13 @@ class PathLookup:
         return self._private
 
     def look(self, given: str, directory: str | None = None) -> PathFacts:
-        """The facts of a path.
+        """Return the facts of a path.
 
         Args:
-            given: as the call names it; a leading `~` is the person's home.
-            directory: what it is relative to, absolute; None: the workspace.
+            given: as the call names it; a leading `~` is the user's home.
+            directory: absolute directory that it is relative to; None for the workspace.
         """
+        # The lexical path starts at the workspace as named, because rules are written for that name.
         base = directory or self.workspace
         named = os.path.expanduser(given) if given.startswith("~") else given
         found = resolve(named, base)
@@ -87,7 +88,7 @@ class PathLookup:
         )
 
     def is_readable(self, facts: PathFacts) -> bool:
-        """Whether reading needs no answer: inside the workspace and not private, or in a place opened for reading."""
+        """True if reading needs no answer: in the workspace and not private, or below a path opened for reading."""
         if facts.is_device:
             return True
         return facts.private is None and (
@@ -95,12 +96,11 @@ class PathLookup:
         )
 
     def is_directory(self, facts: PathFacts) -> bool:
-        """Whether there is a directory of that name."""
+        """True if a directory of that name exists."""
         return os.path.isdir(facts.resolved)
 
     def why_maybe_private(self, given: str, directory: str | None) -> str | None:
-        """Why a path of which only the running shell knows a part may be private; None if what is plain to see of it
-        tells against that."""
+        """Return why a partly known path may be private, or None if its known parts rule that out."""
         names = given.split("/")
         first = next((at for at, name in enumerate(names) if not _is_plain(name)), len(names))
         known_later = [name for name in names[first:] if _is_plain(name)]
@@ -120,16 +120,18 @@ class PathLookup:
         return self.may_be_private(known_later)
 
     def why_tree_private(self, facts: PathFacts) -> str | None:
-        """What private is in a directory that is read with everything below it; None if nothing is known to be."""
+        """Return which private files a recursive read of a directory would include, or None if none are known."""
+        # Searching `/` or a process's directory reads `environ` and the like.
         if facts.resolved == "/" or _PROCESS.match(facts.resolved):
-            return "it holds what other processes hold"
+            return "it shows the data of other processes"
         inside = next((place for place in self._private if is_within(place, facts.resolved)), None)
         return f"it holds {_OURS}" if inside and os.path.lexists(inside) else None
 
     def why_protected(self, facts: PathFacts) -> str | None:
-        """Why a path is never written; None if it may be."""
+        """Return why a path is never written, or None if it may be."""
         if facts.is_device:
             return None
+        # Relative to the workspace, so that a workspace below a protected name is not protected as a whole.
         names = (self._below(facts.lexical), self._below(facts.resolved), self._below(facts.given))
         for name in names:
             if why := protected_name(name):
@@ -139,13 +141,13 @@ class PathLookup:
         return protected_repository(facts.resolved, self.workspace)
 
     def may_be_private(self, names: Iterable[str]) -> str | None:
-        """Why a path may be private of which only these names are known."""
+        """Return why a path may be private of which only these names are known, or None."""
         tails = {os.path.basename(place) for place in self._private}
         name = next((name for name in names if name in tails), None)
         return f"{name} may be the agent's own settings or sessions" if name else None
 
     def why_tree_protected(self, facts: PathFacts) -> str | None:
-        """What protected is in a directory that is to be changed as a whole; None if nothing is known to be."""
+        """Return which protected files are in a directory that is to be changed as a whole, or None."""
         if is_within(self.workspace, facts.resolved) and facts.resolved != self.workspace:
             return "the workspace is in it"
         if held := holds_protected(facts.resolved):
@@ -154,7 +156,7 @@ class PathLookup:
         return f"it holds {inside}" if inside else None
 
     def below(self, path: str) -> str | None:
-        """An absolute path relative to the workspace; None if it is elsewhere."""
+        """Return an absolute path relative to the workspace, or None if it is elsewhere."""
         for top in (self.workspace, self.root):
             if is_within(path, top):
                 return path[len(top) :].lstrip("/")

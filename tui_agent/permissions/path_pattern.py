@@ -1,4 +1,4 @@
-"""Patterns of `read(…)`, `edit(…)`, `write(…)` rules: globs as in `.gitignore`, anchored at a place."""
+"""Patterns of `read(…)`, `edit(…)` and `write(…)` rules: anchored globs with the syntax of `.gitignore`."""
 
 import os
 import re
@@ -13,26 +13,26 @@ from .read_only_options import FileFilter
 from .tree_walk import TooMuchError, entries_below
 
 MAX_ENTRIES = 1_000
-"""Most directory entries that are looked at to find out whether a pattern matches something below a directory."""
+"""Maximum number of directory entries to test for a match below a directory."""
 MAX_NAMES = 20_000
-"""The same, where names alone tell."""
+"""The same limit for patterns that a name alone can match."""
 
 _SIMPLE_NAME = re.compile(r"[\w.*?@+,=-]+\Z")
 _PROBE = "\u2400-no-such-name-\u2400"
-"""A file name that nobody has: what matches it matches everything."""
+"""A file name that does not occur: a pattern that matches it matches everything."""
 _GLOB = frozenset("*?[\\")
 
 
 @dataclass(frozen=True, slots=True)
 class PathPattern:
-    """One pattern with the directories it starts from."""
+    """One pattern with its base directories."""
 
     text: str
     bases: tuple[str, ...]
-    """Absolute directories; a pattern for a place reached in two ways has both."""
+    """Absolute directories; the workspace counts both as named and with links followed."""
 
     def matches(self, path: str) -> bool:
-        """Whether an absolute path fits."""
+        """True if the pattern matches an absolute path."""
         spec = _spec(self.text)
         for base in self.bases:
             if is_within(path, base) and path != base and spec.match_file(path[len(base) :].lstrip("/")):
@@ -40,16 +40,16 @@ class PathPattern:
         return False
 
     def matches_all_below(self, directory: str) -> bool:
-        """Whether everything in a directory fits, at any depth."""
+        """True if the pattern matches everything in a directory, at any depth."""
         probe = os.path.join(directory, _PROBE)
         return self.matches(directory) or (self.matches(probe) and self.matches(os.path.join(probe, _PROBE)))
 
     def may_match_below(self, directory: str, includes: FileFilter | None = None) -> bool:
-        """Whether something in a directory, at any depth, fits; a search that would take too long says yes.
+        """True if the pattern matches something in a directory, at any depth, or if the search exceeds its limit.
 
         Args:
             directory: absolute, without links.
-            includes: what of it counts; None: everything.
+            includes: filter for the files that count; None for all.
         """
         if includes is None and self.matches(os.path.join(directory, _PROBE)):
             return True
@@ -63,7 +63,7 @@ class PathPattern:
         return False
 
     def _anchor(self) -> str:
-        """The directories that the pattern spells out before its first glob; empty if it fits at any depth."""
+        """Return the literal directories before the pattern's first glob; empty if it matches at any depth."""
         parts = self.text.strip("/").split("/")
         if len(parts) == 1 and not self.text.startswith("/"):
             return ""
@@ -100,12 +100,12 @@ class PathPattern:
 
 
 def path_pattern(text: str, workspace: str, root: str) -> PathPattern:
-    """Reads a pattern.
+    """Parse a pattern.
 
     Args:
-        text: `src/**` (from the workspace), `~/.ssh/**` (from the person's home), `//etc/**` (from the root).
+        text: `src/**` (from the workspace), `~/.ssh/**` (from the user's home), `//etc/**` (from the root).
         workspace: the workspace, links followed.
-        root: the workspace as it was named.
+        root: the workspace as named.
     """
     if text.startswith("//"):
         return PathPattern(text[1:], ("/",))
@@ -116,13 +116,13 @@ def path_pattern(text: str, workspace: str, root: str) -> PathPattern:
 
 
 def match_names(facts: PathFacts) -> tuple[str, ...]:
-    """The absolute names under which rules that forbid look for a path."""
+    """Return the absolute names of a path that forbidding rules are compared with."""
     return tuple(dict.fromkeys((facts.resolved, facts.lexical)))
 
 
 @lru_cache(maxsize=1_024)
 def _name_pattern(text: str) -> re.Pattern[str] | None:
-    """A pattern of one component, which fits a path by any of its names, as one for names; None for others."""
+    """Return an expression for file names if the pattern has one component and so matches by name alone, else None."""
     name = text.removeprefix("**/").rstrip("/")
     if not _SIMPLE_NAME.match(name):
         return None
@@ -131,5 +131,5 @@ def _name_pattern(text: str) -> re.Pattern[str] | None:
 
 @lru_cache(maxsize=1_024)
 def _spec(text: str) -> GitIgnoreSpec:
-    # A rule never takes back what it says: a leading `!` or `#` is a letter of a name.
+    # Rules have no negation or comments: a leading `!` or `#` is part of a name.
     return GitIgnoreSpec.from_lines([f"\\{text}" if text.startswith(("!", "#")) else text])

@@ -1,7 +1,7 @@
-"""Where a path really leads: links followed component by component, as the kernel would, without touching anything.
+"""Resolution of paths: follows links component by component as the kernel does, without opening anything.
 
-`..` is never removed by text before the links in front of it are followed. What does not exist yet is resolved up to
-its longest existing parent.
+`..` is never removed before the links ahead of it are followed. A path that does not exist yet is resolved up to its
+longest existing parent.
 """
 
 import os
@@ -10,27 +10,27 @@ from dataclasses import dataclass
 from .tree_walk import TooMuchError, entries_below
 
 MAX_LINKS = 40
-"""Links followed before a path counts as a loop, as in the kernel."""
+"""Maximum number of links before a path counts as a loop, as in the kernel."""
 MAX_ENTRIES = 5_000
-"""Most directory entries that are looked at for links."""
+"""Maximum number of directory entries to check for links."""
 MAX_LENGTH = 4_096
-"""Longest path that the kernel takes, in letters; what is longer is not followed."""
+"""Maximum length of a path in characters, as in the kernel; a longer one is not followed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What became of a path."""
+    """Result of resolving a path."""
 
     path: str
-    """Absolute, without links."""
+    """Absolute path without links."""
     passed: frozenset[str]
-    """The top-level directories it went through, such as `/proc`, also those a link led into and out of."""
+    """Top-level directories on the way, such as `/proc`, including those that a link entered and left."""
     is_certain: bool
-    """False: a loop, or a directory that may not be looked into; the path may lead anywhere."""
+    """False for a loop or an unreadable directory: the path may lead anywhere."""
 
 
 def resolve(path: str, directory: str) -> Resolved:
-    """Follows `path` from `directory`, which is absolute."""
+    """Resolve `path` from `directory`, which is absolute."""
     absolute = path if path.startswith("/") else f"{directory}/{path}"
     if len(absolute) > MAX_LENGTH:
         return Resolved(absolute, frozenset(), is_certain=False)
@@ -55,12 +55,13 @@ def resolve(path: str, directory: str) -> Resolved:
         try:
             target = os.readlink("/" + "/".join(current))
         except FileNotFoundError:
+            # Below a missing name there are no links; but a later `..` may lead back to existing directories.
             exists = ".." in waiting
             continue
         except (PermissionError, ValueError):
             return Resolved("/" + "/".join([*current, *_rest(waiting)]), frozenset(passed), is_certain=False)
         except OSError:
-            continue
+            continue  # Not a link.
         links += 1
         if links > MAX_LINKS:
             return Resolved("/" + "/".join([*current, *_rest(waiting)]), frozenset(passed), is_certain=False)
@@ -72,12 +73,15 @@ def resolve(path: str, directory: str) -> Resolved:
 
 
 def is_within(path: str, directory: str) -> bool:
-    """Whether `path` is `directory` or below it, by components; both absolute and without links."""
+    """True if `path` is `directory` or below it, by components; both absolute and without links."""
     return path == directory or directory == "/" or path.startswith(directory + "/")
 
 
 def links_stay_inside(root: str) -> bool:
-    """Whether no link below a directory (absolute, without links) leads out of it; no also where there is too much."""
+    """True if no link below a directory (absolute, without links) leads out of it.
+
+    False if the directory has too many entries.
+    """
     try:
         links = (entry for entry in entries_below(root, MAX_ENTRIES, must_read=True) if entry.is_symlink())
         return all(is_within(os.path.realpath(link.path), root) for link in links)

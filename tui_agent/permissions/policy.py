@@ -1,4 +1,4 @@
-"""The one checker that every call passes: floor, rules, read-only relaxation, mode, in this order."""
+"""The checker that every call passes: floor, rules, read-only relaxation, mode, in this order."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -19,11 +19,11 @@ from .rule import Rule, RuleLike
 from .rule_set import RuleResolution, RuleSet
 
 MAX_GRANTS_AT_ONCE = 8
-"""Most rules that one approval may store."""
+"""Maximum number of rules that one approval may store."""
 
 
 class PermissionPolicy:
-    """Judges calls in one workspace. Implements `protocol.permissions.PermissionChecker`."""
+    """Decides calls in one workspace. Implements `protocol.permissions.PermissionChecker`."""
 
     def __init__(
         self,
@@ -42,18 +42,18 @@ class PermissionPolicy:
     ) -> None:
         """
         Args:
-            workspace: the directory that calls work in.
+            workspace: the working directory of calls.
             rules: one list of rules, first match first; each a `Rule`, or its text such as
                 `"allow bash(git status:*)"`.
-            layers: more lists; each gives its own verdict and the strictest wins (C17).
+            layers: more lists; each gives its own verdict and the strictest wins.
             mode: the decision for calls that no rule decides; a `PermissionMode`, or its text such as `"plan"`.
             resolution: which rule of a list decides.
             private_paths: our own settings and sessions: never written, and read only with an answer.
-            readable_paths: places outside the workspace that may be read like it, such as kept tool output.
-            relaxed_reads: read-only calls in the workspace need no answer (S1-17, C18).
-            store_grant: keeps grants beyond the session, all or none, and says where; None: such a scope is refused.
-            is_trusted: a person trusts what the workspace brings; else git, which reads its settings, asks.
-            command_note: how shell commands run, such as in a sandbox; stands in their trace.
+            readable_paths: paths outside the workspace that may be read like it, such as kept tool output.
+            relaxed_reads: read-only calls in the workspace need no answer (S1-17).
+            store_grant: stores grants beyond the session, all or none, and returns the file; None refuses such a scope.
+            is_trusted: the user trusts the contents of the workspace; else git, which reads its settings, asks.
+            command_note: note for the trace on how shell commands run, such as "in the sandbox".
 
         Raises:
             ConfigurationError: an argument is of the wrong kind, or a rule cannot be read; the text names it.
@@ -84,7 +84,7 @@ class PermissionPolicy:
         return self._mode
 
     def set_mode(self, mode: PermissionMode | str) -> None:
-        """Changes the mode for every decision from now on.
+        """Change the mode for all later decisions.
 
         Raises:
             ConfigurationError: no mode has this name.
@@ -97,8 +97,9 @@ class PermissionPolicy:
         return self._rules.rules
 
     def set_rules(self, layers: Iterable[Iterable[RuleLike]]) -> None:
-        """Takes other rules, for every decision from now on. Grants for the session stay; one that was stored goes once
-        its rule is gone.
+        """Replace the rules for all later decisions.
+
+        Grants for the session stay; a stored grant ends when its rule is gone.
 
         Raises:
             ConfigurationError: a rule cannot be read; those in force stay.
@@ -106,27 +107,30 @@ class PermissionPolicy:
         self._rules.replace(_layers("layers", layers), self._kept)
 
     def floor(self, tool: Tool, arguments: JsonObject) -> PermissionDecision | None:
-        """The part of a judgement nothing can override: a protected place, plan mode, an explicit deny (C14, C16)."""
+        """Return the denial that nothing can override (a protected path, plan mode, a deny rule, an invalid call), or
+        None.
+        """
         decision = self.check(tool, arguments)
         is_floor = decision.decision == "deny" and decision.source in ("floor", "rule", "invalid")
         return decision if is_floor else None
 
     def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:
-        """The whole judgement; never raises."""
+        """Decide one call; never raises."""
         return self.check_in_mode(tool, arguments, self._mode)
 
     def check_in_mode(self, tool: Tool, arguments: JsonObject, mode: PermissionMode) -> PermissionDecision:
-        """What the judgement would be in another mode."""
+        """Decide one call as in another mode."""
         return self._judge.judge(tool, arguments, mode)
 
     def grant_rule(self, tool: Tool, arguments: JsonObject) -> str | None:
-        """The narrowest rule that would let this call pass; several stand on lines of their own."""
+        """Return the narrowest rule that would allow this call, or None; several rules are on separate lines."""
         decision = self.check(tool, arguments)
         if decision.decision != "ask":
             return None
         needed, more = self._proposed(tool, subject_of(tool, arguments), decision)
         if not needed or len(needed) + len(more) > MAX_GRANTS_AT_ONCE:
             return None
+        # The rules for commands often suffice; rules for paths are added only as far as they are needed.
         if self.passes_with(needed, tool, arguments):
             return "\n".join(needed)
         if not self.passes_with([*needed, *more], tool, arguments):
@@ -138,24 +142,25 @@ class PermissionPolicy:
         return "\n".join([*needed, *more])
 
     def grant_choices(self, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
-        """Every rule that may be stored for a call, narrowest first: exactly it, what `grant_rule` says, wider ones."""
+        """Return every rule that may be stored for a call, narrowest first, including `grant_rule`'s."""
         proposed = self.grant_rule(tool, arguments)
         if proposed is None:
             return ()
         ladders = self._ladders(tool, subject_of(tool, arguments), self.check(tool, arguments), proposed.splitlines())
+        # Widens all parts of a call step by step; a part that has no wider rule keeps its widest.
         steps = range(max(len(ladder) for ladder in ladders))
         found = [list(dict.fromkeys(ladder[min(step, len(ladder) - 1)] for ladder in ladders)) for step in steps]
         texts = ["\n".join(rules) for rules in found if self.passes_with(rules, tool, arguments)]
         return tuple(texts if proposed in texts else [*texts[:1], proposed, *texts[1:]])
 
     def grant(self, rule: str, scope: GrantScope) -> str | None:
-        """Stores what `grant_rule` or `grant_choices` proposed. It answers an `ask`, never a `deny` (C17).
+        """Store a rule that `grant_rule` or `grant_choices` proposed. It answers an `ask`, never a `deny`.
 
         Returns:
-            The file it stands in from now on; None: it is kept in memory.
+            The file with the rule, or None if it is only in memory.
 
         Raises:
-            ConfigurationError: the rule's text cannot be read or its scope cannot be stored; nothing was granted.
+            ConfigurationError: the rule cannot be read or the scope cannot be stored; nothing was granted.
         """
         granted = [Rule.parse("allow", line, f"granted for the {scope}") for line in rule.splitlines() if line.strip()]
         if not granted:
@@ -168,11 +173,12 @@ class PermissionPolicy:
                 raise ConfigurationError(f"rules cannot be stored for the {scope} here; grant it for the session")
             where = self._store_grant(granted, scope)
             self._kept.update(granted)
+        # Stored grants apply at once, too: the settings are only read again after a moment.
         self._rules.grants.extend(one for one in granted if one not in self._rules.grants)
         return where
 
     def passes_with(self, texts: Sequence[str], tool: Tool, arguments: JsonObject) -> bool:
-        """Whether a call would pass if these rules were granted; grants nothing."""
+        """True if a call would be allowed with these rules granted; grants nothing."""
         self._rules.tried = [Rule.parse("allow", text) for text in texts]
         try:
             return self.check(tool, arguments).decision == "allow"
@@ -182,8 +188,10 @@ class PermissionPolicy:
     def _proposed(
         self, tool: Tool, subject: Subject | None, decision: PermissionDecision
     ) -> tuple[list[str], list[str]]:
-        """Rules for everything in a call that asks (empty where one of them should not be stored), and rules that may
-        be needed beside them."""
+        """Return rules for all asking parts of a call, and rules that may be needed besides.
+
+        Both are empty if a rule for one of the parts should not be stored.
+        """
         match subject:
             case CommandSubject():
                 return self._proposed_for_parts(tool.name, decision)
@@ -199,7 +207,7 @@ class PermissionPolicy:
     def _ladders(
         self, tool: Tool, subject: Subject | None, decision: PermissionDecision, proposed: Sequence[str]
     ) -> list[tuple[str, ...]]:
-        """For everything in a call that asks the rules that would answer it, narrowest first."""
+        """Return, for each asking part of a call, the rules that would answer it, narrowest first."""
         match subject:
             case CommandSubject():
                 asking = [part.text for part in decision.parts if part.decision == "ask"]
@@ -225,15 +233,15 @@ class PermissionPolicy:
 
 
 def _rules(name: str, rules: object) -> tuple[Rule, ...]:
-    """Return the rules of one list; an error names the one at fault."""
+    """Return the rules of one list; an error names the faulty rule."""
     items = expect_items(name, rules, None, 'a list of rules such as "allow bash(git status:*)"')
     return tuple(_rule(f"{name}[{place}]", item) for place, item in enumerate(items))
 
 
 def _rule(name: str, item: RuleLike) -> Rule:
-    """Return one rule; an error names its place in the list."""
+    """Return one rule; an error names its index in the list."""
     if not isinstance(item, Rule):
-        # Only for the error: a rule that kept its place as origin would cite it in every decision.
+        # Parsed with the index only for the error: as origin it would appear in every decision.
         Rule.of(item, name)
     return Rule.of(item)
 

@@ -1,7 +1,7 @@
-"""Whether a command prints the name of something protected, for whoever changes what such names stand for.
+"""Protected names in a command's output, for a command that changes the files so named.
 
-`listing_output` tells each name, or nothing; here it is enough to know that none of them leads to a protected place, so
-that `rg -l foo | xargs sed -i …` needs nobody in a directory of any size.
+`listing_output` returns every name or none. Here it is enough that no name leads to a protected path, so that `rg -l foo
+| xargs sed -i …` runs without a question in a directory of any size.
 """
 
 import os
@@ -24,22 +24,22 @@ from .read_only_table import read_only_command
 from .repository_settings import repository_roots
 from .shell_syntax import UNKNOWN, SimpleCommand, names
 
-_SAYS_NO_FILE = names(
+_PRINTS_NO_FILE = names(
     "date whoami id hostname uname nproc arch uptime tty seq wc expr pwd true false test [ [[ : sleep kill cd which "
     "type getconf groups mktemp tput stty exit return set read wait shift break continue mkdir touch rm cp mv chmod"
 )
-"""Commands that print numbers, words of the system, a new name or nothing: never what a file is called or holds."""
-_GIT_SAYS_NO_FILE = names("rev-parse describe rev-list merge-base symbolic-ref branch tag remote")
+"""Commands that print numbers, words of the system, a new name or nothing: never the name or contents of a file."""
+_GIT_PRINTS_NO_FILE = names("rev-parse describe rev-list merge-base symbolic-ref branch tag remote")
 _ANYTHING = "\x01"
-"""Stands for a word that is not known; it may be a pattern, yet nothing that names a place."""
+"""Placeholder for an unknown word; it may be a pattern but not a path."""
 _DATE_FORMAT = re.compile(r"\+(?:%[-_0^#]?[A-Za-z]|[-_:./T ])*\Z")
 _NUMBER_FORMAT = re.compile(r"(?:%[-+ 0]?\d*[dixXou]|[-_:/ ]|\\n)*\Z")
 _JUST_WORDS = ("%s", "%s\\n", "%s ", "%s\\0")
 _SUMS = names("md5sum sha1sum sha256sum sha512sum shasum b2sum cksum")
-"""Commands that print numbers, and the names that they are given."""
+"""Commands that print numbers and the names in their arguments."""
 _PLAIN_PRINTF = re.compile(r"(?:%[pfPh]|\\n|\\0| )*\Z")
 _TYPES = {"py": "py pyi", "rust": "rs", "go": "go"}
-"""The endings of the files that `rg` takes for those of a type."""
+"""File extensions of `rg`'s types."""
 _WHERE = re.compile(r"(?:\*\*/|/)?([^/*?\[\]{}]+)(?:/|/\*\*|/\*)?\Z")
 _SHOW_NAMES = names("-l -L --files-with-matches --files-without-match --files")
 _SHOW_HIDDEN = names("-u --hidden --unrestricted --no-ignore -. -H -I --no-ignore-vcs")
@@ -49,28 +49,28 @@ _PASS_BEHIND_XARGS = names("echo dirname ls")
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why names that are handed on need a person."""
+    """Reason to ask about names that are passed on."""
 
     why: str
     is_sure: bool
-    """Something protected is among them; False: nobody can tell what they are."""
+    """True if a protected name is among them; False if the names are not certain."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What a pipe takes of each line."""
+    """The part of each line that a pipe passes on."""
 
     up_to_colon: bool = False
 
 
 def trouble_with(words: Sequence[str], place: str, path_lookup: PathLookup, cut: Cut) -> Trouble | None:
-    """What is wrong with what a command prints; None if it names nothing protected. Blocks.
+    """Return the trouble with a command's output, or None if it names nothing protected. Blocks.
 
     Args:
-        words: as the shell would pass them on.
-        place: where it runs, absolute.
+        words: as the shell would pass them.
+        place: absolute working directory.
         path_lookup: looks paths up.
-        cut: what is taken of each line it prints.
+        cut: the part of each line that is used.
     """
     words = [word if is_known(word) else _ANYTHING for word in words]
     name = canonical_name(words[0])
@@ -86,13 +86,13 @@ def trouble_with(words: Sequence[str], place: str, path_lookup: PathLookup, cut:
         return _of_parts(name, words[1:])
     search = _as_find(name, words, place, cut)
     if search is None:
-        return Trouble(f"what `{name}` prints", is_sure=False)
+        return Trouble(f"the output of `{name}`", is_sure=False)
     why = why_find_unsafe(replace_print_with_exec(search), place, path_lookup)
     return Trouble(why, is_sure=True) if why else None
 
 
 def says_no_file(words: Sequence[str]) -> bool:
-    """Whether a command prints nothing that could be the name of something protected."""
+    """True if a command prints nothing that could be a protected name."""
     match canonical_name(words[0]):
         case "date":
             return all(word.startswith("-") or _DATE_FORMAT.match(word) for word in words[1:] if word != "now")
@@ -101,13 +101,13 @@ def says_no_file(words: Sequence[str]) -> bool:
         case "command":
             return words[1:2] in (["-v"], ("-v",))
         case name:
-            return name in _SAYS_NO_FILE
+            return name in _PRINTS_NO_FILE
 
 
 def _of_words(words: Sequence[str], place: str, path_lookup: PathLookup) -> Trouble | None:
     for word in words:
         if "\\" in word:
-            return Trouble("what escapes become", is_sure=False)
+            return Trouble("text with escapes", is_sure=False)
         for piece in word.split():
             if why := path_lookup.why_protected(path_lookup.look(piece, place)):
                 return Trouble(f"{piece}: {why}", is_sure=True)
@@ -115,10 +115,10 @@ def _of_words(words: Sequence[str], place: str, path_lookup: PathLookup) -> Trou
 
 
 def _of_parts(name: str, words: Sequence[str]) -> Trouble | None:
-    """`dirname`, and `basename` with the ending that it takes off."""
+    """Return the trouble with `dirname`, or with `basename` and the suffix it removes."""
     operands = [word for word in words if not word.startswith("-")]
     if len(operands) != len(words) and name == "basename":
-        return Trouble("what `basename` prints", is_sure=False)
+        return Trouble("the output of `basename`", is_sure=False)
     ending = operands[1] if name == "basename" and len(operands) == 2 else ""
     shown = [operand.rstrip("/").removesuffix(ending) for operand in operands[: 1 if ending else None]]
     why = next((why for one in shown if (why := protected_name(one))), None)
@@ -128,11 +128,11 @@ def _of_parts(name: str, words: Sequence[str]) -> Trouble | None:
 def _of_git(words: Sequence[str], place: str, path_lookup: PathLookup) -> Trouble | None:
     found = git_words(words)
     if found is None or not found.words or found.directory is not None:
-        return Trouble("what `git` prints", is_sure=False)
+        return Trouble("the output of `git`", is_sure=False)
     name, *rest = found.words
-    if name in _GIT_SAYS_NO_FILE:
+    if name in _GIT_PRINTS_NO_FILE:
         is_place = any(word.startswith(("--git-", "--absolute-git", "--resolve")) for word in rest)
-        return Trouble("where git keeps its data", is_sure=True) if is_place else None
+        return Trouble("the path of git's data", is_sure=True) if is_place else None
     tops = repository_roots(place)
     if not tops:
         return None
@@ -141,15 +141,15 @@ def _of_git(words: Sequence[str], place: str, path_lookup: PathLookup) -> Troubl
         why = why_find_unsafe(replace_print_with_exec(search), place, path_lookup)
         return Trouble(why, is_sure=True) if why else None
     if name != "ls-files" and _GIT_LISTS.isdisjoint(rest):
-        return Trouble(f"what `git {name}` prints", is_sure=False)
+        return Trouble(f"the output of `git {name}`", is_sure=False)
     if name == "ls-files" and any(word in ("-s", "--stage", "--format", "-v", "-t") for word in rest):
-        return Trouble("what `git ls-files` prints", is_sure=False)
+        return Trouble("the output of `git ls-files`", is_sure=False)
     tracked = index_names(place)
     if tracked is None and not any(os.path.lexists(f"{at}/index") for top in tops for at in git_directories(top)):
         return None
     if tracked is None:
-        # Git itself refuses to track what is in a `.git`; what else is protected may be.
-        return Trouble("an index of an unknown form", is_sure=False)
+        # git refuses to track the contents of a `.git`, but may track other protected files.
+        return Trouble("an index in an unknown format", is_sure=False)
     for one in tracked:
         if why := next((why for piece in one.split() if (why := protected_name(piece))), None):
             return Trouble(f"{one} is tracked: {why}", is_sure=True)
@@ -157,7 +157,7 @@ def _of_git(words: Sequence[str], place: str, path_lookup: PathLookup) -> Troubl
 
 
 def _as_find(name: str, words: Sequence[str], place: str, cut: Cut) -> list[str] | None:
-    """A search that comes upon everything whose name a command prints; None if there is none."""
+    """Return a `find` that matches every file whose name a command prints, or None."""
     if name == "find":
         return _plain_find(words)
     command = read_only_command(name)
@@ -196,7 +196,7 @@ def _by_ls(roots: Sequence[str], options: Options, place: str) -> list[str]:
     if options.has("-d", "--directory"):
         return ["find", *roots, "-maxdepth", "0"]
     sees_hidden = options.has("-a", "--all", "-A", "--almost-all", "-f")
-    # A directory's own name is not among those in it.
+    # A listing does not include the directory itself.
     tests = [] if sees_hidden else _hidden_out(roots)
     if not options.has("-a", "--all", "-f"):
         tests += [part for root in roots if os.path.isdir(os.path.join(place, root)) for part in ("!", "-path", root)]
@@ -205,7 +205,7 @@ def _by_ls(roots: Sequence[str], options: Options, place: str) -> list[str]:
 
 
 def _plain_find(words: Sequence[str]) -> list[str] | None:
-    """A `find` that prints only what it comes upon."""
+    """Return a `find` that prints nothing but its matches, or None."""
     if collect_reads(without_exec(words), SimpleCommand("", ())) is None or _ANYTHING in words[: tests_begin(words)]:
         return None
     formats = [after for before, after in pairwise(words) if before == "-printf"]
@@ -217,7 +217,7 @@ def _plain_find(words: Sequence[str]) -> list[str] | None:
 
 
 def passes_on(words: Sequence[str]) -> bool:
-    """Whether a command that is given names prints some of them, whole, and nothing else."""
+    """True if a command prints some of the names in its arguments, whole, and nothing else."""
     name = canonical_name(words[0])
     if name in _PASS_BEHIND_XARGS:
         return True
@@ -232,7 +232,7 @@ def _by_search(
     globs = [] if is_fd else [*options.given.get("-g", ()), *options.given.get("--glob", ())]
     wanted = [glob for glob in globs if not glob.startswith("!")]
     wanted += options.given.get("--include", ())
-    # What is asked for is looked at, hidden or not.
+    # An explicit glob matches hidden files, too.
     opens = any(glob in ("*", "**", "**/*") or any(map(_may_mean, glob.split("/"))) for glob in globs if glob in wanted)
     pruned = [glob[1:] for glob in globs if glob.startswith("!")] + options.given.get("--exclude-dir", [])
     left_out = [found.group(1) for glob in pruned if (found := _WHERE.match(glob))]
@@ -256,14 +256,14 @@ def _may_mean(component: str) -> bool:
 
 
 def _hidden_out(roots: Sequence[str]) -> list[str]:
-    """What keeps a search from hidden names, unless it begins at one."""
+    """Return tests that exclude hidden names from a search, unless a root is hidden."""
     if any(os.path.basename(root.rstrip("/")).startswith(".") and root.strip("./") for root in roots):
         return []
     return ["-name", ".?*", "-prune", "-o"] if ".." not in "/".join(roots).split("/") else []
 
 
 def _left_out(place: str) -> Iterator[str]:
-    """What keeps a search from protected names that the repository's own list says to leave out."""
+    """Yield tests that exclude protected names listed in the repository's `.gitignore`."""
     tops = repository_roots(place)
     if not tops:
         return

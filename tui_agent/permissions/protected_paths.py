@@ -1,7 +1,7 @@
-"""The places that no call may write, in any mode: version control, hooks, installed packages, our own settings.
+"""Paths that no call may write, in any mode: version control, hooks, installed packages, our own settings.
 
-They are known by name, at any depth, whether they exist or not and however the name is spelled, and by what is in
-them: a repository kept elsewhere is as protected as the `.git` file that points to it.
+They are recognised by name, at any depth and in any spelling, whether they exist or not; and by content: a repository
+under another path is as protected as the `.git` file that points to it.
 """
 
 import os
@@ -20,7 +20,7 @@ PROTECTED_NAMES = {
     "node_modules": "installed packages",
     ".tui-agent": "the agent's own settings",
 }
-"""Directory names (or pointer files) that are never written, and what they hold."""
+"""Names of directories (or pointer files) that are never written, with their contents."""
 
 _PATTERN = frozenset("*?[")
 _POINTER_BYTES = 4_096
@@ -31,7 +31,7 @@ _IGNORABLE_RANGES = ((0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x18
 
 
 def protected_name(path: str) -> str | None:
-    """Why a path is protected by one of its names; None if it is not. Backslashes separate names, too."""
+    """Return why one of a path's names is protected, or None. Backslashes separate names, too."""
     for name in path.replace("\\", "/").split("/"):
         if len(name) >= 4 and (what := PROTECTED_NAMES.get(fold_name(name))):
             return f"{name} holds {what}"
@@ -39,14 +39,17 @@ def protected_name(path: str) -> str | None:
 
 
 def may_mean_protected(pattern: str) -> bool:
-    """Whether a component with a pattern, and with letters of its own, fits a protected name."""
+    """True if a component with a pattern and with literal characters matches a protected name."""
     is_pattern = not _PATTERN.isdisjoint(pattern) and bool(pattern.strip("*?[]"))
     return is_pattern and any(fnmatchcase(name, pattern.lower()) for name in PROTECTED_NAMES)
 
 
 @lru_cache(maxsize=4_096)
 def fold_name(name: str) -> str:
-    """A file name as the most forgiving file system compares it: without case, ignorable letters, stream suffixes."""
+    """Return a file name as the most lenient file system compares it.
+
+    Case, ignorable characters and stream suffixes do not count.
+    """
     if name.isascii():
         folded = name.lower()
     else:
@@ -56,10 +59,10 @@ def fold_name(name: str) -> str:
 
 
 def protected_repository(path: str, workspace: str) -> str | None:
-    """Why a resolved path is protected by what lies around it: inside a repository, or where a `.git` file points.
+    """Return why a resolved path is protected by a repository around it or by a `.git` file that points to it.
 
-    Looks at the directories from the path up to the workspace (for a path outside: up to the root), and at where the
-    workspace's own repository is.
+    Checks the directories from the path up to the workspace (up to the root for a path outside), and the repository of
+    the workspace itself.
     """
     top = workspace if is_within(path, workspace) else "/"
     directory: str = path
@@ -76,7 +79,7 @@ def protected_repository(path: str, workspace: str) -> str | None:
 
 
 def holds_protected(directory: str) -> str | None:
-    """The name of a protected place directly below a directory that is to be changed as a whole; None if none is."""
+    """Return the name of a protected entry directly below a directory that is to be changed as a whole, or None."""
     try:
         with os.scandir(directory) as entries:
             return next((entry.name for entry in entries if protected_name(entry.name)), None)
@@ -85,7 +88,7 @@ def holds_protected(directory: str) -> str | None:
 
 
 def git_directories(directory: str) -> list[str]:
-    """Where the repository of a directory with a `.git` keeps its data, and where it keeps what it shares."""
+    """Return the data directory of a directory's repository, and the directory it shares with other work trees."""
     own = os.path.join(directory, ".git")
     if not os.path.isdir(own):
         return _pointed_at(directory)
@@ -94,7 +97,7 @@ def git_directories(directory: str) -> list[str]:
 
 
 def is_git_directory(directory: str) -> bool:
-    """Whether a directory is a repository's data, whatever its name."""
+    """True if a directory holds a repository's data, whatever its name."""
     if not os.path.lexists(os.path.join(directory, "HEAD")):
         return False
     return any(all(os.path.lexists(os.path.join(directory, name)) for name in signs) for signs in _GIT_DIRECTORY_SIGNS)
@@ -113,7 +116,7 @@ def _pointed_from_above(path: str, workspace: str) -> str | None:
 
 
 def _pointed_at(directory: str) -> list[str]:
-    """The repository that a `.git` file in `directory` points to, and the one it shares its data with."""
+    """Return the data directory of a `.git` file in `directory`, and the one it shares with other work trees."""
     pointer = os.path.join(directory, ".git")
     if not os.path.isfile(pointer):
         return []

@@ -1,6 +1,6 @@
-"""Every protected place below a workspace as it is now: what a sandbox re-binds read-only (safety promise 10).
+"""Every protected path that exists below a workspace, for a sandbox to bind read-only (safety promise 10).
 
-Judging a path asks for one place; here all of them are needed at once, because a program finds its own way.
+A decision checks one path. A sandbox needs all of them at once, because a program may open any path.
 """
 
 import os
@@ -13,26 +13,26 @@ from .path_resolution import is_within
 from .protected_paths import PROTECTED_NAMES, git_directories, is_git_directory, protected_name
 
 MAX_DIRECTORIES = 100_000
-"""Most directories that are looked into."""
+"""Maximum number of directories to scan."""
 MAX_PLACES = 1_000
-"""Most places that are found."""
+"""Maximum number of paths to return."""
 _SHORT_NAMES = frozenset(name for name in PROTECTED_NAMES if "~" in name)
-"""Names that stand for another one, on file systems that know short names."""
+"""Aliases of other names on file systems with short names."""
 
 
 def protected_tree(workspace: Path, private_paths: Sequence[Path] = ()) -> tuple[Path, ...]:
-    """The places below a workspace that no program may change. Blocks.
+    """Return the paths below a workspace that no program may change. Blocks.
 
-    They are those with a protected name at any depth, repositories kept under another name, where `.git` files point,
-    and directories that cannot be looked into; the protected names at the top and `private_paths` also where they do
-    not exist yet. No place is inside another one.
+    These are: protected names at any depth, repositories under other names, targets of `.git` files, and unreadable
+    directories. The protected names at the top and `private_paths` are included even if they do not exist yet. No path
+    is inside another.
 
     Args:
         workspace: absolute, links followed.
-        private_paths: our own settings and sessions; those outside the workspace are left out.
+        private_paths: our own settings and sessions; those outside the workspace are ignored.
 
     Raises:
-        ToolError: the workspace holds more than can be looked through, or cannot be listed.
+        ToolError: the workspace has too many directories, or cannot be listed.
     """
     top = str(workspace)
     found = {os.path.join(top, name) for name in PROTECTED_NAMES if name not in _SHORT_NAMES}
@@ -45,14 +45,14 @@ def protected_tree(workspace: Path, private_paths: Sequence[Path] = ()) -> tuple
         if seen > MAX_DIRECTORIES or len(found) > MAX_PLACES:
             raise ToolError(
                 f"{top} is too large for the sandbox: more than {MAX_DIRECTORIES:,} directories, or {MAX_PLACES:,} "
-                "protected places. Work in a directory further down."
+                "protected paths. Work in a subdirectory."
             )
         waiting += _look_into(directory, top, found)
     return tuple(Path(path) for path in sorted(found) if not any(is_within(path, one) for one in found - {path}))
 
 
 def _look_into(directory: str, top: str, found: set[str]) -> list[str]:
-    """Adds what is protected in one directory; gives the directories to look into next."""
+    """Add the protected entries of one directory; return the directories to scan next."""
     try:
         with os.scandir(directory) as entries:
             listed = list(entries)
@@ -75,7 +75,7 @@ def _look_into(directory: str, top: str, found: set[str]) -> list[str]:
 
 
 def _places_of(entry: os.DirEntry[str], directory: str, top: str) -> set[str]:
-    """What one protected entry stands for: itself, for a link where it leads, for a pointer file where it points."""
+    """Return the paths behind one protected entry: itself, a link's target, a pointer file's targets."""
     places = {entry.path}
     if entry.is_symlink():
         target = os.path.realpath(entry.path)

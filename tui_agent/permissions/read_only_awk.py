@@ -1,6 +1,6 @@
-"""`awk`: programs that can neither start a program nor open a file by themselves.
+"""`awk` programs that can neither start a program nor open a file.
 
-Texts and patterns are taken out first; in what is left nothing may write, and `>` must be a comparison.
+Strings and patterns are removed first; the rest may contain nothing that writes, and each `>` must be a comparison.
 """
 
 import re
@@ -28,7 +28,7 @@ _BORDERS = frozenset(";{}")
 
 
 def awk_reads(words: Sequence[str]) -> Reads | None:
-    """What `awk` (with its name) reads; None if its program is not known to only print."""
+    """Return the files that `awk` (with its name) reads, or None if its program may do more than print."""
     options = parse_options(_OPTIONS, words[1:])
     if options is None or not options.operands:
         return None
@@ -36,13 +36,14 @@ def awk_reads(words: Sequence[str]) -> Reads | None:
     code = _without_texts(program)
     if code is None or not _BANNED.isdisjoint(code) or _WORDS.search(code):
         return None
+    # A single `|` starts a program.
     if "|" in code.replace("||", "") or not _only_compares(code):
         return None
     return Reads(tuple(word for word in operands if word not in ("-", PIPE) and not _ASSIGNMENT.match(word)))
 
 
 def _without_texts(program: str) -> str | None:
-    """The program with nothing in its texts and patterns; None where it is not certain what is one."""
+    """Return the program with empty strings and patterns, or None if their borders are not certain."""
     code = ""
     at = 0
     while at < len(program):
@@ -54,7 +55,7 @@ def _without_texts(program: str) -> str | None:
             if found and _UNCLOSED.search(re.sub(r"\\.", "", found.group(1))):
                 return None
         elif letter == "/" and not _DIVIDED.search(code) and "/" in program[at + 1 :]:
-            return None
+            return None  # A division or the start of a pattern.
         else:
             code += letter
             at += 1
@@ -67,7 +68,7 @@ def _without_texts(program: str) -> str | None:
 
 
 def _only_compares(code: str) -> bool:
-    """Whether no `>` can be the one of `print … > file`: in brackets, or in a statement that does not print."""
+    """True if no `>` can be the one of `print … > file`: each is in brackets or in a statement that does not print."""
     depth = start = 0
     for at, letter in enumerate(code):
         if letter == "(":

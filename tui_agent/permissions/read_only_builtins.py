@@ -1,4 +1,4 @@
-"""Commands of the shell's own that change nothing but the shell they run in, and what they may be given."""
+"""Shell built-ins that change nothing but their own shell, with their harmless arguments."""
 
 import re
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ from .shell_syntax import SimpleCommand, names
 _SWITCHES = re.compile(r"[-+][eux]+\Z")
 _NAMED_SWITCHES = re.compile(r"[-+][eux]*o\Z")
 _SWITCH_NAMES = names("pipefail errexit nounset xtrace")
-"""Switches that make the shell stricter or more talkative, and change nothing about what a command means."""
+"""Options of the shell that make it stricter or more verbose and do not change the meaning of a command."""
 _JOINED = re.compile(r"\d?>&\d\Z|(?:\d|&)?>>?/dev/null\Z|\d?>&-\Z")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*\Z")
 
 
 def cd_reads(words: Sequence[str]) -> Reads | None:
-    """`cd` and `pushd` to one place, and the way back to where the script was before."""
+    """Judge `cd` and `pushd` to one directory, and back to an earlier one."""
     if words[0] == "popd" or list(words[1:]) == ["-"]:
         return Reads() if len(words) < 3 and words[-1] in ("popd", "-") else None
     if list(words) == ["pushd"]:
@@ -28,12 +28,12 @@ def cd_reads(words: Sequence[str]) -> Reads | None:
 
 
 def set_reads(words: Sequence[str]) -> Reads | None:
-    """`set -euo pipefail` and its like."""
+    """Judge `set -euo pipefail` and the like."""
     return Reads() if sets_switches_only(words) else None
 
 
 def sets_switches_only(words: Sequence[str]) -> bool:
-    """Whether a `set` command sets nothing but harmless switches."""
+    """True if a `set` command sets only harmless options."""
     rest = list(words[1:])
     while rest:
         word = rest.pop(0)
@@ -46,13 +46,13 @@ def sets_switches_only(words: Sequence[str]) -> bool:
 
 
 def exec_reads(raw: SimpleCommand) -> Reads | None:
-    """`exec 2>&1` and its like, which only say where output goes."""
+    """Judge `exec 2>&1` and the like, which only redirect output."""
     is_plain = all(_JOINED.match(redirect.text.replace(" ", "")) for redirect in raw.redirects)
     return Reads() if len(raw.words) == 1 and raw.redirects and is_plain else None
 
 
 def declare_reads(raw: SimpleCommand) -> Reads | None:
-    """`export LC_ALL=C`, `local x=1`: variables that only change looks, or of the script's own."""
+    """Judge `export LC_ALL=C`, `local x=1`: display variables, or the script's own."""
     declared = declared_assignments(raw)
     if declared is None:
         return None
@@ -62,7 +62,7 @@ def declare_reads(raw: SimpleCommand) -> Reads | None:
 
 
 def unsets_script_variables(words: Sequence[str]) -> bool:
-    """Whether an `unset` takes away nothing but variables of the script's own, or of those that only change looks."""
+    """True if an `unset` removes only display variables or the script's own."""
     names = [word for word in words[1:] if word != "-v"]
     return words[:1] in (["unset"], ("unset",)) and all(
         is_script_variable(name) or is_display_variable(name) for name in names
@@ -70,18 +70,18 @@ def unsets_script_variables(words: Sequence[str]) -> bool:
 
 
 def unset_reads(words: Sequence[str]) -> Reads | None:
-    """`unset` of such variables."""
+    """Judge an `unset` of such variables."""
     return Reads() if unsets_script_variables(words) else None
 
 
 def read_builtin_reads(words: Sequence[str]) -> Reads | None:
-    """`read` of lines into variables of the script's own."""
+    """Judge a `read` of lines into the script's own variables."""
     found = read_names(words)
     return Reads() if found is not None else None
 
 
 def read_names(words: Sequence[str]) -> tuple[str, ...] | None:
-    """The variables that a `read` sets; None if it may do more than set variables of the script's own."""
+    """Return the variables that a `read` sets, or None if it may do more than set the script's own variables."""
     rest = list(words[1:])
     while rest and rest[0].startswith("-"):
         option = rest.pop(0)
@@ -94,5 +94,5 @@ def read_names(words: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def printenv_reads(words: Sequence[str]) -> Reads | None:
-    """`printenv NAME`: no more than `echo $NAME` shows."""
+    """Judge `printenv NAME`, which shows no more than `echo $NAME`."""
     return Reads() if len(words) > 1 and all(_VARIABLE.match(word) for word in words[1:]) else None

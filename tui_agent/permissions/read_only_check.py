@@ -1,6 +1,6 @@
-"""Whether a command only looks, and at what: the table, and the commands that need more than a table.
+"""Recognition of read-only commands and of the paths they read: the table, and commands too complex for it.
 
-The answer is what is read, or None. None means no more than "not known to be harmless".
+None means only that the command is not known to be harmless.
 """
 
 import re
@@ -34,7 +34,7 @@ _TAR_LETTERS = re.compile(r"[tvzjJf]+\Z")
 _DESCENDING = {"grep": ("-r", "-R", "-d", "--recursive", "--directories"), "ls": ("-R", "--recursive")}
 """Options with which a command reads everything below its operands."""
 _LISTING = names("ls tree du fd")
-"""What these show of a tree are names, and how large things are."""
+"""Commands that print the names and sizes of a tree."""
 _SPECIAL = names(
     "git find sed awk printf printenv test [ [[ cd pushd popd command read set unset exec export declare typeset local "
     "readonly"
@@ -43,20 +43,20 @@ _MORE_THAN_READERS = names(
     "read set unset exec export declare typeset local readonly hash alias less more bat man top zcat "
     "gzip gunzip xz unxz xzcat bzip2 bunzip2 bzcat zstdcat ag yq"
 )
-"""Commands that only look as the table has them, and that with other options set, write or run something."""
+"""Commands that are read-only with the options of the table, and that set, write or run something with others."""
 _PACKED = re.compile(r".*[.-](?:t?gz|taz|z|Z|t?xz|lzma|txz|t?bz2?|zst|tzst)\Z", re.DOTALL)
-"""Names that are taken as they are; to others a program adds an ending of its own."""
+"""Names used as they are; to other names a program adds its own suffix."""
 _GLOB = re.compile(r"[*?\[]")
 _PAGE = re.compile(r"[\w.+:@-]+\Z")
 _SHORT_VERSION = names("node npm ruby php")
-"""Of these `-v` is the version, too."""
+"""Programs for which `-v` prints the version, too."""
 
 
 def collect_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
-    """What a command reads; None if it is not known to only read.
+    """Return the paths that a command reads, or None if it is not known to be read-only.
 
     Args:
-        words: the words as the shell would pass them on, as far as that can be told.
+        words: as the shell would pass them, as far as they are certain.
         raw: the command before expansion.
     """
     if not words or not is_known(words[0]) or not is_trusted_name(words[0]):
@@ -75,7 +75,7 @@ def collect_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
         return Reads()
     rest = list(words[1:])
     if name == "tar" and rest and _TAR_LETTERS.match(rest[0]):
-        rest[0] = f"-{rest[0]}"
+        rest[0] = f"-{rest[0]}"  # `tar tf` is `tar -tf`.
     options = parse_options(command, _without_jq_values(rest) if name == "jq" else rest)
     if options is None or not _is_reading(name, options):
         return None
@@ -94,14 +94,16 @@ def collect_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
 
 
 def is_mostly_read_only(word: str) -> bool:
-    """Whether a command of this name is one that looks, even where some of its options do more."""
+    """True if a command of this name is read-only with most options."""
     name = canonical_name(word)
     return (name in COMMANDS or name in _SPECIAL) and name not in _MORE_THAN_READERS
 
 
 def shows_environments(words: Sequence[str]) -> bool:
-    """Whether a command shows the environments of other processes: `ps` with the letter `e` among those without a
-    dash, or with a format of that name."""
+    """True if a command shows the environments of other processes.
+
+    This is `ps` with the letter `e` in a word without a dash, or with an `env` format.
+    """
     if not words or canonical_name(words[0]) != "ps":
         return False
     command = read_only_command("ps")
@@ -112,7 +114,7 @@ def shows_environments(words: Sequence[str]) -> bool:
 
 
 def canonical_name(word: str) -> str:
-    """A command's name without its directory, and its usual name where it has several."""
+    """Return a command's name without its directory, and its usual name if it has several."""
     name = word.rsplit("/", 1)[-1]
     return ALIASES.get(name, name)
 
@@ -152,7 +154,7 @@ def _special_reads(name: str, words: Sequence[str], raw: SimpleCommand) -> Reads
 
 
 def _without_jq_values(words: Sequence[str]) -> list[str]:
-    """The words without `--arg name value`."""
+    """Return the words without `--arg name value`."""
     kept: list[str] = []
     at = 0
     while at < len(words):
@@ -165,20 +167,22 @@ def _without_jq_values(words: Sequence[str]) -> list[str]:
 
 
 def _is_reading(name: str, options: Options) -> bool:
-    """The few demands that the notation of the table cannot express."""
+    """Check the conditions that the notation of the table cannot express."""
     match name:
         case "date":
+            # Other operands set the clock.
             return all(operand.startswith("+") for operand in options.operands)
         case "ps":
             formats = (*options.given.get("-o", ()), *options.given.get("--format", ()))
             shows_environment = any("env" in value.lower() for value in formats)
             return not shows_environment and all(_PS_STYLES.match(operand) for operand in options.operands)
         case "strings":
-            # It would read the names of more files from a file that is named like this.
+            # `@file` is a file with more arguments.
             return not any(operand.startswith("@") for operand in options.operands)
         case "jq":
             return all(is_plain_jq(operand) for operand in options.operands[:1])
         case "tar":
+            # Without -f, tar may read a tape; `host:file` is on another machine.
             return (
                 options.has("-t", "--list") and bool(options.paths) and not any(":" in path for path in options.paths)
             )
@@ -188,23 +192,25 @@ def _is_reading(name: str, options: Options) -> bool:
         case "zcat" | "gzip" | "gunzip" | "xz" | "unxz" | "xzcat" | "bzip2" | "bunzip2" | "bzcat" | "zstdcat":
             return _is_unpacking(name, options)
         case "tput":
+            # Other capabilities write control sequences to the terminal.
             return len(options.operands) == 1 and options.operands[0] in ("cols", "lines", "colors")
         case "less" | "more":
+            # `+command` runs a command of the pager.
             return not any(operand.startswith("+") for operand in options.operands)
         case "yq":
             return all(is_plain_yq(operand) for operand in options.operands)
         case "man":
             return all(_PAGE.match(operand) for operand in options.operands)
         case "top":
-            return options.has("-b") and options.has("-n")
+            return options.has("-b") and options.has("-n")  # Otherwise it is interactive and never ends.
         case "netstat":
-            return options.has("-n", "--numeric")
+            return options.has("-n", "--numeric")  # Otherwise it asks name servers.
         case _:
             return True
 
 
 def _is_unpacking(name: str, options: Options) -> bool:
-    """Whether a packer writes nothing but its output, of files that are named in full."""
+    """True if a packer only writes to its output and reads only files named in full."""
     shows = name.endswith("cat") or options.has("-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test")
     unpacks = name not in ("gzip", "bzip2", "xz") or options.has(
         "-d", "--decompress", "--uncompress", "-l", "--list", "-t", "--test"

@@ -1,7 +1,7 @@
-"""`test`, `[ … ]`, `[[ … ]]`: conditions that can neither set nor run anything.
+"""`test`, `[ … ]` and `[[ … ]]` conditions that can neither set nor run anything.
 
 `-v` and `-R` evaluate the subscript of a variable's name, and numbers inside `[[ ]]` are arithmetic: both can run
-commands that stand in data. So operators must be plain to see, and numbers must be numbers.
+commands from data. So operators must be literal and numbers must be numbers.
 """
 
 import re
@@ -21,7 +21,7 @@ _INTEGER = re.compile(r"-?\d+\Z")
 
 
 def test_command_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
-    """What `test …` or `[ … ]` looks at; None if it may do more."""
+    """Return the paths that `test …` or `[ … ]` checks, or None if it may do more."""
     if len(words) != len(raw.words) or any(not _is_one_word(word.value) for word in raw.words):
         return None
     pairs = zip(words, raw.words, strict=True)
@@ -36,7 +36,7 @@ def test_command_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None
 
 
 def conditional_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
-    """What `[[ … ]]` looks at; None if it may do more."""
+    """Return the paths that `[[ … ]]` checks, or None if it may do more."""
     inside = [word.value for word in raw.words[1:-1]]
     values = list(words[1:-1])
     if len(words) != len(raw.words) or not _EVALUATING.isdisjoint(inside):
@@ -55,7 +55,7 @@ def conditional_reads(words: Sequence[str], raw: SimpleCommand) -> Reads | None:
 
 
 def _is_one_word(value: str) -> bool:
-    """Whether a word is sure to stay one word once its variables (which are quoted) have values."""
+    """True if a word certainly stays one word once its (quoted) variables have values."""
     return UNKNOWN not in value and PIPE not in value
 
 
@@ -68,7 +68,7 @@ def _short(values: list[str], operators: list[str]) -> Reads | None:
 
 
 def _long(values: list[str], operators: list[str]) -> Reads | None:
-    """Conditions joined by `-a` and `-o`: each of them must be safe by itself, and no word may be in doubt."""
+    """Judge conditions joined by `-a` and `-o`: each must be safe alone, and every word must be known."""
     if not _EVALUATING.isdisjoint(operators) or not all(is_known(value) for value in values):
         return None
     paths: list[str] = []

@@ -1,4 +1,4 @@
-"""`find`: the tests and actions with which it only looks."""
+"""`find` with tests and actions that only read."""
 
 import re
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from .read_only_options import Reads, is_known
 from .shell_syntax import names
 
 EXEC_ACTIONS = names("-exec -execdir")
-"""Actions that run a command for what was found; that command is judged by itself."""
+"""Actions that run a command for each match; that command is judged separately."""
 ASKING_ACTIONS = names("-ok -okdir")
-"""Those that ask first."""
+"""Actions that ask before they run a command."""
 
 _TESTS = names(
     "-true -false -not ! -a -and -o -or ( ) , -print -print0 -ls -prune -quit -depth -mount -xdev -daystart -noleaf "
@@ -29,7 +29,7 @@ _WIDENING = names("-o -or , ! -not ( -L -H -follow")
 
 
 def find_reads(words: Sequence[str]) -> Reads | None:
-    """What a `find` command (with its name) looks through; None if it is not known to only look."""
+    """Return the trees that a `find` command (with its name) searches, or None if it is not known to be read-only."""
     words = without_exec(words)
     if not all(is_known(word) for word in words):
         return None
@@ -56,13 +56,13 @@ def find_reads(words: Sequence[str]) -> Reads | None:
 
 
 def find_roots(words: Sequence[str]) -> tuple[str, ...]:
-    """Where a `find` command begins to look, whatever it does then."""
+    """Return the roots of a `find` command, whatever its actions."""
     before = words[1 : tests_begin(words)]
     return tuple(word for word in before if word not in _OPTIONS and word not in _LINK_OPTIONS) or (".",)
 
 
 def tests_begin(words: Sequence[str]) -> int:
-    """Where in a `find` command's words its roots and the options before them end."""
+    """Return the index of the first word after a `find` command's options and roots."""
     for at, word in enumerate(words[1:], start=1):
         if word in _OPTIONS or word in _LINK_OPTIONS:
             continue
@@ -72,17 +72,17 @@ def tests_begin(words: Sequence[str]) -> int:
 
 
 def takes_value(word: str) -> bool:
-    """Whether a test is followed by a value."""
+    """True if a value follows a test."""
     return word in _VALUES or word in _PATHS or bool(_NEWER_THAN_TIME.match(word))
 
 
 def is_test(word: str) -> bool:
-    """Whether a word is a test, an operator or an action without a value, and none that changes anything."""
+    """True if a word is a test, operator or action that takes no value and changes nothing."""
     return word in _TESTS
 
 
 def runs_of(words: Sequence[str]) -> list[list[str]]:
-    """The commands that a `find` command runs, `{}` standing for what it found."""
+    """Return the commands that a `find` command runs, with `{}` for its match."""
     found: list[list[str]] = []
     at = 1
     while at < len(words):
@@ -97,7 +97,7 @@ def runs_of(words: Sequence[str]) -> list[list[str]]:
 
 
 def without_exec(words: Sequence[str]) -> list[str]:
-    """A `find` command without its `-exec` actions, which are judged as commands of their own."""
+    """Return a `find` command without its `-exec` actions, which are judged as commands of their own."""
     kept: list[str] = []
     at = 0
     while at < len(words):
@@ -112,10 +112,10 @@ def without_exec(words: Sequence[str]) -> list[str]:
 
 
 def finds_only_files(words: Sequence[str]) -> bool:
-    """Whether a `find` command comes upon nothing but files, so that what reads them follows no link."""
+    """True if a `find` command matches nothing but regular files, so that their readers follow no link."""
     return finds_all_at_once(words) and ("-type", "f") in pairwise(words)
 
 
 def finds_all_at_once(words: Sequence[str]) -> bool:
-    """Whether what a `find` command comes upon passes every one of its tests, and no link is followed."""
+    """True if every match of a `find` command passes all its tests, and no link is followed."""
     return _WIDENING.isdisjoint(words)

@@ -1,8 +1,8 @@
-"""Git's read-only subcommands, in the notation of the table of read-only commands.
+"""git's read-only subcommands, in the notation of the table of read-only commands.
 
-Git is an interpreter in disguise: options and configuration can start programs. Options that do (`--ext-diff`,
-`--textconv`, `-O`, `--upload-pack`, `-c`) or that write (`--output`) are in no entry. What the configuration can start
-is switched off where the command runs.
+Options and settings of git can start programs. Options that do (`--ext-diff`, `--textconv`, `-O`, `--upload-pack`,
+`-c`) or that write (`--output`) are in no entry. The command's environment turns off the programs that settings can
+start.
 """
 
 import re
@@ -105,7 +105,7 @@ GIT_COMMANDS: dict[str, str] = {
     "var": "TEXT:",
     "fsck": "TEXT: --no-progress --full --no-full --strict --connectivity-only --name-objects",
 }
-"""What each subcommand may be given; operands are revisions or paths and may not lead out of the workspace."""
+"""Entries by subcommand; operands are revisions or paths and may not lead out of the workspace."""
 
 _ONLY_FIRST: dict[str, tuple[str, ...]] = {
     "stash": ("list", "show"),
@@ -113,39 +113,39 @@ _ONLY_FIRST: dict[str, tuple[str, ...]] = {
     "notes": ("list", "show"),
     "sparse-checkout": ("list",),
 }
-"""Subcommands of subcommands; without one of these the command may change something."""
+"""Required first operands; without one of them the command may change something."""
 _FILTERS = ("--list", "--contains", "--no-contains", "--merged", "--no-merged", "--points-at")
 _ONLY_LISTING = {"branch": _FILTERS, "tag": (*_FILTERS, "-l")}
-"""Commands that make something of an operand unless one of these options is given."""
+"""Commands that create something from an operand unless one of these options is present."""
 _GLOBAL_FLAGS = frozenset(("--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs", "--no-replace-objects"))
 _SHOWING = names("show diff grep whatchanged diff-tree diff-index diff-files stash cat-file range-diff")
-"""Commands that show what is in files, whichever files those are."""
+"""Commands that show the contents of any files."""
 _PATCHES = names(
     "-p -u -U -L --patch --unified --patch-with-stat --word-diff --word-diff-regex --color-words --binary --cc -c -m "
     "--dd --diff-merges --remerge-diff -W --function-context --check"
 )
-"""Options with which they, and the log, do so whatever else they are told to show."""
+"""Options with which these commands, and the log, always show contents."""
 _NAMES_ONLY = names("--stat --shortstat --numstat --name-only --name-status --summary --dirstat --quiet -s --no-patch")
 _SHOWN_BY_NAMES = names("show diff whatchanged diff-tree diff-index diff-files")
 _FILE_OF_REVISION = re.compile(r"[\w./~^@-]+:[\w./@+-]+\Z", re.ASCII)
 _SIGNATURES = re.compile(r"%G|%\((?:signature|contents:signature)")
 _PLAIN_VARIABLES = re.compile(r"GIT_(?:AUTHOR_IDENT|COMMITTER_IDENT|EDITOR|PAGER|DEFAULT_BRANCH)\Z")
-# No `remote.*.url`: an address may hold a token.
+# Without `remote.*.url`: a URL may contain a token.
 _PLAIN_KEYS = re.compile(r"(?:user|core|branch|init|pull|push|merge|rebase|color|diff|log|status|fetch)\.[\w.-]+\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class GitWords:
-    """A git command behind its global options."""
+    """A git command after its global options."""
 
     directory: str | None
-    """Where `-C` goes; None: where the command runs."""
+    """Directory of `-C`; None for the working directory."""
     words: tuple[str, ...]
     """The subcommand and its words."""
 
 
 def git_words(words: Sequence[str]) -> GitWords | None:
-    """Takes the harmless global options off; None if there is another one."""
+    """Remove the harmless global options, or return None if there is another one."""
     directory: str | None = None
     at = 1
     while at < len(words) and words[at].startswith("-"):
@@ -160,7 +160,8 @@ def git_words(words: Sequence[str]) -> GitWords | None:
 
 
 def git_reads(words: Sequence[str]) -> Reads | None:
-    """What a git command (with its name) reads; None if it is not known to only read."""
+    """Return the paths that a git command (with its name) reads, or None if it is not known to be read-only."""
+    # With another word, `git help` opens a manual page.
     if len(words) == 2 and words[1] in ("--version", "-v", "--help", "-h", "help", "version"):
         return Reads()
     found = git_words(words)
@@ -173,6 +174,7 @@ def git_reads(words: Sequence[str]) -> Reads | None:
     if command is None or options is None or not _is_reading(name, options):
         return None
     used = reads_of(command, options)
+    # A format with a signature starts gpg.
     if used is None or (name != "grep" and any(_SIGNATURES.search(word) for word in rest)):
         return None
     directory = found.directory or "."
@@ -180,10 +182,11 @@ def git_reads(words: Sequence[str]) -> Reads | None:
     paths = (_path_in(path) for path in used.paths)
     below = tuple(path if path.startswith("/") else f"{base}{path}" for path in paths)
     shows = options.has(*_PATCHES) or (name in _SHOWING and not _shows_names(name, options))
+    # Without `--`, an operand may be a revision and restrict nothing.
     includes = pathspec_filter(rest[rest.index("--") + 1 :]) if "--" in rest else None
     from_top = shows and includes is None
     if name == "show" and options.operands and all(map(_FILE_OF_REVISION.match, options.operands)):
-        # The path begins at the top, unless it begins with a dot.
+        # The path starts at the top of the repository, unless it starts with a dot.
         includes = TreeFilter(
             wanted=tuple(operand.rpartition("/")[2].rpartition(":")[2] for operand in options.operands)
         )
@@ -212,7 +215,7 @@ def _is_reading(name: str, options: Options) -> bool:
     if name == "var":
         return len(operands) == 1 and bool(_PLAIN_VARIABLES.match(operands[0]))
     if name == "diff" and options.has("--no-index"):
-        return len(operands) == 2
+        return len(operands) == 2  # Reads any two files, also outside a repository.
     if name == "reflog":
         return not operands or operands[0] in ("show", "HEAD")
     if name == "config":
@@ -222,13 +225,13 @@ def _is_reading(name: str, options: Options) -> bool:
 
 
 def _shows_names(name: str, options: Options) -> bool:
-    """Whether nothing of what is in files is shown but in those that the operands name."""
+    """True if the command shows no contents other than those of the files that its operands name."""
     if name in _SHOWN_BY_NAMES and options.has(*_NAMES_ONLY):
         return True
     return name == "stash" and options.operands == ["list"]
 
 
 def _path_in(operand: str) -> str:
-    """The path in `revision:path`; any other operand is compared as a path itself, which a revision passes."""
+    """Return the path in `revision:path`, or the operand itself: judged as a path, a revision passes."""
     before, colon, path = operand.partition(":")
     return path if colon and before and not operand.startswith("/") else operand

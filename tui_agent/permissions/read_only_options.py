@@ -1,4 +1,4 @@
-"""Reads a command's options as the command would, by its entry in the table; anything else is refused."""
+"""Option parser for read-only commands: reads options as the command does and refuses those not in its entry."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,62 +9,62 @@ from .shell_syntax import PIPE, UNKNOWN, VARIABLE
 
 
 class FileFilter(Protocol):
-    """Which files of a tree a command looks into."""
+    """Filter for the files of a tree that a command reads."""
 
     def includes(self, path: str) -> bool:
-        """Whether it may look into a file below the tree, by its path."""
+        """True if the command may read a file below the tree, by its path."""
         ...
 
     def enters(self, path: str) -> bool:
-        """Whether it may look into anything in a directory below the tree."""
+        """True if the command may read anything in a directory below the tree."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Reads:
-    """What a read-only command reads."""
+    """Reads of a read-only command."""
 
     paths: tuple[str, ...] = ()
     trees: tuple[str, ...] = ()
     """Directories read with everything below them."""
     listed: tuple[str, ...] = ()
-    """Directories of which names are shown, with those of everything below them, and nothing that is in a file."""
+    """Directories whose names are shown, with all names below them but no contents."""
     includes: FileFilter | None = None
-    """Which files of its trees it looks into; None: perhaps all."""
+    """Filter for the files read in `trees`; None for all."""
     shows_remote_urls: bool = False
-    """It shows the addresses of the repository's remotes."""
+    """True if the output includes the URLs of the repository's remotes."""
     from_top: bool = False
-    """What it looks into may be anywhere in the repository, not only below its trees."""
+    """True if the reads may be anywhere in the repository, not only in `trees`."""
     follows_links: bool = False
-    """Below its trees it would follow links: none of them may lead out of its tree."""
+    """True if links in `trees` are followed; none may lead out of its tree."""
     only_files: bool = False
-    """It would follow links inside a directory: what it reads must not be one."""
+    """True if links inside a directory are followed; no path may be a directory."""
     repository: str | None = None
-    """Directory in whose git repository it looks, and whose settings it follows."""
+    """Directory whose git repository, with its settings, is used."""
 
 
 @dataclass(slots=True)
 class Options:
-    """A command's words, sorted."""
+    """Parsed words of a command."""
 
     operands: list[str] = field(default_factory=list[str])
     paths: list[str] = field(default_factory=list[str])
-    """Values of options that are read."""
+    """Values of options that are read as files."""
     given: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-    """The values of each option that was given; empty texts for flags."""
+    """Values of each option; empty texts for flags."""
 
     def has(self, *options: str) -> bool:
-        """Whether one of these was given."""
+        """True if one of these options is present."""
         return any(option in self.given for option in options)
 
 
 def is_known(word: str) -> bool:
-    """Whether a word is certain, the name of a pipe included."""
+    """True if a word is certain; the name of a pipe counts as certain."""
     return UNKNOWN not in word and VARIABLE not in word and (PIPE not in word or word == PIPE)
 
 
 def parse_options(command: ReadOnlyCommand, words: Sequence[str]) -> Options | None:
-    """Sorts the words behind a command's name; None if one of them is not in the entry, or not certain."""
+    """Parse the words after a command's name; None if one of them is not in the entry or not certain."""
     options = Options()
     waiting = list(reversed(words))
     while waiting:
@@ -84,7 +84,7 @@ def parse_options(command: ReadOnlyCommand, words: Sequence[str]) -> Options | N
 
 
 def reads_of(command: ReadOnlyCommand, options: Options) -> Reads | None:
-    """What the sorted words read; None if there are more of them than the command may have."""
+    """Return the reads of the parsed words, or None if the command does not allow as many operands."""
     operands = tuple(operand for operand in options.operands if operand not in ("-", "", PIPE))
     paths = tuple(options.paths)
     match command.operands:
@@ -109,9 +109,9 @@ def reads_of(command: ReadOnlyCommand, options: Options) -> Reads | None:
 
 
 def _take(command: ReadOnlyCommand, word: str, waiting: list[str], options: Options) -> bool:
-    """Takes one option word, and its value from the next word where it is there."""
+    """Parse one option word, with its value from the next word if needed."""
     if command.takes_number and word[1:].isdigit():
-        return True
+        return True  # Such as `head -5`.
     if word.startswith("--"):
         name, equals, value = word.partition("=")
         kind = command.options.get(name)
@@ -127,7 +127,7 @@ def _take(command: ReadOnlyCommand, word: str, waiting: list[str], options: Opti
         kind = command.options.get(option)
         if kind is None:
             return False
-        if kind != "":
+        if kind != "":  # The rest of the word is its value.
             return _take_one(command, option, word[place + 1 :], waiting, options)
         options.given.setdefault(option, []).append("")
     return True

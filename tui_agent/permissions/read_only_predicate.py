@@ -1,4 +1,4 @@
-"""Whether a shell command only reads: the judgement of the policy, with no rules and in the mode that asks."""
+"""Recognition of read-only shell commands: the policy's decision without rules, in mode `ask`."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,12 +12,12 @@ from .rule_set import RuleSet
 
 
 def is_read_only_command(command: str, workspace: Path, readable_paths: Sequence[Path] = ()) -> bool:
-    """Whether a command is known to do nothing but read; never raises, says no when in doubt.
+    """True if a command is known to only read; never raises, and is False in doubt.
 
     Args:
         command: byte for byte as it would run.
-        workspace: what it may read.
-        readable_paths: places outside that may be read like it.
+        workspace: the directory that it may read.
+        readable_paths: paths outside that may be read like it.
     """
     path_lookup = PathLookup(workspace, readable_paths=readable_paths)
     judge = CommandJudge(PathJudge(path_lookup, RuleSet((), path_lookup.workspace, path_lookup.root)))

@@ -1,4 +1,4 @@
-"""Commands with a little language in their words: `jq`, `yq`, `printf`; what of it only prints."""
+"""Commands with a small language in their arguments: programs of `jq`, `yq` and `printf` that only print."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ _YQ_WORDS = re.compile(r"\b(?:import|include|\w*env\w*|ENV|\w*load\w*|\w*eval\w*
 
 
 def printf_reads(words: Sequence[str]) -> Reads | None:
-    """`printf FORMAT …`; `-v` and `%n` set variables, and a subscript of such a variable can run commands."""
+    """Judge `printf FORMAT …`. `-v` and `%n` set variables, and the subscript of such a variable can run commands."""
     rest = words[2:] if len(words) > 1 and words[1] == "--" else words[1:]
     if not rest or not is_known(rest[0]) or rest[0].startswith("-"):
         return None
@@ -19,11 +19,10 @@ def printf_reads(words: Sequence[str]) -> Reads | None:
 
 
 def is_plain_jq(program: str) -> bool:
-    """Whether a `jq` program reads no modules and no environment."""
+    """True if a `jq` program reads no modules and no environment."""
     return not _JQ_WORDS.search(program)
 
 
 def is_plain_yq(program: str) -> bool:
-    """Whether a `yq` program, of either of the two programs of that name, reads no other file and no environment
-    and runs nothing."""
+    """True if a program for either of the two `yq`s reads no other file and no environment and runs nothing."""
     return not _YQ_WORDS.search(program)

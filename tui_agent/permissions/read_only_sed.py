@@ -1,7 +1,7 @@
-"""`sed`: scripts that print, delete, stop, keep and replace, and nothing else.
+"""`sed` scripts that only print, delete, quit, hold and substitute.
 
-The commands that read files, write them or run something (`r R w W e`, and those flags of `s`) are not known here, so
-that no script with one of them can be read to its end.
+The commands that read or write files or run something (`r R w W e`, and those flags of `s`) are unknown to this
+parser, so it rejects every script with one of them.
 """
 
 import re
@@ -24,12 +24,12 @@ _TEXT = re.compile(r"[aic][ \t]*\\?[ \t]*[^\s\\][^\n\\]*(?=\n|\Z)")
 _MATCH_FLAGS = re.compile(r"[IM]*")
 _FLAGS = re.compile(r"[gpiImM0-9]*")
 _DELIMITERS = frozenset("/|,#:@!%_+=~;")
-"""What may stand between the parts of `s` and `y`."""
+"""Allowed separators between the parts of `s` and `y`."""
 _END = re.compile(r"[ \t]*(?=[;\n}#]|\Z)")
 
 
 def sed_reads(words: Sequence[str]) -> Reads | None:
-    """What `sed` (with its name) reads; None if its script is not known to only print."""
+    """Return the files that `sed` (with its name) reads, or None if its script may do more than print."""
     options = parse_options(_OPTIONS, words[1:])
     if options is None:
         return None
@@ -43,7 +43,7 @@ def sed_reads(words: Sequence[str]) -> Reads | None:
 
 
 def _is_harmless(script: str) -> bool:
-    """Whether every command of a script is known, to its last letter."""
+    """True if every command of a script is known, to the last character."""
     at = depth = 0
     while (at := _past(_BETWEEN, script, at)) < len(script):
         if script[at] == "}":
@@ -68,7 +68,7 @@ def _past(pattern: re.Pattern[str], script: str, at: int) -> int:
 
 
 def _past_addresses(script: str, at: int) -> int | None:
-    """Where the command behind `first,last!` begins; None if that is not certain."""
+    """Return the offset of the command after `first,last!`, or None if it is not certain."""
     end = _past_address(script, at)
     if end is None:
         return None
@@ -106,7 +106,7 @@ def _past_command(script: str, at: int) -> int | None:
 
 
 def _past_delimited(script: str, at: int, mark: str) -> int | None:
-    """Behind the text between two marks, of which the first is at `at`; None if that may be read in several ways."""
+    """Return the offset after the text between two delimiters, the first at `at`, or None if the text is ambiguous."""
     start = at = at + 1
     while at < len(script) and script[at] != mark:
         if script[at] == "\n" or script[at : at + 2] == "\\\n":
@@ -114,6 +114,6 @@ def _past_delimited(script: str, at: int, mark: str) -> int | None:
         at += 2 if script[at] == "\\" else 1
     if at >= len(script):
         return None
-    # Some take a mark inside brackets for a letter.
+    # Some versions of sed treat a delimiter inside brackets as text.
     opened = script.rfind("[", start, at)
     return None if opened >= 0 and script.find("]", opened, at) < 0 else at + 1

@@ -1,7 +1,7 @@
-"""Commands that only look, and the options with which they only look.
+"""Table of read-only commands, with the options that keep them read-only.
 
-One entry a command. What is not in its entry is not known to be harmless, and a person is asked; so an entry names
-what is allowed, never what is not. To teach a command, add an entry (or an option) and a line in the tests.
+One entry a command. The policy asks about everything that an entry does not list, so an entry lists what is allowed,
+never what is not. To add a command, add an entry (or an option) and a line in the tests.
 
 An entry is `OPERANDS: options`. Operands:
 
@@ -9,20 +9,20 @@ An entry is `OPERANDS: options`. Operands:
     ANY       any words, options or not; they are only text
     TEXT      words that are only text
     PATHS     files or directories, read
-    LIST      the same; without operands: where the command runs
-    TREES     directories, read with everything below them (without operands: where the command runs)
-    ONE, TWO  at most so many paths
-    PATTERN   a pattern, then paths; an option marked `!` takes the pattern's place
+    LIST      the same; without operands: the working directory
+    TREES     directories, read with everything below them (without operands: the working directory)
+    ONE, TWO  at most this many paths
+    PATTERN   a pattern, then paths; an option marked `!` replaces the pattern
     SEARCH    a pattern, then trees
 
-Options are written as on the command line: `-alh` stands for three flags that may be joined. Behind an option: `:` it
-takes a value that is only text; `<` its value is a path that is read; `=` a value that may follow without a blank; `!`
-it takes the pattern's place. `-#` stands for a number such as `-5`. `~` in front: options are never joined. Long
-options must be spelled in full.
+Options are written as on the command line: `-alh` is three flags that may be joined. After an option: `:` it takes a
+value that is only text; `<` its value is a path that is read; `=` a value that may follow without a blank; `!` it
+replaces the pattern. `-#` is a number such as `-5`. A leading `~`: options are never joined. Long options must be
+spelled in full.
 
-Not in any entry, on purpose: options that follow links out of the workspace (`grep -R`, `ls -L`, `du -L`), that name
-files of names (`--files0-from`), that start a program (`sort --compress-program`, `rg --pre`, `diff -l`), or that write
-(`sort -o`, `tree -o`, `file -C`).
+Left out of all entries on purpose: options that follow links out of the workspace (`grep -R`, `ls -L`, `du -L`), that
+name files with lists of files (`--files0-from`), that start a program (`sort --compress-program`, `rg --pre`, `diff
+-l`), or that write (`sort -o`, `tree -o`, `file -C`).
 """
 
 from dataclasses import dataclass, field
@@ -33,10 +33,10 @@ from .shell_syntax import names
 
 Operands = Literal["NONE", "ANY", "TEXT", "PATHS", "LIST", "TREES", "ONE", "TWO", "PATTERN", "SEARCH"]
 ValueKind = Literal["", "text", "path", "optional"]
-"""What follows an option: nothing, text, a path, or text that may be left out."""
+"""Value of an option: none, text, a path, or optional text."""
 
 COMMANDS: dict[str, str] = {
-    # --- the shell's own
+    # --- shell built-ins
     ":": "ANY:",
     "true": "ANY:",
     "false": "ANY:",
@@ -118,7 +118,7 @@ COMMANDS: dict[str, str] = {
     "bat": "PATHS: -Apnuf -l: -r: -H: -m: --show-all --plain --number --unbuffered --language: --line-range: "
     "--highlight-line: --file-name: --tabs: --wrap: --terminal-width: --color: --italic-text: --decorations: --theme: "
     "--style: --list-themes --list-languages --paging: --version --help",
-    # --- what is packed, shown
+    # --- showing compressed files
     "zcat": "PATHS: -fq --force --quiet",
     "gzip": "PATHS: -# -cdfklNqtv --stdout --to-stdout --decompress --uncompress --force --list --quiet --test "
     "--verbose",
@@ -131,7 +131,7 @@ COMMANDS: dict[str, str] = {
     "bzcat": "PATHS: -s --small",
     "zstdcat": "PATHS: -fq",
     "zipinfo": "PATHS: -12hlmMstTvz",
-    # --- shaping text
+    # --- processing text
     "sort": "PATHS: -bcCdfghiMmnRrsuVz -k: -t: --ignore-leading-blanks --dictionary-order --ignore-case "
     "--general-numeric-sort --ignore-nonprinting --month-sort --human-numeric-sort --numeric-sort --random-sort "
     "--reverse --sort: --version-sort --check= --key: --merge --stable --field-separator: --unique --zero-terminated "
@@ -189,7 +189,7 @@ COMMANDS: dict[str, str] = {
     "--case-sensitive --ignore-case --glob --regex --fixed-strings --absolute-path --full-path --print0 --max-depth: "
     "--min-depth: --exact-depth: --type: --extension: --exclude: --size: --changed-within: --changed-before: --color: "
     "--max-results: --quiet --show-errors --one-file-system --prune --strip-cwd-prefix --version --help",
-    # --- the machine and the person
+    # --- the machine and the user
     "date": "TEXT: -uR -d: -r< --reference< -I= --date: --utc --universal --iso-8601= --rfc-email --rfc-3339: "
     "--version --help",
     "cal": "TEXT: -13jmsyY --three --monday --sunday --julian --year",
@@ -219,11 +219,11 @@ COMMANDS: dict[str, str] = {
     "ps": "TEXT: -AeafFlNjHwx -o: -p: -C: -u: -U: -g: --forest --no-headers --headers --sort: --pid: --ppid: --user: "
     "--format: --cols: --columns: --width: --version --help",
     "pgrep": "TEXT: -afilnovxcw -d: -g: -P: -s: -t: -u: -U: --full --list-name --list-full --count --newest --oldest",
-    # --- archives, only their tables of contents
+    # --- contents of archives, listed only
     "tar": "PATHS: -tvzjJ -f< --list --verbose --gzip --bzip2 --xz --file<",
     "unzip": "PATHS: -lvZ1pqc",
 }
-"""What each command may be given."""
+"""Entries by command."""
 
 ALIASES = {
     "egrep": "grep",
@@ -240,36 +240,36 @@ VERSION_ONLY = names(
     "python python3 node npm pip pip3 git ruby perl gcc g++ cc clang make cmake java javac php lua sqlite3 psql rg fd "
     "jq docker curl wget tar zip unzip rsync bash zsh vim"
 )
-"""Commands that may be asked for their version and nothing else. Not here: those that a project can replace."""
+"""Commands allowed only to print their version, without those that a project can replace."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadOnlyCommand:
-    """One entry, taken apart."""
+    """A parsed entry."""
 
     operands: Operands
     options: dict[str, ValueKind] = field(default_factory=dict[str, ValueKind])
-    """By option, with its dashes."""
+    """Kind of value by option, with its dashes."""
     gives_pattern: frozenset[str] = frozenset()
-    """Options that take the pattern's place."""
+    """Options that replace the pattern."""
     takes_number: bool = False
     joins: bool = True
-    """Whether several flags may stand behind one dash."""
+    """True if several flags may follow one dash."""
 
 
 @cache
 def read_only_command(name: str) -> ReadOnlyCommand | None:
-    """The entry of a command."""
+    """Return the entry of a command, or None."""
     entry = COMMANDS.get(ALIASES.get(name, name))
     return parse_entry(entry) if entry is not None else None
 
 
 @cache
 def parse_entry(entry: str) -> ReadOnlyCommand:
-    """Reads an entry.
+    """Parse an entry.
 
     Raises:
-        KeyError: its operands are of no known kind.
+        KeyError: the kind of its operands is unknown.
     """
     operands, _, written = entry.partition(":")
     tokens = [token for token in written.split() if token not in ("~", "-#")]

@@ -1,7 +1,7 @@
-"""What the words of a command that is not known to only read say about the files it reads.
+"""Reads of a command that is not known to be read-only, as far as its words tell.
 
-Two kinds: sources, which are sure to be read (what `cp`, `mv`, `ln`, `tar` and their like take along, and what options
-of known writers name), and mentions, which may be read by a program that nobody here knows.
+There are two kinds: sources, which are certainly read (by `cp`, `mv`, `ln`, `tar` and the like, and by options of
+known writers), and mentions, which an unknown program may read.
 """
 
 import re
@@ -16,37 +16,37 @@ from .shell_syntax import names
 from .writer_options import is_remote, parse_writer_arguments
 from .writer_table import writer
 
-_TAKERS = names("cp mv ln link install rsync scp ditto zip gzip gunzip bzip2 bunzip2 xz unxz zstd split csplit")
-"""Commands whose sources, or operands, are read."""
+_READ_SOURCES = names("cp mv ln link install rsync scp ditto zip gzip gunzip bzip2 bunzip2 xz unxz zstd split csplit")
+"""Commands whose sources or operands are read."""
 _SCRIPTED = names("sed awk")
-"""Commands that begin with a program of their own."""
+"""Commands whose first operand is a program."""
 _TEXT_ONLY = ("ANY", "TEXT", "NONE")
-_FIRST_IS_MADE = names("zip")
+_CREATE_FIRST = names("zip")
 _NO_READERS = names(
     "rm rmdir unlink shred trash touch truncate mkdir mkfifo mknod mktemp tee fallocate chmod chown chgrp chattr chcon "
     "setfacl setfattr kill killall pkill"
 )
-"""Commands that read nothing of what their words name."""
+"""Commands that read none of the files their words name."""
 _MESSAGES = names("-m --message --title --body --notes --description")
-"""Options whose value is words for people."""
+"""Options whose value is text for readers."""
 _EXCLUDING = re.compile(r"--?[\w-]*(?:ignore|exclude|skip|omit|without)[\w-]*(?:=|\Z)")
 _ATTACHED = re.compile(r"-[A-Za-z](?=[^-=])")
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What a command reads, as far as its words tell."""
+    """Reads of a command, as far as its words tell."""
 
     read: tuple[str, ...] = ()
-    """Paths that are read, a directory with everything below it."""
+    """Paths that are read, directories with everything below them."""
     mentioned: tuple[str, ...] = ()
     """Texts that may be paths that are read."""
     open: tuple[str, ...] = ()
-    """What a command reads that looks, and only the running shell knows which it is."""
+    """Reads of a reader whose paths only the running shell knows."""
 
 
 def sources_of(words: Sequence[str]) -> Sources:
-    """The sources and mentions of a command's words, its name included, as the shell would pass them on."""
+    """Return the reads of a command's words, its name included, as the shell would pass them."""
     if not words:
         return Sources()
     name = canonical_name(words[0])
@@ -58,16 +58,19 @@ def sources_of(words: Sequence[str]) -> Sources:
         return Sources(tuple(word for word in _operands(words[1:]) if not is_remote(word)))
     entry = writer(name)
     found = parse_writer_arguments(name, entry, words[1:]) if entry else None
-    if found is None or entry is None or name not in _TAKERS:
+    if found is None or entry is None or name not in _READ_SOURCES:
         read = tuple(found.read) if found else ()
         return Sources(read, tuple(_mentions(words[1:])), tuple(_open_operands(name, words[1:])))
-    taken = found.sources if entry.role in ("LAST", "MOVE") else found.operands[name in _FIRST_IS_MADE :]
+    # The first operand of zip is the archive it makes.
+    taken = found.sources if entry.role in ("LAST", "MOVE") else found.operands[name in _CREATE_FIRST :]
     return Sources(tuple(word for word in (*taken, *found.read) if not is_remote(word)))
 
 
 def _operands(words: Sequence[str]) -> Iterator[str]:
-    """Words that are no options, and values in the same word as their option; letters in front, as of `tar xf`, are
-    only a name that no file has."""
+    """Yield operands, and values attached to their option.
+
+    Leading letters such as in `tar xf` count as a file name; no file has it.
+    """
     for word in _without_exclusions(words):
         if not word.startswith("-"):
             yield word
@@ -78,7 +81,7 @@ def _operands(words: Sequence[str]) -> Iterator[str]:
 
 
 def _open_operands(name: str, words: Sequence[str]) -> Iterator[str]:
-    """The words of a command that looks which are not certain, but for the pattern or program it may begin with."""
+    """Yield the uncertain operands of a reader, without the pattern or program it may begin with."""
     command = read_only_command(name)
     if (command is None or command.operands in _TEXT_ONLY) and name not in _SCRIPTED:
         return
@@ -88,7 +91,7 @@ def _open_operands(name: str, words: Sequence[str]) -> Iterator[str]:
 
 
 def _mentions(words: Sequence[str]) -> Iterator[str]:
-    """Words, but for what a command is told to leave out or to say."""
+    """Yield words other than exclusions and messages."""
     kept = list(_without_exclusions(words))
     for before, word in pairwise(("", *kept)):
         if before not in _MESSAGES and not re.match(r"https?://", word):

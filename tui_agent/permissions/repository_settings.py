@@ -1,8 +1,8 @@
-"""Whether a repository's own settings name programs that git would start while it only looks.
+"""Programs in a repository's settings that git would start while it only reads.
 
-Filters, external diffs and text conversions cannot be switched off by settings that weigh more; a repository that came
-as an archive can bring them. What the command's environment does switch off (monitor, hooks, pager, signatures,
-transports) is not looked for here.
+No other setting can turn off filters, external diffs and text conversions, and a repository unpacked from an archive
+can bring them. Programs that the command's environment turns off (monitor, hooks, pager, signatures, transports) are
+ignored here.
 """
 
 import os
@@ -15,30 +15,30 @@ from tui_agent.protocol.regular_file import read_regular_file
 from .protected_paths import git_directories
 
 MAX_NESTED = 100
-"""Most repositories inside one another that are looked at."""
+"""Maximum number of nested repositories to check."""
 MAX_INDEX_BYTES = 50_000_000
-"""Longest index that is searched for repositories inside."""
+"""Maximum size of an index that is searched for nested repositories."""
 
 _HEADER = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:\\.|[^"\\])*)")?\s*\](.*)\Z', re.DOTALL)
 _KEY = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=(.*))?\Z", re.DOTALL)
 _SETTING_FREE = re.compile(r"\s*(?:[#;].*)?\Z")
 _READING_HOOK = "post-index-change"
-"""The one hook that commands set off which only read."""
+"""The only hook that read-only commands trigger."""
 _HARMLESS_DIFF = frozenset(("xfuncname", "funcname", "wordregex", "binary", "algorithm", "cachetextconv"))
 _LFS = {"clean": "git-lfs clean -- %f", "smudge": "git-lfs smudge -- %f", "process": "git-lfs filter-process"}
 _NESTED_MODE = b"\x00\x00\xe0\x00"
-"""How an index marks a repository inside the repository."""
+"""Mode of a nested repository in an index."""
 
 
 def find_program_setting(directory: str, *, is_protected: bool = True) -> str | None:
-    """The setting of the repository around a directory (or of one inside it) for which git would start a program.
+    """Return the setting of the repository around a directory, or of a nested one, that makes git start a program.
 
     Args:
         directory: absolute, links followed.
-        is_protected: the command's environment switches off what can be switched off.
+        is_protected: the command's environment turns off all programs that it can.
 
     Returns:
-        None: there is none, or no repository.
+        None if no setting starts a program, or outside a repository.
     """
     waiting = repository_roots(directory)
     seen: set[str] = set()
@@ -48,7 +48,7 @@ def find_program_setting(directory: str, *, is_protected: bool = True) -> str | 
             continue
         seen.add(top)
         if len(seen) > MAX_NESTED:
-            return "more repositories inside than can be looked at"
+            return "too many nested repositories"
         places = git_directories(top)
         for place in places:
             for name in ("config", "config.worktree"):
@@ -60,7 +60,7 @@ def find_program_setting(directory: str, *, is_protected: bool = True) -> str | 
         if places:
             nested = _nested(places[0])
             if nested is None:
-                return "an index of a form that is not known"
+                return "an index in an unknown format"
             waiting.extend(
                 os.path.join(top, name) for name in nested if os.path.lexists(os.path.join(top, name, ".git"))
             )
@@ -68,7 +68,7 @@ def find_program_setting(directory: str, *, is_protected: bool = True) -> str | 
 
 
 def repository_roots(directory: str) -> list[str]:
-    """Every directory from here upwards with a `.git`: git passes one by that it finds not to be valid."""
+    """Return every directory from here upwards that has a `.git`. git skips one that it finds invalid."""
     upwards = (directory, *map(str, PurePath(directory).parents))
     return [place for place in upwards if os.path.lexists(os.path.join(place, ".git"))]
 
@@ -85,9 +85,13 @@ def _in_file(path: str, *, is_linked: bool, is_protected: bool) -> str | None:
 
 @lru_cache(maxsize=256)
 def _in_version(path: str, changed: int, size: int, inode: int, is_linked: bool, is_protected: bool) -> str | None:
-    """The first setting of a file that starts a program; the file as it was at one time."""
+    """Return the first setting of a file that starts a program.
+
+    The status arguments are the cache key for one state of the file.
+    """
     text = read_regular_file(path).decode("utf-8", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
     section, name = "", ""
+    # A backslash at the end of a line continues it.
     for line in text.replace("\\\n", "").split("\n"):
         rest = line
         if header := _HEADER.match(line):
@@ -96,7 +100,7 @@ def _in_version(path: str, changed: int, size: int, inode: int, is_linked: bool,
             continue
         setting = _KEY.match(rest)
         if setting is None:
-            return f"a line that is not known: {line.strip()[:80]}"
+            return f"an unknown line: {line.strip()[:80]}"
         key, value = setting.group(1).lower(), (setting.group(2) or "").strip()
         is_harmless = _is_harmless(section, name, key, value, is_linked)
         if not is_harmless or not (is_protected or _starts_none(section, key, value)):
@@ -107,8 +111,9 @@ def _in_version(path: str, changed: int, size: int, inode: int, is_linked: bool,
 def _is_harmless(section: str, name: str, key: str, value: str, is_linked: bool) -> bool:
     head, _, old_name = section.partition(".")
     if head in ("include", "includeif"):
-        return False
+        return False  # The included file may set anything.
     if head == "filter":
+        # Git LFS sets its filter in every repository that uses it, so its usual commands are allowed.
         return key == "required" or (name == "lfs" and _LFS.get(key) == value.strip('"'))
     if head == "merge":
         return key != "driver"
@@ -116,12 +121,12 @@ def _is_harmless(section: str, name: str, key: str, value: str, is_linked: bool)
         return key != "standalonetransferagent" and not (name or old_name).startswith(("extension.", "customtransfer."))
     if head == "diff":
         return key in _HARMLESS_DIFF if name or old_name else key != "external"
-    # A work tree elsewhere would make files outside look like the repository's; a linked one names its own.
+    # A work tree elsewhere makes outside files look like the repository's. A linked work tree names its own.
     return (head, key) != ("core", "worktree") or is_linked
 
 
 def _starts_none(section: str, key: str, value: str) -> bool:
-    """Whether a setting starts nothing where the environment switches nothing off."""
+    """True if a setting starts no program in an environment that turns nothing off."""
     if (section, key) == ("core", "fsmonitor"):
         return value.lower() in ("", "true", "false", "yes", "no", "on", "off", "0", "1")
     is_program = section == "gpg" and key.endswith("program")
@@ -129,7 +134,7 @@ def _starts_none(section: str, key: str, value: str) -> bool:
 
 
 def _nested(place: str) -> tuple[str, ...] | None:
-    """The paths at which a repository may have others; None if that cannot be told."""
+    """Return the paths where a repository may contain others, or None if they are not certain."""
     index = os.path.join(place, "index")
     try:
         status = os.stat(index)
@@ -155,7 +160,7 @@ def _nested_in_version(index: str, changed: int, size: int, inode: int) -> tuple
     found: list[str] = []
     for place in places:
         for hash_size in (20, 32):
-            # Behind the mode: user, group, size, hash, flags, and two bytes more where the flags say so.
+            # After the mode: user, group, size, hash, flags, and two more bytes if the flags say so.
             flags = place + 16 + hash_size
             start = flags + (4 if data[flags : flags + 1] and data[flags] & 0x40 else 2)
             path = data[start : data.find(b"\x00", start)]

@@ -1,4 +1,4 @@
-"""A permission rule: a verdict, the tool it is about, and what of that tool's calls."""
+"""A permission rule: a verdict, a tool, and a pattern for the tool's calls."""
 
 import difflib
 import re
@@ -12,11 +12,11 @@ from tui_agent.protocol.permissions import Verdict
 from tui_agent.protocol.value_checks import wrong_kind
 
 Intent = Literal["read", "write", "search"]
-"""What a call does with a path."""
+"""Reads of a path by a call."""
 
 _RULE = re.compile(r"\s*([\w*][\w.*:-]*)\s*(?:\((.*)\))?\s*\Z", re.DOTALL)
 _COVERS = {"edit": frozenset(("edit", "write")), "read": frozenset(("read", "grep", "glob"))}
-"""Tools that a rule for another tool speaks about, too."""
+"""Other tools that a tool's rules cover."""
 _INTENTS: dict[str, frozenset[Intent]] = {
     "edit": frozenset(("write",)),
     "write": frozenset(("write",)),
@@ -26,45 +26,45 @@ _INTENTS: dict[str, frozenset[Intent]] = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule, as it was written."""
+    """One rule, as written."""
 
     verdict: Verdict
     tool: str
-    """A tool's name; `*` stands for any text in it."""
+    """A tool's name; `*` matches any text."""
     pattern: str | None
-    """What is compared with the call's subject; None: every call."""
+    """Pattern for the call's subject; None for every call."""
     text: str
-    """As written, without the verdict."""
+    """Text as written, without the verdict."""
     origin: str = ""
-    """Where it was written, such as `config.toml:12`."""
+    """Source of the rule, such as `config.toml:12`."""
 
     @classmethod
     def parse(cls, verdict: str, text: str, origin: str = "") -> "Rule":
-        """Reads `tool` or `tool(pattern)`.
+        """Parse `tool` or `tool(pattern)`.
 
         Raises:
             ConfigurationError: the verdict or the text has another form.
         """
         if verdict not in get_args(Verdict):
-            raise ConfigurationError(f"{_at(origin)}a rule says allow, ask or deny, not {verdict!r}")
+            raise ConfigurationError(f"{_at(origin)}a rule must say allow, ask or deny, not {verdict!r}")
         match = _RULE.match(text)
         if match is None:
-            raise ConfigurationError(f"{_at(origin)}a rule is `tool` or `tool(pattern)`, not {text!r}")
+            raise ConfigurationError(f"{_at(origin)}a rule must be `tool` or `tool(pattern)`, not {text!r}")
         tool, pattern = match.group(1), match.group(2)
         if pattern is not None and (not pattern.strip() or "\x00" in pattern):
             raise ConfigurationError(f"{_at(origin)}the pattern of {text!r} is empty; write `{tool}` for every call")
         if tool == "fetch" and pattern is not None and not re.match(r"domain:[^\s/:]+\Z", pattern.strip()):
-            raise ConfigurationError(f"{_at(origin)}a pattern for fetch is `domain:HOST`, not {pattern!r}")
+            raise ConfigurationError(f"{_at(origin)}a pattern for fetch must be `domain:HOST`, not {pattern!r}")
         known: dict[str, Verdict] = {"allow": "allow", "ask": "ask", "deny": "deny"}
         return cls(known[verdict], tool, pattern, text.strip(), origin)
 
     @classmethod
     def of(cls, rule: "RuleLike", origin: str = "") -> "Rule":
-        """Return a rule that was given as a `Rule`, a text or a pair.
+        """Return a `Rule` from a `Rule`, a text or a pair.
 
         Args:
             rule: a `Rule`, `"allow bash(git status:*)"` or `("allow", "bash(git status:*)")`.
-            origin: where it was written.
+            origin: the source of the rule.
 
         Raises:
             ConfigurationError: it has another form; the text names the right one.
@@ -83,35 +83,35 @@ class Rule:
             near = difflib.get_close_matches(verdict.lower().rstrip(":"), get_args(Verdict), 1)
             right = f"{near[0]} {text}" if near else f"allow {written}"
             raise ConfigurationError(
-                f"{_at(origin)}a rule begins with allow, ask or deny, and {written!r} does not; "
+                f"{_at(origin)}a rule must begin with allow, ask or deny, and {written!r} does not; "
                 f"did you mean {right.strip()!r}?"
             )
         return cls.parse(verdict, text, origin)
 
     @property
     def cited(self) -> str:
-        """The rule as written, with where that was."""
+        """The rule as written, with its source."""
         return f"{self.text} ({self.origin})" if self.origin else self.text
 
     @property
     def shown(self) -> str:
-        """The rule with its verdict and where it was written, for a person."""
+        """The rule with its verdict and its source, for display."""
         return f"{self.verdict} {self.cited}"
 
     def applies_to(self, tool: str) -> bool:
-        """Whether it is about a tool of this name."""
+        """True if the rule covers a tool of this name."""
         if "*" in self.tool:
             return fnmatchcase(tool, self.tool)
         return self.tool == tool or tool in _COVERS.get(self.tool, ())
 
     def applies_to_path(self, tool: str | None, intent: Intent) -> bool:
-        """Whether it is about what `tool` does with a path.
+        """True if the rule covers this use of a path by `tool`.
 
         A rule that forbids covers every tool with that intent, an `allow` only the tools of its name.
 
         Args:
-            tool: None: a shell command's effect, which only rules for the file tools speak about.
-            intent: what is done.
+            tool: None for a shell command's effect, which only rules for the file tools cover.
+            intent: the use of the path.
         """
         by_intent = intent in _INTENTS.get(self.tool, ())
         if tool is None:
@@ -120,7 +120,7 @@ class Rule:
 
 
 RuleLike: TypeAlias = Rule | str | Sequence[str]
-"""Everything `Rule.of` takes."""
+"""Types that `Rule.of` accepts."""
 
 
 def _at(origin: str) -> str:

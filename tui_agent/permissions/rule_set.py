@@ -1,7 +1,7 @@
-"""All rules in force, and what they say together about one thing.
+"""All rules in force, and their combined verdict on one subject.
 
-Within a list the first rule that speaks decides (or the strictest, if so configured); across lists the strictest list
-wins. A grant that a person gave answers an `ask`, never a `deny` (C17, S1-14).
+Within a list the first matching rule decides (or the strictest, if so configured); across lists the strictest wins. A
+grant by the user answers an `ask`, never a `deny` (S1-14).
 """
 
 from collections.abc import Callable, Container, Iterable, Sequence
@@ -17,43 +17,43 @@ from .read_only_options import FileFilter
 from .rule import Intent, Rule
 
 RuleResolution = Literal["first_match", "severity"]
-"""Which rule of a list decides: the first that speaks, or the strictest."""
+"""The deciding rule of a list: the first that matches, or the strictest."""
 
 STRICTNESS: dict[Verdict, int] = {"allow": 0, "ask": 1, "deny": 2}
-"""Verdicts in order; the larger wins."""
+"""Rank of each verdict; the larger wins."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """What the rules say about one thing."""
+    """Combined verdict of the rules on one subject."""
 
     verdict: Verdict | None = None
-    """None: no rule speaks."""
+    """None if no rule matches."""
     rule: Rule | None = None
     is_open: bool = False
-    """A rule that forbids may speak or not; only the running shell knows. Nothing but a person answers that."""
+    """True if only the running shell knows whether a forbidding rule matches; only the user can answer that."""
     is_grant: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class NormalizedCommand:
-    """The ways in which rules look at one simple command: words joined by `BORDER`."""
+    """Texts of one simple command for comparison with rules: words joined by `BORDER`."""
 
     words: str
-    """As a rule that allows must match it."""
+    """The words as written, which an `allow` must match."""
     with_assignments: str
-    """The same with the assignments before it; an `allow` that spells them allows them."""
+    """The same with the assignments before it, for an `allow` that spells them out."""
     normalized_forms: tuple[str, ...] = ()
-    """What else it amounts to; only rules that forbid look at these."""
+    """Equivalent forms, which only forbidding rules are compared with."""
 
     @property
     def all_texts(self) -> tuple[str, ...]:
-        """Every way, once each."""
+        """Every text, once each."""
         return tuple(dict.fromkeys((self.words, self.with_assignments, *self.normalized_forms)))
 
 
 class RuleSet:
-    """The rules in force and the grants given since."""
+    """The rules in force and the grants since the start."""
 
     def __init__(
         self,
@@ -67,38 +67,37 @@ class RuleSet:
         self._root = root
         self._layers = tuple(tuple(layer) for layer in layers)
         self.grants: list[Rule] = []
-        """Allow rules a person gave, newest last."""
+        """Allow rules granted by the user, newest last."""
         self.tried: Sequence[Rule] = ()
-        """Rules that count as granted while somebody looks what they would change."""
+        """Rules that count as granted during a trial decision."""
 
     def replace(self, layers: Iterable[Sequence[Rule]], kept: Container[Rule] = ()) -> None:
-        """Takes other rules; grants stay, but a kept one only as long as its rule stands among them: who takes it out
-        of the settings takes it back."""
+        """Replace the rules. Grants stay, but a `kept` (stored) grant only while its rule is still in the settings."""
         self._layers = tuple(tuple(layer) for layer in layers)
         standing = {rule.text for rule in self.rules if rule.verdict == "allow"}
         self.grants = [grant for grant in self.grants if grant not in kept or grant.text in standing]
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """Every rule, list by list; without grants."""
+        """Every rule, list by list, without grants."""
         return tuple(rule for layer in self._layers for rule in layer)
 
     def forbids_any(self, tool: str) -> bool:
-        """Whether any rule denies or asks about some calls of a tool."""
+        """True if a rule denies or asks about some calls of a tool."""
         return any(rule.verdict != "allow" and rule.applies_to(tool) for rule in self.rules)
 
     @property
     def forbids_reading(self) -> bool:
-        """Whether any rule denies or asks about reading some paths."""
+        """True if a rule denies or asks about reading some paths."""
         return any(rule.verdict != "allow" and rule.applies_to_path(None, "read") for rule in self.rules)
 
     @property
     def denies_changes(self) -> bool:
-        """Whether any rule denies changing some paths."""
+        """True if a rule denies changes of some paths."""
         return any(rule.verdict == "deny" and rule.applies_to_path(None, "write") for rule in self.rules)
 
     def ruling_for_command(self, tool: str, view: NormalizedCommand, trace: list[str]) -> Ruling:
-        """What rules for `tool` say about one simple command."""
+        """Return the verdict of the rules for `tool` on one simple command."""
 
         texts = view.all_texts
         open_texts = tuple(text for text in texts if is_open(text))
@@ -127,7 +126,10 @@ class RuleSet:
         whole: bool = False,
         includes: FileFilter | None = None,
     ) -> Ruling:
-        """Return what the rules say about a path; `whole`: also all below it, except what `includes` excludes."""
+        """Return the verdict of the rules on a path.
+
+        `whole` includes everything below it; `includes` filters that.
+        """
 
         def match(rule: Rule) -> Match:
             if not rule.applies_to_path(tool, intent):
@@ -140,7 +142,7 @@ class RuleSet:
         return self._judge(match, facts.resolved, trace)
 
     def ruling_for_host(self, tool: str, host: str | None, trace: list[str]) -> Ruling:
-        """What rules say about fetching from a host; None: the address names none that is certain."""
+        """Return the verdict of the rules on fetching from a host; None for an ambiguous address."""
 
         def match(rule: Rule) -> Match:
             if not rule.applies_to(tool):
@@ -152,7 +154,7 @@ class RuleSet:
         return self._judge(match, host or "an unclear address", trace)
 
     def ruling_for_tool(self, tool: str, trace: list[str]) -> Ruling:
-        """What rules say about a tool whose calls have no subject: a pattern cannot be compared with anything."""
+        """Return the verdict of the rules on a tool without a subject; no pattern can match it for certain."""
 
         def match(rule: Rule) -> Match:
             if not rule.applies_to(tool):
@@ -165,6 +167,7 @@ class RuleSet:
         ruling = Ruling()
         for layer in self._layers:
             ruling = _stricter(ruling, self._in_layer(layer, match, subject, trace))
+        # A grant answers only a certain `ask`: the text of an open one is not known.
         if ruling.verdict == "deny" or ruling.is_open or ruling.verdict == "allow":
             return ruling
         for grant in (*self.grants, *self.tried):
@@ -207,6 +210,7 @@ def _allows(patterns: tuple[CommandPattern, ...], view: NormalizedCommand) -> bo
 
 
 def _match_path(rule: Rule, pattern: PathPattern, facts: PathFacts, whole: bool, includes: FileFilter | None) -> Match:
+    # An allow must match the target itself; a link's own name would let the link's owner choose the target.
     if rule.verdict == "allow":
         fits = pattern.matches_all_below(facts.resolved) if whole else pattern.matches(facts.resolved)
         return "yes" if fits else "no"
@@ -219,7 +223,7 @@ def _match_path(rule: Rule, pattern: PathPattern, facts: PathFacts, whole: bool,
 
 
 def _match_host(rule: Rule, host: str | None) -> Match:
-    """Hosts are compared by whole labels; a rule that forbids a domain forbids what is below it."""
+    """Compare a host by whole labels; a rule that forbids a domain also forbids its subdomains."""
     wanted = (rule.pattern or "").strip().removeprefix("domain:").lower().rstrip(".")
     if host is None:
         return "no" if rule.verdict == "allow" else "maybe"

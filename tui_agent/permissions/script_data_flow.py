@@ -1,8 +1,8 @@
-"""Whether what a script hands on from one command to another may name something protected.
+"""Names that a script passes from one command to another: may one of them be protected?
 
-`find … | while read f; do rm "$f"; done`, `rm $(cat list)`, `xargs -a list rm`: the words of the command that changes
-something do not tell what it changes; what they come from does. A value that the script does not set is the person's
-own; one that it sets is followed back to what it is made of, and what cannot be followed counts as anything.
+In `find … | while read f; do rm "$f"; done`, `rm $(cat list)` or `xargs -a list rm` the words of the changing command
+do not tell its targets; their source does. A variable that the script does not set is the user's own and counts as
+intended. A value that the script sets is traced to its sources; an untraceable one counts as anything.
 """
 
 import re
@@ -37,7 +37,7 @@ from .shell_wrappers import unwrap
 from .wrapper_table import SHELLS
 
 MAX_LOOKUPS = 16
-"""Most commands of one script whose output is looked into."""
+"""Maximum number of commands of one script whose output is traced."""
 
 _DECLARES = names("declare typeset local export readonly")
 _READS = names("read mapfile readarray")
@@ -48,25 +48,25 @@ _DEFAULT = re.compile(r"\$\{\w+:?[-+=]")
 _APPENDS_OR_LISTS = re.compile(r"[A-Za-z_]\w*(?:\+=|\[|=\()")
 _DECLARED = re.compile(r"([A-Za-z_]\w*)(\+?)=", re.DOTALL)
 _ALL = "*"
-"""Stands for everything that a script hands on."""
+"""Placeholder for every name that a script passes on."""
 _INPUT = "<"
-"""Stands for what a script reads."""
+"""Placeholder for the names that a script reads."""
 _GIVEN_BY = {"xargs": _INPUT, "parallel": _INPUT, "find": ""}
-"""What stands for the words that a command gives to another; what `find` comes upon is looked at where it runs."""
-_UNTOLD = "what only the running shell knows"
+"""Placeholder for the words that a command passes to another. `find` has none: its walk judges the matches."""
+_UNKNOWN_VALUE = "a value that only the running shell knows"
 
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """What one place of a script gives to a variable."""
+    """A value that one assignment of a script gives to a variable."""
 
     words: tuple[Word, ...] = ()
     from_input: bool = False
-    is_untold: bool = False
+    is_unknown: bool = False
 
 
 class ScriptDataFlow:
-    """What the scripts of one command hand on."""
+    """Names that the scripts of one command pass on."""
 
     def __init__(self, path_lookup: PathLookup) -> None:
         self._path_lookup = path_lookup
@@ -75,14 +75,14 @@ class ScriptDataFlow:
         self._settings: dict[str, list[_Setting]] = {}
         self._outputs: dict[str, list[Statement]] = {}
         self._inputs: list[Statement | None] = []
-        """What commands may read as names; None: a file."""
+        """Statements whose output commands may read as names; None for a file."""
         self._moves: list[SimpleCommand] = []
         self._widens = False
         self._found: dict[str, Trouble | None] = {}
         self._looks_left = MAX_LOOKUPS
 
     def add_script(self, script: Statement, steps: Sequence[ScriptStep]) -> None:
-        """Takes note of a script, and of the circumstances of its commands."""
+        """Collect a script's assignments, outputs and inputs, with the circumstances of its commands."""
         self._found.clear()
         self._steps |= {id(step.command): step for step in steps}
         everything = list(walk_statements(script))
@@ -90,7 +90,7 @@ class ScriptDataFlow:
         for part in everything:
             match part:
                 case SimpleCommand():
-                    self._add_command(part)
+                    self._collect_command(part)
                 case ForEach():
                     self._settings.setdefault(part.variable, []).append(_Setting(part.words or (Word(UNKNOWN),)))
                 case Subshell() if part.name:
@@ -103,13 +103,13 @@ class ScriptDataFlow:
                     pass
 
     def trouble(self, words: Sequence[Word], paths: Iterable[str], *, outer: str, is_moved: bool) -> Trouble | None:
-        """Why what a command changes needs a person; None if nothing protected can be among it.
+        """Return why the targets of a command may be protected, or None.
 
         Args:
-            words: the command's, and the targets of its redirections.
-            paths: what it changes, as far as it is known.
-            outer: the name of the command that runs it, and may give it words.
-            is_moved: where it runs is not known.
+            words: the command's words and the targets of its redirections.
+            paths: its targets, as far as they are known.
+            outer: the name of the command that runs it and may pass it words.
+            is_moved: its working directory is unknown.
         """
         found: list[Trouble | None] = []
         handed = False
@@ -123,23 +123,23 @@ class ScriptDataFlow:
         glued = [path for path in paths if UNKNOWN in path]
         if glued:
             handed = handed or any(_DEFAULT.search(word.text) for word in words)
-            found += [self._why_put_together(path, handed=handed) for path in glued]
+            found += [self._why_assembled(path, handed=handed) for path in glued]
         return _worst(found)
 
     @property
     def widens_patterns(self) -> bool:
-        """Whether the script may make patterns fit hidden names."""
+        """True if the script may make patterns match hidden names."""
         return self._widens
 
-    # --- what is heard ------------------------------------------------------------------------------------------------
+    # --- collecting ---------------------------------------------------------------------------------------------------
 
-    def _add_command(self, command: SimpleCommand) -> None:
+    def _collect_command(self, command: SimpleCommand) -> None:
         values = [word.value for word in command.words]
         name = canonical_name(values[0]) if values else ""
         for assignment in command.assignments:
             self._widens = self._widens or assignment.name == "GLOBIGNORE"
-            is_untold = bool(_APPENDS_OR_LISTS.match(assignment.text))
-            setting = _Setting((assignment.value,), is_untold=is_untold)
+            is_unknown = bool(_APPENDS_OR_LISTS.match(assignment.text))
+            setting = _Setting((assignment.value,), is_unknown=is_unknown)
             self._settings.setdefault(assignment.name, []).append(setting)
         self._widens = self._widens or name == "shopt" or (name in SHELLS and bool({"-O", "+O"} & set(values)))
         if name in _DECLARES:
@@ -154,48 +154,49 @@ class ScriptDataFlow:
                 self._settings.setdefault("MAPFILE", []).append(_Setting(from_input=True))
         elif (name == "printf" and "-v" in values) or name in ("getopts", "let"):
             for value in values[1:]:
-                self._settings.setdefault(value.partition("=")[0], []).append(_Setting(is_untold=True))
+                self._settings.setdefault(value.partition("=")[0], []).append(_Setting(is_unknown=True))
         elif name in ("cd", "pushd"):
             self._moves.append(command)
         if not values or name in _TAKES_INPUT:
-            self._add_input(command, values)
+            self._collect_input(command, values)
 
     def _declare(self, words: Sequence[Word]) -> None:
         for word in words:
             found = _DECLARED.match(word.value)
             if found is not None:
                 value = Word(word.value[found.end() :], frozenset(), word.variables, word.text)
-                self._settings.setdefault(found.group(1), []).append(_Setting((value,), is_untold=bool(found.group(2))))
+                self._settings.setdefault(found.group(1), []).append(
+                    _Setting((value,), is_unknown=bool(found.group(2)))
+                )
 
-    def _add_input(self, command: SimpleCommand, values: Sequence[str]) -> None:
+    def _collect_input(self, command: SimpleCommand, values: Sequence[str]) -> None:
         for redirect in command.redirects:
             if redirect.operator == "<":
                 is_pipe = redirect.target.value == PIPE
                 self._inputs.extend(command.nested if is_pipe else [None])
         if command.heredoc is not None and not MARKS.isdisjoint(command.heredoc):
-            # What it holds besides substitutions are variables, or texts that are looked at as such.
+            # Besides substitutions it holds variables, or texts that are judged as such.
             self._inputs.extend(command.nested)
             if VARIABLE in command.heredoc and not command.nested:
                 self._settings.setdefault(_INPUT, []).append(_Setting((Word(UNKNOWN),)))
         if any(re.match(r"-[0rtpxo]*a|--arg-file", value) for value in values[1:]):
             self._inputs.append(None)
 
-    # --- where it comes from ------------------------------------------------------------------------------------------
+    # --- sources ------------------------------------------------------------------------------------------------------
 
     def _is_set(self, source: str) -> bool:
         return source in (_ALL, _INPUT) or source.startswith("(") or base_name(source) in self._settings
 
     def _of_source(self, source: str) -> Trouble | None:
-        """What is wrong with one variable, with what the script reads, or with everything that it hands on."""
+        """Return the trouble with a variable, with the script's input (`_INPUT`) or with everything (`_ALL`)."""
         if source in self._found:
             return self._found[source]
-        self._found[source] = None
+        self._found[source] = None  # Ends the recursion for a variable that depends on itself.
+        # A part of a value (`${x%/*}`) may be a name that the value itself is not.
         base = base_name(source)
         if base != source:
             is_cut = base in self._settings
-            self._found[source] = (
-                Trouble("a variable of which the script takes a part", is_sure=False) if is_cut else None
-            )
+            self._found[source] = Trouble("a part of a variable's value", is_sure=False) if is_cut else None
             return self._found[source]
         if source == _ALL:
             every = (*self._settings, *self._outputs, _INPUT)
@@ -210,15 +211,15 @@ class ScriptDataFlow:
         return trouble
 
     def _of_setting(self, setting: _Setting) -> Trouble | None:
-        if setting.is_untold:
-            return Trouble("a variable that the script puts together", is_sure=False)
+        if setting.is_unknown:
+            return Trouble("a variable that the script assembles", is_sure=False)
         if setting.from_input:
             return self._of_source(_INPUT)
         return _worst(self._of_value(word) for word in setting.words)
 
     def _of_value(self, word: Word) -> Trouble | None:
         if has_glob(word) and self._widens:
-            return Trouble("a pattern that may fit hidden names", is_sure=False)
+            return Trouble("a pattern that may match hidden names", is_sure=False)
         if MARKS.isdisjoint(word.value):
             values = self._expander.expand(word, self._path_lookup.workspace, {}) if has_glob(word) else (word.value,)
             for value in values:
@@ -227,23 +228,23 @@ class ScriptDataFlow:
             return None
         return _worst(self._of_source(source) for source in _sources_of(word, _ALL))
 
-    def _why_put_together(self, path: str, *, handed: bool) -> Trouble | None:
-        """What is wrong with a path whose components are glued of what is known and what is not."""
+    def _why_assembled(self, path: str, *, handed: bool) -> Trouble | None:
+        """Return the trouble with a path whose components mix known and unknown text."""
         for component in path.split("/"):
             if UNKNOWN in component and may_mean_protected(component.replace(UNKNOWN, "*")):
-                return Trouble(f"{component.replace(UNKNOWN, '…')} may mean a protected name", is_sure=False)
+                return Trouble(f"{component.replace(UNKNOWN, '…')} may become a protected name", is_sure=False)
             if handed and component.count(UNKNOWN) > 1 and not component.strip(UNKNOWN):
-                return Trouble("a name that the script puts together", is_sure=False)
+                return Trouble("a name that the script assembles", is_sure=False)
         return None
 
-    # --- what commands print ------------------------------------------------------------------------------------------
+    # --- output of commands -------------------------------------------------------------------------------------------
 
     def _of_output(self, statement: Statement | None) -> Trouble | None:
         if statement is None:
-            return Trouble("what a file holds", is_sure=False)
+            return Trouble("the contents of a file", is_sure=False)
         self._looks_left -= 1
         if self._looks_left < 0:
-            return Trouble("more than can be looked into", is_sure=False)
+            return Trouble("the output of too many commands", is_sure=False)
         while isinstance(statement, Subshell):
             statement = statement.body
         if isinstance(statement, Pipeline):
@@ -252,6 +253,7 @@ class ScriptDataFlow:
             return self._of_command(statement, Cut())
         inside = [part for part in walk_statements(statement, is_same_shell=True) if part is not statement]
         printing = (part for part in inside if isinstance(part, (SimpleCommand, Pipeline)))
+        # Parts of a pipeline are judged with their pipeline, not once more alone.
         piped = {id(one) for part in inside if isinstance(part, Pipeline) for one in walk_statements(part)}
         return _worst(
             self._of_pipeline(part.parts) if isinstance(part, Pipeline) else self._of_command(part, Cut())
@@ -261,10 +263,11 @@ class ScriptDataFlow:
 
     def _of_pipeline(self, parts: Sequence[Statement]) -> Trouble | None:
         cut, is_changed = Cut(), False
+        # Backwards from the last filter to the command that prints the names.
         for at in range(len(parts) - 1, -1, -1):
             part = parts[at]
             if not isinstance(part, SimpleCommand):
-                return Trouble(_UNTOLD, is_sure=False) if is_changed else self._of_output(part)
+                return Trouble(_UNKNOWN_VALUE, is_sure=False) if is_changed else self._of_output(part)
             if at == 0:
                 return self._of_command(part, cut, is_changed=is_changed)
             for words in self._known_words(part) or [(UNKNOWN,)]:
@@ -275,26 +278,28 @@ class ScriptDataFlow:
                 elif prints_fragments(words):
                     is_changed = True
                 elif not (is_name_filter(words) or xargs_passes_names(part, words)):
-                    return Trouble(f"what `{words[0]}` makes of it" if is_known(words[0]) else _UNTOLD, is_sure=False)
+                    return Trouble(
+                        f"the output of `{words[0]}`" if is_known(words[0]) else _UNKNOWN_VALUE, is_sure=False
+                    )
         return None
 
     def _of_command(self, command: SimpleCommand, cut: Cut, *, is_changed: bool = False) -> Trouble | None:
         if not command.words:
-            return Trouble("what a file holds", is_sure=False) if command.redirects else None
+            return Trouble("the contents of a file", is_sure=False) if command.redirects else None
         step = self._steps.get(id(command))
         found: list[Trouble | None] = []
         for place in step.places if step else (None,):
             for words in self._expanded(command, step, place) or [(UNKNOWN,)]:
                 if not is_known(words[0]):
-                    found.append(Trouble(_UNTOLD, is_sure=False))
+                    found.append(Trouble(_UNKNOWN_VALUE, is_sure=False))
                 elif says_no_file(words) or (is_changed and words[:2] in (("git", "rev-parse"), ("git", "describe"))):
                     continue
                 elif is_changed:
-                    found.append(Trouble(f"what is made of what `{words[0]}` prints", is_sure=False))
+                    found.append(Trouble(f"parts of what `{words[0]}` prints", is_sure=False))
                 elif canonical_name(words[0]) in ("echo", "dirname", "basename") and not all(map(is_known, words)):
                     found += [self._of_value(word) for word in command.words[1:]]
-                elif place is None:
-                    found.append(Trouble(f"what `{words[0]}` prints elsewhere", is_sure=False))
+                elif place is None:  # The command's working directory is unknown.
+                    found.append(Trouble(f"the output of `{words[0]}` in an unknown directory", is_sure=False))
                 else:
                     found.append(trouble_with(words, place, self._path_lookup, cut))
         return _worst(found)
@@ -314,7 +319,7 @@ class ScriptDataFlow:
 
 
 def _sources_of(word: Word, without_text: str) -> Iterator[str]:
-    """The names of what a word is made of, as far as only the running shell knows it."""
+    """Yield the names of a word's sources, for the parts that only the running shell knows."""
     yield from (variable.name for variable in word.variables)
     if VARIABLE in word.value and not word.variables:
         yield without_text
@@ -336,7 +341,7 @@ def _worst(found: Iterable[Trouble | None]) -> Trouble | None:
 
 
 def _may_read(statement: Statement, functions: set[str]) -> bool:
-    """Whether a part of a pipeline may take names from what it reads."""
+    """True if a part of a pipeline may take names from its input."""
     if not isinstance(statement, SimpleCommand):
         return True
     if canonical_name(statement.name) in _TAKES_INPUT or statement.name in functions or not statement.words:

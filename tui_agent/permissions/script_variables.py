@@ -1,7 +1,7 @@
-"""The variables that a script sets for itself, and what they may hold.
+"""Values of the variables that a script sets for itself.
 
-Only what is sure is told: a variable has the values that the script gives it, wherever it does so; what may give it
-another one makes it unknown. That it was set at all before it is used is for the walk over the script to see.
+Only certain values count: a variable has the values that the script assigns, wherever it does so; anything that may
+assign another value makes it unknown. The walk over the script checks that a variable is set before it is used.
 """
 
 import re
@@ -37,23 +37,23 @@ Values = dict[str, tuple[str, ...]]
 Directories = tuple[str | None, ...]
 
 REVISION = "#revision"
-"""Behind a variable's name: it holds names of revisions, or nothing."""
+"""Suffix of a variable's name: it holds names of revisions, or nothing."""
 NUMBER = "#number"
-"""Behind a variable's name: it holds a number, or nothing."""
+"""Suffix of a variable's name: it holds a number, or nothing."""
 KINDS = (WORDS, REVISION, NUMBER)
-"""What may stand behind a variable's name; nothing: its value is known."""
+"""Suffixes of a variable's name; without one, its value is known."""
 
 _GLOB = frozenset("*?[")
 _PREFIXES = names("time -p -- command builtin")
 _SETTERS = names(
     "mapfile readarray getopts let declare typeset local export readonly eval source . unset trap alias enable exec"
 )
-"""Commands that may give any variable another value."""
-_TALKERS = names("echo printf basename dirname test [ [[ : true false continue break exit return cd pwd date read")
-"""Commands that never take what comes through a pipe, or only whole lines of it."""
+"""Commands that may change any variable."""
+_IGNORE_INPUT = names("echo printf basename dirname test [ [[ : true false continue break exit return cd pwd date read")
+"""Commands that read nothing from a pipe, or only whole lines."""
 _SIMPLE_READERS = names("cat wc stat file ls md5sum sha256sum")
 _READERS = _SIMPLE_READERS | names("head tail grep")
-"""Commands that read no pipe where they are given a file."""
+"""Commands that do not read from a pipe if they have a file argument."""
 _REVISION = re.compile(r"[A-Za-z0-9@][\w./^~@{}]*\Z", re.ASCII)
 _SHORT = re.compile(r"--short(?:=\d+)?\Z|--verify\Z|-q\Z|--quiet\Z")
 _COUNTED = re.compile(r"-\d+\Z|-n\d+\Z|--max-count=\d+\Z|--(?:all|reverse|no-merges|merges|first-parent)\Z")
@@ -65,7 +65,7 @@ _NOTHING_BUT_NUMBERS = names("-l -c -w -m --lines --bytes --words --chars")
 
 
 class ScriptVariables:
-    """What is known of the variables of one script."""
+    """Known values of the variables of one script."""
 
     def __init__(self, everything: Sequence[Statement], expander: Expander) -> None:
         self._expander = expander
@@ -87,7 +87,7 @@ class ScriptVariables:
         for name in self._computed:
             self._settings.setdefault(name, []).append(None)
         self._numbers = self._holding_numbers(everything)
-        # What holds something else could be evaluated, and set anything.
+        # Arithmetic evaluates any other value, which could set anything.
         self._is_open = self._is_open or not all(one.reads <= self._numbers for one in computed)
         self._literal = {
             name: [Word(value) for value in dict.fromkeys(word.value for word in values if word)]
@@ -96,7 +96,7 @@ class ScriptVariables:
         }
 
     def opened(self) -> Values:
-        """What holds wherever the script is: which of its variables may get any value."""
+        """Return the bindings that hold everywhere in the script: the variables that may get any value."""
         settings = {
             name
             for name, values in self._settings.items()
@@ -105,7 +105,7 @@ class ScriptVariables:
         return {name + OPEN: () for name in (*settings, *self._reads) if name not in self._numbers}
 
     def record_arithmetic(self, unsupported: Unsupported, now: Values) -> bool:
-        """Whether something odd is only arithmetic with numbers; notes in `now` what it sets."""
+        """True if an unsupported construct is only arithmetic with numbers; adds the variables it sets to `now`."""
         if unsupported.arithmetic is None or self._is_open:
             return False
         for name in unsupported.arithmetic.sets:
@@ -114,7 +114,7 @@ class ScriptVariables:
         return True
 
     def record_assignments(self, command: SimpleCommand, places: Directories, now: Values) -> None:
-        """Notes in `now` what the variables hold that a command sets."""
+        """Update `now` with the variables that a command sets."""
         declared = declared_assignments(command) or ()
         changed = (*(assignment.name for assignment in (*command.assignments, *declared)), *_read_into(command))
         for name in changed:
@@ -126,8 +126,8 @@ class ScriptVariables:
                 now |= self._assigned(assignment.name, assignment.value, places, now)
 
     def output(self, part: Subshell, places: Directories, now: Bindings) -> Values:
-        """What the word holds that a `$(…)` stands for."""
-        statement = _alone(part)
+        """Return the values of the word that a `$(…)` becomes."""
+        statement = _contents_of(part)
         if _prints_number(part):
             return {part.name + NUMBER: ("0",)}
         if isinstance(statement, SimpleCommand) and None not in places:
@@ -137,6 +137,7 @@ class ScriptVariables:
                     return {part.name + REVISION: ("HEAD",)}
                 if words == ["pwd"]:
                     return {part.name: tuple(place for place in places if place)}
+                # git prints nothing outside a repository, hence the empty value.
                 if words == ["git", "rev-parse", "--show-toplevel"]:
                     tops = [top for place in places if place for top in repository_roots(place)]
                     return {part.name: tuple(dict.fromkeys((*tops, "")))}
@@ -146,7 +147,7 @@ class ScriptVariables:
         return {part.name + WORDS: listing.names}
 
     def loop_values(self, loop: ForEach, places: Directories, now: Bindings) -> Values:
-        """What a loop's variable holds in one turn or another."""
+        """Return the values of a loop's variable over all iterations."""
         name = loop.variable
         if loop.words is None or self._is_open or self._loops[name] > 1 or name in self._settings or self._reads[name]:
             return {}
@@ -159,7 +160,7 @@ class ScriptVariables:
         return {name: tuple(dict.fromkeys(values))} if all(UNKNOWN not in value for value in values) else {}
 
     def read_loop_values(self, loop: Branches, places: Directories, fed_by: Statement, now: Bindings) -> Values:
-        """What the variable holds into which `fed_by | while read -r name; do …` reads line by line."""
+        """Return the values of the variable that `fed_by | while read -r name; do …` reads line by line."""
         commands = [part for part in walk_statements(loop) if isinstance(part, SimpleCommand)]
         reading = [command for command in commands if command.name == "read"]
         behind = {
@@ -177,6 +178,7 @@ class ScriptVariables:
             return {}
         if self._reads[name] > 1 or self._loops[name] or name in self._settings:
             return {}
+        # `IFS=` keeps the blanks around a line; any other assignment may change how it is split.
         is_whole = all(setting.name == "IFS" and not setting.value.value for setting in reading[0].assignments)
         if not is_whole or not all(id(command) in behind or _leaves_lines(command, name) for command in commands):
             return {}
@@ -197,7 +199,7 @@ class ScriptVariables:
         if name in self._numbers and (None in settings or name not in self._literal):
             return {name + NUMBER: ("0",)}
         if None in settings or (len(settings) > 1 and name not in self._literal):
-            return {}
+            return {}  # Another assignment may have run last, with an unknown value.
         if value.value == VARIABLE:
             source = value.variables[0].name
             kept = {name + kind: now[source + kind] for kind in KINDS if source + kind in now}
@@ -210,7 +212,7 @@ class ScriptVariables:
         return {name: tuple(dict.fromkeys(values))}
 
     def _holding_numbers(self, everything: Sequence[Statement]) -> frozenset[str]:
-        """The variables of the script's own that never hold anything but a number, or nothing."""
+        """Return the script's own variables that never hold anything but a number, or nothing."""
         outputs = {part.name: part for part in everything if isinstance(part, Subshell) and part.name}
         loops = [part for part in everything if isinstance(part, ForEach)]
         words: dict[str, list[Word | None]] = {name: list(given) for name, given in self._settings.items()}
@@ -219,6 +221,7 @@ class ScriptVariables:
         for loop in loops:
             words.setdefault(loop.variable, []).extend(loop.words or (None,))
         candidates = {name for name in words if is_script_variable(name) and not self._reads[name]}
+        # A variable may get the value of another, so candidates are dropped until nothing changes.
         while True:
             kept = {
                 name
@@ -244,7 +247,7 @@ class ScriptVariables:
         return Listing(tuple(together), found[0].is_nul_separated, found[0].on_one_line)
 
     def _words(self, command: SimpleCommand, place: str, now: Bindings) -> list[str] | None:
-        """The words of a command where each variable has but one value."""
+        """Return the words of a command if each variable has exactly one value, else None."""
         turns = single_bindings(now, command.words)
         if turns is None or len(turns) != 1:
             return None
@@ -252,14 +255,14 @@ class ScriptVariables:
 
 
 def has_known_values(word: Word, bindings: Bindings) -> bool:
-    """Whether everything is known about the variables and substitutions of a word that are not quoted."""
+    """True if all unquoted variables and substitutions of a word are known."""
     variables = [variable.name for variable in word.variables if not variable.quoted and variable.name != SUM]
     told = all(base_name(name) in bindings or any(name + kind in bindings for kind in KINDS) for name in variables)
     return told and not any(word.value[at] == UNKNOWN for at in word.live)
 
 
 def walk_statements(statement: Statement, *, is_same_shell: bool = False) -> Iterator[Statement]:
-    """A statement and everything inside it; or only what runs in the same shell as the statement itself."""
+    """Yield a statement and everything inside it, or only the parts that run in the same shell."""
     stack: list[Statement] = [statement]
     while stack:
         current = stack.pop()
@@ -281,8 +284,8 @@ def walk_statements(statement: Statement, *, is_same_shell: bool = False) -> Ite
                 pass
 
 
-def _alone(statement: Statement) -> Statement:
-    """What is in a shell of its own, if it is one thing."""
+def _contents_of(statement: Statement) -> Statement:
+    """Return the contents of a subshell if they are a single statement."""
     while isinstance(statement, Subshell) or (isinstance(statement, Statements) and len(statement.parts) == 1):
         statement = statement.body if isinstance(statement, Subshell) else statement.parts[0]
     return statement
@@ -314,7 +317,7 @@ def _may_set_any(command: SimpleCommand) -> bool:
 
 
 def _declares_own(command: SimpleCommand) -> bool:
-    """Whether a declaration sets variables to what it says, and nothing else."""
+    """True if a declaration only sets variables, to the values it names."""
     declared = declared_assignments(command)
     return declared is not None and all("=" in one.text and is_script_variable(one.name) for one in declared)
 
@@ -334,7 +337,7 @@ def _is_number(word: Word, numbers: Container[str], outputs: Mapping[str, Subshe
 
 
 def _prints_number(part: Subshell) -> bool:
-    statement = _alone(part)
+    statement = _contents_of(part)
     last = statement.parts[-1] if isinstance(statement, Pipeline) else statement
     return isinstance(last, SimpleCommand) and _counts(last, is_fed=last is not statement)
 
@@ -344,7 +347,7 @@ def _is_quiet(command: SimpleCommand) -> bool:
 
 
 def _counts(command: SimpleCommand, *, is_fed: bool) -> bool:
-    """Whether a command prints one number."""
+    """True if a command prints one number."""
     values = [word.value for word in command.words]
     if not _is_quiet_or_reads(command) or not all(word.is_fixed for word in command.words):
         return False
@@ -363,7 +366,7 @@ def _is_quiet_or_reads(command: SimpleCommand) -> bool:
 
 
 def _prints_revisions(words: Sequence[str]) -> bool:
-    """Whether a command prints nothing but names of revisions that it made itself, or one that it was given."""
+    """True if a command prints only revisions: ones that git names, or the one in its arguments."""
     found = git_words(words) if words[:1] == ["git"] else None
     if found is None or not found.words:
         return False
@@ -380,9 +383,9 @@ def _prints_revisions(words: Sequence[str]) -> bool:
 
 
 def _leaves_lines(command: SimpleCommand, name: str) -> bool:
-    """Whether a command in a loop takes nothing of what the loop reads, so that no line comes in pieces."""
+    """True if a command in a loop reads nothing of the loop's input, so that each line stays whole."""
     values = [word.value for word in command.words]
-    if not values or values[0] in _TALKERS or any(redirect.operator == "<" for redirect in command.redirects):
+    if not values or values[0] in _IGNORE_INPUT or any(redirect.operator == "<" for redirect in command.redirects):
         return True
     if any(value in ("-", "/dev/stdin") or "/fd/" in value for value in values):
         return False

@@ -1,7 +1,7 @@
-"""Arithmetic of the shell: which variables it reads and sets, where nothing else is in it.
+"""Shell arithmetic: the variables that an expression reads and sets.
 
-Arithmetic evaluates what a variable holds, and that can run a command. Where only numbers, operators and plain names
-stand in it, it is as harmless as what these names hold.
+Arithmetic evaluates the value of a variable, which can run a command. An expression of numbers, operators and plain
+names is as harmless as the values of these names.
 """
 
 import re
@@ -18,15 +18,15 @@ _SET = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Arithmetic:
-    """The variables of an expression."""
+    """Variables of an expression."""
 
     reads: frozenset[str] = frozenset()
-    """Every name in it."""
+    """Every name in the expression."""
     sets: frozenset[str] = frozenset()
 
 
 def arithmetic_in(text: str) -> Arithmetic | None:
-    """What `$((…))`, `((…))` or `for ((…))` is about; None if there is more in it than numbers, operators and names."""
+    """Return the variables of `$((…))`, `((…))` or `for ((…))`, or None if it is more than plain arithmetic."""
     found = _INSIDE.match(text)
     if found is None:
         return None

@@ -1,7 +1,7 @@
-"""Simple commands: words, assignments and redirections gathered from wherever the grammar hangs them.
+"""Simple commands: words, assignments and redirections, collected from the nodes of the tree.
 
-The grammar puts arguments that follow a redirection or a here-document below that redirection. Here every piece of a
-command is brought back into the order of the text, and each must touch the one before with nothing but blanks.
+The grammar puts arguments that follow a redirection or a here-document below that redirection. Here the parts of a
+command are put back in the order of the text, and only blanks may be between them.
 """
 
 import re
@@ -17,10 +17,10 @@ from .shell_substitutions import Substitutions, Visit, find_substitutions
 from .shell_syntax import Assignment, Redirect, SimpleCommand, Statement, Unsupported, Word, names
 
 RESERVED = names("! { } [[ ]] case coproc do done elif else esac fi for function if in select then until while")
-"""Words that bash takes for grammar where a command's name could stand."""
+"""Words that bash treats as grammar in place of a command's name."""
 
 MAX_REDIRECTS = 100
-"""Most redirections of one command that are looked at."""
+"""Maximum number of redirections of one command."""
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")
 _DASH = re.compile(r"[ \t]+-[ \t]*\Z")
@@ -31,10 +31,10 @@ _OPERATORS = frozenset(("<", ">", ">>", "&>", "&>>", "<&", ">&", ">|", "<&-", ">
 
 @dataclass(slots=True)
 class _Gathered:
-    """The pieces of one command while they are collected."""
+    """The parts of one command while they are collected."""
 
     end: int
-    """Where the last piece ends."""
+    """End offset of the last part."""
     words: list[Word] = field(default_factory=list[Word])
     raw_words: list[str] = field(default_factory=list[str])
     assignments: list[Assignment] = field(default_factory=list[Assignment])
@@ -52,7 +52,7 @@ class CommandReader:
         self._visit = visit
 
     def command(self, nodes: Iterable[Node]) -> SimpleCommand:
-        """One command of all its nodes.
+        """Return the command that consists of these nodes.
 
         Raises:
             UnreadableError: bash may read it differently.
@@ -78,7 +78,7 @@ class CommandReader:
         )
 
     def condition(self, node: Node) -> SimpleCommand:
-        """`[ … ]` and `[[ … ]]`, whose words the grammar reads as an expression."""
+        """Return `[ … ]` or `[[ … ]]`, which the grammar parses as an expression, as a command."""
         nested: list[Statement] = []
         substitutions = self._substitutions(node, nested)
         words = list(self._condition_words(node, substitutions))
@@ -90,7 +90,7 @@ class CommandReader:
         return SimpleCommand(self._text.written(node.start_byte, node.end_byte), tuple(words), nested=tuple(nested))
 
     def word(self, node: Node, nested: list[Statement]) -> Word:
-        """One word; what runs inside it is added to `nested`."""
+        """Return one word; add the statements inside it to `nested`."""
         if self._text.source[node.start_byte] == "#":
             raise UnreadableError("a comment that the grammar took for a word")
         word = lex_word(self._text.source, node.start_byte, node.end_byte, self._substitutions(node, nested))
@@ -98,11 +98,11 @@ class CommandReader:
         return word
 
     def heredoc(self, node: Node) -> HeredocParts:
-        """A here-document, taken apart and compared with what bash does."""
+        """Return the parts of a here-document, checked against bash's rules."""
         return check_heredoc(node, self._text.source)
 
     def _items(self, nodes: Iterable[Node]) -> Iterator[Node]:
-        """The pieces of a command, with the arguments that the grammar hides inside redirections."""
+        """Yield the nodes of a command, including the arguments that the grammar puts below redirections."""
         for node in nodes:
             if node.type == "command_name":
                 yield from node.children
@@ -117,7 +117,7 @@ class CommandReader:
 
     def _check_gap(self, gathered: _Gathered, item: Node) -> None:
         if item.type == "heredoc_redirect" and _DASH.match(self._text.source[gathered.end : item.start_byte]):
-            # The grammar passes over a dash in front of `<<`, as in `python3 - <<EOF`.
+            # The grammar skips a dash before `<<`, as in `python3 - <<EOF`.
             gathered.words.append(Word("-", text="-"))
             gathered.raw_words.append("-")
             return
@@ -178,7 +178,7 @@ class CommandReader:
         gathered.redirects.append(Redirect(operators[0].type, target, text))
 
     def _check_descriptor(self, node: Node) -> None:
-        """The number in front of a redirection; the grammar also takes the end of a word for one."""
+        """Check the number before a redirection; the grammar may take the end of a word for one."""
         for at, child in enumerate(node.children):
             if child.type == "file_descriptor":
                 touches = at + 1 < node.child_count and node.children[at + 1].start_byte == child.end_byte
@@ -187,7 +187,7 @@ class CommandReader:
 
     def _read_heredoc(self, node: Node, gathered: _Gathered) -> None:
         if gathered.heredoc is not None:
-            raise UnreadableError("several here-documents at once")
+            raise UnreadableError("more than one here-document")
         parts = self.heredoc(node)
         if not parts.is_quoted:
             substitutions: Substitutions = {}
@@ -207,7 +207,7 @@ class CommandReader:
                 at += 2
             elif is_double and source[at] in "&|()<>" and at not in substitutions:
                 if source.startswith(("<(", ">("), at):
-                    raise UnreadableError("what may be a process substitution inside [[ ]]")
+                    raise UnreadableError("a possible process substitution inside [[ ]]")
                 yield Word(source[at])
                 at += 1
             else:
@@ -223,14 +223,14 @@ class CommandReader:
 
 
 def _targets(node: Node) -> tuple[list[Node], list[Node]]:
-    """The target of a redirection, and the arguments behind it; closing a descriptor has no target."""
+    """Return a redirection's target and the arguments after it. A closed descriptor has no target."""
     words = node.children_by_field_name("destination")
     closes = any(child.type in ("<&-", ">&-") for child in node.children)
     return ([], words) if closes else (words[:1], words[1:])
 
 
 def _check_reserved(raw_words: list[str]) -> None:
-    """Refuses grammar words where a name stands, also behind `time`, which takes any command."""
+    """Refuse grammar words in place of a name, also after `time`, which takes any command."""
     position = 0
     if raw_words and raw_words[0] == "time":
         position = 1

@@ -1,7 +1,7 @@
-"""What a command's words say about the files it changes.
+"""Effects of a command on files, as far as its words tell.
 
-Nothing here is a proof: a program can change what its words do not name. It is what makes `cp x .git/hooks/y` and
-`tee ../outside` be judged like the file tools, and what the dialog shows as targets.
+This proves nothing: a program can change files that its words do not name. It is how `cp x .git/hooks/y` and `tee
+../outside` are judged like calls of the file tools, and the source of the targets in the dialog.
 """
 
 import re
@@ -21,11 +21,11 @@ from .writer_table import Writer, writer
 
 _CODE_OPTIONS = names("-c -e -E -r -p --eval --execute --print eval -pe -ne -i -le -lne -lpe")
 _EXCLUDING = re.compile(r"--?[\w-]*(?:ignore|exclude|skip|omit|without)[\w-]*(?:=|\Z)", re.IGNORECASE)
-_SAYING: dict[str, frozenset[str]] = {
+_MESSAGE_OPTIONS: dict[str, frozenset[str]] = {
     name: names("-t --title -b --body -m --message -n --notes -d --description -F --body-file --notes-file")
     for name in ("gh", "glab", "hub", "tea")
 } | {name: names("-m --message --description") for name in ("hg", "svn", "jj", "fossil", "darcs")}
-"""Programs with options whose values are only said to other people."""
+"""Programs with options whose values are text for readers."""
 _SED_EFFECT = re.compile(r"(?:\A|[;{}\n\d$/!,])\s*[ewW](?:\s|\Z)|[^\w\s][gpimIM\d]*[ew][gpimIM\d]*(?:[\s;}]|\Z)")
 _CONTAINERS = names("docker podman nerdctl docker-compose podman-compose")
 _IN_CONTAINER = names("run exec create")
@@ -38,10 +38,10 @@ _SHORT = re.compile(r"-\w")
 
 
 def effects_of(words: Sequence[str], raw: SimpleCommand) -> Effects:
-    """The effects of a command.
+    """Return the effects of a command.
 
     Args:
-        words: its words as the shell would pass them on, with its name.
+        words: its words as the shell would pass them, with its name.
         raw: the command before expansion.
     """
     if not words:
@@ -50,13 +50,14 @@ def effects_of(words: Sequence[str], raw: SimpleCommand) -> Effects:
     effects = subcommand_effects(name, words) or _by_name(name, words, raw)
     if name == "find" and any(_may_change(run) for run in runs_of(words)):
         return replace(effects, search=tuple(words))
+    # By default fd skips hidden and ignored names, and protected names are usually among them.
     if name == "fd" and any(_RUNS.match(word) for word in words) and any(_SEES_HIDDEN.match(word) for word in words):
         return replace(effects, search=("find", ".", "-exec", "rm", "{}", ";"))
     return effects
 
 
 def wrapper_effects(words: Sequence[str]) -> Effects:
-    """The effects of a command that runs another one, by the words that are not that one's."""
+    """Return the effects of a command that runs another one, by its own words alone."""
     if not words:
         return Effects()
     name = canonical_name(words[0])
@@ -67,7 +68,7 @@ def wrapper_effects(words: Sequence[str]) -> Effects:
 
 
 def _may_change(words: Sequence[str]) -> bool:
-    """Whether a command that `find` runs does more than read what it is given."""
+    """True if a command that `find` runs does more than read its arguments."""
     filled = [word.replace("{}", "x") for word in words]
     if not filled or collect_reads(filled, SimpleCommand("", ())) is not None:
         return False
@@ -75,7 +76,7 @@ def _may_change(words: Sequence[str]) -> bool:
 
 
 def pieces_of(text: str) -> Iterator[str]:
-    """Everything in a text that may be a path: cut wherever a program may cut it."""
+    """Yield everything in a text that may be a path, split wherever a program may split it."""
     for piece in _CUTS.split(text):
         if piece:
             yield piece
@@ -85,7 +86,7 @@ def pieces_of(text: str) -> Iterator[str]:
 
 
 def _of_this_machine(name: str, words: Sequence[str]) -> Sequence[str]:
-    """The words behind a command's name, of those of a container only what is mounted in it."""
+    """Return the words after a command's name; for a container, only the host's side of its mounts."""
     if name not in _CONTAINERS or _IN_CONTAINER.isdisjoint(words[1:4]):
         return words[1:]
     mounts = [word for word in words[1:] if ":" in word or "source=" in word or "src=" in word]
@@ -102,7 +103,7 @@ def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Effects:
         if _is_plain_script(name, words, raw):
             return effects
         code = tuple(word for word in words[1:] if not word.startswith("-"))
-        # A command of the script writes another file, or runs a program.
+        # The script may write another file or run a program.
         anywhere = (Write(UNKNOWN),) if name == "sed" and any(_SED_EFFECT.search(word) for word in code) else ()
         return replace(effects, writes=(*effects.writes, *anywhere), code=code)
     if name in INTERPRETERS:
@@ -112,21 +113,22 @@ def _by_name(name: str, words: Sequence[str], raw: SimpleCommand) -> Effects:
         return replace(effects, mentions=(*effects.mentions, *_mentioned(words[2:])), code=tuple(code))
     if name in SHELLS:
         return Effects(mentions=_mentioned(_behind_script(words)))
+    # `printf -v` sets a variable.
     runs = name == "printf" or (name in _FINDS_AND_RUNS and any(_RUNS.match(word) for word in words))
     if entry or (is_mostly_read_only(words[0]) and not runs):
         return effects
     heredoc = [raw.heredoc] if raw.heredoc is not None else []
-    return Effects(mentions=_mentioned([*_unsaid(name, _of_this_machine(name, words)), *heredoc]))
+    return Effects(mentions=_mentioned([*_without_messages(name, _of_this_machine(name, words)), *heredoc]))
 
 
 def _behind_script(words: Sequence[str]) -> Sequence[str]:
-    """What a shell gives to its script, which is the first word that is no option."""
+    """Return the arguments of a shell's script, which is its first word without a dash."""
     at = next((at for at, word in enumerate(words[1:], start=1) if not word.startswith(("-", "+"))), len(words))
     return words[at + 1 :]
 
 
 def _is_plain_script(name: str, words: Sequence[str], raw: SimpleCommand) -> bool:
-    """Whether a script of `sed` or `awk` does nothing but give lines out, even where `sed` puts them back."""
+    """True if a script of `sed` or `awk` only prints lines, or puts them back with `sed -i`."""
     if name == "sed":
         words = [word for word in words if not re.match(r"-i|--in-place", word)]
         words = [f"-{word[1:].replace('i', '')}" if re.match(r"-[nErszu]+i", word) else word for word in words]
@@ -138,19 +140,19 @@ def _by_entry(name: str, entry: Writer, words: Sequence[str]) -> Effects:
     writes = writes_of(name, entry, found)
     mentions = tuple(Write(value) for value in found.unclear)
     if found.directory is not None:
-        # Where it goes is where it changes what its input names.
+        # It changes the files that its input names, below this directory.
         mentions, writes = (*mentions, Write(".")), [*writes, *([Write(".")] if name == "patch" else ())]
     if name == "ln" and found.has("-s", "--symbolic"):
         mentions += tuple(Write(source) for source in found.sources)
     elif name == "ln" or (name == "cp" and found.has("-l", "--link")):
-        # A hard link makes the same file changeable under another name.
+        # A hard link lets later commands change the same file under another name.
         writes.extend(Write(source) for source in found.sources)
     return Effects(tuple(writes), mentions, tuple(found.code), found.directory, copies=copies_of(name, found, words))
 
 
-def _unsaid(name: str, words: Sequence[str]) -> list[str]:
-    """The words without those that a program only says to people."""
-    saying = _SAYING.get(name)
+def _without_messages(name: str, words: Sequence[str]) -> list[str]:
+    """Return the words without those that are text for readers."""
+    saying = _MESSAGE_OPTIONS.get(name)
     if saying is None:
         return list(words)
     return [
@@ -159,7 +161,7 @@ def _unsaid(name: str, words: Sequence[str]) -> list[str]:
 
 
 def _mentioned(words: Sequence[str]) -> tuple[Write, ...]:
-    """Everything in a command's words that may be a path; what it is told to leave out is not."""
+    """Return everything in a command's words that may be a path, without the values of excluding options."""
     found: list[str] = []
     leaves_out = False
     for word in words:

@@ -1,7 +1,7 @@
-"""What the shell would make of a word, looked up in the file system as it is now.
+"""Expansion of words as the shell does it, on the current state of the file system.
 
-The outcome holds every word that bash could make, and sometimes more: brackets in a pattern match any letter here.
-Where it cannot be told, the outcome holds the mark `UNKNOWN`, which no check for safety accepts.
+The result contains every word that bash may produce, and sometimes more: here, brackets in a pattern match any
+character. An uncertain result contains the mark `UNKNOWN`, which no safety check accepts.
 """
 
 import os
@@ -14,25 +14,28 @@ from .brace_expansion import expand_braces, part_of, plain_part
 from .shell_syntax import MARKS, UNKNOWN, VARIABLE, Variable, Word
 
 MAX_VALUES = 2_000
-"""Most words that one word may become."""
+"""Maximum number of words from one word."""
 MAX_TURNS = 300
-"""Most values of variables that are gone through one by one."""
+"""Maximum number of combinations of variable values judged one by one."""
 MAX_COMPONENTS = 200
-"""Most components of a pattern for paths; beyond, what it fits counts as unknown."""
+"""Maximum number of components of a path pattern; with more, its matches are unknown."""
 MAX_ENTRIES = 50_000
-"""Most directory entries that are looked at for one script."""
+"""Maximum number of directory entries read for one script."""
 
 Bindings = Mapping[str, tuple[str, ...]]
-"""The values that a variable of the script may have, as far as they are known. Behind a name `*` stands for the words
-that its value falls into, where it is nothing but a word by itself."""
+"""Possible values of the script's variables, as far as they are known.
+
+A name with the suffix `*` (`WORDS`) maps to the words that the value splits into, for a variable that is a whole word.
+"""
 OPEN = "#open"
-"""Behind a variable's name: somewhere in the script it gets a value that is not known."""
+"""Suffix of a variable's name: somewhere in the script it gets an unknown value."""
 WORDS = "*"
-"""Behind a variable's name: its value is a list of words."""
+"""Suffix of a variable's name: its value is a list of words."""
 
 _OPERATION = re.compile(r"(\w+)(%%?|##?)(.*)\Z", re.DOTALL)
 _MAX_CUT = 500
-"""Longest value of which a part is taken, in letters; a pattern for it has one star, so that comparing stays cheap."""
+"""Maximum length of a value that is trimmed, in characters; the pattern has at most one star, so matching stays cheap.
+"""
 _UNSPLIT = re.compile(r"[\w./:=@%+,-]*\Z")
 _GLOB = frozenset("*?[")
 _USER = re.compile(r"~[A-Za-z_][\w.-]*\Z")
@@ -40,16 +43,16 @@ _USER = re.compile(r"~[A-Za-z_][\w.-]*\Z")
 
 @dataclass(frozen=True, slots=True)
 class ListedDirectories:
-    """Which directories patterns were compared with: who expands a pattern shows the names in them."""
+    """Directories that patterns were matched against, and whose names the expansion therefore shows."""
 
     directories: tuple[str, ...] = ()
-    """Absolute, links not followed."""
+    """Absolute paths, links not followed."""
     is_certain: bool = True
-    """False: also such as only the running shell knows."""
+    """False if there are others that only the running shell knows."""
 
 
 class Expander:
-    """Expands the words of one script; looks at no more than `MAX_ENTRIES` directory entries for all of them."""
+    """Expands the words of one script, reading at most `MAX_ENTRIES` directory entries in total."""
 
     def __init__(self) -> None:
         self._entries = MAX_ENTRIES
@@ -57,18 +60,18 @@ class Expander:
         self._is_certain = True
 
     def take_listed_directories(self) -> ListedDirectories:
-        """The directories listed since this was asked last."""
+        """Return the directories listed since the previous call."""
         listed = ListedDirectories(tuple(self._listed), self._is_certain)
         self._listed, self._is_certain = {}, True
         return listed
 
     def expand(self, word: Word, directory: str | None, bindings: Bindings) -> tuple[str, ...]:
-        """The words that one word becomes.
+        """Return the words that one word becomes.
 
         Args:
             word: after quote removal.
-            directory: where the command runs; None: not known.
-            bindings: loop variables.
+            directory: the working directory; None if unknown.
+            bindings: values of variables.
         """
         if not word.live and not word.variables:
             return (word.value,)
@@ -81,16 +84,16 @@ class Expander:
         return tuple(values)
 
     def assigned(self, value: Word, directory: str | None, bindings: Bindings) -> tuple[str, ...]:
-        """What a variable holds to which a word is assigned, where nothing is split and no pattern expanded."""
+        """Return the values of a variable after an assignment, where words are not split and patterns not expanded."""
         variables = tuple(Variable(variable.name, quoted=True) for variable in value.variables)
         tildes = frozenset(at for at in value.live if value.value[at] == "~")
         if not tildes <= {0}:
-            return (UNKNOWN,)
+            return (UNKNOWN,)  # In an assignment, a tilde after a colon is a home directory, too.
         found = self._with_variables(_with_home(Word(value.value, tildes, variables), directory), directory, bindings)
         return tuple(word.value for word in found)
 
     def _paths(self, word: Word, directory: str | None) -> list[str]:
-        """Pathname expansion; a pattern without a match stays as it is."""
+        """Expand pathnames; a pattern without a match stays as it is."""
         if not has_glob(word):
             return [word.value]
         if UNKNOWN in word.value or (directory is None and not word.value.startswith("/")):
@@ -103,10 +106,11 @@ class Expander:
         if search.gave_up:
             self._is_certain = False
             return [plain_part(word)]
+        # A wide search may match where bash finds nothing and keeps the pattern.
         return found if found and not search.is_wide else [*found, word.value]
 
     def _with_variables(self, word: Word, directory: str | None, bindings: Bindings) -> list[Word]:
-        """The word with each value of its variables; a value that the shell would split again counts as unknown."""
+        """Return the word with each value of its variables; a value that the shell would split counts as unknown."""
         if not word.variables:
             return [word]
         if word.value == VARIABLE and not word.variables[0].quoted:
@@ -130,7 +134,7 @@ class Expander:
 
 
 def single_bindings(bindings: Bindings, words: Sequence[Word]) -> list[Bindings] | None:
-    """The bindings once for each value that a variable of some words may have at a time; None if there are too many."""
+    """Return the bindings once for each combination of the words' variables, or None if there are too many."""
     used = {base_name(variable.name) for word in words for variable in word.variables}
     if not used:
         return [bindings]
@@ -147,18 +151,21 @@ def single_bindings(bindings: Bindings, words: Sequence[Word]) -> list[Bindings]
 
 
 def base_name(name: str) -> str:
-    """The variable of which `name%pattern` and its kin take a part; any other name is its own."""
+    """Return the variable that `name%pattern` and the like trim; any other name is returned as it is."""
     found = _OPERATION.match(name)
     return found.group(1) if found else name
 
 
 def has_glob(word: Word) -> bool:
-    """Whether pathname expansion would look at the word."""
+    """True if pathname expansion applies to the word."""
     return any(word.value[at] in _GLOB for at in word.live)
 
 
 def _with_home(word: Word, directory: str | None) -> Word:
-    """The word with a home in place of its tilde; a tilde whose name is quoted in part is only a letter for bash."""
+    """Return the word with its tilde expanded.
+
+    To bash, a tilde whose user name is partly quoted is a plain character.
+    """
     if 0 not in word.live or word.value[0] != "~":
         return word
     end = word.value.find("/")
@@ -203,7 +210,7 @@ def _values_of(name: str, directory: str | None, bindings: Bindings) -> tuple[st
 
 
 def _part(value: str, operator: str, pattern: str) -> str:
-    """What is left of a value without its shortest or longest beginning (`#`) or ending (`%`) that fits a pattern."""
+    """Return a value without its shortest or longest prefix (`#`) or suffix (`%`) that matches a pattern."""
     if not MARKS.isdisjoint(value) or len(value) > _MAX_CUT or pattern.count("*") > 1:
         return UNKNOWN
     fits = re.compile(re.escape(pattern).replace("\\*", ".*").replace("\\?", "."), re.DOTALL).fullmatch
@@ -220,16 +227,16 @@ def _part(value: str, operator: str, pattern: str) -> str:
 
 @dataclass(slots=True)
 class _Search:
-    """One pattern's way through the directories."""
+    """Matching of one pattern, directory by directory."""
 
     directory: str
     entries_left: int
     gave_up: bool = False
     is_wide: bool = False
-    """Matches more than bash would."""
+    """True if it matches more than bash would."""
     patterns: list[re.Pattern[str] | str] = field(default_factory=list[re.Pattern[str] | str])
     listed: list[str] = field(default_factory=list[str])
-    """The directories that were looked into, absolute."""
+    """Absolute paths of the directories read."""
 
     def run(self, word: Word) -> list[str]:
         if word.value.count("/") > MAX_COMPONENTS:
@@ -247,7 +254,7 @@ class _Search:
                 self.gave_up = True
             if self.gave_up:
                 return []
-        # Whether a name is there is told, too.
+        # The result also shows whether a literal name exists.
         self.listed.extend(os.path.join(self.directory, os.path.dirname(path)) for path in found)
         return [path for path in found if os.path.lexists(os.path.join(self.directory, path))]
 
@@ -265,7 +272,7 @@ class _Search:
                     if self.entries_left < 0:
                         self.gave_up = True
                         break
-                    # A shell that counts bytes lets one letter of a pattern match a part of a letter.
+                    # In a byte locale, `?` matches one byte of a longer character.
                     if pattern.match(entry.name) or (self.is_wide and not entry.name.isascii()):
                         names.append(entry.name)
                 return names
@@ -273,7 +280,7 @@ class _Search:
             return []
 
     def _pattern(self, component: Word) -> re.Pattern[str] | str:
-        """One component as a regular expression; plain text where it has no pattern in it."""
+        """Return one component as a regular expression, or as plain text if it has no pattern."""
         value = component.value
         if not has_glob(component):
             return value
@@ -291,7 +298,7 @@ class _Search:
                 pieces[-1] += "."
                 self.is_wide = True
             at = max(at, close) + 1
-        # Each piece is taken where it first fits, for good: no pattern can make the search long.
+        # Atomic groups take the first match of each piece for good, so no pattern can make matching slow.
         middle = "".join(f"(?>.*?{piece})" for piece in pieces[1:-1])
         last = f".*{pieces[-1]}" if len(pieces) > 1 else ""
         hidden = "" if value.startswith(".") else r"(?!\.)"

@@ -1,7 +1,7 @@
-"""In which directories the commands of a script may run, and which command feeds which.
+"""Working directories of a script's commands, and the pipelines between them.
 
 Each command is paired with every directory it may run in: after `cd sub && …` it is `sub`, after `cd sub; …` it is
-either. Where that cannot be told, one of the directories is None, and a relative path is then a path to anywhere.
+either. If a directory is not certain, one of them is None, and a relative path may then lead anywhere.
 """
 
 import os
@@ -27,34 +27,34 @@ from .shell_syntax import (
 )
 
 PossibleDirectories = tuple[str | None, ...]
-"""Directories that something may run in; None: one that is not known."""
+"""Directories that a statement may run in; None for an unknown one."""
 
 MAX_POSSIBLE_DIRECTORIES = 8
-"""Most directories that are followed at once; beyond, none is known."""
+"""Maximum number of directories for one command; with more, one is unknown."""
 MAX_CD_COMMANDS = 25
-"""Most changes of directory that are followed in one script."""
+"""Maximum number of directory changes in one script."""
 
 _TRANSPARENT_PREFIXES = names("time -p -- command builtin")
 _MOVERS = names("eval source . exec trap alias unalias shopt set enable hash bind unset")
-"""Commands after which the shell may be anywhere, or mean something else by a name."""
-_GOES = names("cd pushd popd")
+"""Commands after which the shell's directory is unknown, or names may have another meaning."""
+_CHANGE_DIRECTORY = names("cd pushd popd")
 
 
 @dataclass(frozen=True, slots=True)
 class ScriptStep:
-    """One piece of a script with what is known of the circumstances."""
+    """One part of a script with its known circumstances."""
 
     command: SimpleCommand | Unsupported | Definition | ForEach
     places: PossibleDirectories
     fed_by: Statement | None = None
-    """What it reads the output of, in a pipeline."""
+    """Statement whose output it reads, in a pipeline."""
     bindings: Bindings = field(default_factory=dict[str, tuple[str, ...]])
     is_fed: bool = False
-    """Its input is what comes before it in a pipeline, whatever that is."""
+    """True if its input is the output of earlier parts of a pipeline, known or not."""
 
 
 def script_steps(statement: Statement, places: PossibleDirectories, expander: Expander) -> tuple[ScriptStep, ...]:
-    """Every piece that may run, in the order of the text; substitutions come before the command they are in."""
+    """Return every part that may run, in the order of the text; substitutions precede the command they are in."""
     flow = _Flow(statement, expander)
     flow.run(statement, places, None)
     return tuple(flow.steps)
@@ -62,7 +62,7 @@ def script_steps(statement: Statement, places: PossibleDirectories, expander: Ex
 
 @dataclass(frozen=True, slots=True)
 class _After:
-    """Where the shell may be after a statement."""
+    """Possible directories of the shell after a statement."""
 
     success: PossibleDirectories
     failure: PossibleDirectories
@@ -79,14 +79,15 @@ class _Flow:
         self._variables = ScriptVariables(everything, expander)
         self._bindings: dict[str, tuple[str, ...]] = self._variables.opened()
         self._is_fed = False
-        self._been: dict[str | None, None] = {}
-        """Every place where something ran so far."""
+        self._visited: dict[str | None, None] = {}
+        """Every directory in which something has run so far."""
         self._has_moved = False
+        # Rough commands of unreadable text may not run in this order.
         is_readable = not any(isinstance(part, Unsupported) and part.unreadable for part in everything)
         self._moves_left = MAX_CD_COMMANDS if is_readable else 0
 
     def run(self, statement: Statement, places: PossibleDirectories, fed_by: Statement | None) -> _After:
-        """Notes every step of a statement that starts in one of `places`."""
+        """Collect every step of a statement that starts in one of `places`."""
         match statement:
             case SimpleCommand():
                 return self._command(statement, places, fed_by)
@@ -96,6 +97,7 @@ class _Flow:
                 return _After(places, places)
             case Definition():
                 self._note(statement, places, None)
+                # A function runs where it is called: in an unknown directory, with unknown values.
                 outside, self._bindings = self._bindings, self._variables.opened()
                 self.run(statement.body, (None,), None)
                 self._bindings = outside
@@ -120,13 +122,13 @@ class _Flow:
                 return self._for_each(statement, places)
 
     def _run_apart(self, statement: Statement, places: PossibleDirectories, fed_by: Statement | None) -> None:
-        """Runs what can set no variable of the shell around it."""
+        """Walk a statement that cannot set variables of the outer shell."""
         outside = dict(self._bindings)
         self.run(statement, places, fed_by)
         self._bindings = outside
 
     def _run_nested(self, nested: tuple[Statement, ...], places: PossibleDirectories) -> None:
-        """Runs what is inside words, and keeps what comes out of it."""
+        """Walk the statements inside words, and keep their output as bindings."""
         for part in nested:
             self.run(part, places, None)
             if isinstance(part, Subshell) and part.name:
@@ -134,7 +136,7 @@ class _Flow:
 
     def _command(self, command: SimpleCommand, places: PossibleDirectories, fed_by: Statement | None) -> _After:
         self._run_nested(command.nested, places)
-        self._been |= dict.fromkeys(places)
+        self._visited |= dict.fromkeys(places)
         self._note(command, places, fed_by)
         self._variables.record_assignments(command, places, self._bindings)
         values = [word.value for word in command.words]
@@ -142,10 +144,10 @@ class _Flow:
             values.pop(0)
         if not values:
             return _After(places, places)
-        if values[0] in _GOES:
+        if values[0] in _CHANGE_DIRECTORY:
             if values[0] == "popd" or (values[1:] in ([], ["-"]) and values != ["cd"]):
-                # Back to where the script was at some time, if it went anywhere before.
-                return _After(_either(tuple(self._been), ()) if self._has_moved else (None,), places)
+                # Back to one of the earlier directories, if the script has changed directory.
+                return _After(_either(tuple(self._visited), ()) if self._has_moved else (None,), places)
             self._has_moved = True
             return _After(self._moved(command, len(command.words) - len(values) + 1, places), places)
         if (values[0] == "set" and sets_switches_only(values)) or values == ["exec"] or unsets_script_variables(values):
@@ -155,7 +157,7 @@ class _Flow:
         return _After(places, places)
 
     def _moved(self, command: SimpleCommand, first: int, places: PossibleDirectories) -> PossibleDirectories:
-        """Where `cd` leads from each place, by the names it was given and by the links behind them."""
+        """Return the directories after a `cd` from each place, by name and with links followed."""
         self._moves_left -= 1
         if self._moves_left < 0:
             return (None,)
@@ -164,10 +166,12 @@ class _Flow:
             for bindings in single_bindings(self._bindings, command.words[first:]) or [self._bindings]:
                 targets = [self._expand(word, place, bindings) for word in command.words[first:]]
                 if len(targets) == 1:
-                    # Of several names that a pattern may become, it is one.
-                    moved.extend(led for target in targets[0] for led in _led_to([target], place))
+                    # `cd` takes one of the names that a pattern matches.
+                    moved.extend(
+                        place_after for target in targets[0] for place_after in _targets_of_cd([target], place)
+                    )
                 else:
-                    moved.extend(_led_to([value for values in targets for value in values], place))
+                    moved.extend(_targets_of_cd([value for values in targets for value in values], place))
         return _either(tuple(moved), ())
 
     def _in_turn(self, parts: tuple[Statement, ...], places: PossibleDirectories, fed_by: Statement | None) -> _After:
@@ -180,29 +184,32 @@ class _Flow:
         return after
 
     def _conditional(self, statement: Conditional, places: PossibleDirectories, fed_by: Statement | None) -> _After:
-        """What follows `&&` may count on what was set before it; behind a `||` only on what was set at first."""
+        """Walk a list of `&&` and `||`.
+
+        After `&&`, the earlier parts have set their variables. After `||`, only the first part certainly has.
+        """
         after = self.run(statement.first, places, fed_by)
-        surely = dict(self._bindings)
+        settled = dict(self._bindings)
         for operator, part in statement.rest:
             if operator == "&&":
                 right = self.run(part, after.success, None)
                 after = _After(right.success, _either(after.failure, right.failure))
             else:
-                self._bindings = dict(surely)
+                self._bindings = dict(settled)
                 right = self.run(part, after.failure, None)
-                self._bindings = dict(surely)
+                self._bindings = dict(settled)
                 after = _After(_either(after.success, right.success), right.failure)
-        self._bindings = surely
+        self._bindings = settled
         return after
 
     def _branches(self, statement: Branches, places: PossibleDirectories, fed_by: Statement | None) -> _After:
         current = self._for_loop(statement, places) if statement.repeats else places
-        surely = dict(self._bindings)
+        settled = dict(self._bindings)
         for part in statement.parts:
             if fed_by is not None:
                 self._bindings |= self._variables.read_loop_values(statement, places, fed_by, self._bindings)
             after = self.run(part, current, None)
-            self._bindings = dict(surely)
+            self._bindings = dict(settled)
             current = _either(current, _either(after.success, after.failure))
         return _After(current, current)
 
@@ -218,7 +225,10 @@ class _Flow:
         return after
 
     def _for_loop(self, statement: Statement, places: PossibleDirectories) -> PossibleDirectories:
-        """Where a loop's body may start: somewhere unknown if a turn of it can move."""
+        """Return the directories in which a loop's body may start.
+
+        One is unknown if an iteration can change directory.
+        """
         moves = any(self._moves(part) for part in walk_statements(statement, is_same_shell=True))
         return _either(places, (None,)) if moves else places
 
@@ -226,7 +236,7 @@ class _Flow:
         if not isinstance(part, SimpleCommand) or not part.words:
             return False
         values = {word.value for word in part.words}
-        return not part.words[0].is_fixed or not values.isdisjoint(_MOVERS | _GOES | self._functions)
+        return not part.words[0].is_fixed or not values.isdisjoint(_MOVERS | _CHANGE_DIRECTORY | self._functions)
 
     def _note(
         self,
@@ -246,13 +256,14 @@ def _piped(parts: tuple[Statement, ...]) -> Statement:
     return parts[0] if len(parts) == 1 else Pipeline(parts)
 
 
-def _led_to(targets: list[str], place: str | None) -> tuple[str | None, ...]:
-    """Where `cd` with these words leads, by name and by the links behind it."""
+def _targets_of_cd(targets: list[str], place: str | None) -> tuple[str | None, ...]:
+    """Return the directory that `cd` with these words leads to, by name and with links followed."""
     targets = [target for target in targets if target not in ("-L", "-P", "-e", "-@", "--")] or ["~"]
     target = os.path.expanduser(targets[0]) if targets == ["~"] else targets[0]
     is_known = len(targets) == 1 and UNKNOWN not in target and not target.startswith(("-", "+"))
     if not is_known or (place is None and not target.startswith("/")):
         return (None,)
+    # `cd` keeps the name of a link in `$PWD`, but `..` in a later command follows the real directory.
     logical = os.path.normpath(os.path.join(place or "/", target))
     physical = resolve(target, place or "/")
     if resolve(logical, "/").path == physical.path:

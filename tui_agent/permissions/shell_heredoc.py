@@ -1,7 +1,7 @@
-"""Here-documents: where bash ends them, worked out without the grammar and compared with it.
+"""Here-documents: their ends, computed without the grammar and compared with it.
 
-The classic way to smuggle a command past a checker is a delimiter that checker and shell read differently, so the
-delimiter, the line it stands on and the line that ends the text are all found here again.
+The classic way to smuggle a command past a checker is a delimiter that checker and shell read differently. So the
+delimiter, its line and the line that ends the text are all computed again here.
 """
 
 from dataclasses import dataclass
@@ -19,24 +19,24 @@ _ITEMS = names(
 
 @dataclass(frozen=True, slots=True)
 class HeredocParts:
-    """One here-document, taken apart."""
+    """Parts of one here-document."""
 
     operator_end: int
-    """Where `<<WORD` ends."""
+    """End offset of `<<WORD`."""
     body: str
     """Its lines as written, without the last."""
     body_start: int
     body_end: int
     is_quoted: bool
-    """The delimiter was quoted: nothing in the body is expanded."""
+    """True if the delimiter was quoted: nothing in the body is expanded."""
     items: tuple[Node, ...]
-    """Arguments and redirections behind it on its line; they belong to its command."""
+    """Arguments and redirections after it on its line; they belong to its command."""
     rest: tuple[Node, ...]
-    """What joins the command on that line: a `pipeline` node, or an operator and a statement."""
+    """The rest of that line: a `pipeline` node, or an operator and a statement."""
 
 
 def check_heredoc(node: Node, source: str) -> HeredocParts:
-    """Takes a `heredoc_redirect` apart.
+    """Return the parts of a `heredoc_redirect`.
 
     Raises:
         UnreadableError: bash may read it differently.
@@ -58,10 +58,10 @@ def check_heredoc(node: Node, source: str) -> HeredocParts:
     line_end = source.find("\n", start.end_byte)
     behind = [child for child in children[position + 1 :] if child.start_byte <= line_end]
     if line_end < 0 or any(child.end_byte > line_end for child in behind):
-        raise UnreadableError("a here-document whose line goes on")
+        raise UnreadableError("a here-document whose line continues")
     at = start.end_byte
     for child in behind:
-        # A redirection's node ends with the arguments behind it, so that it may end later than the next node begins.
+        # A redirection's node includes the arguments after it, so it may end after the next node begins.
         if source[at : child.start_byte].strip(" \t"):
             raise UnreadableError("several things on the line of a here-document")
         at = max(at, child.end_byte)
@@ -85,7 +85,7 @@ def check_heredoc(node: Node, source: str) -> HeredocParts:
 
 
 def _find_end(source: str, at: int, delimiter: str, strips_tabs: bool) -> int:
-    """Where the line that ends the text begins."""
+    """Return the offset of the line that ends the text."""
     wanted = delimiter.encode("utf-8").decode("latin-1")
     while at <= len(source):
         line_end = source.find("\n", at)
@@ -104,4 +104,4 @@ def _check_rest(rest: tuple[Node, ...]) -> None:
     is_pipeline = len(rest) == 1 and rest[0].type == "pipeline"
     is_joined = len(rest) == 2 and rest[0].type in ("&&", "||") and rest[1].is_named
     if not (is_pipeline or is_joined):
-        raise UnreadableError("something unknown behind a here-document")
+        raise UnreadableError("unknown text after a here-document")

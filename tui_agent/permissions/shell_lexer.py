@@ -1,8 +1,8 @@
-"""Quote removal: one word as bash reads it, checked letter by letter against what the grammar claims.
+"""Quote removal: one word as bash reads it, checked character by character against the grammar's tree.
 
-The grammar says where a word begins, where it ends and where substitutions are inside it. This page believes none of
-that: a metacharacter, a quote or a `$` in a place that the grammar did not account for makes the word unreadable.
-Source text is handled as latin-1, so that one character is one byte and places are byte offsets.
+The grammar claims where a word begins and ends and where its substitutions are. This module trusts none of that: a
+metacharacter, a quote or a `$` that the grammar did not account for makes the word unreadable. Source text is decoded
+as latin-1, so that one character is one byte and offsets are byte offsets.
 """
 
 import re
@@ -13,7 +13,7 @@ from .shell_syntax import UNKNOWN, VARIABLE, Variable, Word
 
 
 class UnreadableError(Exception):
-    """The text cannot be read with certainty; the message says why, for a person."""
+    """The text cannot be read with certainty; the message gives the user the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Substitution:
     """A substitution inside a word, as the grammar found it."""
 
     end: int
-    """Where it ends, as an offset into the source."""
+    """End offset in the source."""
     mark: str
     """`UNKNOWN`, `VARIABLE` or `PIPE`."""
     name: str = ""
@@ -32,7 +32,7 @@ _PLAIN = re.compile(r"[^\\'\"$`|&;()<> \t\n*?\[\]{}~,]+")
 _PLAIN_IN_QUOTES = re.compile(r'[^\\"$`]+')
 _LIVE = frozenset("*?[]{}~,")
 _EXPANDS = re.compile(r"[A-Za-z0-9_{(\[@*#?!$-]|\\\n")
-"""What makes a `$` before it an expansion: also a joined line, since the shell joins first and sees what follows."""
+"""Text that makes the `$` before it an expansion. A line continuation counts, because the shell joins lines first."""
 _ANSI_ESCAPE = re.compile(
     r"\\(?:([abeEfnrtv\\'\"?])|x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|(u[0-9A-Fa-f]{1,4}|U[0-9A-Fa-f]{1,8}))"
 )
@@ -43,12 +43,12 @@ _ANSI_LETTERS = {
 
 
 def lex_word(source: str, start: int, end: int, substitutions: Mapping[int, Substitution]) -> Word:
-    """Reads exactly one word.
+    """Return exactly one word.
 
     Args:
         source: the whole command as latin-1.
-        start, end: where the word is.
-        substitutions: the substitutions of the word by where they begin.
+        start, end: offsets of the word.
+        substitutions: the word's substitutions by start offset.
 
     Raises:
         UnreadableError: the text is not exactly one word with exactly these substitutions.
@@ -60,7 +60,7 @@ def lex_word(source: str, start: int, end: int, substitutions: Mapping[int, Subs
 
 
 def end_of_word(source: str, start: int, limit: int, substitutions: Mapping[int, Substitution]) -> int:
-    """Where the word that begins at `start` ends: at a blank, an operator or `limit`.
+    """Return the end of the word that begins at `start`: a blank, an operator or `limit`.
 
     Raises:
         UnreadableError: it cannot be read.
@@ -72,7 +72,7 @@ def end_of_word(source: str, start: int, limit: int, substitutions: Mapping[int,
 
 
 def check_expanding_text(source: str, start: int, end: int, substitutions: Mapping[int, Substitution]) -> None:
-    """Makes sure that a here-document's text holds exactly these substitutions.
+    """Check that a here-document's text contains exactly these substitutions.
 
     Raises:
         UnreadableError: the shell would expand something else as well.
@@ -106,16 +106,16 @@ class _Lexer:
         self._filled = 0
 
     def expect_all_filled(self, start: int, end: int) -> None:
-        """Raises `UnreadableError` if the grammar saw a substitution where there is only quoted text."""
+        """Raise `UnreadableError` if the grammar found a substitution in quoted text."""
         if self._filled != sum(1 for at in self._substitutions if start <= at < end):
             raise UnreadableError("a substitution where there is only text")
 
     def word(self, text: str) -> Word:
-        """What was read so far; `text` is how it was written."""
+        """Return the word read so far; `text` is its written form."""
         return Word("".join(self._pieces), frozenset(self._live), tuple(self._variables), text)
 
     def read_word(self, at: int, *, stop_at_boundary: bool = False) -> int:
-        """Reads to the end, or to the first place where a word ends; returns where it stopped."""
+        """Read to the end, or to the first end of a word; return the offset."""
         source, end = self._source, self._end
         while at < end:
             letter = source[at]
@@ -141,7 +141,7 @@ class _Lexer:
             else:
                 raise UnreadableError(f"{letter!r} where a word was expected")
         if at > end:
-            raise UnreadableError("a quote or substitution reaches beyond its word")
+            raise UnreadableError("a quote or substitution that extends beyond its word")
         return at
 
     def _add(self, raw: str) -> None:
@@ -230,7 +230,7 @@ class _Lexer:
                 self._add_escaped(escape)
                 at = escape.end()
             else:
-                raise UnreadableError("an escape in $'…' that is not known")
+                raise UnreadableError("an unknown escape in $'…'")
         raise UnreadableError("a quote that is not closed")
 
     def _add_escaped(self, escape: re.Match[str]) -> None:
@@ -240,7 +240,7 @@ class _Lexer:
             return
         code = int(hexadecimal, 16) if hexadecimal else int(octal, 8) if octal else int(unicode[1:], 16)
         if code == 0 or code > 0x7F:
-            raise UnreadableError("a character in $'…' that cannot stand in a word")
+            raise UnreadableError("a character in $'…' that a word cannot contain")
         self._pieces.append(chr(code))
         self._length += 1
 
@@ -249,4 +249,4 @@ def _decoded(raw: str) -> str:
     try:
         return raw.encode("latin-1").decode("utf-8")
     except UnicodeDecodeError as error:
-        raise UnreadableError("a character is torn apart") from error
+        raise UnreadableError("an incomplete character") from error

@@ -1,7 +1,7 @@
-"""From the grammar's tree to statements, checked on the way; whatever does not add up is unreadable.
+"""Conversion of the grammar's tree to statements, with checks; a tree that does not fit its text is unreadable.
 
-The tree is believed only where its tokens account for every byte. What the grammar is known to read differently from
-bash (`time {`, `coproc`, conditions inside pipelines, several here-documents on a line) is refused.
+The tree is trusted only if its tokens account for every byte. Constructs that the grammar is known to read differently
+from bash (`time {`, `coproc`, conditions inside pipelines, several here-documents on a line) are refused.
 """
 
 import re
@@ -35,23 +35,23 @@ from .shell_syntax import (
 )
 
 MAX_DEPTH = 40
-"""Deepest nesting of statements that is followed."""
+"""Maximum nesting of statements."""
 MAX_COMMANDS = 1_000
-"""Most simple commands that are looked at one by one."""
+"""Maximum number of simple commands."""
 
 _Link: TypeAlias = tuple[str, Node, tuple[Node, ...]]
-"""The operator in front of a command, the command, and the redirections behind it."""
+"""The operator before a command, the command, and the redirections after it."""
 
 _CLAUSES = frozenset(("elif_clause", "else_clause", "do_group"))
 _OWN_NAMES = names("cd pushd popd command builtin exec eval source . env test [ time timeout nice xargs")
-"""Functions of these names would change what the rest of this room takes for granted."""
+"""Functions of these names would break assumptions of this package."""
 
 
 @lru_cache(maxsize=4)
 def read_script(text: str) -> Statement:
-    """Read a command; never raises. What cannot be read becomes an unreadable `Unsupported`, beside rough commands.
+    """Parse a command; never raises. Unreadable text becomes an `Unsupported` and rough commands.
 
-    One question looks at a command about ten times: for the verdict and for each rule that could be stored.
+    The cache matters: a question parses its command about ten times, for the verdict and for each possible grant.
     """
     try:
         source = text.encode("utf-8")
@@ -73,11 +73,11 @@ class _ScriptReader:
         self._count = 0
 
     def read(self, root: Node) -> Statement:
-        """The whole text."""
+        """Return the statements of the whole text."""
         return self._sequence(root.children, 0, len(self._text.source))
 
     def _statement(self, node: Node, tail: tuple[Node, ...] = ()) -> Statement:
-        """One statement; `tail` are redirections (and what follows them) that belong to its last command."""
+        """Return one statement; `tail` are redirections (and the nodes after them) of its last command."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise UnreadableError("the command is nested too deeply")
@@ -106,6 +106,7 @@ class _ScriptReader:
     def _compound(self, node: Node) -> Statement:
         match node.type:
             case "subshell" | "process_substitution" | "command_substitution":
+                # bash tries arithmetic first; the grammar may have chosen subshells.
                 if self._text.raw(node).startswith("(("):
                     raise UnreadableError("`((`, which may be arithmetic or two subshells")
                 return Subshell(self._inside(node))
@@ -130,7 +131,7 @@ class _ScriptReader:
         return self._sequence(node.children, node.start_byte, node.end_byte)
 
     def _sequence(self, children: Series[Node], start: int, end: int) -> Statement:
-        """Statements and the tokens between them; every byte in between is accounted for."""
+        """Return statements with the tokens between them; every byte between is accounted for."""
         parts: list[Statement] = []
         separated = True
         for node in children:
@@ -140,19 +141,19 @@ class _ScriptReader:
                 self._text.check_token(node)
                 separated = True
                 if node.type == "&" and parts:
-                    parts.append(Subshell(parts.pop()))
+                    parts.append(Subshell(parts.pop()))  # A background job runs in a subshell.
             elif node.type == "comment":
                 self._text.check_comment(node)
             else:
                 if not separated and node.type not in _CLAUSES and "\n" not in gap.replace("\\\n", ""):
-                    raise UnreadableError("two commands without anything between them")
+                    raise UnreadableError("two commands without a separator")
                 parts.append(self._statement(node))
                 separated = False
         self._text.expect(STRUCTURE, start, end)
         return Sequence(tuple(parts))
 
     def _chain(self, node: Node, tail: tuple[Node, ...]) -> Statement:
-        """Commands joined by `|`, `&&`, `||`, grouped as bash groups them; the grammar's own grouping is not."""
+        """Return commands joined by `|`, `&&` and `||`, grouped as bash does; the grammar's own grouping is wrong."""
         finished: list[tuple[str, Statement]] = []
         operator = ""
         piped: list[Statement] = []
@@ -166,7 +167,7 @@ class _ScriptReader:
         return Conditional(first, tuple(rest)) if rest else first
 
     def _links(self, node: Node, tail: tuple[Node, ...]) -> Iterator[_Link]:
-        """The links of a chain in the order of the text; redirections belong to the link in front of them."""
+        """Yield the links of a chain in the order of the text; redirections belong to the preceding link."""
         waiting: list[_Link] = [("", node, tail)]
         while waiting:
             joint, current, own_tail = waiting.pop()
@@ -192,7 +193,7 @@ class _ScriptReader:
         return Sequence((body,))
 
     def _with_tail(self, node: Node, statement: Statement, tail: tuple[Node, ...]) -> Statement:
-        """A compound command with redirections of its own."""
+        """Return a compound command with redirections of its own."""
         if not tail:
             return statement
         self._text.expect(BLANKS, node.end_byte, tail[0].start_byte)
@@ -268,7 +269,7 @@ class _ScriptReader:
         return Definition(title, text, self._statement(body, redirects))
 
     def _arithmetic(self, node: Node, before: Node | None = None) -> Statement:
-        """`((…))`: no command, yet evaluating what a variable holds can run one."""
+        """Return `((…))`: not a command, but evaluating a variable's value can run one."""
         nested: list[Statement] = []
         for child in node.children:
             if child != before:
@@ -288,7 +289,7 @@ class _ScriptReader:
 
 
 def _linked(joint: str, nodes: Series[Node], tail: tuple[Node, ...]) -> list[_Link]:
-    """Links of the nodes of one chain: commands with operators between them, the first joined by `joint`."""
+    """Return the links of one chain: commands with operators between them, the first joined by `joint`."""
     links: list[_Link] = []
     for node in nodes:
         if node.is_named:
@@ -296,7 +297,7 @@ def _linked(joint: str, nodes: Series[Node], tail: tuple[Node, ...]) -> list[_Li
         elif node.type in ("&&", "||", "|", "|&"):
             joint = node.type
         else:
-            raise UnreadableError("an operator that is not known")
+            raise UnreadableError("an unknown operator")
     if links and tail:
         links[-1] = (links[-1][0], links[-1][1], tail)
     return links

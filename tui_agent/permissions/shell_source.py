@@ -1,7 +1,6 @@
-"""The text of a command beside its tree: what stands between two tokens must be what bash would skip.
+"""Check of a command's text against its tree: between two tokens there may only be text that bash skips.
 
-This is what makes a wrong guess of the grammar visible: text that it passed over, a keyword inside a longer word, a
-comment that is none.
+This exposes wrong guesses of the grammar: skipped text, a keyword inside a longer word, a false comment.
 """
 
 import re
@@ -12,9 +11,9 @@ from .shell_lexer import UnreadableError
 from .shell_syntax import names
 
 BLANKS = re.compile(r"(?:[ \t]|\\\n)*\Z")
-"""Between the words of one command."""
+"""Text allowed between the words of one command."""
 STRUCTURE = re.compile(r"(?:[ \t\n]|\\\n)*\Z")
-"""Between statements and keywords."""
+"""Text allowed between statements and keywords."""
 
 _BOUNDARY = frozenset(" \t\n;|&()<>`")
 _SEPARATORS = frozenset((";", "&", "\n"))
@@ -32,31 +31,31 @@ class CommandText:
         """One character a byte."""
 
     def raw(self, node: Node) -> str:
-        """What a node covers, one character a byte."""
+        """Return a node's text, one character a byte."""
         return self.source[node.start_byte : node.end_byte]
 
     def written(self, start: int, end: int) -> str:
-        """What stands between two offsets, as a person wrote it."""
+        """Return the text between two offsets, decoded."""
         return self.source[start:end].encode("latin-1").decode("utf-8", "replace")
 
     def expect(self, pattern: re.Pattern[str], start: int, end: int) -> str:
-        """The text between two tokens.
+        """Return the text between two tokens.
 
         Raises:
-            UnreadableError: it is not only what `pattern` allows.
+            UnreadableError: it contains more than `pattern` allows.
         """
         gap = self.source[start:end]
         if start > end or not pattern.match(gap):
-            raise UnreadableError("text that the grammar passed over")
+            raise UnreadableError("text that the grammar skipped")
         return gap
 
     def expect_end_of_word(self, end: int) -> None:
-        """Raises `UnreadableError` if a word goes on at `end`."""
+        """Raise `UnreadableError` if a word continues at `end`."""
         if (self.source[end : end + 1] or "\n") not in _BOUNDARY:
-            raise UnreadableError("a word that goes on after its end")
+            raise UnreadableError("a word that continues after its end")
 
     def check_token(self, node: Node) -> None:
-        """Raises `UnreadableError` unless the token is a separator, or a keyword that is a word of its own."""
+        """Raise `UnreadableError` unless the token is a separator, or a keyword that is a word of its own."""
         token = node.type
         if token in _CASE_ENDS and node.parent is not None and node.parent.type == "case_item":
             return
@@ -70,17 +69,17 @@ class CommandText:
             raise UnreadableError(f"{token!r} is not a word of its own")
 
     def check_comment(self, node: Node) -> None:
-        """Raises `UnreadableError` if bash would read on where the grammar saw a comment."""
+        """Raise `UnreadableError` if bash would read on where the grammar found a comment."""
         before = self.source[node.start_byte - 1 : node.start_byte] or "\n"
         text = self.raw(node)
         if before not in _BOUNDARY or "\n" in text or text.endswith("\\"):
             raise UnreadableError("something that only looks like a comment")
 
     def children(self, node: Node, count: int | None = None) -> list[Node]:
-        """The children without comments, with nothing but blanks and line ends between them.
+        """Return a node's children without comments, with nothing but blanks and line ends between them.
 
         Raises:
-            UnreadableError: there is something else, or their number is not `count`.
+            UnreadableError: there is other text, or the number of children is not `count`.
         """
         kept: list[Node] = []
         start = node.start_byte

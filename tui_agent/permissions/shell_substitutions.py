@@ -1,7 +1,7 @@
-"""Substitutions inside words: where they are, what runs in them, and which of them can hide a command.
+"""Substitutions inside words: their offsets, the commands in them, and the forms that can hide a command.
 
-`$name` and the plain forms of `${…}` only give text. Arithmetic, indirection and subscripts evaluate what a variable
-holds, and that can run commands: such a form is marked as an oddity, never passed over.
+`$name` and the plain forms of `${…}` only produce text. Arithmetic, indirection and subscripts evaluate a variable's
+value, which can run commands: each such form becomes an `Unsupported`.
 """
 
 import re
@@ -15,7 +15,7 @@ from .shell_lexer import Substitution, UnreadableError
 from .shell_syntax import PIPE, SUM, UNKNOWN, VARIABLE, Statement, Subshell, Unsupported
 
 Substitutions = dict[int, Substitution]
-"""Substitutions by where they begin."""
+"""Substitutions by start offset."""
 Visit = Callable[[Node], Statement]
 """Reads the commands inside a substitution."""
 
@@ -35,10 +35,10 @@ _SUBSTITUTIONS = frozenset(
 
 
 def find_substitutions(node: Node, source: str, visit: Visit, nested: list[Statement]) -> Substitutions:
-    """The outermost substitutions at or below `node`; adds what runs inside them to `nested`.
+    """Return the outermost substitutions at or below `node`; add their commands to `nested`.
 
     Raises:
-        UnreadableError: a substitution has a form that the grammar may have read wrongly.
+        UnreadableError: the grammar may have read a form of substitution wrongly.
     """
     substitutions: Substitutions = {}
     for found in _outermost(node):
@@ -79,6 +79,7 @@ def _hole(node: Node, text: str, visit: Visit, nested: list[Statement]) -> Subst
             return Substitution(node.end_byte, PIPE if text.startswith("<") else UNKNOWN)
         case _:
             _check_command_substitution(text)
+            # The bracket keeps the name apart from the names of variables; the offset makes it unique.
             inside, name = visit(node), f"({node.start_byte}"
             nested.append(replace(inside, name=name) if isinstance(inside, Subshell) else inside)
             return Substitution(node.end_byte, VARIABLE, name)
@@ -95,7 +96,7 @@ def _braced(node: Node, text: str, visit: Visit, nested: list[Statement]) -> Sub
 
 
 def _hidden(node: Node, text: str, reason: str, visit: Visit, nested: list[Statement]) -> None:
-    """Marks a form that evaluates variables; commands that are plain to see in it are read all the same."""
+    """Add an `Unsupported` for a form that evaluates variables, and the commands that are visible in it."""
     stack = list(reversed(node.children))
     while stack:
         current = stack.pop()

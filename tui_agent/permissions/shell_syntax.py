@@ -1,7 +1,7 @@
-"""What a shell command is made of, as far as its text can tell: plain data, without files and without opinions.
+"""Syntax of shell commands, as far as the text tells: plain data, independent of files and rules.
 
-Words come after quote removal. Parts of a word that only the running shell knows are marked by code points that no
-valid command can hold (lone surrogates), so that every comparison with a literal text fails by itself.
+Words are stored after quote removal. Parts that only the running shell knows are marked by code points that no valid
+command can contain (lone surrogates), so that every comparison with a literal text fails.
 """
 
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ from typing import TypeAlias
 from .shell_arithmetic import Arithmetic
 
 UNKNOWN = "\ud800"
-"""Stands in a word's value for text that only the running shell knows; it may also be several words, or none."""
+"""Mark in a word's value for text that only the running shell knows, which may also be several words or none."""
 VARIABLE = "\ud801"
-"""Stands for a plain `$name` or a `$(…)`; the names are in `Word.variables`, in order."""
+"""Mark for a plain `$name` or a `$(…)`; the names are in `Word.variables`, in order."""
 SUM = "#sum"
-"""The name that the result of `$((…))` has among the variables of a word: a number."""
+"""Name of the result of `$((…))` among a word's variables: a number."""
 PIPE = "\ud802"
-"""Stands for the name of a pipe that a `<(…)` becomes."""
+"""Mark for the name of the pipe that a `<(…)` becomes."""
 
 MARKS = frozenset((UNKNOWN, VARIABLE, PIPE))
-"""Letters that no valid command can hold; a text without them is certain."""
+"""Characters that no valid command can contain; a text without them is certain."""
 
 
 def names(text: str) -> frozenset[str]:
-    """The blank-separated names of a table."""
+    """Return the blank-separated names of a table."""
     return frozenset(text.split())
 
 
@@ -33,7 +33,7 @@ class Variable:
 
     name: str
     quoted: bool
-    """Inside double quotes, where its value is neither split nor expanded further."""
+    """True inside double quotes, where the value is neither split nor expanded further."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +43,18 @@ class Word:
     value: str
     """The word after quote removal, before brace, tilde, variable and pathname expansion."""
     live: frozenset[int] = frozenset()
-    """Places in `value` whose character is not quoted and may mean something to an expansion; such an `UNKNOWN` may
-    become a pattern."""
+    """Offsets in `value` of unquoted characters that an expansion may interpret.
+
+    An `UNKNOWN` among them may become a pattern.
+    """
     variables: tuple[Variable, ...] = ()
-    """The plain variables of the word, one for each `VARIABLE` in `value`, in order."""
+    """Plain variables of the word, one for each `VARIABLE` in `value`, in order."""
     text: str = ""
-    """As written, where it was read from a text."""
+    """Text as written, if the word was read from a text."""
 
     @property
     def is_fixed(self) -> bool:
-        """Whether no part of it depends on the running shell; braces, globs and tildes may still be in it."""
+        """True if no part depends on the running shell. It may still contain braces, globs and tildes."""
         return MARKS.isdisjoint(self.value)
 
 
@@ -63,33 +65,33 @@ class Assignment:
     name: str
     value: Word
     text: str
-    """As written."""
+    """Text as written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """`>file` and its kin; here-documents and here-strings are only input and are not listed."""
+    """A redirection such as `>file`. Here-documents and here-strings are only input and are not listed."""
 
     operator: str
     target: Word
     text: str
-    """As written."""
+    """Text as written."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimpleCommand:
-    """One command with its words, without any operator that joins commands."""
+    """One command with its words, without operators that join commands."""
 
     text: str
-    """As written, with its assignments and redirections."""
+    """Text as written, with assignments and redirections."""
     words: tuple[Word, ...]
     """The command's name and its arguments; empty for bare assignments and redirections."""
     assignments: tuple[Assignment, ...] = ()
     redirects: tuple[Redirect, ...] = ()
     heredoc: str | None = None
-    """The body of a here-document or here-string that is its input; None without one."""
+    """Body of a here-document or here-string that is its input; None without one."""
     nested: tuple["Statement", ...] = ()
-    """What runs inside its words, assignments, redirections and here-document, before it."""
+    """Statements inside its words, assignments, redirections and here-document, which run before it."""
 
     @property
     def name(self) -> str:
@@ -99,21 +101,23 @@ class SimpleCommand:
 
 @dataclass(frozen=True, slots=True)
 class Unsupported:
-    """A piece that is not an ordinary command."""
+    """A part that is not an ordinary command."""
 
     text: str
     reason: str
-    """What it is, for the person who is asked."""
+    """Description for the user."""
     unreadable: bool
-    """True: what runs is not known, so that nothing ever allows it. False: the text was read, and what it does depends
-    on values that only the running shell knows."""
+    """True if the commands it runs are unknown, so that nothing ever allows it.
+
+    False if it was read, but its effect depends on values that only the running shell knows.
+    """
     arithmetic: Arithmetic | None = None
-    """It is arithmetic, with nothing in it but these variables: harmless where each of them holds a number."""
+    """Variables of an arithmetic expression without anything else; harmless if each of them holds a number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function; its body runs whenever its name is used, anywhere."""
+    """A function; its body runs whenever its name is used."""
 
     name: str
     text: str
@@ -145,21 +149,21 @@ class Pipeline:
 
 @dataclass(frozen=True, slots=True)
 class Subshell:
-    """Something in a shell of its own: a subshell, a substitution, a job in the background."""
+    """A statement in a shell of its own: a subshell, a substitution, a background job."""
 
     body: "Statement"
     name: str = ""
-    """For a `$(…)`: the name that its output has among the variables of the word around it."""
+    """For a `$(…)`: the name of its output among the variables of the surrounding word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Branches:
-    """Statements of which each may run or not, in order: `if`, `case`, `while`, `until`."""
+    """Statements that each may or may not run, in order: `if`, `case`, `while`, `until`."""
 
     parts: tuple["Statement", ...]
     repeats: bool = False
     is_other: bool = False
-    """It runs only where what stands before it in its sequence did not: `else`, `elif`."""
+    """True if it runs only if the preceding part of its sequence did not: `else`, `elif`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +172,7 @@ class ForEach:
 
     variable: str
     words: tuple[Word, ...] | None
-    """None: the shell's own arguments."""
+    """None for the shell's own arguments."""
     body: "Statement"
     text: str
     """Its first line, as written."""

@@ -1,7 +1,7 @@
-"""Looks through commands that run other commands, so that rules see what really runs.
+"""Commands that run other commands: finds the inner command, so that rules apply to it.
 
-A wrapper whose options are not all known hides what it runs: then nothing is allowed because of what seems to be
-inside, and where any rule forbids anything, a person is asked.
+A wrapper with an unknown option hides its command: then nothing is allowed because of the apparent inner command, and
+if any rule forbids commands, the policy asks.
 """
 
 import re
@@ -16,26 +16,26 @@ from .shell_syntax import MARKS, PIPE, UNKNOWN, VARIABLE, Assignment, SimpleComm
 from .wrapper_table import SHELLS, Wrapper, wrappers
 
 MAX_ROOTS = 8
-"""Places where a search begins that are followed into the commands it runs."""
+"""Maximum number of search roots passed to the commands that a `find` runs."""
 
 _GIVEN = re.compile(r":{3,4}\+?\Z")
-"""Behind these stand the words that `parallel` gives to its command."""
+"""Separators before the words that `parallel` passes to its command."""
 _NUMBER = re.compile(r"-\d+\Z")
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=", re.DOTALL)
 _CLEARING = re.compile(r"-\Z|-[0v]*[iu]|--(?:ignore-environment|unset)")
-"""Options of `env` that take variables away."""
+"""Options of `env` that remove variables."""
 _EXEC_ACTIONS = ("-exec", "-execdir", "-ok", "-okdir")
 _EXEC_ELSEWHERE = ("-execdir", "-okdir")
-"""These run a command in the directory of what was found."""
+"""Actions that run a command in the directory of the match."""
 _MARKER = re.compile(r"-[0rtpxo]*I(.*)\Z", re.DOTALL)
-"""The option of `xargs` with which it puts what it reads in the place of a text."""
+"""Option of `xargs` that replaces a marker with its input."""
 _REVOKES_MARKER = re.compile(r"-[0rtpxo]*[nL]|--max")
 _NAMES_SWITCH = re.compile(r"[-+]\w*[oO]\Z")
 _SHELL_SWITCHES = re.compile(r"-[eux]*[cox]\Z|-[eux]+\Z")
 _ONLY_BASH = re.compile(
     r"[{}~^]|\$['\"]|&>|>&\s*[^\s\d-]|\|&|[<>]\(|<<<|\[\[|\(\(|;;?&|\b(?:function|select|coproc|time)\b"
 )
-"""What another shell may read in another way."""
+"""Syntax that another shell may read differently."""
 _GIT_PROGRAM_OPTIONS = names(
     "--extcmd --setup --env-filter --tree-filter --index-filter --parent-filter --msg-filter --commit-filter "
     "--tag-name-filter --upload-pack --receive-pack"
@@ -56,37 +56,39 @@ class InnerCommand:
 
     command: SimpleCommand
     at: int
-    """Which of the outer command's words it begins with; what a rule must spell out to speak for it."""
+    """Index of its first word in the outer command; a rule must spell out more words than this to cover it."""
     directory: Word | None = None
-    """Where the wrapper takes it first; None: where the outer command runs."""
+    """Directory that the wrapper changes to; None for the outer command's."""
     takes: Literal["nothing", "files", "paths", "lines"] = "nothing"
-    """What stands for its unknown words: nothing (there are none, or anything), files or any paths that `find` came
-    upon, or the lines that `xargs` reads."""
+    """Values of its unknown words.
+
+    `nothing` (none, or anything), `files` or any `paths` that `find` matches, or the `lines` that `xargs` reads.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Wrapping:
-    """What a command runs besides itself."""
+    """Commands that a command runs besides itself."""
 
     is_transparent: bool
-    """The inner command alone decides."""
+    """True if the inner command alone decides."""
     allows_inner: bool = False
-    """A rule for the outer command speaks for the inner one."""
+    """True if a rule for the outer command covers the inner one."""
     inner_commands: tuple[InnerCommand, ...] = ()
     scripts: tuple[str, ...] = ()
     """Texts that a shell will read."""
     hidden: str | None = None
-    """Why it cannot be told what runs."""
+    """Reason why the inner command is unknown."""
     runs_file: bool = False
-    """What is hidden is only what stands in a file that its words name."""
+    """True if only the contents of a file that its words name are hidden."""
     own: tuple[Word, ...] = ()
-    """The words that are not those of the commands and scripts, where that is known."""
+    """Words that do not belong to the inner commands and scripts, as far as known."""
     allows_scripts: bool = False
-    """A rule for the outer command speaks for its scripts, too."""
+    """True if a rule for the outer command covers its scripts, too."""
 
 
 def expand_command_braces(command: SimpleCommand) -> SimpleCommand:
-    """The command with the words that its braces become, which may give it another name."""
+    """Return the command with its braces expanded, which may change its name."""
     if not any(word.live for word in command.words):
         return command
     words = tuple(expanded for word in command.words for expanded in expand_braces(word))
@@ -94,7 +96,7 @@ def expand_command_braces(command: SimpleCommand) -> SimpleCommand:
 
 
 def unwrap(command: SimpleCommand) -> Wrapping | None:
-    """What `command` runs besides itself; None if nothing is known to."""
+    """Return the commands that `command` runs besides itself, or None if it is not known to run any."""
     if not command.words:
         return None
     name = command.name.rsplit("/", 1)[-1]
@@ -107,7 +109,7 @@ def unwrap(command: SimpleCommand) -> Wrapping | None:
     if name == "find":
         return _find(command)
     if name in (".", "source"):
-        return Wrapping(is_transparent=False, hidden="it runs a file's commands here", runs_file=True)
+        return Wrapping(is_transparent=False, hidden="it runs a file's commands in this shell", runs_file=True)
     if name == "alias":
         return _aliases(command)
     if name == "git":
@@ -117,7 +119,7 @@ def unwrap(command: SimpleCommand) -> Wrapping | None:
 
 
 def _wrapper_of(command: SimpleCommand, name: str) -> tuple[Wrapper, int] | None:
-    """The wrapper with the most words that begins the command, and how many words that is."""
+    """Return the wrapper with the most words that the command begins with, and their number."""
     values = [name, *(word.value for word in command.words[1:3])]
     table = wrappers()
     for count in (3, 2, 1):
@@ -141,7 +143,7 @@ def _unwrapped(command: SimpleCommand, name: str, wrapper: Wrapper, at: int) -> 
         if taken < 0 or at + taken > len(words) or not all(_is_one_word(word) for word in words[at + 1 : at + taken]):
             return _hidden(script)
         directory = _directory(wrapper, words[at : at + taken]) or directory
-        # What makes git harmless for a command that only reads stands in the environment.
+        # The settings that make git harmless for read-only commands are environment variables.
         clears = clears or (name == "env" and bool(_CLEARING.match(words[at].value)))
         at += taken
         if words[at - 1].value == "--":
@@ -180,7 +182,7 @@ def _unwrapped(command: SimpleCommand, name: str, wrapper: Wrapper, at: int) -> 
 
 
 def _joined(name: str, wrapper: Wrapper, words: tuple[Word, ...], at: int, script: str | None) -> Wrapping | None:
-    """A command that a wrapper gives to a shell as one text; it begins at `at`."""
+    """Return the command that a wrapper passes to a shell as one text, beginning at `at`."""
     own, words = words[:at], words[at:]
     values = [word.value for word in words]
     stop = (
@@ -209,23 +211,23 @@ def _joined(name: str, wrapper: Wrapper, words: tuple[Word, ...], at: int, scrip
 
 
 def is_trusted_name(name: str) -> bool:
-    """Whether a command's name means the system's program (or the shell's own command), not some file."""
+    """True if a command's name means the system's program or a shell built-in, not some file."""
     return "/" not in name or name.rpartition("/")[0] in ("/bin", "/usr/bin")
 
 
 def _is_settled(word: Word) -> bool:
-    """Whether a word is sure to be exactly one word, and this one."""
+    """True if a word certainly is exactly one word, with exactly this value."""
     return word.is_fixed and not has_glob(word)
 
 
 def _is_one_word(word: Word) -> bool:
-    """Whether a word is sure to be exactly one word, whatever it is."""
+    """True if a word certainly is exactly one word, with any value."""
     fixed = all(variable.quoted for variable in word.variables) and UNKNOWN not in word.value and PIPE not in word.value
     return fixed and not has_glob(word)
 
 
 def _directory(wrapper: Wrapper, option: tuple[Word, ...]) -> Word | None:
-    """Where an option such as `env -C` goes first."""
+    """Return the directory that an option such as `env -C` changes to."""
     value = option[0].value
     if value.startswith("--"):
         name, equals, attached = value[2:].partition("=")
@@ -238,7 +240,7 @@ def _directory(wrapper: Wrapper, option: tuple[Word, ...]) -> Word | None:
 
 
 def _option_words(word: Word, wrapper: Wrapper) -> int:
-    """How many words an option takes: 0 if the word is none, -1 if it is not known."""
+    """Return the number of words of an option: 0 if the word is not an option, -1 if it is unknown."""
     value = word.value
     if value == "-":
         return 1 if wrapper.assigns else 0
@@ -254,7 +256,7 @@ def _option_words(word: Word, wrapper: Wrapper) -> int:
             return 1 if long_name in wrapper.values | wrapper.flags else -1
         return 2 if long_name in wrapper.values else 1 if long_name in wrapper.flags else -1
     if _NUMBER.match(value) and "n" in wrapper.values:
-        return 1
+        return 1  # `nice -5` is `nice -n 5`.
     for place, letter in enumerate(value[1:], start=1):
         if letter in wrapper.values:
             return 1 if place + 1 < len(value) else 2
@@ -264,7 +266,7 @@ def _option_words(word: Word, wrapper: Wrapper) -> int:
 
 
 def _opened(command: SimpleCommand, inner_words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """The command of `xargs`: more words follow, or take the place of the text that `-I` names."""
+    """Return the command of `xargs`: more words follow, or replace the marker of `-I`."""
     options = command.words[1 : len(command.words) - len(inner_words)]
     markers = [
         found.group(1) or (following.value if following else "")
@@ -274,7 +276,7 @@ def _opened(command: SimpleCommand, inner_words: tuple[Word, ...]) -> tuple[Word
     if not markers:
         return (*inner_words, Word(UNKNOWN))
     if len(markers) > 1 or not markers[0] or any(_REVOKES_MARKER.match(word.value) for word in options):
-        # Which of them counts, and what else would be one, is not for us to say.
+        # With several markers, or an option that overrides them, the words are uncertain.
         return tuple(Word(VARIABLE) for _ in (*inner_words, markers))
     return tuple(_marked(word, markers[0]) for word in inner_words)
 
@@ -287,12 +289,13 @@ def _marked(word: Word, marker: str) -> Word:
 
 def _shell(command: SimpleCommand) -> Wrapping:
     found = _shell_of_any_kind(command)
+    # A shell that only runs one readable script adds nothing to it, so the script alone decides.
     is_plain = found.hidden is None and len(found.scripts) == 1 and _runs_only_script(command, found.scripts[0])
     return replace(found, is_transparent=True) if is_plain else found
 
 
 def _runs_only_script(command: SimpleCommand, script: str) -> bool:
-    """Whether a shell runs its script as it is read here, and nothing before it such as start files."""
+    """True if a shell runs exactly this script as parsed here, without start files."""
     name = command.name.rpartition("/")[2]
     words = [word.value if _is_settled(word) else "" for word in command.words[1:]]
     while words and words[0] != script:
@@ -312,6 +315,7 @@ def _shell_of_any_kind(command: SimpleCommand) -> Wrapping:
         value = word.value
         if not word.is_fixed:
             return _hidden()
+        # `-c` may be joined with other letters, as in `bash -lc`.
         if value.startswith("-") and not value.startswith("--") and "c" in value[1:]:
             return _script_at(words, at + 1)
         if not value.startswith(("-", "+")):
@@ -324,7 +328,7 @@ def _shell_of_any_kind(command: SimpleCommand) -> Wrapping:
 
 
 def _script_at(words: tuple[Word, ...], at: int) -> Wrapping:
-    """`-c`: the next word that is no option is the script."""
+    """Return the script of `-c`: the next word that is not an option."""
     while at < len(words) and words[at].value.startswith(("-", "+")) and words[at].is_fixed:
         at += 2 if words[at].value in ("-o", "+o", "-O", "+O") else 1
     if at < len(words) and words[at].is_fixed and not words[at].live:
@@ -354,17 +358,17 @@ def _first_text(command: SimpleCommand, at: int) -> Wrapping | None:
 
 def _aliases(command: SimpleCommand) -> Wrapping:
     scripts = tuple(word.value.partition("=")[2] for word in command.words[1:] if "=" in word.value and word.is_fixed)
-    return Wrapping(is_transparent=False, scripts=scripts, hidden="it gives a name another meaning")
+    return Wrapping(is_transparent=False, scripts=scripts, hidden="it redefines a name")
 
 
 def _find(command: SimpleCommand) -> Wrapping | None:
-    """The commands of `-exec` and its kin; `{}` is a path below the places where the search begins."""
+    """Return the commands of `-exec` and similar actions; `{}` is a path below the roots of the search."""
     inner_commands: list[InnerCommand] = []
     words = command.words
     values = [word.value for word in words]
     roots = find_roots(values)[:MAX_ROOTS]
     found = tuple(Word(f"{root}/{UNKNOWN}", text="{}") for root in roots)
-    # In a root itself, which may be protected, or anywhere below it.
+    # The match may be in a root itself, which may be protected, or anywhere below it.
     elsewhere = (*(Word(root) for root in roots), Word(UNKNOWN))
     takes = "files" if finds_only_files(values) else "paths"
     at = 1
@@ -391,7 +395,7 @@ def _filled(word: Word, found: tuple[Word, ...]) -> tuple[Word, ...]:
 
 
 def _git(command: SimpleCommand) -> Wrapping | None:
-    """Git's ways of running something: `bisect run`, `submodule foreach`, `rebase --exec`, an alias of the moment."""
+    """Return the programs that git runs: `bisect run`, `submodule foreach`, `rebase --exec`, an alias set with `-c`."""
     words = command.words
     values = [word.value for word in words]
     for at in range(len(values) - 1):
@@ -412,7 +416,7 @@ def _git(command: SimpleCommand) -> Wrapping | None:
 
 
 def _git_programs(values: list[str]) -> Iterator[str]:
-    """The programs that git is told to run by options, and by settings for this one time."""
+    """Yield the programs named by git's options and by settings on the command line."""
     for at, (value, after) in enumerate(zip(values, [*values[1:], ""], strict=True)):
         if not MARKS.isdisjoint(after) or not MARKS.isdisjoint(value):
             continue
@@ -427,7 +431,7 @@ def _git_programs(values: list[str]) -> Iterator[str]:
 
 
 def _script_option(command: SimpleCommand, name: str) -> str | None:
-    """The text after `-c`, for wrappers that take either a command or a text."""
+    """Return the text after `-c`, for wrappers that take either a command or a text."""
     letter = _SCRIPT_OPTIONS.get(name)
     if letter is None:
         return None
@@ -441,7 +445,7 @@ def _script_option(command: SimpleCommand, name: str) -> str | None:
 
 
 def _hidden(script: str | None = None) -> Wrapping:
-    """Options that are not known: the command may begin anywhere behind them."""
+    """Return the result for unknown options: the command may begin anywhere after them."""
     return Wrapping(is_transparent=False, scripts=(script,) if script else (), hidden="its options are not known")
 
 

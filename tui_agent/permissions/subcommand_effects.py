@@ -1,4 +1,4 @@
-"""What `git`, `tar`, `unzip`, `find` and `dd` change: commands whose first words say in which way they were called."""
+"""Effects of `git`, `tar`, `unzip`, `find` and `dd`, whose first words decide how they treat the rest."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -17,13 +17,13 @@ _FIND_NARROWING = names(
 _FIND_FILES = names("-fprint -fprint0 -fls -fprintf")
 _GIT_GLOBAL_VALUES = names("-C -c --git-dir --work-tree --namespace --exec-path --config-env --super-prefix")
 _GIT_MESSAGE = re.compile(r"-[A-Za-z]*[mF]\Z|--(?:message|file|grep|author|date|trailer)\Z")
-_GIT_SAID = re.compile(r"-m.|--(?:message|grep|author|date|trailer|format|pretty)=")
+_GIT_ATTACHED_MESSAGE = re.compile(r"-m.|--(?:message|grep|author|date|trailer|format|pretty)=")
 _GIT_READING = names(
     "add am apply bisect blame branch bundle cherry-pick commit describe diff fetch format-patch gc grep hash-"
     "object log ls-files maintenance merge notes prune pull push rebase reflog remote repack reset revert show "
     "stash status submodule switch tag update-index update-ref worktree write-tree"
 )
-"""What these name they read, or is none of the files of a working tree."""
+"""Subcommands that only read the files they name, or whose arguments are not files of the working tree."""
 _OLD_TAR = re.compile(r"[A-Za-z0-9]+\Z")
 _TAR_VALUES = "fgCTXIFbHKLNV"
 _TAR_WRITING = ("-c", "-r", "-u", "-A", "--create", "--append", "--update", "--concatenate", "--catenate", "--delete")
@@ -32,23 +32,23 @@ _TAR_TAKING = ("-x", "--extract", "--get")
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What the words of one command tell of its effects."""
+    """Effects of one command, as far as its words tell."""
 
     writes: tuple[Write, ...] = ()
     mentions: tuple[Write, ...] = ()
-    """Paths that may be changed or only read."""
+    """Paths that the command may change or only read."""
     code: tuple[str, ...] = ()
     """Programs in other languages, which may name paths anywhere."""
     runs_in: str | None = None
-    """Directory that the command goes to first."""
+    """Directory that the command changes to first."""
     search: tuple[str, ...] = ()
-    """The words of a `find` that may change whatever it comes upon."""
+    """Words of a `find` that may change the files it finds."""
     copies: tuple[Copy, ...] = ()
-    """What is copied with everything in it."""
+    """Files and directories copied with their contents."""
 
 
 def subcommand_effects(name: str, words: Sequence[str]) -> Effects | None:
-    """The effects of a command, by its name; None if it is not one of these."""
+    """Return the effects of a command by its name, or None for another command."""
     match name:
         case "git":
             return _git(words)
@@ -69,6 +69,7 @@ def _find(words: Sequence[str]) -> Effects:
     roots = find_roots(words)
     if "-delete" not in words:
         return Effects(tuple(writes))
+    # Without a test everything below the roots is deleted; with one, the walk finds the matches.
     if _FIND_NARROWING.isdisjoint(words):
         return Effects((*writes, *(Write(root, whole=True) for root in roots)))
     return Effects((*writes, *(Write(root) for root in roots)), search=tuple(words))
@@ -84,8 +85,9 @@ def _unzip(words: Sequence[str]) -> Effects:
 
 
 def _tar(words: Sequence[str]) -> Effects:
-    """The archive it makes, or the directory it unpacks into and what it takes out by name."""
+    """Return tar's effects: the archive it writes, or the directory and the members it extracts."""
     rest = _with_dashes(words[1:])
+    # The mode is only known once the options are parsed, and the modes take different values.
     entry = writer("tar create") or Writer("NONE")
     found = parse_writer_arguments("tar", entry, rest)
     if found.has(*_TAR_TAKING) or not found.has(*_TAR_WRITING):
@@ -96,6 +98,7 @@ def _tar(words: Sequence[str]) -> Effects:
         tops = [word.partition("=")[2] for word in rest if re.match(r"--one[a-z-]*=", word)] + found.written or ["."]
         writes += [Write(top) for top in tops]
         writes += [Write(f"{top}/{member}") for top in tops for member in found.operands]
+        # With -P, members are extracted to the paths stored in the archive.
         if found.has("-P", "--absolute-names"):
             writes += [Write(UNKNOWN), *(Write(member) for member in found.operands)]
     elif found.has("--remove-files"):
@@ -105,7 +108,10 @@ def _tar(words: Sequence[str]) -> Effects:
 
 
 def _with_dashes(words: Sequence[str]) -> list[str]:
-    """Tar's words, where the first one holds letters without a dash, whose values follow it in their order."""
+    """Return tar's words in the dashed form.
+
+    The first word may be letters without a dash, whose values follow in order.
+    """
     if not words or not _OLD_TAR.match(words[0]):
         return [f"-{words[0]}", *words[1:]] if words and words[0][0] != "-" else list(words)
     rest = list(words[1:])
@@ -118,7 +124,7 @@ def _with_dashes(words: Sequence[str]) -> list[str]:
 
 
 def _git(words: Sequence[str]) -> Effects:
-    """Git's outputs, the files it takes away or brings back, and the directories it makes."""
+    """Return git's effects: its output files, the files it removes or restores, the directories it makes."""
     rest = list(words[1:])
     directory: str | None = None
     mentions: list[str] = []
@@ -131,13 +137,14 @@ def _git(words: Sequence[str]) -> Effects:
         elif option == "--work-tree":
             mentions.append(value if equals else "".join(rest[1:2]))
         rest = rest[taken:]
+    # Entries may have two words, such as `worktree add`.
     for count in (2, 1):
         entry = writer(" ".join(("git", *rest[:count]))) if len(rest) >= count else None
         if entry is not None:
             effects = _by_git_entry(entry, rest[count - 1], rest[count:], directory, mentions)
             return replace(effects, code=(*effects.code, *settings))
     mentions += [name for name in rest[:1] if UNKNOWN in name]
-    named = _unsaid(word for word in rest[1:] if word.startswith("-") or rest[0] not in _GIT_READING)
+    named = _without_messages(word for word in rest[1:] if word.startswith("-") or rest[0] not in _GIT_READING)
     return Effects(mentions=_paths([*mentions, *named]), code=settings, runs_in=directory)
 
 
@@ -146,10 +153,14 @@ def _by_git_entry(
 ) -> Effects:
     found = parse_writer_arguments("git", entry, words)
     writes = writes_of("git", entry, found)
+    # `git restore --staged` alone changes only the index.
     if name == "restore" and found.has("--staged", "-S") and not _restores_files(found):
         writes = []
     return Effects(
-        tuple(writes), _paths([*mentions, *_unsaid(found.unclear)]), tuple(found.code), found.directory or directory
+        tuple(writes),
+        _paths([*mentions, *_without_messages(found.unclear)]),
+        tuple(found.code),
+        found.directory or directory,
     )
 
 
@@ -157,14 +168,14 @@ def _restores_files(found: ParsedArguments) -> bool:
     return found.has("--worktree", "-W")
 
 
-def _unsaid(words: Iterable[str]) -> list[str]:
-    """The words of a git command without those that are only said, such as a commit's message."""
+def _without_messages(words: Iterable[str]) -> list[str]:
+    """Return the words of a git command without free text such as a commit's message."""
     kept: list[str] = []
-    is_said = False
+    is_message = False
     for word in words:
-        if not is_said and not _GIT_SAID.match(word):
+        if not is_message and not _GIT_ATTACHED_MESSAGE.match(word):
             kept += [word.partition("=")[2] if word.startswith("--") else word]
-        is_said = bool(_GIT_MESSAGE.match(word))
+        is_message = bool(_GIT_MESSAGE.match(word))
     return kept
 
 

@@ -1,7 +1,7 @@
-"""Which files of a tree a search looks into, where its options leave some out for certain.
+"""Files of a tree that a search reads, where its options certainly exclude some.
 
-A rule that denies reading `.env` is no reason to ask about `rg foo`, which passes hidden files by. What is not sure to
-be left out counts as looked into.
+A rule that denies reading `.env` is no reason to ask about `rg foo`, which skips hidden files. A file that is not
+certainly excluded counts as read.
 """
 
 import re
@@ -16,29 +16,29 @@ from .read_only_options import Options
 _GLOB = re.compile(r"[\w.*?@+ -]+\Z", re.ASCII)
 _PATHSPEC = re.compile(r"[\w.*?@+ -][\w./*?@+ -]*\Z", re.ASCII)
 _TYPES = {"py": ("*.py", "*.pyi"), "rust": ("*.rs",), "go": ("*.go",), "ts": ("*.ts", "*.tsx", "*.cts", "*.mts")}
-"""Names of the files that `rg` takes for those of a type."""
+"""File name patterns of `rg`'s types."""
 _SEES_HIDDEN = ("-u", "-.", "--hidden", "--unrestricted", "--no-ignore")
 _UNCLEAR = ("--iglob", "--type-not", "-T", "--glob-case-insensitive", "--ignore-file", "--type-add")
 
 
 @dataclass(frozen=True, slots=True)
 class TreeFilter:
-    """What of a tree is looked into; without anything said: all of it."""
+    """Filter for a tree; the default is everything."""
 
     wanted: tuple[str, ...] = ()
-    """Patterns for names of files; some: only files that fit one of them."""
+    """Patterns for file names; if there are any, only matching files are read."""
     unwanted: tuple[str, ...] = ()
-    """Patterns for names of files that are left out."""
+    """Patterns for names of excluded files."""
     without: tuple[str, ...] = ()
-    """Patterns for names of directories that are left out with everything in them."""
+    """Patterns for names of directories excluded with their contents."""
     is_hidden_out: bool = False
-    """Directories with a dot in front of their names are left out, and files unless `has_hidden_files`."""
+    """True if hidden directories are excluded, and hidden files unless `has_hidden_files`."""
     has_hidden_files: bool = False
     below: tuple[str, ...] = ()
-    """Patterns for paths; some: only what fits one of them, or is below one that does."""
+    """Patterns for paths; if there are any, only matches and the files below them are read."""
 
     def enters(self, path: str) -> bool:
-        """Whether anything in a directory may be looked into.
+        """True if anything in a directory may be read.
 
         Args:
             path: below the tree, relative to it.
@@ -49,7 +49,7 @@ class TreeFilter:
         return not (self.is_hidden_out and any(one.startswith(".") for one in parts))
 
     def includes(self, path: str) -> bool:
-        """Whether a file may be looked into.
+        """True if a file may be read.
 
         Args:
             path: below the tree, relative to it.
@@ -69,19 +69,19 @@ class TreeFilter:
 
 
 def search_filter(name: str, options: Options) -> TreeFilter | None:
-    """What `grep` or `rg` with these options looks into; None: perhaps everything."""
+    """Return the filter of a `grep` or `rg` with these options; None for everything."""
     return _of_grep(options) if name == "grep" else _of_rg(options)
 
 
 def find_filter(words: Sequence[str]) -> TreeFilter | None:
-    """What `find` with these words, its name included, comes upon; None: perhaps everything."""
+    """Return the filter of a `find` with these words, its name included; None for everything."""
     patterns = tuple(after for before, after in pairwise(words) if before == "-name")
     is_sure = finds_all_at_once(words) and len(patterns) == 1 and _GLOB.match(patterns[0])
     return TreeFilter(patterns) if is_sure else None
 
 
 def pathspec_filter(specs: Sequence[str]) -> TreeFilter | None:
-    """What git looks into that is given these paths; None: perhaps everything."""
+    """Return the filter of a git command with these paths; None for everything."""
     if not specs or not all(_PATHSPEC.match(spec) and ".." not in spec and spec not in (".", "./") for spec in specs):
         return None
     return TreeFilter(below=tuple(spec.removeprefix("./").rstrip("/") for spec in specs))
@@ -90,7 +90,7 @@ def pathspec_filter(specs: Sequence[str]) -> TreeFilter | None:
 def _of_grep(options: Options) -> TreeFilter | None:
     wanted, unwanted = (tuple(options.given.get(option, ())) for option in ("--include", "--exclude"))
     without = tuple(options.given.get("--exclude-dir", ()))
-    # Which of both kinds counts depends on their order.
+    # With both kinds, the result depends on their order.
     if (wanted and unwanted) or not all(map(_GLOB.match, (*wanted, *unwanted, *without))):
         return None
     return TreeFilter(wanted, unwanted, without) if wanted or unwanted or without else None
@@ -104,13 +104,13 @@ def _of_rg(options: Options) -> TreeFilter | None:
         return None
     wanted = tuple(glob for glob in globs if not glob.startswith("!"))
     if wanted:
-        # What is asked for by name is looked into, hidden or not.
+        # An explicit glob matches hidden files, too.
         return TreeFilter(wanted)
     types = [*options.given.get("-t", ()), *options.given.get("--type", ())]
     kinds = tuple(ending for one in types for ending in _TYPES.get(one, ("*",)))
     unwanted = tuple(glob[1:] for glob in globs)
     hides = not options.has(*_SEES_HIDDEN)
-    # A file of a wanted type is looked into though it is hidden, but not in a hidden directory.
+    # A type matches hidden files, too, but not in hidden directories.
     return TreeFilter(kinds, unwanted, unwanted, is_hidden_out=hides, has_hidden_files=bool(types))
 
 

@@ -1,11 +1,11 @@
-"""Everything below a directory, up to a limit: links are seen and not followed."""
+"""Walk over everything below a directory, up to a limit. Links are listed and not followed."""
 
 import os
 from collections.abc import Callable, Iterator
 
 
 class TooMuchError(Exception):
-    """There is more below a directory than may be looked at."""
+    """A directory holds more entries than the limit."""
 
 
 def entries_below(
@@ -15,13 +15,13 @@ def entries_below(
     enters: Callable[[os.DirEntry[str]], bool] | None = None,
     must_read: bool = False,
 ) -> Iterator[os.DirEntry[str]]:
-    """The entries below a directory, in no order; none if it is a file. Blocks.
+    """Yield the entries below a directory, in no order; none if it is a file. Blocks.
 
     Args:
         root: absolute.
-        limit: how many entries may be looked at.
-        enters: whether to look into a directory that was given out; None: into each.
-        must_read: a directory that cannot be read is an error; else it is passed by.
+        limit: maximum number of entries.
+        enters: True for a yielded directory that is to be entered; None to enter all.
+        must_read: an unreadable directory is an error; else it is skipped.
 
     Raises:
         TooMuchError: there are more entries.

@@ -1,4 +1,4 @@
-"""How single findings become one decision: all are collected, the strictest decides."""
+"""Combination of findings into one decision: all are collected, the strictest decides."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from tui_agent.protocol.permissions import (
 from .rule_set import STRICTNESS, Ruling
 
 AccessKind = Literal["look", "effect", "edit"]
-"""What a call does that no rule speaks about: look somewhere, change something, edit a file of the workspace."""
+"""Kind of action for the mode to decide: read, change something, edit a file of the workspace."""
 
 MAX_TRACE = 400
-"""Longest trace that a decision carries, in lines."""
+"""Maximum length of a decision's trace, in lines."""
 
 _SOURCE_ORDER: dict[DecisionSource, int] = {
     "invalid": 0,
@@ -33,18 +33,18 @@ _SOURCE_ORDER: dict[DecisionSource, int] = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One reason to decide in one way."""
+    """One reason for a verdict."""
 
     decision: Verdict
     source: DecisionSource
     reason: str
     rule: str | None = None
-    """The rule behind it, as written, with its origin."""
+    """The rule behind it, as written, with its source."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartFindings:
-    """Everything that was found about one part of a call."""
+    """All findings for one part of a call."""
 
     text: str
     findings: tuple[Finding, ...]
@@ -56,18 +56,19 @@ class PartFindings:
 
 
 def deciding(findings: Iterable[Finding]) -> Finding:
-    """The strictest; among equals the one that is hardest to change, then the first."""
+    """Return the strictest finding; among equals the one hardest to override, then the first."""
     return min(findings, key=lambda finding: (-STRICTNESS[finding.decision], _SOURCE_ORDER[finding.source]))
 
 
 def finding_for_mode(mode: PermissionMode, access_kind: AccessKind, what: str) -> Finding:
-    """What the mode says about something that no rule decides (S1-16)."""
+    """Return the mode's finding for an action that no rule decides (S1-16)."""
     match mode:
         case PermissionMode.ALLOW:
             return Finding("allow", "mode", f"mode allow runs {what}")
         case PermissionMode.DENY:
             return Finding("deny", "mode", f"mode deny refuses {what}, and no rule allows it")
         case PermissionMode.PLAN:
+            # Plan mode only forbids changes; reading outside the workspace may be needed for a plan.
             if access_kind == "look":
                 return Finding("ask", "mode", f"{what} needs an answer")
             return Finding("deny", "floor", f"plan mode changes nothing: {what}")
@@ -80,28 +81,28 @@ def finding_for_mode(mode: PermissionMode, access_kind: AccessKind, what: str) -
 
 
 def finding_for_rule(ruling: Ruling) -> Finding | None:
-    """What rules say; None if none speaks."""
+    """Return the rules' finding, or None if no rule matches."""
     if ruling.verdict is None or ruling.rule is None:
         return None
     shown, cited = ruling.rule.shown, ruling.rule.cited
     if ruling.is_open:
-        return Finding("ask", "rule", f"the rule {shown} may be meant, which only the running shell knows", cited)
+        return Finding("ask", "rule", f"only the running shell knows whether the rule {shown} applies", cited)
     verbs = {"allow": "allows it", "ask": "asks", "deny": "denies it"}
     source: DecisionSource = "grant" if ruling.is_grant else "rule"
     return Finding(ruling.verdict, source, f"the rule {shown} {verbs[ruling.verdict]}", cited)
 
 
 def invalid(reason: str, trace: Sequence[str] = ()) -> PermissionDecision:
-    """The decision on something that cannot be judged because it is no proper call."""
+    """Return the decision on input that is not a proper call."""
     return PermissionDecision(decision="deny", source="invalid", reason=reason, trace=tuple(trace))
 
 
 def decision_of(parts: Sequence[PartFindings], trace: Sequence[str], targets: Iterable[str] = ()) -> PermissionDecision:
-    """One decision for all parts of a call."""
+    """Combine the findings of all parts of a call into one decision."""
     decided = [(part, part.deciding) for part in parts]
     finding = deciding(finding for _, finding in decided)
     if finding.decision == "allow":
-        # What needed the most to be allowed tells why the whole was.
+        # The reason is that of the part that was hardest to allow.
         finding = max((found for _, found in decided), key=_weight)
     return PermissionDecision(
         decision=finding.decision,
@@ -118,10 +119,10 @@ def decision_of(parts: Sequence[PartFindings], trace: Sequence[str], targets: It
 
 
 def shortened(trace: Sequence[str]) -> tuple[str, ...]:
-    """A trace that a person can still read."""
+    """Return a trace of readable length."""
     if len(trace) <= MAX_TRACE:
         return tuple(trace)
-    return (*trace[:MAX_TRACE], f"… and {len(trace) - MAX_TRACE} lines more")
+    return (*trace[:MAX_TRACE], f"… and {len(trace) - MAX_TRACE} more lines")
 
 
 def _weight(finding: Finding) -> int:

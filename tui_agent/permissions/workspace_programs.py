@@ -1,4 +1,4 @@
-"""Whether a command's name means a program that the workspace itself brings: whoever writes there decides what runs."""
+"""Lookup of command names that run a program from the workspace, where anyone who can write there decides what runs."""
 
 import os
 from functools import lru_cache
@@ -12,17 +12,17 @@ _BUILT_IN = names(
     "read readarray readonly return set shift shopt source test time times trap true type typeset ulimit umask unalias "
     "unset wait"
 )
-"""Commands of the shell itself, for which nothing is looked up."""
+"""Shell built-ins, which are never looked up in PATH."""
 
 
 def workspace_program(name: str, workspace: str, directory: str | None) -> str | None:
-    """The program in the workspace that would run under a command's name; None if that is the system's, or there is
-    none.
+    """Return the program in the workspace that a command's name would run, or None.
 
     Args:
         name: the first word of a command.
         workspace: absolute, links followed.
-        directory: where the command runs, for relative entries of PATH; None: not known, so that these may hold it.
+        directory: the command's working directory, for relative entries of PATH; None if unknown, and then a relative
+            entry counts as a hit.
     """
     if "/" in name or name in _BUILT_IN:
         return None
@@ -32,6 +32,7 @@ def workspace_program(name: str, workspace: str, directory: str | None) -> str |
         program = os.path.join(directory or "/", entry, name)
         if not os.path.isfile(program) or not os.access(program, os.X_OK):
             continue
+        # A link in a system directory may lead to a program of the workspace.
         leads_in = os.path.islink(program) and _is_in(os.path.realpath(program), workspace)
         return program if is_workspace_program or leads_in else None
     return None
@@ -39,8 +40,10 @@ def workspace_program(name: str, workspace: str, directory: str | None) -> str |
 
 @lru_cache(maxsize=64)
 def _entries(path: str, workspace: str) -> tuple[tuple[str, bool], ...]:
-    """The entries of PATH, and of each whether it is relative or in the workspace. Kept, because what it says is looked
-    up anew before a command runs that nobody was asked about."""
+    """Return the entries of PATH, each with True if it is relative or in the workspace.
+
+    Cached, because every command that runs without a question is looked up again just before it runs.
+    """
     return tuple(
         (entry, not entry.startswith("/") or _is_in(entry, workspace) or _is_in(os.path.realpath(entry), workspace))
         for entry in path.split(os.pathsep)
@@ -48,5 +51,5 @@ def _entries(path: str, workspace: str) -> tuple[tuple[str, bool], ...]:
 
 
 def _is_in(path: str, workspace: str) -> bool:
-    """Whether a path is in the workspace; where that is the whole system, nothing is brought by it."""
+    """True if a path is in the workspace. Always false for the workspace `/`, which holds every program."""
     return workspace != "/" and is_within(os.path.normpath(path), workspace)

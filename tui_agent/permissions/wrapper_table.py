@@ -1,7 +1,7 @@
-"""Commands that run another command, and where in their words that command begins.
+"""Table of commands that run another command, with the position of that command in their words.
 
-One line a wrapper: the options it takes alone, the options that take a value, how many words of its own come before
-the command. `@` behind an option: its value is the directory that the command runs in. To add one, add a line.
+One line a wrapper: options without a value, options with a value, number of its own operands before the command. `@`
+after an option: its value is the command's working directory. To add a wrapper, add a line.
 """
 
 from dataclasses import dataclass
@@ -12,26 +12,26 @@ from .shell_syntax import names
 
 @dataclass(frozen=True, slots=True)
 class Wrapper:
-    """How one wrapper is written."""
+    """Notation of one wrapper."""
 
     flags: frozenset[str]
     """Options without a value, without their dashes."""
     values: frozenset[str]
     """Options with a value."""
     own_words: int = 0
-    """Words before the command that are not options."""
+    """Number of operands before the command."""
     assigns: bool = False
-    """`NAME=value` before the command sets a variable."""
+    """True if `NAME=value` before the command sets a variable."""
     is_transparent: bool = False
-    """Changes nothing about what the command does: the inner command alone decides."""
+    """True if it does not change what the command does: the inner command alone decides."""
     allows_inner: bool = False
-    """A rule that allows the wrapper is meant to allow what it runs."""
+    """True if a rule that allows the wrapper is meant to allow its command."""
     is_open: bool = False
-    """The command gets more words at run time."""
+    """True if the command gets more words at run time."""
     directories: frozenset[str] = frozenset()
-    """Options whose value is the directory that the command runs in."""
+    """Options whose value is the command's working directory."""
     joins: bool = False
-    """Gives the command's words to a shell, as one text."""
+    """True if it passes the command's words to a shell, as one text."""
 
 
 _TRANSPARENT = {
@@ -133,13 +133,13 @@ _JOINED = {
     "parallel": "k u v X m n 0 keep-order ungroup verbose null dry-run bar "
     "| j a I N d S L C P arg-file colsep delimiter jobs delay timeout retries halt results joblog wd@ workdir@",
 }
-"""These give their words to a shell as one text."""
+"""Wrappers that pass their words to a shell as one text."""
 _REMOTE = {
     "ssh": "4 6 A a C f G g K k M N n q s T t V v X x Y y | B b c D E e F I i J L l m O o p Q R S W w P | 1",
     "mosh": "| p ssh | 1",
     "rsh": "n | l | 1",
 }
-"""The same, on another machine; a rule for one of them is meant for what it runs there."""
+"""The same for another machine; a rule for one of them is meant to allow what it runs there."""
 _RUNNERS = {
     "uv run": "isolated no-sync frozen locked offline q v m no-project active exact "
     "| p with python extra group package with-requirements env-file directory@ project only-group with-editable",
@@ -177,17 +177,17 @@ _COMPOSE_RUN = (
 )
 
 SHELLS = names("bash sh dash zsh ksh mksh ash rbash fish tcsh csh")
-"""Interpreters of shell text: `-c` is followed by a script."""
+"""Interpreters of shell text, with a script after `-c`."""
 INTERPRETERS = names(
     "python python2 python3 pypy pypy3 perl ruby node nodejs deno bun php lua luajit Rscript julia tclsh awk gawk mawk "
     "nawk osascript ghci scala groovy jshell irb pwsh powershell elixir erl guile racket sbcl"
 )
-"""Interpreters of other languages: what they do cannot be told from their words."""
+"""Interpreters of other languages, whose effect their words do not tell."""
 
 
 @cache
 def wrappers() -> dict[str, Wrapper]:
-    """Every wrapper by its first word or words."""
+    """Return every wrapper by its first word or words."""
     table: dict[str, Wrapper] = {}
     for name, text in _TRANSPARENT.items():
         table[name] = _wrapper(text, is_transparent=True)

@@ -1,4 +1,4 @@
-"""Sorts the words of a command that changes files, by its entry in the table."""
+"""Option parser for commands that change files, by their entries in the table."""
 
 import re
 from collections.abc import Sequence
@@ -18,50 +18,50 @@ class Write:
 
     path: str
     whole: bool = False
-    """With everything below it."""
+    """True if everything below it is changed, too."""
 
 
 @dataclass(slots=True)
 class ParsedArguments:
-    """A writer's words, sorted."""
+    """Parsed words of a writer."""
 
     operands: list[str] = field(default_factory=list[str])
     flags: set[str] = field(default_factory=set[str])
-    """Every option that was given, in full and as it was given, those joined behind one dash one by one."""
+    """Every option, in full and as written; joined flags one by one."""
     written: list[str] = field(default_factory=list[str])
     """Values of options that are changed."""
     code: list[str] = field(default_factory=list[str])
     """Values of options that are programs."""
     unclear: list[str] = field(default_factory=list[str])
-    """Values of options that the entry does not know."""
+    """Values of options that the entry does not contain."""
     read: list[str] = field(default_factory=list[str])
     """Values of options that are read."""
     into: str | None = None
-    """The directory that things go into, where an option names it."""
+    """Target directory named by an option."""
     directory: str | None = None
-    """The directory that the command goes to first."""
+    """Directory that the command changes to first."""
 
     @property
     def sources(self) -> list[str]:
-        """What is copied, moved or linked."""
+        """Files that are copied, moved or linked."""
         if self.into is not None or len(self.operands) < 2:
             return self.operands
         return self.operands[:-1]
 
     @property
     def target(self) -> str:
-        """Where that goes; `.` where it is not said."""
+        """Target of these files; `.` by default."""
         if self.into is not None:
             return self.into
         return self.operands[-1] if len(self.operands) > 1 else "."
 
     def has(self, *options: str) -> bool:
-        """Whether one of these options was given."""
+        """True if one of these options is present."""
         return not self.flags.isdisjoint(options)
 
 
 def parse_writer_arguments(name: str, entry: Writer, words: Sequence[str]) -> ParsedArguments:
-    """Sorts the words behind a command's name."""
+    """Parse the words after a command's name."""
     found = ParsedArguments()
     waiting = list(reversed(words))
     is_after_unknown = False
@@ -84,10 +84,10 @@ def parse_writer_arguments(name: str, entry: Writer, words: Sequence[str]) -> Pa
             kind = _stricter(kind, entry.values.get(one, _NO_VALUE))
         is_after_unknown = word.startswith("--") and not meant and value is None and word not in PLAIN_FLAGS
         if kind and value is None and waiting:
-            # What is cut short may also be an option of its own, without a value.
+            # An abbreviation may also be an option of its own without a value: then the next word is an operand, too.
             value = waiting.pop() if option in meant else waiting[-1]
         if value is None and not kind and not word.startswith("--"):
-            # Letters that are not known may take the rest of the word.
+            # An unknown letter may take the rest of the word as its value.
             found.unclear.extend(word[at:] for at in range(2, min(len(word) - 3, 6)))
         if value is not None:
             _keep(found, kind, value)
@@ -95,14 +95,14 @@ def parse_writer_arguments(name: str, entry: Writer, words: Sequence[str]) -> Pa
 
 
 def writes_of(name: str, entry: Writer, found: ParsedArguments) -> list[Write]:
-    """What a command changes, by its role."""
+    """Return the changes of a command, by its role."""
     whole = found.has(*entry.whole)
     writes = [Write(path, whole) for path in found.written]
     if found.into is not None:
         writes.append(Write(found.into, whole))
     operands = found.operands
     if name == "sed" and not found.has("-e", "-f", "--expression", "--file"):
-        operands = operands[1:]
+        operands = operands[1:]  # The first operand is the script.
     is_active = (not entry.needed or found.has(*entry.needed)) and not found.has(*entry.preventing)
     if not is_active or not operands:
         return writes
@@ -121,7 +121,7 @@ def writes_of(name: str, entry: Writer, found: ParsedArguments) -> list[Write]:
 
 
 def is_remote(path: str) -> bool:
-    """Whether it names something on another machine: `host:path`, an address."""
+    """True for a file on another machine: `host:path` or a URL."""
     return bool(_REMOTE.match(path))
 
 
@@ -148,7 +148,7 @@ def _keep(found: ParsedArguments, kind: OptionValue, value: str) -> None:
 
 
 def _into(found: ParsedArguments, whole: bool) -> list[Write]:
-    """The target and, in case it is a directory, the names that the sources get in it."""
+    """Return the target and, in case it is a directory, the paths of the sources in it."""
     writes = [Write(found.target, whole)]
     for source in found.sources:
         keeps_path = found.has("--parents", "-R", "--relative")
@@ -159,7 +159,7 @@ def _into(found: ParsedArguments, whole: bool) -> list[Write]:
 
 
 def _meant(entry: Writer, option: str) -> list[str]:
-    """The options of the entry that a word may stand for: itself, or all that a long one may be cut short from."""
+    """Return the options of the entry that a word may mean: itself, or the long options it may abbreviate."""
     known = entry.options
     if option in known:
         return [option]
@@ -167,7 +167,7 @@ def _meant(entry: Writer, option: str) -> list[str]:
 
 
 def _option(name: str, entry: Writer, word: str) -> tuple[str, str | None]:
-    """The option a word ends with, and the value that is in the same word."""
+    """Return the option that a word ends with, and the value attached to it."""
     if word in entry.values:
         return word, None
     if word.startswith("--"):
@@ -178,5 +178,5 @@ def _option(name: str, entry: Writer, word: str) -> tuple[str, str | None]:
         if option in entry.values:
             return option, word[place + 1 :] or None
         if option == "-i" and name in EDITS_IN_PLACE:
-            break
+            break  # The rest of the word is its suffix.
     return word, None

@@ -1,20 +1,19 @@
-"""Commands that change files, and where in their words the files stand.
+"""Table of commands that change files, with the position of the files in their words.
 
-One entry a command: `ROLE: options`. What is not in an entry counts as a flag; what follows it, as one more file, and
-as something that may be changed: too many files are found rather than too few. A long option may be cut short wherever
-the command would take it. Roles:
+One entry a command: `ROLE: options`. An option without an entry counts as a flag, and the word after it both as
+another file and as a path that may be changed: too many files are found rather than too few. A long option may be
+abbreviated wherever the command allows it. Roles:
 
     ALL     every operand is changed
     FIRST   the first operand is changed
     SECOND  the second operand is changed
-    LAST    the last operand is changed; if it is a directory, what the other operands are called in it
+    LAST    the last operand is changed; if it is a directory, the files in it with the names of the other operands
     MOVE    the same, and the other operands are changed, too
-    NONE    only what options name
+    NONE    only values of options are changed
 
-Behind an option: `:` its value is only text; `<` it is read; `>` it is changed; `*` it is the directory that things
-go into; `@` it is the directory that the command runs in; `$` it is a program. `!` marks an option without which
-nothing is changed; `?` one with which nothing is changed; `&` one that makes the change reach everything below a
-directory.
+After an option: `:` its value is only text; `<` it is read; `>` it is changed; `*` it is the target directory; `@` it
+is the command's working directory; `$` it is a program. `!` marks an option without which nothing is changed; `?` one
+with which nothing is changed; `&` one that extends the change to everything below a directory.
 """
 
 from dataclasses import dataclass, field
@@ -25,7 +24,7 @@ from .shell_syntax import names
 
 Role = Literal["ALL", "FIRST", "SECOND", "LAST", "MOVE", "NONE"]
 OptionValue = Literal["", "text", "read", "code", "directory", "write", "into"]
-"""What follows an option; of several that one may be cut short from, the last counts."""
+"""Value of an option; if a word may abbreviate several options, the last in this order counts."""
 
 _TAR = (
     "--to-command$ --use-compress-program$ --info-script$ --new-volume-script$ --rsh-command$ --rmt-command$ "
@@ -42,7 +41,7 @@ WRITERS: dict[str, str] = {
     "unlink": "ALL:",
     "shred": "ALL: -n: -s: --iterations: --size: --random-source<",
     "trash": "ALL:",
-    # --- making
+    # --- creating
     "touch": "ALL: -d: -t: -r< --date: --time: --reference<",
     "truncate": "ALL: -s: -r< --size: --reference<",
     "mkdir": "ALL: -m: --mode:",
@@ -51,7 +50,7 @@ WRITERS: dict[str, str] = {
     "mktemp": "ALL: -p> --tmpdir> --suffix:",
     "tee": "ALL:",
     "fallocate": "ALL: -l: -o: --length: --offset:",
-    # --- marking
+    # --- changing attributes
     "chmod": "ALL: -R& --recursive& --reference<",
     "chown": "ALL: -R& --recursive& --reference< --from:",
     "chgrp": "ALL: -R& --recursive& --reference<",
@@ -95,7 +94,7 @@ WRITERS: dict[str, str] = {
     "ed": "ALL: -p:",
     "nano": "ALL:",
     "emacs": "ALL: --eval$ --execute$ -f: -l< --load<",
-    # --- writing what an option names
+    # --- writing files named by options
     "sort": "NONE: -o> --output> -T> --temporary-directory> -k: -t: -S: --key: --field-separator: --parallel: "
     "--compress-program$",
     "shuf": "NONE: -o> --output> -i: -n: -e:",
@@ -123,14 +122,14 @@ WRITERS: dict[str, str] = {
     "ssh-keygen": "NONE: -f> -t: -b: -C: -N: -P:",
     "pandoc": "NONE: -o> --output> -f: -t: --from: --to:",
     "xmllint": "NONE: --output> -o>",
-    # --- what runs another command, and writes besides
+    # --- running another command, and writing
     "strace": "NONE: -o> --output> -e: -p: -s:",
     "ltrace": "NONE: -o> --output> -e: -p: -s:",
     "script": "ALL: -c$ -I> -O> -B> -T> -E: -o: -m: --log-in> --log-out> --log-io> --log-timing> --command$",
     "flock": "FIRST: -w: -E: --timeout: --conflict-exit-code:",
     "time": "NONE: -o> --output> -f: --format:",
     "valgrind": "NONE: --log-file> --xml-file>",
-    # --- archives: what stands behind a blank is the way they are called
+    # --- archives; the second word is the mode
     "tar create": "NONE: -f> -g> -C< -T< -X< -I$ -F$ -b: -H: -K: -L: -N: -V: --file> --listed-incremental> "
     f"--index-file> {_TAR}",
     "tar extract": "NONE: -C> -f< -g< -T< -X< -I$ -F$ -b: -H: -K: -L: -N: -V: --directory> --file< "
@@ -175,7 +174,7 @@ WRITERS: dict[str, str] = {
     "git worktree move": "ALL:",
     "git worktree remove": "ALL:",
 }
-"""What each command changes. How those that need more than a line are called is told in `subcommand_effects`."""
+"""Entries by command. `subcommand_effects` handles commands that need more than an entry."""
 
 PLAIN_FLAGS = names(
     "--all --append --archive --backup --bzip2 --compress --compressed --create --debug --decode --delete "
@@ -188,33 +187,33 @@ PLAIN_FLAGS = names(
     "--sparse --staged --stats --stdout --symbolic --theirs --times --timestamping --totals --update --verbose "
     "--worktree --xz --zstd"
 )
-"""Options without a value, of whatever writer knows them."""
+"""Options without a value, of all writers."""
 EDITS_IN_PLACE = names("sed perl ruby")
-"""Their option `-i` may carry a suffix."""
+"""Commands whose option `-i` may have a suffix attached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """One entry, taken apart."""
+    """A parsed entry."""
 
     role: Role
     values: dict[str, OptionValue] = field(default_factory=dict[str, OptionValue])
     needed: frozenset[str] = frozenset()
-    """Nothing is changed without one of these; empty: always."""
+    """Options one of which is needed for a change; empty if none is."""
     preventing: frozenset[str] = frozenset()
-    """Nothing is changed with one of these."""
+    """Options that prevent a change."""
     whole: frozenset[str] = frozenset()
-    """With one of these the change reaches everything below a directory."""
+    """Options that extend the change to everything below a directory."""
 
     @property
     def options(self) -> frozenset[str]:
-        """Every option that the entry knows."""
+        """Every option of the entry."""
         return self.needed | self.preventing | self.whole | self.values.keys()
 
 
 @cache
 def writer(name: str) -> Writer | None:
-    """The entry of a command."""
+    """Return the entry of a command, or None."""
     entry = WRITERS.get(name)
     if entry is None:
         return None

@@ -1,7 +1,7 @@
 """Commands that get their files from another command: `find … -exec`, `… | xargs`, `$(…)`.
 
-What comes in are paths that the first command came upon. Which of them come, and in how many turns, is not known; so a
-command may get some only where each of them means the same wherever it stands.
+The input is a list of paths, but which of them arrive, and in how many runs, is unknown. So a command may get some
+only if each path means the same at any position.
 """
 
 import re
@@ -14,19 +14,19 @@ from .shell_syntax import UNKNOWN, SimpleCommand, names
 
 _FILE = re.compile(rf".*/{UNKNOWN}\Z", re.DOTALL)
 _UNEQUAL = names("tar unzip zipinfo date ps pgrep ulimit man")
-"""Commands whose first operand means something else than the others."""
+"""Commands whose first operand differs in meaning from the others."""
 _SCRIPTED = names("sed awk")
 _BY_ZEROS = re.compile(r"-[rtpxo]*0[rtpxo]*\Z|--null\Z")
 _BY_LINES = ("\\n", "\n")
 
 
 def find_exec_words(words: Sequence[str]) -> list[str]:
-    """The words of a command that `find` gives files to, with the directory in place of each file."""
+    """Return the words of a command that `find` runs, with the directory in place of each file."""
     return [word[: -len(UNKNOWN)] if _FILE.match(word) else word for word in words]
 
 
 def splits_at_nul(outer: SimpleCommand) -> bool | None:
-    """Whether `xargs` ends a name at NUL characters (else at blanks); None if it gets them otherwise."""
+    """True if `xargs` splits its input at NUL characters, False if at blanks, None if it reads other input."""
     values = [word.value for word in outer.words[1:]]
     if any(re.match(r"-a|--arg-file", value) for value in values):
         return None
@@ -39,8 +39,7 @@ def splits_at_nul(outer: SimpleCommand) -> bool | None:
 
 
 def accepts_any_files(words: Sequence[str]) -> bool:
-    """Whether a read-only command may be given any files behind these words, in any number: whichever comes first
-    means no more than the next."""
+    """True if any number of files may follow these words of a read-only command without changing what it does."""
     if not words or collect_reads(words, SimpleCommand("", ())) is None:
         return False
     name = canonical_name(words[0])
@@ -49,7 +48,7 @@ def accepts_any_files(words: Sequence[str]) -> bool:
     if name == "git":
         return "--" in words
     if name in _SCRIPTED:
-        # Without its script it reads nothing, and the first name would be taken for one.
+        # Without a script, the first name would become the script.
         return any(not word.startswith("-") for word in words[1:])
     if name == "printf":
         return len(words) > 1
