@@ -1,6 +1,6 @@
-"""Small runs of the real engine, one for each sequence that `docs/events.md` draws.
+"""Small runs of the real engine, one for each sequence in `docs/events.md`.
 
-The model is scripted, the tools are little and real, and each run is driven by what it tells, never by the clock.
+The model is scripted, the tools are small but real, and each run is driven by its events, never by the clock.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from tui_agent.providers.scripted_provider import Call, Step
 
 
 class Notes:
-    """A folder of notes. A call about a held note begins and then waits until it is let go."""
+    """A folder of notes. A call for a held note starts and then waits until the note is released."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -35,10 +35,10 @@ class Notes:
         self.held: set[str] = set()
         """Names of notes whose calls wait."""
         self.go_on: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
-        """Set for a name: calls about it go on."""
+        """Released notes: set the event of a name to let its calls continue."""
 
     async def turn(self, name: str) -> Path:
-        """The note's file, once it is let go."""
+        """Return the note's file once it is released."""
         if name in self.held:
             await self.go_on[name].wait()
         return self.root / name
@@ -110,7 +110,7 @@ class WriteNote(Tool):
 
 
 class Stage:
-    """One agent over a folder of notes, and somebody who watches what it tells and acts."""
+    """One agent with a folder of notes, and a user who reacts to its events."""
 
     def __init__(self, root: Path) -> None:
         self.notes = Notes(root)
@@ -128,7 +128,7 @@ class Stage:
         hooks: HookBus | None = None,
         person: Callable[[AgentLoop], Awaitable[None]] | None = None,
     ) -> None:
-        """Runs the agent to its end; `person` lives beside it."""
+        """Run the agent to its end, with `person` beside it."""
         loop = AgentLoop(
             AgentLoopConfig(
                 provider=ScriptedProvider(steps),
@@ -148,7 +148,7 @@ class Stage:
                 await person(loop)
 
     async def told(self, type_name: str, **fields: object) -> Any:
-        """The first event of this type with these fields, as soon as it was told."""
+        """Wait for the first event of this type with these fields and return it."""
         with self.bus.subscribe(merge=False, since=0) as subscription:
             async for batch in subscription.batches():
                 for envelope in batch:
@@ -164,14 +164,14 @@ class Scene:
 
     title: str
     words: str
-    """What to see in it."""
+    """Description of the sequence."""
     play: Callable[[Stage], Awaitable[None]]
     whole: bool = False
-    """Whether also those events are drawn that the other trees leave out."""
+    """True to show also the events that the other trees leave out."""
 
 
 async def record(scene: Scene) -> list[Envelope]:
-    """Plays a scene; gives everything that was told, unmerged and in order."""
+    """Play a scene and return all events, unmerged and in order."""
     with tempfile.TemporaryDirectory() as folder:
         stage = Stage(Path(folder).resolve())
         with stage.bus.subscribe(merge=False) as subscription:
@@ -238,7 +238,7 @@ async def _steering(stage: Stage) -> None:
 
 
 async def _steered(stage: Stage, calls: Iterable[Call], options: ExecutionOptions) -> None:
-    """A message comes while the first call runs; then that call may go on."""
+    """Send a message while the first call runs, then let that call continue."""
     stage.notes.held = {"plan.txt"}
 
     async def person(loop: AgentLoop) -> None:
@@ -351,91 +351,91 @@ async def _retry(stage: Stage) -> None:
 SCENES = (
     Scene(
         "One call",
-        "Everything that is told, the glanced-at events included. The calls of an answer are queued while it streams; "
-        "their results follow in call order, then the next step asks the model again.",
+        "All events, frequent ones included. The calls of an answer are queued while it streams; their results follow "
+        "in call order, then the next step sends a request to the model.",
         _one_call,
         whole=True,
     ),
     Scene(
         "Parallel calls, one of which fails",
-        "Calls that do not meet run at the same time and end as they are done; a failure reaches no sibling; the "
-        "result messages come in call order. (Here with `stream_tools=off`: else each would begin as it comes.)",
+        "Calls without a conflict run at the same time and end in any order. A failure does not affect the others. The"
+        " result messages follow in call order. (With `stream_tools=off`; otherwise each call starts as it arrives.)",
         _parallel,
     ),
     Scene(
         "A conflict: a write, then a read of the same file",
-        "The read waits for the call whose file it reads: `tool.blocked_on` with the reason `group` names it.",
+        "The read waits for the call that writes the same file; `tool.blocked_on` with the reason `group` names that "
+        "call.",
         _conflict,
     ),
     Scene(
-        "A read that starts while the model still talks",
-        "A call that only reads and needs no question starts as soon as its block is complete: its start comes before "
-        "the end of the message it stands in.",
+        "A read that starts while the model still streams",
+        "A read-only call that needs no approval starts as soon as its block is complete, before its message ends.",
         _streaming,
     ),
     Scene(
         "Steering between calls",
-        "Mode `between_calls`, which `Sequential` implies: the call that runs goes on to its end, every later one is "
-        "skipped, and the message lands behind the results.",
+        "Mode `between_calls`, which `Sequential` implies: the running call finishes, every later one is skipped, and "
+        "the message follows the results.",
         _steering_between_calls,
     ),
     Scene(
         "Steering between batches",
-        "Mode `between_batches`, which `Batched` implies: the batch that runs goes on to its end; no later one begins.",
+        "Mode `between_batches`, which `Batched` implies: the running batch finishes; no later one starts.",
         _steering_between_batches,
     ),
     Scene(
         "Steering after the batch",
-        "Mode `after_batch`, which `Parallel` implies: nothing is skipped; the message lands behind all results.",
+        "Mode `after_batch`, which `Parallel` implies: no call is skipped; the message follows all results.",
         _steering_after_batch,
     ),
     Scene(
         "Steering that interrupts",
-        "Mode `interrupt`: a call that runs and may be interrupted is cancelled at once, and nothing else begins.",
+        "Mode `interrupt`: a running call that is interruptible is cancelled at once, and no other call starts.",
         _steering_interrupt,
     ),
     Scene(
         "Steering before effects",
-        "The default mode, `before_effects`: the call that runs goes on to its end, calls with effects that have not "
-        "begun are skipped, reads run, and the message lands behind the results. (Here, too, with `stream_tools=off`.)",
+        "The default mode, `before_effects`: the running call finishes, later calls with effects are skipped, reads "
+        "run, and the message follows the results. (Also with `stream_tools=off`.)",
         _steering,
     ),
     Scene(
         "A veto",
-        "A hook that is asked before the call denies it, in its own words: the call ends without a start.",
+        "A `before_tool` hook denies the call with a reason; the call ends without a start.",
         _veto,
     ),
     Scene(
         "An approval, answered",
-        "The question is bound to its call and is resolved exactly once, before the call ends.",
+        "The request for approval belongs to its call and is resolved exactly once, before the call ends.",
         _approval,
     ),
     Scene(
         "Two denials",
-        "One by a rule, without a question, and one by a person. Both are results the model reads, and the run goes "
-        "on.",
+        "One by a rule, without a request for approval, and one by the user. The model reads both as results, and the "
+        "run continues.",
         _denials,
     ),
     Scene(
         "A timeout",
-        "The call is told to stop, then cancelled; its result says so, and the run goes on.",
+        "The call's token is set, then its task is cancelled; its result says so, and the run continues.",
         _timeout,
     ),
     Scene(
         "A cancel",
-        "The call that runs is told to stop, then cancelled; the one that waits never runs. Both have a result, so "
-        "that the conversation stays whole.",
+        "The token of the running call is set, then its task is cancelled; the waiting call never runs. Both get a "
+        "result, so that the conversation stays valid.",
         _cancel,
     ),
     Scene(
         "A retry after a cut stream",
-        "The begun message is thrown away, then the model is asked again; nothing of it stays in the conversation.",
+        "The partial message is discarded, and the request is retried; nothing of it stays in the conversation.",
         _retry,
     ),
     Scene(
         "A retry that takes over a call",
-        "The read had begun when the stream broke. The call of the next answer that asks for the same owns it from "
-        "there (`adopted_from`): the tool runs once, and is answered once.",
+        "The read had started when the stream broke. The same call of the next answer takes over its execution "
+        "(`adopted_from`): the tool runs once and has one result.",
         _adoption,
     ),
 )

@@ -1,8 +1,8 @@
-"""Writes `docs/behaviour.md`: each requirement, the modules that name it, and the tests that carry its number.
+"""Generator of `docs/behaviour.md`: each requirement with the modules that mention it and the tests named after it.
 
-`python docs/make_behaviour_page.py` writes the page; with `--stdout` it is only printed. Requirements stand in
-`docs/requirements.toml`. A module serves a requirement when it names it (`S0-27`, `S4-18…S4-20`); a test checks it when
-its name carries the number (`test_s0_27_…`). A requirement without such a test is listed as what it is.
+`python docs/make_behaviour_page.py` writes the page, `--stdout` prints it. The requirements are in
+`docs/requirements.toml`. A module mentions a requirement by its number (`S0-27`, `S4-18…S4-20`); a test has the number
+in its name (`test_s0_27_…`). Requirements without such a test are listed, too.
 """
 
 import argparse
@@ -23,10 +23,11 @@ Number = tuple[int, int]
 HEAD = """\
 # Behaviour
 
-What is required of the engine, which module does it, and which test holds it. This page is written by
-`python docs/make_behaviour_page.py` from `docs/requirements.toml`, from the numbers that modules name, and from the
-numbers in the names of tests; a test compares it with what the script writes now. "no numbered test yet" means that no
-test carries the number, not that nothing tests the behaviour.
+The requirements of the engine, with the modules that implement them and the tests that check them.
+`python docs/make_behaviour_page.py` generates this page from `docs/requirements.toml` and from the requirement numbers
+in
+modules and test names; a test checks that it is up to date. "no numbered test yet" means that no test name has the
+number, not that the behaviour is untested.
 """
 
 TITLES = (
@@ -42,7 +43,7 @@ _CARRIED = re.compile(r"(?<=_)s([0-4])_(\d+)(?=_|$)")
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the page."""
     wanted, served, tested = requirements(), mentions(), numbered_tests()
     counted = sum(number in tested for number in wanted)
     lines = [HEAD, f"{counted} of {len(wanted)} requirements have a numbered test."]
@@ -56,7 +57,7 @@ def page() -> str:
 
 
 def requirements() -> dict[Number, str]:
-    """Every requirement in short words, in order."""
+    """Return the text of every requirement, in order."""
     record = tomllib.loads((ROOT / "docs" / "requirements.toml").read_text("utf-8"))
     return {
         (int(name.removeprefix("S")), int(number)): words
@@ -66,7 +67,7 @@ def requirements() -> dict[Number, str]:
 
 
 def mentions() -> Mapping[Number, list[str]]:
-    """The modules that name each requirement, by their place in the package."""
+    """Return the modules that mention each requirement, by path in the package."""
     found: defaultdict[Number, list[str]] = defaultdict(list)
     for path in sorted((ROOT / "tui_agent").rglob("*.py")):
         name = path.relative_to(ROOT / "tui_agent").as_posix()
@@ -76,7 +77,7 @@ def mentions() -> Mapping[Number, list[str]]:
 
 
 def numbered_tests() -> Mapping[Number, list[str]]:
-    """The tests that carry each number, as `file::test`."""
+    """Return the tests with each number, as `file::test`."""
     found: defaultdict[Number, list[str]] = defaultdict(list)
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         name = path.relative_to(ROOT / "tests").as_posix()
@@ -98,7 +99,7 @@ def _listed(names: list[str]) -> str:
 
 
 def main() -> None:
-    """Writes or prints the page."""
+    """Write or print the page."""
     arguments = argparse.ArgumentParser(description="Writes docs/behaviour.md.")
     arguments.add_argument("--stdout", action="store_true", help="print the page instead of writing it")
     if arguments.parse_args().stdout:

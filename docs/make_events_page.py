@@ -1,7 +1,7 @@
-"""Writes `docs/events.md`: every event as its class describes it, and sequences as real runs tell them.
+"""Generator of `docs/events.md`: every event with the docstrings of its class, and sequences recorded from real runs.
 
-`python docs/make_events_page.py` writes the page; with `--stdout` it is only printed. The same code gives the same
-page: ids are replaced by stable names, and times are left out.
+`python docs/make_events_page.py` writes the page, `--stdout` prints it. The output is reproducible: ids are replaced by
+stable names, and times are left out.
 """
 
 import argparse
@@ -27,35 +27,35 @@ from tui_agent.protocol.messages import FrozenModel
 
 PAGE = Path(__file__).parent / "events.md"
 
-GLANCED_AT = {"agent.created", "status.changed", "context.usage", "usage.updated", "request.built"}
-"""Events that all trees but the first leave out."""
+FREQUENT = {"agent.created", "status.changed", "context.usage", "usage.updated", "request.built"}
+"""Frequent events that all trees but the first leave out."""
 
 HEAD = """\
 # Events
 
-Everything that happens is told as an event: frozen, complete, serialisable, needing no answer. The screen, the
-journal and the streams of the headless mode are made of these and of nothing else. This page is written by
-`docs/make_events_page.py` from the classes in `tui_agent/protocol/events.py` and from real runs of the engine; a test
-compares it with what the script writes now. Type names and fields are frozen by another test.
+The engine publishes every fact as an event: frozen, complete, serialisable, without an answer. Screen, journal and the
+streams of the headless mode are made of these events only. `docs/make_events_page.py` generates this page from the
+classes in `tui_agent/protocol/events.py` and from real runs of the engine; a test checks that it is up to date. Another
+test freezes type names and fields.
 
-A reader ignores types and fields it does not know. Neighbours of the types `message.delta`, `tool.output`,
-`tool.update`, `tool.progress` and `context.usage` may come merged: text is put together, of the others the last one
-counts. No other event is ever merged, dropped or told out of order.
+Readers ignore unknown types and fields. Neighbouring events of the types `message.delta`, `tool.output`, `tool.update`,
+`tool.progress` and `context.usage` may be merged: text is concatenated, of the others the last one is kept. No other
+event is ever merged, dropped or reordered.
 """
 
 ENVELOPE_WORDS = """\
 ## The envelope
 
-Each event stands in an envelope that says where and when; on disk and on the wire it is one JSON object a line, with
+Each event has an envelope with its origin, number and time. On disk and on the wire it is one JSON object a line, with
 the event's own fields under `data`.
 """
 
 TREES_WORDS = """\
 ## Sequences
 
-Each tree is a real run: the real loop and the real executor, a scripted model, two little tools over a folder of notes.
-One event a line, in the order in which they were told, with their essential fields; further in means further inside:
-run, turn, step, message or call. The first tree shows everything; the others leave out {quiet}.
+Each tree is a recorded run of the real engine with a scripted model and two small tools for a folder of notes. It shows
+one event a line, in the order of publication, with the most important fields, indented by run, turn, step, message and
+call. The first tree shows all events; the others leave out {quiet}.
 """
 
 ESSENTIAL: Mapping[str, tuple[str, ...]] = {
@@ -92,10 +92,10 @@ ESSENTIAL: Mapping[str, tuple[str, ...]] = {
     "warning": ("code",),
     "notice": ("code",),
 }
-"""What a tree shows of each event; a run that tells another type is an error here."""
+"""Fields of each event that a tree shows; a run with any other event type is an error."""
 
 BARE = frozenset(("index", "message_id", "call_id", "request_id", "batch_id", "kind", "role", "name", "tool", "what"))
-"""Fields whose value says what it is."""
+"""Fields that are shown without their name."""
 
 _ID = re.compile(r"\b(msg|run|batch|ask)_[0-9a-f]{16}\b")
 _COLUMN = 32
@@ -103,16 +103,16 @@ _WIDTH = 120
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the page."""
     parts = [HEAD, *_envelope_section(), *_event_sections(), *_union_section()]
-    quiet = ", ".join(f"`{name}`" for name in sorted(GLANCED_AT))
+    quiet = ", ".join(f"`{name}`" for name in sorted(FREQUENT))
     parts.append(_filled(TREES_WORDS.format(quiet=quiet)))
     parts += [_tree_section(scene) for scene in SCENES]
     return "\n".join(part.rstrip("\n") + "\n" for part in parts)
 
 
 def tree(envelopes: Iterable[Envelope], *, whole: bool) -> list[str]:
-    """A run's events, a line each, indented by what they happen inside of."""
+    """Return the events of a run, a line each, indented by their scope."""
     names = _StableNames()
     roles: dict[str, str] = {}
     lines: list[str] = []
@@ -123,14 +123,14 @@ def tree(envelopes: Iterable[Envelope], *, whole: bool) -> list[str]:
         shown = [_shown(name, value) for name in ESSENTIAL[event.type] if _says(name, value := getattr(event, name))]
         head = "  " * _depth(event, roles) + event.type
         line = names.stable(f"{head:<{_COLUMN}}{' '.join(shown)}".rstrip())
-        if whole or event.type not in GLANCED_AT:
+        if whole or event.type not in FREQUENT:
             lines.append(line)
     return lines
 
 
 @dataclass
 class _StableNames:
-    """Random ids become `msg_1`, `msg_2` and so on, in the order of their first mention."""
+    """Replaces random ids by `msg_1`, `msg_2` and so on, in the order of first use."""
 
     known: dict[str, str] = field(default_factory=dict)
 
@@ -146,7 +146,7 @@ class _StableNames:
 
 
 def _depth(event: Any, roles: Mapping[str, str]) -> int:
-    """How far inside a run an event happens."""
+    """Return the indentation of an event."""
     kind = event.type.split(".")[0]
     if kind in ("agent", "run"):
         return 0
@@ -162,7 +162,7 @@ def _depth(event: Any, roles: Mapping[str, str]) -> int:
 
 
 def _says(name: str, value: object) -> bool:
-    """Whether a field is worth its place: nothing empty, no flag that is down, no count of nothing."""
+    """True if a field is shown: it is not empty, False or zero."""
     if value is None or value is False or value in ("", ()):
         return False
     return value != 0 or name in BARE
@@ -187,7 +187,7 @@ def _tree_section(scene: Scene) -> str:
 
 
 def _envelope_section() -> Iterator[str]:
-    """The fields of a line, in the order in which they are written."""
+    """Yield the section about the fields of a line, in the order of the line."""
     yield ENVELOPE_WORDS
     words = {**_field_words(Origin), **_field_words(Envelope)}
     words |= {"type": "The event's type name.", "data": "The event's own fields."}
@@ -197,7 +197,7 @@ def _envelope_section() -> Iterator[str]:
 
 
 def _event_sections() -> Iterator[str]:
-    """One section a group of `protocol/events.py`, one entry an event."""
+    """Yield a section for each group of `protocol/events.py`, with an entry for each event."""
     group = ""
     yield "## Every event\n"
     for cls in event_classes().values():
@@ -216,7 +216,7 @@ def _event_entry(cls: type[Any]) -> str:
 
 
 def _union_section() -> Iterator[str]:
-    """The names whose values fields are made of."""
+    """Yield the section about the values of literal types."""
     yield "### Values\n"
     lines: list[str] = []
     for name in ("ToolStatus", "Status", "BlockedOn", "InputSource"):
@@ -230,14 +230,14 @@ def _bullet(name: str, kind: str, words: str) -> str:
 
 
 def _group_of(cls: type[Any]) -> str:
-    """The heading comment above a class."""
+    """Return the heading comment above a class."""
     source = Path(events_module.__file__).read_text("utf-8")
     before = source[: source.index(f"class {cls.__name__}(")]
     return re.findall(r"^# --- (.+?) -+$", before, re.MULTILINE)[-1]
 
 
 def _field_types(cls: type[Any]) -> dict[str, str]:
-    """Each field with its annotation as it is written, inherited ones included; with a default where it has one."""
+    """Return the annotation and default of each field, inherited ones included."""
     types: dict[str, str] = {}
     for node in _annotations(cls):
         assert isinstance(node.target, ast.Name)
@@ -247,7 +247,7 @@ def _field_types(cls: type[Any]) -> dict[str, str]:
 
 
 def _field_words(cls: type[Any]) -> dict[str, str]:
-    """The text under each field that has one."""
+    """Return the docstring of each field that has one."""
     words: dict[str, str] = {}
     for base in reversed(cls.__mro__):
         body = _body(base)
@@ -264,7 +264,7 @@ def _annotations(cls: type[Any]) -> Iterator[ast.AnnAssign]:
 
 
 def _body(cls: type[Any]) -> list[ast.stmt]:
-    """The statements of one of our own classes."""
+    """Return the statements of a class of tui_agent."""
     if not cls.__module__.startswith("tui_agent.") or cls is FrozenModel:
         return []
     (definition,) = ast.parse(textwrap.dedent(inspect.getsource(cls))).body
@@ -287,7 +287,7 @@ def _filled(text: str) -> str:
 
 
 def main() -> None:
-    """Writes or prints the page."""
+    """Write or print the page."""
     arguments = argparse.ArgumentParser(description="Writes docs/events.md.")
     arguments.add_argument("--stdout", action="store_true", help="print the page instead of writing it")
     text = page()

@@ -1,4 +1,4 @@
-"""`from tui_agent import …`: every name is there, is the room's own object, and is loaded when it is used."""
+"""`from tui_agent import …`: every name exists, is the object of its sub-package, and is loaded on first use."""
 
 import ast
 import importlib
@@ -22,7 +22,7 @@ def names_for_type_checkers() -> list[str]:
     return [alias.name for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names]
 
 
-def test_type_checkers_see_the_names_that_are_there_at_run_time() -> None:
+def test_type_checkers_see_the_names_that_exist_at_run_time() -> None:
     seen = Counter(names_for_type_checkers())
 
     assert set(seen) == set(tui_agent.__all__)
@@ -30,7 +30,7 @@ def test_type_checkers_see_the_names_that_are_there_at_run_time() -> None:
 
 
 @pytest.mark.parametrize("name", tui_agent.__all__)
-def test_a_name_is_the_object_of_its_room(name: str) -> None:
+def test_a_name_is_the_object_of_its_module(name: str) -> None:
     (block,) = [node for node in ast.parse(FACE.read_text("utf-8")).body if isinstance(node, ast.If)]
     rooms = {alias.name: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
 
@@ -38,7 +38,7 @@ def test_a_name_is_the_object_of_its_room(name: str) -> None:
 
 
 @pytest.mark.parametrize("room", ROOMS)
-def test_a_name_of_the_face_means_the_same_in_every_room(room: str) -> None:
+def test_a_name_means_the_same_in_every_sub_package(room: str) -> None:
     module = importlib.import_module(f"tui_agent.{room}")
 
     shared = set(module.__all__) & set(tui_agent.__all__)
@@ -54,11 +54,11 @@ def test_an_unknown_name_is_refused_with_the_nearest() -> None:
     assert getattr(tui_agent, "zzz", None) is None
 
 
-def test_its_names_can_be_listed_before_they_are_loaded() -> None:
+def test_names_can_be_listed_before_they_are_loaded() -> None:
     assert set(tui_agent.__all__) <= set(dir(tui_agent))
 
 
-def test_rooms_are_found_behind_the_face() -> None:
+def test_sub_packages_are_importable_from_the_package() -> None:
     assert agent.AgentLoop is tui_agent.AgentLoop
     assert library.Agent is tui_agent.Agent
 
@@ -71,7 +71,7 @@ def test_rooms_are_found_behind_the_face() -> None:
         ("HookBus", ["anthropic", "textual", "tui_agent.providers"]),
     ],
 )
-def test_a_name_loads_no_more_than_its_room(names: str, unwanted: list[str]) -> None:
+def test_a_name_loads_only_its_own_module(names: str, unwanted: list[str]) -> None:
     script = f"import sys, json; from tui_agent import {names}; print(json.dumps(sorted(sys.modules)))"
 
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout

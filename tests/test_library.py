@@ -1,4 +1,4 @@
-"""`Agent`: an agent loop made of keywords, which also runs from code without an event loop."""
+"""`Agent`: an agent loop with keyword options, which also runs without an event loop."""
 
 import asyncio
 import gc
@@ -88,10 +88,10 @@ def result_of(agent: Agent[Any]) -> str:
     return result
 
 
-# --- what it is made of -----------------------------------------------------------------------------------------------
+# --- options ----------------------------------------------------------------------------------------------------------
 
 
-def test_every_option_of_the_loop_can_be_given() -> None:
+def test_every_option_of_the_loop_can_be_passed() -> None:
     own = set(Agent.__init__.__annotations__) | set(MoreOptions.__annotations__)
     for_sub_agents = {"parent_call_id", "depth", "on_spend", "parent_overrun", "parent_wait_clock"}
     for_sessions = {"open_calls", "compactions"}
@@ -102,7 +102,7 @@ def test_every_option_of_the_loop_can_be_given() -> None:
     assert missing == for_sub_agents | for_sessions | renamed
 
 
-def test_an_option_of_an_unknown_name_is_refused_with_the_nearest() -> None:
+def test_an_unknown_option_is_refused_with_the_nearest() -> None:
     with pytest.raises(TypeError, match=r"Agent has no option 'max_step'; did you mean max_steps\?"):
         Agent(ScriptedProvider(), max_step=3)  # pyright: ignore[reportCallIssue]
 
@@ -127,7 +127,7 @@ def test_options_that_exclude_each_other_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [3, b"/tmp", "", None])
-def test_a_workspace_of_another_kind_is_refused(wrong: Any) -> None:
+def test_a_workspace_of_the_wrong_kind_is_refused(wrong: Any) -> None:
     with pytest.raises(ConfigurationError, match="the workspace of coding_tools must be a directory"):
         coding_tools(wrong)
     if wrong is not None:
@@ -141,7 +141,7 @@ def test_an_empty_mode_is_refused() -> None:
         Agent(ScriptedProvider([]), mode=empty)
 
 
-def test_it_says_what_it_is() -> None:
+def test_the_repr_names_model_tools_and_messages() -> None:
     agent = Agent(ScriptedProvider(["hi"]), tools=[pay, look])
     report = agent.run_sync("x")
 
@@ -149,7 +149,7 @@ def test_it_says_what_it_is() -> None:
     assert repr(report).startswith("RunReport(")
 
 
-def test_a_model_name_asks_the_endpoint_of_the_environment(
+def test_a_model_name_uses_the_endpoint_of_the_environment(
     server: ServerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in server.environment.items():
@@ -190,7 +190,7 @@ def test_coding_tools_work_in_their_directory(tmp_path: Path) -> None:
 # --- permissions ------------------------------------------------------------------------------------------------------
 
 
-def test_what_would_be_asked_is_denied_where_nobody_answers() -> None:
+def test_a_call_that_needs_approval_is_denied_without_an_approver() -> None:
     agent = Agent(ScriptedProvider(PAY), tools=[pay])
 
     assert agent.run_sync("pay").reason == "done"
@@ -198,7 +198,7 @@ def test_what_would_be_asked_is_denied_where_nobody_answers() -> None:
     assert "no approver is available" in result_of(agent)
 
 
-def test_reading_needs_no_answer() -> None:
+def test_reading_needs_no_approval() -> None:
     agent = Agent(ScriptedProvider([reply(call("look")), "Done."]), tools=[look])
 
     agent.run_sync("look")
@@ -216,7 +216,7 @@ def test_a_mode_may_be_a_name(mode: PermissionMode) -> None:
 
 
 @pytest.mark.parametrize("rule", ["allow pay", Rule.parse("allow", "pay")])
-def test_a_rule_answers(rule: Rule | str) -> None:
+def test_a_rule_decides(rule: Rule | str) -> None:
     agent = Agent(ScriptedProvider(PAY), tools=[pay], rules=[rule])
 
     agent.run_sync("pay")
@@ -252,7 +252,7 @@ def test_an_async_function_approves_on_the_loop() -> None:
     assert result_of(agent).endswith("paid 7")
 
 
-def test_questions_come_one_at_a_time() -> None:
+def test_requests_for_approval_come_one_at_a_time() -> None:
     at_once: list[int] = []
     asking = 0
 
@@ -272,15 +272,15 @@ def test_questions_come_one_at_a_time() -> None:
 
 
 @pytest.mark.parametrize("answer", [None, "yes", 1])
-def test_an_answer_that_is_none_denies(answer: Any) -> None:
+def test_an_invalid_answer_denies(answer: Any) -> None:
     agent = Agent(ScriptedProvider(PAY), tools=[pay], approve=lambda request: answer)
 
     agent.run_sync("pay")
 
-    assert f"approve answered {answer!r}; it must answer True, False or an ApprovalDecision" in result_of(agent)
+    assert f"approve returned {answer!r}; it must return True, False or an ApprovalDecision" in result_of(agent)
 
 
-def test_a_function_that_raises_denies() -> None:
+def test_an_approver_that_raises_denies() -> None:
     def approve(request: ApprovalRequest) -> bool:
         raise EOFError("no terminal")
 
@@ -291,7 +291,7 @@ def test_a_function_that_raises_denies() -> None:
     assert "no terminal" in result_of(agent)
 
 
-async def test_a_question_that_is_withdrawn_does_not_wait_for_its_function() -> None:
+async def test_a_cancelled_request_does_not_wait_for_its_approver() -> None:
     asked, go_on = threading.Event(), threading.Event()
 
     def approve(request: ApprovalRequest) -> bool:
@@ -309,10 +309,10 @@ async def test_a_question_that_is_withdrawn_does_not_wait_for_its_function() -> 
     assert report.reason == "aborted"
 
 
-# --- plain code -------------------------------------------------------------------------------------------------------
+# --- code without an event loop ---------------------------------------------------------------------------------------
 
 
-def test_runs_from_plain_code_continue_the_conversation(server: ServerProcess) -> None:
+def test_later_calls_of_run_sync_continue_the_conversation(server: ServerProcess) -> None:
     provider = AnthropicProvider("some-model", auth_token=server.token, base_url=server.base_url)
     with Agent(provider) as agent:
         texts = [agent.run_sync(text).output for text in ("1", "2", "3")]
@@ -338,7 +338,7 @@ def test_agents_may_share_a_provider_and_run_in_any_loop(server: ServerProcess) 
     assert texts == ["one", "two", "three"]
 
 
-def test_another_thread_has_a_loop_of_its_own(server: ServerProcess) -> None:
+def test_another_thread_has_its_own_loop(server: ServerProcess) -> None:
     provider = AnthropicProvider("some-model", auth_token=server.token, base_url=server.base_url)
     agent, texts = Agent(provider), list[str]()
 
@@ -355,18 +355,18 @@ def test_another_thread_has_a_loop_of_its_own(server: ServerProcess) -> None:
     assert texts == ["one", "two", "three"]
 
 
-async def test_inside_a_running_loop_it_says_what_to_write() -> None:
+async def test_inside_a_running_loop_the_error_names_the_async_method() -> None:
     agent = Agent(ScriptedProvider(["hi"]))
 
-    with pytest.raises(ConfigurationError, match=r"write `await agent.run\(…\)`"):
+    with pytest.raises(ConfigurationError, match=r"use `await agent.run\(…\)`"):
         agent.run_sync("x")
-    with pytest.raises(ConfigurationError, match=r"write `await agent.aclose\(…\)`"):
+    with pytest.raises(ConfigurationError, match=r"use `await agent.aclose\(…\)`"):
         agent.close()
 
     assert (await agent.run("x")).output == "hi"
 
 
-def test_a_run_in_another_thread_is_not_joined() -> None:
+def test_a_second_run_in_another_thread_is_refused() -> None:
     asked, go_on = threading.Event(), threading.Event()
 
     def approve(request: ApprovalRequest) -> bool:
@@ -383,7 +383,7 @@ def test_a_run_in_another_thread_is_not_joined() -> None:
     thread.join()
 
 
-def test_closing_closes_a_model_given_by_name_and_leaves_a_provider_to_its_owner(server: ServerProcess) -> None:
+def test_closing_closes_a_named_model_but_not_a_provider_object(server: ServerProcess) -> None:
     provider = ScriptedProvider(["hi"])
     with Agent(provider) as agent:
         agent.run_sync("x")
@@ -394,7 +394,7 @@ def test_closing_closes_a_model_given_by_name_and_leaves_a_provider_to_its_owner
     assert by_name.run_sync("x").error_kind == "unavailable"
 
 
-def test_a_program_that_closes_nothing_ends_without_a_warning(server: ServerProcess) -> None:
+def test_a_program_without_close_ends_without_a_warning(server: ServerProcess) -> None:
     program = """
         from tui_agent import Agent
         agent = Agent("some-model")
@@ -406,7 +406,7 @@ def test_a_program_that_closes_nothing_ends_without_a_warning(server: ServerProc
     assert (done.returncode, done.stdout, done.stderr) == (0, "one two\n", "")
 
 
-def test_ctrl_c_aborts_the_run_and_leaves_the_conversation_whole(server: ServerProcess) -> None:
+def test_ctrl_c_aborts_the_run_and_leaves_the_conversation_valid(server: ServerProcess) -> None:
     program = """
         import os, signal
         from tui_agent import Agent, ScriptedProvider, call, function_tool, reply
@@ -437,7 +437,7 @@ def test_ctrl_c_aborts_the_run_and_leaves_the_conversation_whole(server: ServerP
     assert done.stdout.splitlines()[4:] == ["Here I am."]
 
 
-def test_ctrl_c_does_not_wait_for_a_key_that_never_comes(server: ServerProcess) -> None:
+def test_ctrl_c_does_not_wait_for_a_blocked_approver(server: ServerProcess) -> None:
     program = """
         import threading
         from tui_agent import Agent, ScriptedProvider, call, function_tool, reply
@@ -467,7 +467,7 @@ def test_ctrl_c_does_not_wait_for_a_key_that_never_comes(server: ServerProcess) 
     assert (process.returncode, out, errors) == (0, "interrupted\n", "")
 
 
-def test_a_tool_that_raises_keyboard_interrupt_leaves_nothing_to_the_next_run() -> None:
+def test_a_tool_that_raises_keyboard_interrupt_does_not_affect_the_next_run() -> None:
     def give_up() -> str:
         """Give up."""
         raise KeyboardInterrupt
@@ -534,11 +534,11 @@ def test_a_token_of_one_run_is_cancelled_from_another_thread(capfd: pytest.Captu
     assert capfd.readouterr().err == ""
 
 
-def test_steering_a_run_that_ends_meanwhile_waits_for_no_loop() -> None:
-    """The loop of `run_sync` stops with the run, and with it what was about to be done there."""
+def test_steering_a_run_that_ends_meanwhile_does_not_wait_for_its_loop() -> None:
+    """The loop of `run_sync` stops with the run, and drops work that was scheduled there."""
     agent = Agent(ScriptedProvider([]))
     loop = asyncio.new_event_loop()
-    agent._loop = loop  # pyright: ignore[reportPrivateUsage] - as if the run had ended just now.
+    agent._loop = loop  # pyright: ignore[reportPrivateUsage] - as if the run had just ended
 
     queued = agent.steer("Too late?")
     loop.close()
@@ -547,7 +547,7 @@ def test_steering_a_run_that_ends_meanwhile_waits_for_no_loop() -> None:
     assert agent.waiting_messages == (queued,)
 
 
-def test_a_thread_that_ends_aborts_no_run_of_another() -> None:
+def test_the_end_of_a_thread_does_not_abort_a_run_in_another() -> None:
     begun, ended = threading.Event(), threading.Event()
 
     @function_tool(read_only=True, timeout=None)
@@ -580,7 +580,7 @@ def test_a_thread_that_ends_aborts_no_run_of_another() -> None:
 
 
 def test_a_loop_that_is_collected_during_another_run_is_closed() -> None:
-    """The garbage collector may find the host of a thread that ended in the middle of a run."""
+    """The garbage collector may collect the host of an ended thread during another run."""
     hosts: list[object] = []
 
     def run_and_end() -> asyncio.AbstractEventLoop:
@@ -608,7 +608,7 @@ def test_a_loop_that_is_collected_during_another_run_is_closed() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_forked_process_leaves_the_loop_of_its_parent_alone(server: ServerProcess) -> None:
-    """A call in a thread wakes the loop up, which a loop shared with a child that closed it would not notice."""
+    """A call in a thread wakes the loop; a loop whose child process closed a shared selector would not notice."""
     program = """
         import os
         from tui_agent import Agent, ScriptedProvider, call
@@ -670,7 +670,7 @@ async def test_a_stream_ends_with_the_output() -> None:
     assert agent.reports[-1].output == Invoice(total=4)
 
 
-async def test_an_output_that_never_fits_raises_and_keeps_the_text() -> None:
+async def test_an_output_that_does_not_fit_raises_and_keeps_the_text() -> None:
     agent = Agent(ScriptedProvider(["much", "very much"]), output_type=Invoice)
 
     report = await agent.run("How much?")
@@ -680,7 +680,7 @@ async def test_an_output_that_never_fits_raises_and_keeps_the_text() -> None:
     assert raised.value.report.final_text == "very much"
 
 
-async def test_an_agent_with_an_output_type_is_taken_up_again(tmp_path: Path) -> None:
+async def test_an_agent_with_an_output_type_can_be_restored(tmp_path: Path) -> None:
     first = Agent(ScriptedProvider(["much", '{"total": 1}']), output_type=Invoice)
     await first.run("How much?")
     kept = first.dump().model_dump_json()
@@ -728,10 +728,10 @@ def test_an_agent_is_restored_from_a_configuration_as_well() -> None:
     assert again.config.max_steps == 5
 
 
-# --- with others ------------------------------------------------------------------------------------------------------
+# --- together with other parts ----------------------------------------------------------------------------------------
 
 
-async def test_it_works_wherever_a_loop_does() -> None:
+async def test_an_agent_works_in_place_of_a_loop() -> None:
     model = ScriptedProvider(["hello", "HELLO", "a part", '{"total": 9}'])
     agent = Agent(model, output_type=Invoice)
     shouting = Agent(model)
@@ -744,7 +744,7 @@ async def test_it_works_wherever_a_loop_does() -> None:
     assert "Final answer" not in str(model.requests[2].system)
 
 
-async def test_events_are_told_on_its_bus() -> None:
+async def test_events_are_published_on_its_bus() -> None:
     agent = Agent(ScriptedProvider(["hi"]))
 
     with agent.bus.subscribe(since=0) as told:
@@ -760,7 +760,7 @@ def run_and_close(agent: Agent[str]) -> RunReport[str]:
         return agent.run_sync("2")
 
 
-async def test_a_provider_of_one_loop_serves_another() -> None:
+async def test_a_provider_can_serve_several_loops() -> None:
     async with ScriptedMessagesServer([said("one"), said("two")]) as server:
         agent = Agent(AnthropicProvider("some-model", auth_token=server.token, base_url=server.base_url))
         first = await agent.run("1")

@@ -1,4 +1,4 @@
-"""What the tests need of the machine: the first place to look where many of them fail."""
+"""Programs that the tests need; look here first if many tests fail."""
 
 import shutil
 
@@ -12,5 +12,5 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_that_commands_in_tests_run_is_there(name: str) -> None:
+def test_programs_used_by_the_tests_are_installed(name: str) -> None:
     assert shutil.which(name) is not None, f"the tests need {name}: install {PROGRAMS[name]}"

@@ -1,4 +1,4 @@
-"""Settings: layers, origins, and errors that name file, line and the nearest key."""
+"""Settings: layers, origins, and errors with file, line and the closest key."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def write(locations: Locations, text: str) -> None:
     locations.user_file.write_text(text, "utf-8")
 
 
-def test_without_files_everything_is_a_default(locations: Locations) -> None:
+def test_without_files_every_value_is_a_default(locations: Locations) -> None:
     loaded = load_settings(locations, environment={})
 
     assert loaded.settings == Settings()
@@ -27,7 +27,7 @@ def test_without_files_everything_is_a_default(locations: Locations) -> None:
     assert loaded.rules == ()
 
 
-def test_later_layers_win_and_every_value_knows_its_layer(locations: Locations) -> None:
+def test_later_layers_win_and_every_value_has_its_origin(locations: Locations) -> None:
     write(locations, 'model = "file"\nmax_steps = 3\n\n[ui]\ntheme = "light"\n')
 
     loaded = load_settings(
@@ -84,22 +84,22 @@ def test_an_error_names_file_line_and_nearest_key(locations: Locations, text: st
     assert str(locations.user_file) in str(caught.value)
 
 
-def test_a_wrong_variable_is_an_error_too(locations: Locations) -> None:
+def test_an_invalid_variable_is_an_error(locations: Locations) -> None:
     with pytest.raises(ConfigurationError, match="max_steps"):
         load_settings(locations, environment={"TUI_AGENT_MAX_STEPS": "many"})
 
 
-def test_variables_that_are_no_settings_set_nothing_and_are_named(locations: Locations) -> None:
+def test_unknown_variables_are_ignored_and_reported(locations: Locations) -> None:
     loaded = load_settings(locations, environment={"TUI_AGENT_HOME": "/x", "TUI_AGENT_MODLE": "1", "TUI_AGENT_X": ""})
 
     assert loaded.origins == {}
     assert loaded.unknown_variables == (
-        "TUI_AGENT_MODLE: no setting has this name; did you mean TUI_AGENT_MODEL?",
-        "TUI_AGENT_X: no setting has this name",
+        "TUI_AGENT_MODLE: unknown variable; did you mean TUI_AGENT_MODEL?",
+        "TUI_AGENT_X: unknown variable",
     )
 
 
-def test_settings_of_an_untrusted_project_are_found_and_not_applied(locations: Locations, tmp_path: Path) -> None:
+def test_settings_of_an_untrusted_project_are_reported_and_not_applied(locations: Locations, tmp_path: Path) -> None:
     file = tmp_path / PROJECT_FILE
     file.parent.mkdir()
     file.write_text('model = "evil"\nbase_url = "http://evil"\n', "utf-8")

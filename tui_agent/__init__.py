@@ -1,10 +1,10 @@
 """A full-screen terminal coding agent, and its engine for other programs: `from tui_agent import Agent, tool`.
 
-Importing the package costs nothing: a name is loaded when it is first used, and with it no more than it needs. The
-rooms (`tui_agent.agent`, `tui_agent.tools`, …) have the same objects under the same names.
+Importing the package is cheap: each name loads its module on first use. The sub-packages (`tui_agent.agent`,
+`tui_agent.tools`, …) have the same objects under the same names.
 """
 
-TYPE_CHECKING = False  # As in `typing`, which takes longer to load than this whole file.
+TYPE_CHECKING = False  # Not imported from `typing`, which takes longer to load than this whole file.
 
 if TYPE_CHECKING:
     from .agent import (
@@ -364,7 +364,7 @@ _NAMES = (
         "Arguments BashTool EditTool GlobTool GrepTool ReadTool Sandbox TodoTool TypedTool Workspace "
         "WriteTool default_tools",
     ),
-    # How calls run
+    # Execution of calls
     (
         "execution",
         "Auto Batched ExecutionOptions Parallel Sequential Strategy ToolExecutionResult execute_tool_calls "
@@ -410,10 +410,10 @@ _ROOM_OF = {name: room for room, names in _NAMES for name in names.split()}
 
 
 def __getattr__(name: str) -> object:
-    """Load a name when it is first used (PEP 562).
+    """Load a name on first use (PEP 562).
 
     Raises:
-        AttributeError: the package has no such name; the text names the nearest.
+        AttributeError: the package has no such name; the text suggests the closest one.
     """
     if name not in _ROOM_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_hint(name)}", name=name)
@@ -428,7 +428,7 @@ def __dir__() -> list[str]:
 
 
 def _hint(name: str) -> str:
-    """Return the nearest name as a question; empty if no name is near."""
+    """Return a suggestion of the closest name; empty if no name is close."""
     if name.startswith("_"):
         return ""
     difflib = __import__("difflib")

@@ -1,6 +1,6 @@
-"""The engine for other programs: `Agent`, an `AgentLoop` made of keywords that also runs without an event loop.
+"""The engine as a library: `Agent`, an `AgentLoop` with keyword options that also runs without an event loop.
 
-It adds no behaviour of its own: an agent does what the loop does, and its options are those of `AgentLoopConfig`.
+An agent behaves as its loop does, and its options are those of `AgentLoopConfig`.
 """
 
 import asyncio
@@ -64,21 +64,22 @@ from tui_agent.tools import Workspace, default_tools
 
 _T = TypeVar("_T")
 
-_LOOK_AGAIN = 0.05
-"""Seconds between two looks at a loop that may have stopped before it did what another thread asked for."""
+_POLL_SECONDS = 0.05
+"""Seconds between two checks of whether a loop stopped before it did the work of another thread."""
 
 _ENDINGS = 3
-"""Attempts to wait for an interrupted run: the call and the run each raise once, and the user may, too."""
+"""Attempts to wait for an interrupted run: the call and the run each raise once, and the user may press Ctrl+C
+again."""
 
 ModeName: TypeAlias = PermissionMode | Literal["ask", "allow", "deny", "plan", "accept_edits"]
 """A permission mode or its name."""
 
 Approve: TypeAlias = Callable[[ApprovalRequest], ApprovalDecision | bool | Awaitable[ApprovalDecision | bool]]
-"""Answers one question about a call: True allows it, False denies it, an `ApprovalDecision` says more."""
+"""Answers a request for approval: True allows the call, False denies it; an `ApprovalDecision` can do more."""
 
 
 class MoreOptions(TypedDict, total=False):
-    """The options of `AgentLoopConfig` that an `Agent` takes beside its own."""
+    """Options of `AgentLoopConfig` that an `Agent` accepts beside its own."""
 
     context: str
     layers: Sequence[ContextLayer]
@@ -102,7 +103,8 @@ class MoreOptions(TypedDict, total=False):
 
 
 class Agent(AgentLoop, Generic[OutputT]):
-    """An agent made of a model and keywords.
+    """An agent made of a model and keyword options.
+
 
     ```python
     agent = Agent("model-name", tools=[search_web], max_steps=20)
@@ -110,8 +112,8 @@ class Agent(AgentLoop, Generic[OutputT]):
     print(report.output)
     ```
 
-    A permission policy judges every call. A call that only reads inside the workspace runs; any other is denied unless
-    a rule, the mode or `approve` allows it.
+    A permission policy checks every call. Calls that only read inside the workspace run; any other call is denied
+    unless a rule, the mode or `approve` allows it.
     """
 
     def __init__(
@@ -137,31 +139,31 @@ class Agent(AgentLoop, Generic[OutputT]):
         snapshot: AgentLoopSnapshot | None = None,
         **more: Unpack[MoreOptions],
     ) -> None:
-        """Put the agent together; nothing is sent or loaded before its first run.
+        """Configure the agent; nothing is sent or loaded before its first run.
 
         Args:
-            model: a provider, or the name of a model that `AnthropicProvider` asks with the key of the environment.
+            model: a provider, or the name of a model for `AnthropicProvider` with the key of the environment.
             tools: functions and tools that the model may call; `coding_tools` returns the built-in ones.
-            system: who the agent is, as a text or a function that returns it; None: the built-in coding agent's where
-                there is a workspace, else no text.
-            workspace: the directory it works in, named in the system prompt; None: no directory is named, and paths
-                are judged against the current one.
-            mode: the decision for calls that no rule decides; None: ask.
-            rules: permission rules such as `"allow bash(git status:*)"`, first match first.
-            policy: judges calls in place of `mode` and `rules`.
-            approve: answers questions about calls, one at a time; a plain function runs in a thread and may wait for
-                its user. None: calls that need an answer are denied.
-            hooks: asked before and after calls.
-            guardrails: look at requests, answers, calls and results.
-            output_type: the type that final answers must fit, such as a pydantic model: `report.output` is its value.
-            options: how calls run.
-            max_steps: most steps of one run; None: no cap.
-            budget: what one run may use.
-            max_tokens: longest answer in tokens; None: the provider's own.
-            temperature: None: the provider's own.
+            system: the system prompt, as text or as a function that returns it. Default: that of the built-in coding
+                agent if there is a workspace, else none.
+            workspace: the agent's directory, named in the system prompt. Default: none is named, and the policy
+                resolves paths against the current one.
+            mode: the decision for calls that no rule decides. Default: ask.
+            rules: permission rules such as `"allow bash(git status:*)"`; the first match decides.
+            policy: decides about calls in place of `mode` and `rules`.
+            approve: answers requests for approval, one at a time; a plain function runs in a thread and may wait for
+                the user. Default: calls that need approval are denied.
+            hooks: hooks before and after calls.
+            guardrails: checks of requests, answers, calls and results.
+            output_type: the type of final answers, such as a pydantic model; `report.output` is its instance.
+            options: execution of calls: scheduling, timeouts, limits.
+            max_steps: maximum steps of one run. Default: unlimited.
+            budget: limits of one run in tokens, cost and time.
+            max_tokens: maximum tokens of an answer. Default: the provider's.
+            temperature: sampling temperature. Default: the provider's.
             history: the conversation so far.
-            snapshot: an earlier result of `dump`; the agent continues from there.
-            more: other options of `AgentLoopConfig`, see there.
+            snapshot: an earlier result of `dump`, from which the agent continues.
+            more: other options of `AgentLoopConfig`.
 
         Raises:
             ConfigurationError: an option is of the wrong kind, or options exclude each other.
@@ -170,16 +172,16 @@ class Agent(AgentLoop, Generic[OutputT]):
         _refuse_unknown(more)
         owns_provider = isinstance(model, str)
         if policy is not None and (mode is not None or rules):
-            raise ConfigurationError("give a policy, or a mode and rules; a policy brings its own")
+            raise ConfigurationError("pass a policy, or a mode and rules, not both")
         if approve is not None:
             if "gate" in more:
-                raise ConfigurationError("give approve or a gate; a gate has an approver of its own")
+                raise ConfigurationError("pass approve or a gate, not both: a gate has its own approver")
             if not callable(approve):
-                words = 'to allow every call without a question, write mode="allow"'
+                words = 'to allow every call without approval, use mode="allow"'
                 raise ConfigurationError(f"approve must be a function, got {approve!r}; {words}")
             more["gate"] = ApprovalGate(approver=_Approver(approve))
         if snapshot is not None and history:
-            raise ConfigurationError("give a snapshot or a history; a snapshot brings its conversation along")
+            raise ConfigurationError("pass a snapshot or a history, not both: a snapshot contains its conversation")
         root = _expect_directory("workspace", workspace) if workspace is not None else None
         if system is None:
             system = DEFAULT_SYSTEM if root is not None else ""
@@ -206,7 +208,7 @@ class Agent(AgentLoop, Generic[OutputT]):
 
     @classmethod
     def from_config(cls, config: AgentLoopConfig) -> Self:
-        """Return an agent with exactly this configuration, for options that no keyword has."""
+        """Return an agent with exactly this configuration; for options without a keyword."""
         agent = cls.__new__(cls)
         agent._begin(config, owns_provider=False)
         return agent
@@ -215,7 +217,7 @@ class Agent(AgentLoop, Generic[OutputT]):
         super().__init__(config)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._owns_provider = owns_provider
-        # A configuration does not carry the type parameter of its agent.
+        # `AgentLoopConfig` is not generic, so the type parameter is lost there.
         self._format = cast(OutputFormat[OutputT] | None, config.output)
 
     def __repr__(self) -> str:
@@ -233,14 +235,14 @@ class Agent(AgentLoop, Generic[OutputT]):
         cancellation: CancellationToken | None = None,
         run_id: str | None = None,
     ) -> RunReport[OutputT]:
-        """Handle one input to its end, as `AgentLoop.run` does; the report has the typed `output`."""
+        """Run one input to its end, like `AgentLoop.run`; the report has the typed `output`."""
         with self._running_here(), self._own_token(cancellation) as token:
             report = await super().run(user_input, trigger=trigger, tools=tools, cancellation=token, run_id=run_id)
         return RunReport[OutputT].of(report, self._format)
 
     def stream(self, user_input: UserInput = None) -> AgentStream[RunReport[OutputT]]:
-        """Run, read event by event, as `AgentLoop.stream` does; the report in `Done` has the typed `output`."""
-        # The stream runs this agent's `run`, which returns these reports.
+        """Run and yield each event, like `AgentLoop.stream`; the report in `Done` has the typed `output`."""
+        # The base class calls this agent's `run`, which returns these reports.
         return cast(AgentStream[RunReport[OutputT]], super().stream(user_input))
 
     def run_sync(
@@ -250,19 +252,19 @@ class Agent(AgentLoop, Generic[OutputT]):
         tools: Sequence[ToolLike] = (),
         cancellation: CancellationToken | None = None,
     ) -> RunReport[OutputT]:
-        """Handle one input to its end from code without an event loop; later calls continue the conversation.
+        """Run one input to its end without an event loop; later calls continue the conversation.
 
-        All calls of one thread share an event loop, which is closed when the thread or the program ends. Ctrl+C aborts
-        the run, leaves the conversation whole and raises KeyboardInterrupt.
+        All calls in one thread share an event loop, which is closed when the thread or the program ends. Ctrl+C aborts
+        the run, leaves the conversation valid and raises KeyboardInterrupt.
 
         Args:
             user_input: see `run`.
-            tools: tools of this run alone.
+            tools: additional tools for this run.
             cancellation: a token that aborts this run.
 
         Raises:
             ConfigurationError: an event loop is running in this thread; see `run` for the others.
-            AlreadyRunningError: the agent is running, in another thread.
+            AlreadyRunningError: the agent is running in another thread.
             KeyboardInterrupt: the user pressed Ctrl+C.
         """
         _refuse_running_loop("run_sync", "run")
@@ -270,38 +272,38 @@ class Agent(AgentLoop, Generic[OutputT]):
         return _run_to_its_end(_host().runner, self.run(user_input, tools=tools, cancellation=cancellation))
 
     async def resume_with_approval(self, call_id: str, decision: ApprovalDecision) -> RunReport[OutputT] | None:
-        """Answer a call that waited when the snapshot was taken, and continue, as `AgentLoop` does."""
+        """Answer the request for approval of a call in the snapshot, and continue, like `AgentLoop`."""
         report = await super().resume_with_approval(call_id, decision)
         return None if report is None else RunReport[OutputT].of(report, self._format)
 
     @property
     def reports(self) -> tuple[RunReport[OutputT], ...]:
-        """One report a run, oldest first (S4-43)."""
+        """Reports of all runs, oldest first (S4-43)."""
         return tuple(RunReport[OutputT].of(report, self._format) for report in super().reports)
 
     # --- steering from any thread -------------------------------------------------------------------------------------
 
     def steer(self, message: str | UserMessage) -> UserMessage:
-        """Queue a message for the next boundary of the run, as `AgentLoop` does; from any thread."""
+        """Queue a steering message for the current run, like `AgentLoop`; thread-safe."""
         return self._on_its_loop(lambda: super(Agent, self).steer(message))
 
     def follow_up(self, message: str | UserMessage) -> UserMessage:
-        """Queue a message for a turn of its own, as `AgentLoop` does; from any thread."""
+        """Queue a message for a turn of its own, like `AgentLoop`; thread-safe."""
         return self._on_its_loop(lambda: super(Agent, self).follow_up(message))
 
     def stop(self) -> None:
-        """End the run after this step; nothing happens without a run. From any thread."""
+        """End the run after this step; without a run, do nothing. Thread-safe."""
         self._on_its_loop(super().stop)
 
     def abort(self, reason: str = "aborted") -> None:
-        """End the run now, as `AgentLoop` does; from any thread."""
+        """End the run now, like `AgentLoop`; thread-safe."""
         self._on_its_loop(lambda: super(Agent, self).abort(reason))
 
     @contextlib.contextmanager
     def _running_here(self) -> Generator[None]:
-        """Note the event loop of a run, for calls from other threads."""
+        """Record the event loop of a run, for calls from other threads."""
         if self.running:
-            yield  # The run that is about to be refused is not the one to steer.
+            yield  # This second run is about to be refused: keep the loop of the first.
             return
         self._loop = asyncio.get_running_loop()
         try:
@@ -311,7 +313,7 @@ class Agent(AgentLoop, Generic[OutputT]):
 
     @contextlib.contextmanager
     def _own_token(self, callers: CancellationToken | None) -> Generator[CancellationToken | None]:
-        """Lend a token of this event loop, which the caller's cancels from any thread."""
+        """Yield a token of this event loop that the caller's token cancels, from any thread."""
         if not isinstance(callers, CancellationToken):
             yield callers
             return
@@ -323,7 +325,8 @@ class Agent(AgentLoop, Generic[OutputT]):
             forget()
 
     def _on_its_loop(self, work: Callable[[], _T]) -> _T:
-        """Do something to the run on its event loop, and wait for that where it is another thread's."""
+        """Call `work` on the event loop of the run and return its result; wait for it if the loop is in another
+        thread."""
         loop = self._loop
         if loop is None or loop is _running_loop():
             return work()
@@ -331,26 +334,26 @@ class Agent(AgentLoop, Generic[OutputT]):
         with contextlib.suppress(RuntimeError):  # The loop may be closed by now.
             loop.call_soon_threadsafe(_settle, done, work)
         while not done.done():
-            wait([done], _LOOK_AGAIN)
+            wait([done], _POLL_SECONDS)
             if not loop.is_running() and done.cancel():
-                return work()  # The run ended first: no loop is left to do it on.
+                return work()  # The run ended first, and its loop no longer runs.
         return done.result()
 
     # --- closing ------------------------------------------------------------------------------------------------------
 
     async def aclose(self) -> None:
-        """Abort what runs, and close the provider of a model that was given by its name.
+        """Abort the run, and close the provider if the agent made it from a model's name.
 
-        A provider that was given as an object may serve other agents; its owner closes it.
+        A provider object may serve other agents; its owner closes it.
         """
         self.destroy()
         if self._owns_provider:
             await self.provider.aclose()
 
     def close(self) -> None:
-        """Do the same from code without an event loop, and close the connections that `run_sync` opened.
+        """Do the same without an event loop, and close the connections that `run_sync` opened.
 
-        A provider that was given as an object stays usable.
+        A provider object stays usable.
 
         Raises:
             ConfigurationError: an event loop is running in this thread.
@@ -363,7 +366,7 @@ class Agent(AgentLoop, Generic[OutputT]):
         await self._disconnect()
 
     async def _disconnect(self) -> None:
-        """Close the connections of this event loop; other threads may use the agent still."""
+        """Close the connections of this event loop; other threads may still use the agent."""
         if isinstance(self.provider, AnthropicProvider):
             await self.provider.disconnect()
 
@@ -388,10 +391,7 @@ def coding_tools(workspace: str | os.PathLike[str] = ".") -> list[Tool]:
     """Return the built-in tools for one directory: read, write, edit, bash, glob, grep and todo.
 
     Args:
-        workspace: the directory; give the agent the same one.
-
-    Raises:
-        ConfigurationError: it is not a directory.
+        workspace: the directory; pass the same one to the agent.
     """
     root, spool = _expect_directory("the workspace of coding_tools", workspace).resolve(), _spool_dir()
     return default_tools(
@@ -401,7 +401,7 @@ def coding_tools(workspace: str | os.PathLike[str] = ".") -> list[Tool]:
 
 
 def provider_of(name: str) -> AnthropicProvider:
-    """Return the provider for a model's name, with the key and the endpoint of the environment.
+    """Return the provider for a model name, with key and endpoint of the environment.
 
     Raises:
         ConfigurationError: the name is empty, or the endpoint is not a URL.
@@ -410,10 +410,10 @@ def provider_of(name: str) -> AnthropicProvider:
 
 
 def policy_of_mode(workspace: Path | None, mode: ModeName | None, rules: Sequence[RuleLike]) -> PermissionPolicy:
-    """Return the policy for a directory; None: the current one.
+    """Return the policy for a directory; None for the current one.
 
     Raises:
-        ConfigurationError: the mode is unknown, or a rule cannot be read.
+        ConfigurationError: the mode is unknown, or a rule is not valid.
     """
     root = workspace if workspace is not None else Path.cwd()
     return PermissionPolicy(
@@ -434,12 +434,13 @@ def _expect_directory(name: str, path: str | os.PathLike[str]) -> Path:
 
 
 def _spool_dir() -> Path:
-    """Return the directory for output that is too long for the model; the first such output creates it."""
+    """Return the directory for long outputs; the first one creates it."""
     return Path(tempfile.gettempdir()) / f"tui-agent-spool-{os.geteuid()}"
 
 
 def _refuse_unknown(more: MoreOptions) -> None:
-    """
+    """Raise for an unknown option and suggest the closest name.
+
     Raises:
         TypeError: an option has an unknown name.
     """
@@ -455,7 +456,8 @@ def _refuse_unknown(more: MoreOptions) -> None:
 
 
 class _Approver:
-    """Asks a callback about calls, one question at a time; a plain function runs in a thread and blocks nothing."""
+    """An approver that calls `approve` for one request at a time; a plain function runs in a thread and blocks
+    nothing."""
 
     def __init__(self, approve: Approve) -> None:
         self._approve = approve
@@ -467,7 +469,7 @@ class _Approver:
         if isinstance(answer, bool):
             return ApprovalDecision(decision="approve" if answer else "deny")
         if not isinstance(answer, ApprovalDecision):
-            raise TypeError(f"approve answered {answer!r}; it must answer True, False or an ApprovalDecision")
+            raise TypeError(f"approve returned {answer!r}; it must return True, False or an ApprovalDecision")
         return answer
 
     async def _answer(self, request: ApprovalRequest) -> object:
@@ -481,8 +483,8 @@ class _Approver:
 
 
 class _LoopHost:
-    """The event loop of one thread for `run_sync`. One loop for all calls, because connections and locks of providers
-    and tools belong to the loop that they were first used in."""
+    """The event loop of one thread for `run_sync`. All calls share it, because connections and locks of providers and
+    tools belong to the loop of their first use."""
 
     def __init__(self) -> None:
         self.process = os.getpid()
@@ -492,7 +494,8 @@ class _LoopHost:
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:
-    """Return a loop that a forked process can close. With epoll it would close its parent's as well: they share one."""
+    """Return a loop that a forked process can close. An epoll object is shared with the parent; closing it breaks
+    both."""
     return asyncio.SelectorEventLoop(selectors.PollSelector())
 
 
@@ -502,7 +505,7 @@ _CLOSING = "tui-agent closes a loop"
 
 
 def _host() -> _LoopHost:
-    """Return the host of this thread; a forked process gets one of its own."""
+    """Return the host of this thread; a forked process gets its own."""
     host: _LoopHost | None = getattr(_THREAD, "host", None)
     if host is None or host.process != os.getpid():
         host = _THREAD.host = _LoopHost()
@@ -510,8 +513,9 @@ def _host() -> _LoopHost:
 
 
 def _run_to_its_end(runner: asyncio.Runner, work: Coroutine[Any, Any, _T]) -> _T:
-    """Return the result of `work`. What ends the program, such as a tool that raises `SystemExit`, is raised once the
-    work has ended as well: a later run would find its rest on the loop."""
+    """Return the result of `work`. On KeyboardInterrupt or SystemExit, wait for its end before raising, so that nothing
+    of
+    it stays on the loop for a later run."""
     task: asyncio.Task[_T] | None = None
 
     async def begin() -> _T:
@@ -555,22 +559,25 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def _close_host(process: int, runner: asyncio.Runner, agents: "weakref.WeakSet[Agent[Any]]") -> None:
-    """Close the connections and the loop, when the thread or the program ends."""
+    """Close connections and loop when the thread or the program ends."""
     if process != os.getpid():
         runner.get_loop().close()  # The connections are the parent's.
     elif _running_loop() is not None:
-        # The garbage collector calls this in any thread, also in the middle of another run.
+        # The garbage collector may call this in any thread, even during another run.
         threading.Thread(target=_close_host, args=(process, runner, agents), name=_CLOSING).start()
     elif not runner.get_loop().is_running():
         for agent in list(agents):
-            runner.run(contained(agent._disconnect()))  # pyright: ignore[reportPrivateUsage] - one of this file.
+            runner.run(contained(agent._disconnect()))  # pyright: ignore[reportPrivateUsage] - same module
         runner.close()
 
 
 def _refuse_running_loop(name: str, instead: str) -> None:
-    """
+    """Raise if the caller should await the async method instead.
+
     Raises:
         ConfigurationError: an event loop is running in this thread.
     """
     if _running_loop() is not None:
-        raise ConfigurationError(f"{name} cannot wait inside a running event loop; write `await agent.{instead}(…)`")
+        raise ConfigurationError(
+            f"{name} cannot be called while an event loop is running in this thread; use `await agent.{instead}(…)`"
+        )

@@ -1,8 +1,8 @@
-"""Options from files, environment and command line, each with the layer it came from.
+"""Settings from files, environment and command line, each value with its origin.
 
-Layers, later ones over earlier: defaults < user < project < environment < options. Permission rules are not merged like
-that: every layer's rules are kept, each with its origin, because a later layer must not undo an earlier deny (C17).
-The settings library that could merge the scalars replaces lists and keeps no origins, so this page does it itself.
+Later layers override earlier ones: defaults < user < project < environment < options. Permission rules are not
+overridden: the rules of all layers are kept, each with its origin, because a later layer must not undo an earlier deny.
+Settings libraries replace lists and record no origins, so this module merges the layers itself.
 """
 
 import difflib
@@ -27,11 +27,11 @@ from tui_agent.protocol.repository_files import refusal, target_outside
 APP_NAME = "tui-agent"
 ENVIRONMENT_PREFIX = "TUI_AGENT_"
 HOME_VARIABLE = "TUI_AGENT_HOME"
-"""Puts all our files into one directory."""
+"""Environment variable that puts all of tui-agent's files into one directory."""
 PROJECT_FILE = Path(".tui-agent") / "config.toml"
 
 MOST = 10**15
-"""Largest whole number that a setting accepts."""
+"""Maximum of whole-number settings."""
 
 NEVER_FROM_PROJECT = (
     "base_url",
@@ -41,11 +41,12 @@ NEVER_FROM_PROJECT = (
     "sandbox_network",
     "hooks",
 )
-"""Settings that would let a project send the key elsewhere, run commands, or loosen what is asked or bounds them."""
+"""Settings that a project must not set: it could send the key elsewhere, run commands, or weaken approvals and the
+sandbox."""
 
 
 def is_web_address(text: str) -> bool:
-    """Whether requests could be sent there: a server that speaks http or https."""
+    """True if the text is an http or https URL with a host."""
     try:
         parts = urlsplit(text)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and not re.search(r"\s", text)
@@ -64,115 +65,121 @@ class PermissionSettings(_Section):
     """`[permissions]`"""
 
     mode: PermissionMode = PermissionMode.ASK
-    """What happens to a call that no rule decides."""
+    """Decision for calls that no rule decides."""
     rules: tuple[tuple[Verdict, str], ...] = ()
     """Ordered rules such as `["allow", "bash(git status:*)"]`."""
     rule_resolution: Literal["first_match", "severity"] = "first_match"
-    """How rules of one list are combined; lists of different layers always give the strictest verdict."""
+    """Rule that decides within one list. Across the lists of several layers, the strictest verdict wins."""
 
 
 class BudgetSettings(_Section):
-    """`[budget]`: most that one run may use; it ends after the step that reached a limit."""
+    """`[budget]`: limits of one run, which ends after the step that reaches one."""
 
     tokens: int | None = Field(default=None, gt=0, le=MOST)
-    """Tokens read and written."""
+    """Input and output tokens."""
     cost_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Dollars, where the model's price is known."""
+    """US dollars, if the model's price is known."""
     seconds: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Time, without what a person took to answer."""
+    """Seconds, without the time the user takes to answer."""
 
 
 class HookSettings(_Section):
-    """One `[[hooks]]`: a command that is asked about calls (C47)."""
+    """One `[[hooks]]`: a command that decides about calls."""
 
     on: Literal["before_tool", "after_tool", "after_tool_observer"]
-    """What it is asked: may the call run, what is its result, or nothing: it only hears of the end."""
+    """When the command runs: before a call, to allow or deny it; after a call, to change its result; or after a call,
+    only to
+    observe it."""
     command: str = Field(min_length=1)
-    """Run by bash in the working directory; exit code 0 lets a call go on, 2 denies it with what is on stderr."""
+    """Command line for bash, run in the working directory. Exit code 0 lets the call continue, 2 denies it with stderr
+    as the
+    reason."""
     timeout: float = Field(default=30.0, gt=0, allow_inf_nan=False)
-    """Seconds, then it is killed and has failed."""
+    """Seconds after which the command is killed and counts as failed."""
     strict: bool = False
-    """Whether a call is denied if the command fails."""
+    """True to deny the call if the command fails."""
 
 
 class UiSettings(_Section):
     """`[ui]`"""
 
     theme: str = "dark"
-    """Name of a theme file, without its ending."""
+    """Name of a theme, which is the file name without `.toml`."""
     reduced_motion: bool = False
     """No spinners and no animations; also `TUI_AGENT_REDUCED_MOTION=1`."""
 
 
 class Settings(_Section):
-    """Every setting there is, merged."""
+    """All settings, merged."""
 
     model: str = "claude-sonnet-5-5"
-    """Name of the model; any name the endpoint knows."""
+    """Model name, any that the endpoint accepts."""
     base_url: str | None = None
-    """Endpoint of a Messages API; `ANTHROPIC_BASE_URL` when not set. Never taken from a project."""
+    """Endpoint of a Messages API; if not set, `ANTHROPIC_BASE_URL`. Never taken from a project."""
     max_tokens: int | None = Field(default=None, gt=0, le=MOST)
-    """Longest answer in tokens; the model's own limit when not set."""
+    """Maximum tokens of an answer; if not set, the model's limit."""
     strategy: str = Field(default="auto", pattern=r"^(auto|sequential|parallel|batched:[1-9][0-9]{0,8})$")
-    """When calls run: auto, sequential, parallel or batched:N."""
+    """Scheduling of calls: auto, sequential, parallel or batched:N."""
     max_steps: int | None = Field(default=None, gt=0, le=MOST)
-    """Steps of one run; not limited on the screen, 16 headless, when not set."""
+    """Maximum steps of one run; if not set, unlimited on the screen and 16 headless."""
     tool_timeout: float = Field(default=30.0, gt=0, allow_inf_nan=False)
-    """Seconds for tools that do not keep their own time."""
+    """Timeout in seconds, for tools without one of their own."""
     output_disk_limit: int = Field(default=1024**3, ge=0)
     """Disk space in bytes for long outputs of one session's commands, at most 256 MiB for each."""
     sandbox: Literal["off", "bwrap"] = "off"
-    """What shell commands run in: `bwrap` is bubblewrap, without which they are refused. Never taken from a project."""
+    """Sandbox for shell commands: `bwrap` is bubblewrap; if it is not installed, commands are refused. Never taken from
+    a
+    project."""
     sandbox_network: bool = False
-    """Whether commands in the sandbox may use the network. Never taken from a project."""
+    """True to give commands in the sandbox access to the network. Never taken from a project."""
     append_system: str = ""
-    """Text put behind the system prompt."""
+    """Text appended to the system prompt."""
     budget: BudgetSettings = BudgetSettings()
     permissions: PermissionSettings = PermissionSettings()
     hooks: tuple[HookSettings, ...] = ()
-    """Commands that are asked about calls, in order. Never taken from a project."""
+    """Commands that decide about calls, in order. Never taken from a project."""
     ui: UiSettings = UiSettings()
 
     @field_validator("base_url")
     @classmethod
     def _is_address(cls, value: str | None) -> str | None:
         if value is not None and not is_web_address(value):
-            raise ValueError(f"{value!r} is no address such as https://host/path")
+            raise ValueError(f"{value!r} is not a URL such as https://host/path")
         return value
 
 
 @dataclass(frozen=True, slots=True)
 class Locations:
-    """Where our files are. Nothing else outside the workspace is ever written."""
+    """Directories of tui-agent's files. It writes nowhere else outside the workspace."""
 
     config_dir: Path
-    """The user's settings, themes and instructions."""
+    """Directory of the user's settings, themes and instructions."""
     state_dir: Path
-    """Sessions and logs; 0700."""
+    """Directory of sessions and logs; mode 0700."""
 
     @property
     def user_file(self) -> Path:
-        """The user's settings."""
+        """Settings file of the user."""
         return self.config_dir / "config.toml"
 
     @property
     def sessions_dir(self) -> Path:
-        """One journal a session; 0600."""
+        """Directory of the session journals, which have mode 0600."""
         return self.state_dir / "sessions"
 
     @property
     def log_dir(self) -> Path:
-        """Log files."""
+        """Directory of the log files."""
         return self.state_dir / "log"
 
     @property
     def user_themes_dir(self) -> Path:
-        """The user's own themes."""
+        """Directory of the user's themes."""
         return self.config_dir / "themes"
 
     @classmethod
     def of_user(cls, environment: Mapping[str, str]) -> "Locations":
-        """The places of the person who runs this; `TUI_AGENT_HOME` puts them all into one directory."""
+        """Return the locations of the current user. `TUI_AGENT_HOME` puts them all into one directory."""
         home = environment.get(HOME_VARIABLE)
         if home:
             return cls(Path(home) / "config", Path(home) / "state")
@@ -181,42 +188,42 @@ class Locations:
 
 @dataclass(frozen=True, slots=True)
 class ProjectTrust:
-    """How far a person trusts what a project brings."""
+    """The user's answer to the question of whether to trust a project."""
 
     digest: str | None = None
-    """`content_digest` of the settings the answer was about; None: whatever they are."""
+    """`content_digest` of the settings the user trusted; None for any content."""
     allows: bool = False
-    """Its allow rules were accepted, too; without that a project's rules only tighten."""
+    """True if the user accepted the project's allow rules, too; otherwise only its ask and deny rules apply."""
     instructions: str | None = None
-    """`content_digest` of the instructions the answer was about; None: whatever they are."""
+    """`content_digest` of the instructions the user trusted; None for any content."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleSetting:
-    """One permission rule as it was written."""
+    """One permission rule with its origin."""
 
     verdict: Verdict
     text: str
     origin: str
-    """`FILE:LINE`, or the option or variable it came from."""
+    """`FILE:LINE`, or the name of the option."""
     layer: LayerName
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """The merged settings, and where each value came from."""
+    """The merged settings with the origin of each value."""
 
     settings: Settings
     origins: Mapping[str, str]
-    """Dotted key → origin, for every key that is not a default."""
+    """Origin of each dotted key that is not a default."""
     rules: tuple[RuleSetting, ...] = ()
-    """All layers' rules, in layer order, each list in its own order."""
+    """Rules of all layers, in the order of the layers and of each list."""
     files: tuple[Path, ...] = ()
     """Files that were read."""
     ignored: tuple[str, ...] = ()
-    """What was found and not applied, in words."""
+    """Messages about settings that were found and not applied."""
     unknown_variables: tuple[str, ...] = ()
-    """`TUI_AGENT_*` variables that name no setting, with the nearest one that does, in words."""
+    """Messages about unknown `TUI_AGENT_*` variables, with the closest known name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,11 +231,11 @@ class _Layer:
     name: LayerName
     values: JsonObject
     source: str
-    """File, or words such as `environment`."""
+    """Path of the file, or a name such as `environment`."""
     lines: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Dotted key → line."""
+    """Line of each dotted key."""
     dropped: frozenset[tuple[str, str]] = frozenset()
-    """Text and origin of allow rules that are not applied."""
+    """Text and origin of each allow rule that is not applied."""
 
     def origin_of(self, key: str) -> str:
         line = self.lines.get(key)
@@ -244,18 +251,19 @@ def load_settings(
     options: JsonObject | None = None,
     option_rules: Sequence[tuple[Verdict, str]] = (),
 ) -> LoadedSettings:
-    """Reads and merges all layers.
+    """Read and merge all layers.
 
     Args:
-        locations: where the user's file is.
-        project: the working directory; its settings are found, and applied as far as it is trusted.
-        trust: what a person said about the project; None: nothing of it is applied.
+        locations: directories of the user's files.
+        project: the working directory; its settings apply as far as `trust` allows.
+        trust: the user's answer about the project; None to apply nothing of it.
         environment: variables; `TUI_AGENT_MODEL` sets `model`, `TUI_AGENT_UI__THEME` sets `ui.theme`.
         options: values from the command line, nested like the file.
         option_rules: rules from the command line, in order.
 
     Raises:
-        ConfigurationError: an unknown key, a wrong type, a broken file; with file, line and the nearest key.
+        ConfigurationError: a key is unknown, a value has the wrong type, or a file is broken; the text has file, line
+            and the closest key.
     """
     layers: list[_Layer] = []
     ignored: list[str] = []
@@ -282,12 +290,12 @@ def load_settings(
 
 
 def content_digest(content: bytes) -> str:
-    """What stands for the content of a settings file in an answer about it."""
+    """Return the hash of a settings file, by which `ProjectTrust` refers to its content."""
     return hashlib.sha256(content).hexdigest()
 
 
 def key_names(model: type[BaseModel] = Settings, prefix: str = "") -> list[str]:
-    """Every dotted key there is, in order."""
+    """Return all dotted keys, in the order of their definition."""
     names: list[str] = []
     for name, info in model.model_fields.items():
         section = info.annotation
@@ -299,7 +307,7 @@ def key_names(model: type[BaseModel] = Settings, prefix: str = "") -> list[str]:
 
 
 def value_of(settings: Settings, key: str) -> object:
-    """The value of a dotted key."""
+    """Return the value of a dotted key."""
     value: object = settings
     for name in key.split("."):
         value = getattr(value, name)
@@ -307,13 +315,13 @@ def value_of(settings: Settings, key: str) -> object:
 
 
 def _file_layer(name: LayerName, path: Path) -> _Layer | None:
-    """The layer of one file; None where there is none."""
+    """Return the layer of a file; None if it does not exist."""
     content = _content(path)
     return None if content is None else _layer_of(name, path, content)
 
 
 def _project_layer(project: Path, trust: ProjectTrust | None, ignored: list[str]) -> _Layer | None:
-    """What of a project's settings is applied; the rest is told in `ignored`."""
+    """Return the project's settings that apply; add messages about the others to `ignored`."""
     path = project / PROJECT_FILE
     if not os.path.exists(path):
         return None
@@ -327,15 +335,15 @@ def _project_layer(project: Path, trust: ProjectTrust | None, ignored: list[str]
     if content is None or target_outside(path, project):
         return None
     if trust.digest is not None and trust.digest != content_digest(content):
-        ignored.append(f"{path}: not applied, because it is another one than the one that was trusted")
+        ignored.append(f"{path}: not applied, because it changed since you trusted it")
         return None
     layer = _layer_of("project", path, content)
     _check(layer)
     taken = [key for key in NEVER_FROM_PROJECT if _take(layer.values, key)]
-    ignored.extend(f"{layer.origin_of(key)}: `{key}` is never taken from a project" for key in taken)
+    ignored.extend(f"{layer.origin_of(key)}: `{key}`: not applied, because a project cannot set it" for key in taken)
     rules = _rules_of([layer])
     dropped = [] if trust.allows else [rule for rule in rules if rule.verdict == "allow"]
-    ignored.extend(f"{rule.origin}: allow {rule.text}: not applied, because it was not accepted" for rule in dropped)
+    ignored.extend(f"{rule.origin}: allow {rule.text}: not applied, because you did not accept it" for rule in dropped)
     return replace(layer, dropped=frozenset((rule.text, rule.origin) for rule in dropped))
 
 
@@ -357,7 +365,7 @@ def _layer_of(name: LayerName, path: Path, content: bytes) -> _Layer:
 
 
 def _environment_layer(environment: Mapping[str, str]) -> _Layer:
-    """`TUI_AGENT_*` variables that name a setting."""
+    """Return the layer of the `TUI_AGENT_*` variables."""
     values: JsonObject = {}
     for variable, key in _variables().items():
         if environment.get(variable):
@@ -366,7 +374,7 @@ def _environment_layer(environment: Mapping[str, str]) -> _Layer:
 
 
 def _variables() -> dict[str, str]:
-    """The variables that set something, and what."""
+    """Return the key of each variable that sets one."""
     known = {ENVIRONMENT_PREFIX + key.upper().replace(".", "__"): key for key in key_names()}
     del known[f"{ENVIRONMENT_PREFIX}PERMISSIONS__RULES"]
     return known | {
@@ -384,12 +392,12 @@ def _unknown_variables(environment: Mapping[str, str]) -> list[str]:
         if name != variable and name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {ENVIRONMENT_PREFIX}{near[0]}?" if near else ""
-            words.append(f"{variable}: no setting has this name{hint}")
+            words.append(f"{variable}: unknown variable{hint}")
     return words
 
 
 def _check(layer: _Layer) -> None:
-    """Validates one layer alone, so that an error names the file it is in."""
+    """Validate one layer alone, so that an error names its file."""
     try:
         Settings.model_validate(layer.values)
     except ValidationError as error:
@@ -404,7 +412,7 @@ def _check(layer: _Layer) -> None:
 
 
 def _rules_of(layers: Sequence[_Layer]) -> list[RuleSetting]:
-    """The rules of every file layer, with their lines."""
+    """Return the rules of the file layers, with their lines."""
     found: list[RuleSetting] = []
     for layer in layers:
         section: object = layer.values.get("permissions")
@@ -420,7 +428,10 @@ def _rules_of(layers: Sequence[_Layer]) -> list[RuleSetting]:
 
 
 def _key_lines(text: str) -> dict[str, int]:
-    """Line of each key of a TOML text, and of each rule: what an error message needs, no second parser."""
+    """Return the line of each key and rule of a TOML text.
+
+    A line-by-line search, good enough for error messages: `tomllib` reports no positions.
+    """
     lines: dict[str, int] = {}
     table = ""
     rules = 0
@@ -459,7 +470,7 @@ def _put(values: JsonObject, key: str, value: object) -> None:
 
 
 def _take(values: JsonObject, key: str) -> bool:
-    """Takes a dotted key out; whether it was there."""
+    """Remove a dotted key; return True if it was there."""
     *sections, name = key.split(".")
     for section in sections:
         below: object = values.get(section)

@@ -64,7 +64,7 @@ def test_trust_without_its_allow_rules_only_tightens(project: Path, locations: L
     assert loaded.settings.base_url is None
     assert loaded.settings.permissions.mode.value == "ask"
     assert [rule.verdict for rule in loaded.rules] == ["deny", "ask"]
-    assert any("allow bash(curl:*): not applied, because it was not accepted" in words for words in loaded.ignored)
+    assert any("allow bash(curl:*): not applied, because you did not accept it" in words for words in loaded.ignored)
     assert loaded.files == (project / ".tui-agent" / "config.toml",)
 
 
@@ -89,7 +89,7 @@ def test_an_answer_is_bound_to_the_content(project: Path, locations: Locations) 
     assert not store.knows(changed)
     loaded = load_settings(locations, project=project, trust=store.trust_in(project), environment={})
     assert loaded.settings.model != "other"
-    assert any("another one than the one that was trusted" in words for words in loaded.ignored)
+    assert any("it changed since you trusted it" in words for words in loaded.ignored)
 
 
 def test_no_is_remembered_and_is_no_trust(project: Path, locations: Locations) -> None:
@@ -275,7 +275,7 @@ def test_commands_that_a_project_wants_asked_are_never_run(project: Path, locati
     loaded = load_settings(locations, project=project, trust=ProjectTrust(allows=True), environment={})
 
     assert loaded.settings.hooks == ()
-    assert any("`hooks` is never taken from a project" in words for words in loaded.ignored)
+    assert any("`hooks`: not applied, because a project cannot set it" in words for words in loaded.ignored)
 
 
 @pytest.mark.parametrize("how", ["pipe", "endless"])
@@ -288,7 +288,7 @@ def test_what_is_no_file_holds_up_nobody_and_is_told(tmp_path: Path, locations: 
         file.symlink_to("/dev/zero")
     folder = tmp_path / "project"
 
-    with pytest.raises(ConfigurationError, match="no regular file"):
+    with pytest.raises(ConfigurationError, match="not a regular file"):
         trust_request_for(folder, locations)
     assert trust_for(folder, locations, given=True) == ProjectTrust()
     assert not folder_trust(folder, locations).is_trusted
@@ -315,7 +315,7 @@ def test_instructions_that_lead_out_are_not_read_and_the_question_says_so(
 
     assert offer is not None
     assert offer.instructions == ("../AGENTS.md",)
-    assert offer.links == (f"AGENTS.md is a link to {secret}, outside of this repository: not used",)
+    assert offer.links == (f"AGENTS.md is a link to {secret}, outside this repository: not used",)
     assert read(words_only, locations, given=True) == ["be kind"]
     assert state.left_out == (f"{words_only}: {offer.links[0]}",)
 
@@ -333,7 +333,7 @@ def test_settings_that_lead_out_are_not_read_and_the_question_says_so(
         settings.symlink_to(secret.parent / "config.toml")
 
     offer = trust_request_for(project, locations)
-    words = f"is a link to {secret.parent / 'config.toml'}, outside of this repository: not used"
+    words = f"is a link to {secret.parent / 'config.toml'}, outside this repository: not used"
     assert offer is not None
     assert offer.settings == ()
     assert offer.links == (f"{PROJECT_FILE} {words}",)

@@ -1,4 +1,4 @@
-"""Short ways to write a conversation down, and random ones, sound or not."""
+"""Helpers that make messages, and Hypothesis strategies for conversations, sound or not."""
 
 from collections.abc import Sequence
 
@@ -18,7 +18,7 @@ from tui_agent.protocol.messages import (
 
 
 def said(text: str, message_id: str | None = None) -> UserMessage:
-    """A person's message."""
+    """Return a user message."""
     message = UserMessage(content=(TextBlock(text=text),) if text else ())
     return message if message_id is None else message.model_copy(update={"id": message_id})
 
@@ -26,7 +26,7 @@ def said(text: str, message_id: str | None = None) -> UserMessage:
 def answered(
     text: str = "", *calls: str, stop_reason: StopReason = "end_turn", read: int = 0, message_id: str | None = None
 ) -> AssistantMessage:
-    """An assistant message with text and calls of those ids; `read`: input tokens its usage counts."""
+    """Return an assistant message with text and calls of these ids; `read`: input tokens of its usage."""
     content: list[AssistantBlock] = [TextBlock(text=text)] if text else []
     content += [ToolCall(id=call_id, name="read", arguments={"path": call_id}) for call_id in calls]
     message = AssistantMessage(content=tuple(content), stop_reason=stop_reason, usage=Usage(input_tokens=read))
@@ -34,7 +34,7 @@ def answered(
 
 
 def result(call_id: str, text: str = "done", message_id: str | None = None) -> ToolResultMessage:
-    """The result of a call."""
+    """Return the result of a call."""
     message = ToolResultMessage(call_id=call_id, tool_name="read", content=(TextBlock(text=text),))
     return message if message_id is None else message.model_copy(update={"id": message_id})
 
@@ -53,14 +53,14 @@ any_message: st.SearchStrategy[Message] = st.one_of(
     ),
     st.builds(result, _ids, st.sampled_from(["one", "two"]), _message_ids),
 )
-"""One message, with ids from a small supply so that they meet and clash."""
+"""One message, with ids from a small set, so that they collide."""
 
 damaged_conversations: st.SearchStrategy[list[Message]] = st.lists(any_message, max_size=12)
 
 
 @st.composite
 def sound_conversations(draw: st.DrawFn) -> Sequence[Message]:
-    """Turns as a run leaves them: someone speaks, the model answers, calls are answered in order."""
+    """Generate complete turns: user message, answer, results in call order."""
     messages: list[Message] = []
     for turn in range(draw(st.integers(0, 5))):
         messages += [said(f"request {turn}") for _ in range(draw(st.integers(1, 2)))]

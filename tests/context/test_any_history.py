@@ -1,4 +1,4 @@
-"""Any sequence of what can be done to a conversation, against the plainest model of it: a list."""
+"""Any sequence of operations on a conversation, compared with a simple model: a list."""
 
 import asyncio
 from collections.abc import Sequence
@@ -32,21 +32,21 @@ Summary = Literal["none", "short", "endless", "meddling"]
 
 @dataclass
 class Talk:
-    """A conversation, its guard, and what it should hold."""
+    """A conversation, its guard, and its expected messages."""
 
     history: ConversationHistory
     guard: ContextGuard
     expected: list[Message]
     whole: list[Message]
-    """As if it had never been condensed."""
+    """The messages without any compaction."""
     undo: list[tuple[Compaction, list[Message], int]] = field(default_factory=list)
-    """Each compaction, with the messages before it and how many there were after it."""
+    """Each compaction, with the messages before it and their number after it."""
     past: list[tuple[list[Message], list[Message]]] = field(default_factory=list)
-    """Moments to go back to."""
+    """Moments to rewind to."""
 
 
 class AnyHistory(RuleBasedStateMachine):
-    """Conversations that are spoken in, forked, kept, condensed, taken back and gone back in, in any order."""
+    """State machine that adds messages, forks, saves, compacts, undoes and rewinds in any order."""
 
     talks: Bundle[Talk] = Bundle("talks")
 
@@ -127,9 +127,9 @@ class AnyHistory(RuleBasedStateMachine):
             done = asyncio.run(talk.guard.compact(talk.history, window, summarise, forced=forced))
         except CompactionError:
             return
-        assert talk.expected == before, "nothing is put in place of what changed meanwhile"
+        assert talk.expected == before, "a conversation that changed meanwhile is not compacted"
         assert done.tokens_after <= done.tokens_before
-        assert not talk.guard.is_due(talk.history, window), "not again before there is more"
+        assert not talk.guard.is_due(talk.history, window), "no second attempt without new messages"
         expected = [{old.id: new for old, new in done.cut}.get(message.id, message) for message in before]
         if done.replacement is not None:
             ids = [message.id for message in expected]

@@ -1,4 +1,4 @@
-"""What fills the window, part by part."""
+"""The token breakdown of the window."""
 
 from hypothesis import given
 
@@ -11,7 +11,7 @@ from tui_agent.protocol.tool import ToolSpec
 from .conversations import answered, result, said, sound_conversations
 
 
-def test_layers_tools_words_and_calls_are_counted_apart() -> None:
+def test_layers_tools_messages_and_calls_are_counted_separately() -> None:
     spoken = answered("word" * 5, "c1", "c2")
     spoken = spoken.model_copy(update={"content": (ThinkingBlock(thinking="hmmm" * 3), *spoken.content)})
     history = ConversationHistory([said("abcd" * 10), spoken, result("c1", "x" * 400), result("c2", "y" * 40)])
@@ -28,7 +28,7 @@ def test_layers_tools_words_and_calls_are_counted_apart() -> None:
     assert found.by_tool == (("read", found.calls[0].tokens + found.calls[1].tokens),)
 
 
-def test_what_stands_in_place_of_a_part_is_counted_apart() -> None:
+def test_replacement_messages_are_counted_separately() -> None:
     history = ConversationHistory([said("goal"), build_replacement([said("more")], "Much was done.", "", 1_000)])
 
     found = measure_context(history)
@@ -37,7 +37,7 @@ def test_what_stands_in_place_of_a_part_is_counted_apart() -> None:
 
 
 @given(sound_conversations())
-def test_nothing_is_left_out_and_nothing_counted_twice(messages: list[Message]) -> None:
+def test_everything_is_counted_exactly_once(messages: list[Message]) -> None:
     history = ConversationHistory(messages)
 
     whole = sum(map(estimate_message, messages))

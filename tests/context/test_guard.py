@@ -1,4 +1,4 @@
-"""The guard over the window: when, how far, what is kept, what can be taken back (S4-91, P03, P68, P69, P70)."""
+"""The context guard: trigger, target, what it keeps, and undo (S4-91)."""
 
 import asyncio
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ GOAL = "Make the tests pass."
 
 
 def step(number: int, *, letters: int = 400, tool: str = "read", said: str = "") -> list[Message]:
-    """An answer with one call, and its result."""
+    """Return an answer with one call, and its result."""
     call = ToolCall(id=f"c{number}", name=tool, arguments={"path": f"file{number}.py"})
     blocks = (TextBlock(text=said or f"Step {number}."), call)
     return [
@@ -41,7 +41,7 @@ def step(number: int, *, letters: int = 400, tool: str = "read", said: str = "")
 
 
 def planning() -> list[Message]:
-    """A step that writes the plan down."""
+    """Return a step that stores the plan."""
     call = ToolCall(id="p", name="todo", arguments={"items": [{"text": "fix it", "status": "pending"}]})
     result = ToolResultMessage(call_id="p", tool_name="todo", content=(TextBlock(text="ok"),))
     return [AssistantMessage(content=(call,), stop_reason="tool_use"), result]
@@ -64,7 +64,7 @@ def guard(**options: object) -> ContextGuard:
     return ContextGuard(GuardOptions(**{"strategy": "digest", **options}))  # pyright: ignore
 
 
-def test_it_is_due_once_the_window_is_filled_to_the_trigger() -> None:
+def test_compaction_is_due_once_the_window_is_filled_to_the_trigger() -> None:
     history = long_talk()
     tokens = history.estimated_tokens()
 
@@ -72,7 +72,7 @@ def test_it_is_due_once_the_window_is_filled_to_the_trigger() -> None:
     assert not guard(trigger=0.51, target=0.2).is_due(history, tokens * 2)
 
 
-async def test_goal_words_of_the_person_plan_and_last_steps_are_kept_word_for_word() -> None:
+async def test_goal_user_messages_plan_and_last_steps_are_kept_verbatim() -> None:
     history = long_talk()
     before = list(history.messages())
 
@@ -91,7 +91,7 @@ async def test_goal_words_of_the_person_plan_and_last_steps_are_kept_word_for_wo
     assert done.tokens_after <= 0.4 * done.tokens_before
 
 
-async def test_old_results_are_cut_first_and_that_may_be_enough() -> None:
+async def test_old_results_are_truncated_first_which_may_be_enough() -> None:
     history = long_talk(12, letters=8_000)
     before = list(history.messages())
 
@@ -101,11 +101,11 @@ async def test_old_results_are_cut_first_and_that_may_be_enough() -> None:
     assert len(history) == len(before)
     old, last = texts(history)[:-8], texts(history)[-8:]
     assert [CUT_MARK in text for text in old if len(text) > 20 and "config" not in text] == [True] * 8
-    assert last == [message.text for message in before[-8:]], "the last steps are as they were"
+    assert last == [message.text for message in before[-8:]], "the last steps are unchanged"
     assert old[2].startswith("0:xxx")
 
 
-async def test_a_result_is_cut_once() -> None:
+async def test_a_result_is_truncated_only_once() -> None:
     result = ToolResultMessage(call_id="c", tool_name="read", content=(TextBlock(text="y" * 5_000),))
 
     cut = cut_result(result.model_copy(update={"details": {"whole": "y" * 5_000}}))
@@ -115,7 +115,7 @@ async def test_a_result_is_cut_once() -> None:
     assert (cut.id, cut.call_id, cut_result(cut)) == (result.id, "c", None)
 
 
-def test_what_a_person_says_in_the_words_of_a_condensation_is_none() -> None:
+def test_a_user_message_with_the_header_is_not_a_replacement() -> None:
     assert condensed(user_message(HEADER)) is None
     assert condensed(user_message(HEADER, "notice")) is not None
 
@@ -128,7 +128,7 @@ def test_images_of_old_results_are_named() -> None:
     assert cut.text == "a\n[image]"
 
 
-async def test_a_model_sums_up_and_an_unusable_answer_gives_a_digest() -> None:
+async def test_a_model_summarises_and_an_unusable_answer_gives_a_digest() -> None:
     asked: list[str] = []
 
     async def summarise(transcript: str) -> str | None:
@@ -140,14 +140,14 @@ async def test_a_model_sums_up_and_an_unusable_answer_gives_a_digest() -> None:
     by_model = await guard(strategy="summary", target=0.2).compact(first, window, summarise)
     without = await guard(strategy="summary", target=0.2).compact(second, window, summarise)
 
-    assert "Person: Leave config.py alone!" in asked[0]
+    assert "User: Leave config.py alone!" in asked[0]
     assert '→ read {"path": "file3.py"}' in asked[0]
     assert (by_model.strategy, without.strategy) == ("summary", "digest")
     assert condensed(first.messages()[1]).summary == "All was read."  # pyright: ignore
     assert "file3.py" in condensed(second.messages()[1]).summary  # pyright: ignore
 
 
-async def test_nothing_is_put_in_place_of_what_changed_meanwhile() -> None:
+async def test_a_conversation_that_changed_meanwhile_is_not_compacted() -> None:
     history = long_talk()
 
     async def summarise(transcript: str) -> str:
@@ -155,13 +155,13 @@ async def test_nothing_is_put_in_place_of_what_changed_meanwhile() -> None:
         return "Short."
 
     before = texts(history)
-    with pytest.raises(CompactionError, match="changed while"):
+    with pytest.raises(CompactionError, match="changed during"):
         await guard(strategy="summary").compact(history, history.estimated_tokens(), summarise)
 
     assert texts(history) == [*before, "and one more thing"]
 
 
-async def test_cancelled_while_the_model_sums_up_everything_is_as_it_was() -> None:
+async def test_a_cancelled_summary_changes_nothing() -> None:
     history, asked = long_talk(), asyncio.Event()
     before = history.export()
 
@@ -178,7 +178,7 @@ async def test_cancelled_while_the_model_sums_up_everything_is_as_it_was() -> No
     assert history.export() == before
 
 
-async def test_it_can_be_taken_back_with_what_was_said_since_kept() -> None:
+async def test_undo_keeps_later_messages() -> None:
     for letters, target in ((400, 0.4), (8_000, 0.5)):
         history, keeper = long_talk(letters=letters), guard(target=target)
         before = list(history.messages())
@@ -191,11 +191,11 @@ async def test_it_can_be_taken_back_with_what_was_said_since_kept() -> None:
         assert [message.id for message in history.messages()][:-1] == [message.id for message in before]
         assert list(history.messages())[:-1] == before
         assert texts(history)[-1] == "and now?"
-        with pytest.raises(CompactionError, match="no compaction"):
+        with pytest.raises(CompactionError, match="No compaction"):
             keeper.undo(history)
 
 
-async def test_what_was_changed_since_is_not_taken_back() -> None:
+async def test_a_compaction_that_was_changed_since_cannot_be_undone() -> None:
     history, keeper = long_talk(), guard()
     await keeper.compact(history, history.estimated_tokens())
     history.replace_range(1, 2, [user_message("other", "notice")])
@@ -204,7 +204,7 @@ async def test_what_was_changed_since_is_not_taken_back() -> None:
         keeper.undo(history)
 
 
-async def test_condensed_twice_the_words_of_the_person_are_all_there_and_not_doubled() -> None:
+async def test_two_compactions_keep_each_user_message_exactly_once() -> None:
     history, keeper = long_talk(), guard()
     await keeper.compact(history, history.estimated_tokens())
     history.append(user_message("Second wish."))
@@ -221,21 +221,21 @@ async def test_condensed_twice_the_words_of_the_person_are_all_there_and_not_dou
     validate_history(history.messages())
 
 
-async def test_after_one_it_waits_for_more_and_gives_up_after_three_failures() -> None:
+async def test_after_an_attempt_it_waits_for_messages_and_gives_up_after_three_failures() -> None:
     history = ConversationHistory([user_message("g" * 4_000)])
     keeper = guard()
 
     for number in range(3):
         assert keeper.is_due(history, 1_000)
-        with pytest.raises(CompactionError, match="nothing to condense"):
+        with pytest.raises(CompactionError, match="Nothing to compact"):
             await keeper.compact(history, 1_000)
-        assert not keeper.is_due(history, 1_000), "not again while nothing new was said"
+        assert not keeper.is_due(history, 1_000), "no second attempt without new messages"
         history.append(AssistantMessage(content=(TextBlock(text=f"a{number}"),)))
         history.append(user_message("go on"))
-    assert not keeper.is_due(history, 1_000), "after three failures a person has to ask"
+    assert not keeper.is_due(history, 1_000), "after three failures only the user starts a compaction"
 
 
-async def test_a_huge_result_of_the_last_step_is_cut_only_if_nothing_else_helps() -> None:
+async def test_a_huge_result_of_the_last_step_is_truncated_as_a_last_resort() -> None:
     history = ConversationHistory([user_message(GOAL), *step(1, letters=40_000)])
 
     done = await guard().compact(history, 5_000)
@@ -244,7 +244,7 @@ async def test_a_huge_result_of_the_last_step_is_cut_only_if_nothing_else_helps(
     assert history.estimated_tokens() < 4_000
 
 
-async def test_while_a_call_waits_for_its_result_nothing_is_condensed() -> None:
+async def test_an_open_call_prevents_compaction() -> None:
     history = ConversationHistory([*long_talk().messages(), step(99)[0]])
 
     with pytest.raises(CompactionError, match="calls wait"):
@@ -261,7 +261,7 @@ async def test_a_conversation_may_choose_its_strategy(chosen: str, used: str) ->
     assert done.strategy == used
 
 
-async def test_a_strategy_that_does_not_exist_raises_only_where_that_is_wanted() -> None:
+async def test_an_unknown_strategy_raises_only_if_configured() -> None:
     history = long_talk()
     history.metadata["context_guard"] = "magic"
 
@@ -277,12 +277,12 @@ def test_a_conversation_may_opt_out() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"trigger": 1.1}, {"target": 0.9}, {"target": 0.0}, {"keep_steps": 0}])
-def test_senseless_options_are_refused(wrong: dict[str, float]) -> None:
+def test_contradictory_options_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigurationError, match="0 < target < trigger <= 1"):
         GuardOptions(**wrong)  # pyright: ignore
 
 
-async def test_long_words_of_a_person_lose_their_middle_and_short_ones_nothing() -> None:
+async def test_long_user_messages_are_shortened_and_short_ones_kept() -> None:
     messages: list[Message] = [user_message(GOAL)]
     for number in range(10):
         messages += [user_message(f"{number} " + ("wall of text " * 300 if number == 4 else "please")), *step(number)]
@@ -298,12 +298,12 @@ async def test_long_words_of_a_person_lose_their_middle_and_short_ones_nothing()
 
 
 @given(sound_conversations())
-def test_a_safe_cut_never_parts_a_call_from_its_results(messages: Sequence[Message]) -> None:
+def test_a_safe_cut_never_separates_a_call_from_its_results(messages: Sequence[Message]) -> None:
     for place in safe_cuts(messages):
         validate_history(messages[:place])
 
 
-def test_an_answer_that_paused_is_not_parted_from_what_it_goes_on_with() -> None:
+def test_a_paused_answer_is_not_separated_from_its_continuation() -> None:
     paused = AssistantMessage(content=(TextBlock(text="First half,"),), stop_reason="pause_turn")
     rest = AssistantMessage(content=(TextBlock(text="second half."),))
 
@@ -311,7 +311,7 @@ def test_an_answer_that_paused_is_not_parted_from_what_it_goes_on_with() -> None
 
 
 @given(sound_conversations(), st.integers(1, 400), st.integers(1, 4))
-def test_whatever_is_condensed_stays_a_valid_conversation_that_can_be_restored(
+def test_a_compacted_conversation_is_valid_and_can_be_restored(
     messages: Sequence[Message], window: int, keep: int
 ) -> None:
     history, keeper = ConversationHistory(messages), guard(keep_steps=keep)
@@ -338,7 +338,7 @@ def test_whatever_is_condensed_stays_a_valid_conversation_that_can_be_restored(
     assert list(history.messages()) == before
 
 
-def test_usage_of_before_does_not_trigger_again() -> None:
+def test_old_usage_does_not_trigger_another_compaction() -> None:
     history, keeper = long_talk(), guard()
     history.append(AssistantMessage(content=(TextBlock(text="x"),), usage=Usage(input_tokens=90_000)))
 
@@ -349,10 +349,10 @@ def test_usage_of_before_does_not_trigger_again() -> None:
     assert not keeper.is_due(history, 100_000)
 
 
-async def test_what_a_person_tried_in_vain_does_not_end_what_happens_by_itself() -> None:
+async def test_failed_manual_compactions_do_not_stop_automatic_ones() -> None:
     history, keeper = ConversationHistory([user_message(GOAL)]), guard()
     for _ in range(3):
-        with pytest.raises(CompactionError, match="nothing to condense"):
+        with pytest.raises(CompactionError, match="Nothing to compact"):
             await keeper.compact(history, 2_000, forced=True)
 
     for message in long_talk().messages()[1:]:
@@ -361,7 +361,7 @@ async def test_what_a_person_tried_in_vain_does_not_end_what_happens_by_itself()
     assert keeper.is_due(history, 2_000)
 
 
-async def test_three_that_gain_too_little_are_enough() -> None:
+async def test_three_compactions_with_too_little_gain_stop_automatic_ones() -> None:
     history, keeper = ConversationHistory([user_message("g" * 2_600)]), guard(trigger=0.8, target=0.2)
     attempts = 0
     for number in range(40):
@@ -374,7 +374,7 @@ async def test_three_that_gain_too_little_are_enough() -> None:
     assert attempts == 3
 
 
-async def test_of_a_summary_that_is_too_long_the_middle_is_left_out() -> None:
+async def test_the_middle_of_a_long_summary_is_left_out() -> None:
     async def summarise(transcript: str) -> str:
         return f"Begin. {'word ' * 20_000} End."
 
@@ -390,7 +390,7 @@ async def test_of_a_summary_that_is_too_long_the_middle_is_left_out() -> None:
     assert (done.strategy, done.tokens_after < 0.6 * window) == ("summary", True)
 
 
-async def test_however_often_it_is_condensed_without_a_model_what_stands_in_does_not_grow() -> None:
+async def test_repeated_digests_do_not_grow() -> None:
     history, keeper, window = ConversationHistory([user_message(GOAL)]), guard(), 4_000
     sizes: list[int] = []
     number = 0
@@ -408,10 +408,10 @@ async def test_however_often_it_is_condensed_without_a_model_what_stands_in_does
     summed = condensed(history.messages()[1])
     assert summed is not None
     assert "Step" not in summed.summary
-    assert f'file{number - 5}.py"' in summed.summary, "the newest of it are there"
+    assert f'file{number - 5}.py"' in summed.summary, "the newest calls are kept"
 
 
-async def test_very_many_words_of_a_person_are_made_to_fit_and_the_short_ones_stay() -> None:
+async def test_many_user_messages_are_shortened_to_fit_and_short_ones_kept() -> None:
     messages: list[Message] = [user_message(GOAL)]
     for number in range(200):
         words = f"{number}: yes" if number % 2 else f"{number}: {'please do so ' * 60}end {number}"
@@ -428,7 +428,7 @@ async def test_very_many_words_of_a_person_are_made_to_fit_and_the_short_ones_st
     assert history.messages()[0].text == GOAL
 
 
-async def test_a_goal_that_stands_behind_something_else_stays_whole_as_well() -> None:
+async def test_a_goal_after_another_message_is_kept_whole_too() -> None:
     goal = "Do all of this: " + "and then that, " * 400
     ran = user_message("$ ls\na b", "command")
     history = ConversationHistory([ran, user_message(goal), *long_talk(30).messages()[1:]])
@@ -445,7 +445,7 @@ async def test_a_goal_that_stands_behind_something_else_stays_whole_as_well() ->
                 history.append(message.model_copy(update={"id": f"{message.id}_{number}"}))
 
 
-async def test_a_plan_that_failed_is_none_and_one_that_was_emptied_is_gone() -> None:
+async def test_a_failed_plan_call_is_ignored_and_an_emptied_plan_is_gone() -> None:
     def noted(number: int, items: list[str], *, failed: bool = False) -> list[Message]:
         call = ToolCall(id=f"t{number}", name="todo", arguments={"items": items})
         text = (TextBlock(text="noted"),)
@@ -464,7 +464,7 @@ async def test_a_plan_that_failed_is_none_and_one_that_was_emptied_is_gone() -> 
     assert plans == ["- good", ""]
 
 
-async def test_images_of_a_person_are_kept_the_newest_first() -> None:
+async def test_images_of_the_user_are_kept_newest_first() -> None:
     images = [ImageBlock(media_type="image/png", data=f"{number:04}") for number in range(8)]
     messages: list[Message] = [user_message(GOAL)]
     for number, image in enumerate(images):
@@ -483,7 +483,7 @@ async def test_images_of_a_person_are_kept_the_newest_first() -> None:
     assert list(history.messages()) == messages
 
 
-async def test_nobody_is_asked_to_sum_up_what_would_not_become_shorter() -> None:
+async def test_no_summary_is_requested_if_the_result_would_not_be_shorter() -> None:
     async def summarise(transcript: str) -> str:
         raise AssertionError
 
@@ -495,7 +495,7 @@ async def test_nobody_is_asked_to_sum_up_what_would_not_become_shorter() -> None
     assert (done.strategy, len(done.cut)) == ("trim", 1)
 
 
-async def test_of_the_last_results_no_more_are_cut_than_it_takes() -> None:
+async def test_only_as_many_of_the_last_results_are_truncated_as_needed() -> None:
     history = ConversationHistory([user_message(GOAL), *step(1, letters=12_000), *step(2, letters=4_000)])
 
     done = await guard(strategy="trim").compact(history, 4_000)
@@ -504,7 +504,7 @@ async def test_of_the_last_results_no_more_are_cut_than_it_takes() -> None:
     assert history.messages()[-1].text == "2:" + "x" * 4_000
 
 
-async def test_where_a_letter_is_a_token_the_model_is_given_a_transcript_that_fits() -> None:
+async def test_with_one_character_per_token_the_transcript_still_fits() -> None:
     asked: list[str] = []
 
     async def summarise(transcript: str) -> str:
@@ -522,8 +522,8 @@ async def test_where_a_letter_is_a_token_the_model_is_given_a_transcript_that_fi
     assert len(asked[0]) < 0.6 * 16_000
 
 
-def test_what_a_command_of_the_person_gave_is_cut_short_in_the_transcript() -> None:
+def test_output_of_a_user_command_is_shortened_in_the_transcript() -> None:
     text = as_transcript([user_message("$ cat log\n" + "x" * 5_000, "command")], 100_000)
 
-    assert text.startswith("Person ran a command: $ cat log")
+    assert text.startswith("User ran a command: $ cat log")
     assert len(text) < 700

@@ -24,7 +24,7 @@ from .conversations import answered, result, said, sound_conversations
 
 
 class HistoryAgainstNaiveModel(RuleBasedStateMachine):
-    """Every way to change a history, beside a list and sums made afresh each time."""
+    """State machine with every change of a history, compared with a list and recomputed sums."""
 
     @initialize(system=st.sampled_from(["", "you are an agent"]))
     def begin(self, system: str) -> None:
@@ -120,7 +120,7 @@ HistoryAgainstNaiveModel.TestCase.settings = settings(max_examples=40, stateful_
 TestHistoryAgainstNaiveModel = HistoryAgainstNaiveModel.TestCase
 
 
-def test_appending_notes_model_usage_and_latency() -> None:
+def test_appending_records_model_usage_and_latency() -> None:
     history = ConversationHistory([said("hi")])
 
     entry = history.append(answered("hello"), model="m-1", usage=Usage(input_tokens=7), latency_ms=12.5)
@@ -129,7 +129,7 @@ def test_appending_notes_model_usage_and_latency() -> None:
     assert history.export().entries[-1] == entry
 
 
-def test_an_answer_anchors_what_came_before_it_and_is_itself_guessed() -> None:
+def test_an_answer_anchors_earlier_messages_and_is_itself_estimated() -> None:
     history = ConversationHistory([said("x" * 400)])
 
     history.append(answered("y" * 40, read=1_000))
@@ -137,7 +137,7 @@ def test_an_answer_anchors_what_came_before_it_and_is_itself_guessed() -> None:
     assert history.estimated_tokens() == 1_000 + 10
 
 
-def test_tokens_from_the_cache_count_as_read() -> None:
+def test_cached_tokens_count_as_input() -> None:
     history = ConversationHistory([said("hi")])
     usage = Usage(input_tokens=1, cache_read_tokens=20, cache_write_tokens=300)
 
@@ -147,7 +147,7 @@ def test_tokens_from_the_cache_count_as_read() -> None:
 
 
 @pytest.mark.parametrize(("start", "end", "anchored"), [(0, 1, False), (1, 2, False), (2, 3, True)])
-def test_a_splice_keeps_the_anchor_only_if_it_lies_behind_it(start: int, end: int, anchored: bool) -> None:
+def test_a_splice_keeps_the_anchor_only_if_it_lies_after_it(start: int, end: int, anchored: bool) -> None:
     history = ConversationHistory([said("a"), answered("b"), said("c"), said("d")])
     history.splice_range(3, 4, said("d"))
     history.splice_range(2, 4, said("c"))
@@ -161,7 +161,7 @@ def test_a_splice_keeps_the_anchor_only_if_it_lies_behind_it(start: int, end: in
     assert history.is_anchored is anchored
 
 
-def test_another_message_in_the_place_of_one_that_was_counted_gives_the_anchor_up() -> None:
+def test_replacing_a_counted_message_drops_the_anchor() -> None:
     for place, anchored in ((0, False), (1, False), (2, True)):
         history = ConversationHistory([said("a"), said("b")])
         history.record_actual_usage(50)
@@ -173,7 +173,7 @@ def test_another_message_in_the_place_of_one_that_was_counted_gives_the_anchor_u
     assert history.replace_messages({"unknown": said("new")}) == 0
 
 
-def test_going_back_over_what_was_counted_gives_the_anchor_up() -> None:
+def test_going_back_before_the_anchor_drops_it() -> None:
     for kept, anchored in ((1, False), (2, True)):
         history = ConversationHistory([said("a"), said("b")])
         history.record_actual_usage(50)
@@ -184,7 +184,7 @@ def test_going_back_over_what_was_counted_gives_the_anchor_up() -> None:
         assert history.is_anchored is anchored
 
 
-def test_what_is_known_of_a_message_outlives_a_repair() -> None:
+def test_a_repair_keeps_the_entries_of_messages() -> None:
     history = ConversationHistory([said("go")])
     entry = history.append(answered("", "c", read=7), model="m", latency_ms=3.0)
 
@@ -194,7 +194,7 @@ def test_what_is_known_of_a_message_outlives_a_repair() -> None:
     assert history.sound
 
 
-def test_a_fork_shares_nothing_that_changes() -> None:
+def test_a_fork_shares_no_mutable_state() -> None:
     history = ConversationHistory([said("hi")])
     history.registry.set(ContextLayer(name="note", content="here"))
     heard: list[LayerChange] = []
@@ -209,7 +209,7 @@ def test_a_fork_shares_nothing_that_changes() -> None:
     assert history.fork().id == history.id
 
 
-def test_nothing_inside_of_metadata_is_shared_with_a_fork_or_what_was_kept() -> None:
+def test_metadata_is_not_shared_with_forks_or_snapshots() -> None:
     history = ConversationHistory([said("hi")])
     history.metadata["notes"] = ["one"]
     history.registry.set(ContextLayer(name="note", content="here", metadata={"seen": ["a"]}))
@@ -229,8 +229,8 @@ def test_nothing_inside_of_metadata_is_shared_with_a_fork_or_what_was_kept() -> 
         assert [layer.metadata for layer in same.registry.layers()] == [{"seen": ["a"]}]
 
 
-def test_a_call_is_known_also_when_its_part_of_the_conversation_is_gone() -> None:
-    """It may come back, and no two calls of a conversation have one id (P10)."""
+def test_a_removed_call_is_still_known() -> None:
+    """An undo may restore it, and call ids must be unique in a conversation."""
     history = ConversationHistory([said("go"), answered("", "first"), result("first"), answered("Done.")])
 
     history.splice_range(1, 4, said("summary"))
@@ -239,7 +239,7 @@ def test_a_call_is_known_also_when_its_part_of_the_conversation_is_gone() -> Non
     assert [name for name in ("first", "before", "other") if history.knows_call(name)] == ["first", "before"]
 
 
-def test_metadata_is_kept() -> None:
+def test_metadata_survives_export_and_restore() -> None:
     history = ConversationHistory()
     history.metadata["title"] = "prices"
 
@@ -255,10 +255,10 @@ def test_an_old_snapshot_with_a_plain_system_is_read() -> None:
     assert (history.id, history.system, history.length) == ("conversation_1", "be brief", 1)
     assert history.registry.layers()[0].name == "_legacy_system"
     both = history.export().model_copy(update={"system": "older"})
-    assert ConversationHistory.restore(both).system == "be brief", "layers count where there are any"
+    assert ConversationHistory.restore(both).system == "be brief", "layers take precedence over the plain system text"
 
 
-def test_writing_system_touches_only_its_own_layer() -> None:
+def test_assigning_system_changes_only_the_legacy_layer() -> None:
     history = ConversationHistory()
     history.registry.set(ContextLayer(name="agentloop.system", content="first", priority=10))
 
@@ -285,7 +285,7 @@ def test_a_view_can_be_indexed_and_sliced() -> None:
 
 
 @given(sound_conversations())
-def test_a_conversation_that_ran_to_its_end_is_sound(messages: list[Message]) -> None:
+def test_a_completed_conversation_is_sound(messages: list[Message]) -> None:
     history = ConversationHistory(messages)
 
     assert history.sound
@@ -293,7 +293,7 @@ def test_a_conversation_that_ran_to_its_end_is_sound(messages: list[Message]) ->
     assert not history.repair().changed
 
 
-def test_a_step_does_no_more_work_in_a_long_conversation_than_in_a_short_one() -> None:
+def test_the_work_of_a_step_does_not_grow_with_the_conversation() -> None:
     short = ConversationHistory([said("x")])
     long = ConversationHistory([said("x") for _ in range(5_000)])
 
@@ -313,7 +313,7 @@ def test_a_view_copies_nothing() -> None:
 
 
 def _calls_of_a_step(history: ConversationHistory) -> int:
-    """Function calls made for one step."""
+    """Count the function calls of one step."""
     calls = 0
 
     def count(_frame: object, event: str, _argument: object) -> None:
@@ -332,9 +332,7 @@ def _calls_of_a_step(history: ConversationHistory) -> int:
 
 
 @given(sound_conversations(), st.data())
-def test_going_back_gives_those_messages_and_keeps_what_was_counted_of_them(
-    messages: list[Message], data: st.DataObject
-) -> None:
+def test_going_back_restores_messages_and_keeps_their_counts(messages: list[Message], data: st.DataObject) -> None:
     history = ConversationHistory(messages)
     views, kept = history.messages(), data.draw(st.integers(0, len(messages)))
     entries = history.entries

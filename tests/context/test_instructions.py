@@ -1,4 +1,4 @@
-"""AGENTS.md from everywhere it applies, the closest last (interface §4)."""
+"""AGENTS.md files from all directories that apply, the closest last."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ from tui_agent.context.instructions import SIZE_CAP
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A repository with a package in it, inside of a directory that has instructions of its own."""
+    """A repository with a package, inside a directory that also has instructions."""
     (tmp_path / "AGENTS.md").write_text("outside")
     root = tmp_path / "repo"
     (root / ".git").mkdir(parents=True)
@@ -54,7 +54,7 @@ def test_a_worktree_whose_git_is_a_file_is_a_repository_too(repository: Path) ->
     assert _texts(None, inner / "deep") == ["worktree"]
 
 
-def test_outside_of_a_repository_only_the_directory_itself_counts(tmp_path: Path) -> None:
+def test_outside_a_repository_only_the_directory_itself_counts(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("above")
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "AGENTS.md").write_text("here")
@@ -62,7 +62,7 @@ def test_outside_of_a_repository_only_the_directory_itself_counts(tmp_path: Path
     assert _texts(None, tmp_path / "here") == ["here"]
 
 
-def test_claude_md_is_read_only_where_there_is_no_agents_md(repository: Path) -> None:
+def test_claude_md_is_read_only_without_agents_md(repository: Path) -> None:
     (repository / "CLAUDE.md").write_text("fallback")
     (repository / "src" / "CLAUDE.md").write_text("not this")
     (repository / "src" / "AGENTS.md").write_text("this")
@@ -70,13 +70,13 @@ def test_claude_md_is_read_only_where_there_is_no_agents_md(repository: Path) ->
     assert _texts(None, repository / "src") == ["fallback", "this"]
 
 
-def test_a_byte_order_mark_and_bad_bytes_do_no_harm(repository: Path) -> None:
+def test_a_byte_order_mark_and_invalid_bytes_are_tolerated(repository: Path) -> None:
     (repository / "AGENTS.md").write_bytes(b"\xef\xbb\xbfhello \xff world\n")
 
     assert _texts(None, repository) == ["hello \ufffd world"]
 
 
-def test_a_long_file_is_cut_and_says_so(repository: Path) -> None:
+def test_a_long_file_is_truncated_with_a_note(repository: Path) -> None:
     (repository / "AGENTS.md").write_text("é" * SIZE_CAP)
 
     (text,) = _texts(None, repository)
@@ -86,13 +86,13 @@ def test_a_long_file_is_cut_and_says_so(repository: Path) -> None:
     assert "\ufffd" not in text
 
 
-def test_a_file_of_just_the_cap_is_whole(repository: Path) -> None:
+def test_a_file_of_exactly_the_maximum_size_is_whole(repository: Path) -> None:
     (repository / "AGENTS.md").write_text("x" * SIZE_CAP)
 
     assert _texts(None, repository) == ["x" * SIZE_CAP]
 
 
-def test_a_file_that_cannot_be_read_is_named(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_file_is_reported_in_its_layer(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (repository / "AGENTS.md").write_text("secret")
 
     def refuse(*_: object, **__: object) -> None:
@@ -103,7 +103,7 @@ def test_a_file_that_cannot_be_read_is_named(repository: Path, monkeypatch: pyte
     assert _texts(None, repository) == ["(This file could not be read: Permission denied.)"]
 
 
-def test_what_is_no_file_is_passed_over(repository: Path) -> None:
+def test_anything_but_a_file_is_ignored(repository: Path) -> None:
     (repository / "AGENTS.md").mkdir()
     os.mkfifo(repository / "CLAUDE.md")
     (repository / "src" / "AGENTS.md").symlink_to(repository / "nowhere")
@@ -111,7 +111,7 @@ def test_what_is_no_file_is_passed_over(repository: Path) -> None:
     assert load_instructions(repository / "absent", repository / "src") == ()
 
 
-def test_one_file_is_read_once_even_if_two_ways_lead_to_it(repository: Path) -> None:
+def test_a_file_with_two_paths_is_read_once(repository: Path) -> None:
     (repository / "AGENTS.md").write_text("root")
     (repository / "src" / "AGENTS.md").symlink_to(repository / "AGENTS.md")
 
@@ -128,7 +128,7 @@ def test_a_loop_of_links_raises_nothing(repository: Path) -> None:
 # --- links ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_link_out_of_the_repository_is_not_read_and_named(repository: Path, tmp_path: Path) -> None:
+def test_a_link_out_of_the_repository_is_reported_and_not_read(repository: Path, tmp_path: Path) -> None:
     (repository / "AGENTS.md").symlink_to(tmp_path / "AGENTS.md")
     (repository / "src" / "AGENTS.md").symlink_to("../../AGENTS.md")
     (repository / "src" / "package" / "AGENTS.md").write_text("own")
@@ -149,14 +149,14 @@ def test_a_link_within_the_repository_is_read(repository: Path) -> None:
     assert foreign_instructions(repository / "src") == ()
 
 
-def test_where_agents_md_leads_out_claude_md_is_read(repository: Path, tmp_path: Path) -> None:
+def test_if_agents_md_leads_out_claude_md_is_read(repository: Path, tmp_path: Path) -> None:
     (repository / "AGENTS.md").symlink_to(tmp_path / "AGENTS.md")
     (repository / "CLAUDE.md").write_text("inside")
 
     assert _texts(None, repository) == ["inside"]
 
 
-def test_files_of_git_are_no_instructions(repository: Path) -> None:
+def test_files_of_git_are_not_instructions(repository: Path) -> None:
     (repository / ".git" / "config").write_text("url = https://me:token@host/")
     (repository / "AGENTS.md").symlink_to(".git/config")
 
@@ -172,4 +172,4 @@ def test_the_user_may_keep_instructions_anywhere(repository: Path, tmp_path: Pat
 
     assert _texts(tmp_path / "config", repository) == ["mine"]
     own = load_own_instructions(tmp_path / "config")
-    assert foreign_instructions(repository, own) == (), "the user's own are read anyway"
+    assert foreign_instructions(repository, own) == (), "the user's own files are read anyway"

@@ -27,7 +27,7 @@ def _layer(name: str, content: str, priority: int = 50, *, merge: bool = False, 
     return ContextLayer(name=name, content=content, priority=priority, merge_parent=merge, tags=(tag,))
 
 
-def test_layers_come_by_priority_then_by_change_then_by_name() -> None:
+def test_layers_are_sorted_by_priority_then_change_then_name() -> None:
     registry = ContextRegistry([_layer("z", "third", 50), _layer("a", "fourth", 50), _layer("m", "first", 10)])
     registry.set(_layer("k", "second", 20))
 
@@ -57,14 +57,14 @@ def test_only_layers_with_the_tag_are_composed() -> None:
     assert registry.flat() == "prompt\n\nnote"
 
 
-def test_empty_layers_leave_no_gap_and_blocks_give_their_text() -> None:
+def test_empty_layers_are_skipped_and_blocks_contribute_their_text() -> None:
     registry = ContextRegistry([_layer("a", "one"), _layer("b", ""), _layer("c", "two")])
     registry.set(ContextLayer(name="d", content=(TextBlock(text="three"), ImageBlock(media_type="image/png", data=""))))
 
     assert registry.flat(separator="|") == "one|two|three"
 
 
-def test_writing_the_same_again_is_no_change() -> None:
+def test_setting_an_equal_layer_is_not_a_change() -> None:
     registry = ContextRegistry([_layer("a", "one"), _layer("b", "two")])
     heard: list[LayerChange] = []
     registry.listen(heard.append)
@@ -102,7 +102,7 @@ def test_a_childs_layer_replaces_its_parents_unless_it_merges() -> None:
     assert child.flat() == "oldest\n\nold\n\nnew"
 
 
-def test_changes_are_told_down_the_chain_until_someone_stops_listening() -> None:
+def test_changes_reach_descendants_until_a_listener_is_removed() -> None:
     parent, child = ContextRegistry(), ContextRegistry()
     child.set_parent(parent)
     heard: list[LayerChange] = []
@@ -127,7 +127,7 @@ def failing(change: LayerChange) -> None:
     raise ValueError(f"cannot use {change.name}")
 
 
-def test_a_listener_that_raises_keeps_neither_the_change_nor_another_listener_back(
+def test_a_listener_that_raises_stops_neither_the_change_nor_other_listeners(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     parent, child = ContextRegistry(), ContextRegistry()
@@ -142,7 +142,7 @@ def test_a_listener_that_raises_keeps_neither_the_change_nor_another_listener_ba
     assert parent.remove("a") is not None
 
     assert [(change.name, change.kind) for change in heard] == [("a", "set")] * 2 + [("a", "removed")] * 2
-    assert caplog.text.count("cannot use a") == 4, "each of the two once, with its trace"
+    assert caplog.text.count("cannot use a") == 4, "each failure once, with its traceback"
 
 
 def test_a_failure_is_reported_to_the_nearest_registry_that_has_a_report() -> None:
@@ -185,7 +185,7 @@ def test_a_listener_that_is_registered_twice_is_called_until_each_is_stopped() -
     assert len(heard) == 1
 
 
-def test_a_child_that_was_taken_away_hears_nothing_more() -> None:
+def test_a_detached_child_gets_no_more_changes() -> None:
     first, second, child = ContextRegistry(), ContextRegistry(), ContextRegistry()
     heard: list[LayerChange] = []
     child.listen(heard.append)
@@ -234,7 +234,7 @@ def test_a_snapshot_keeps_fields_and_order() -> None:
     assert again.flat() == registry.flat()
 
 
-def test_a_copy_goes_its_own_way_over_the_same_parent() -> None:
+def test_a_copy_is_independent_over_the_same_parent() -> None:
     parent = ContextRegistry([_layer("p", "above", 10)])
     registry = ContextRegistry([_layer("a", "one")])
     registry.set_parent(parent)
@@ -246,7 +246,7 @@ def test_a_copy_goes_its_own_way_over_the_same_parent() -> None:
     assert copy.flat(separator=" ") == "above two"
 
 
-def test_a_copy_keeps_the_order_of_its_layers_among_its_parents() -> None:
+def test_a_copy_keeps_the_order_of_its_layers_among_those_of_its_parent() -> None:
     parent, registry = ContextRegistry(), ContextRegistry()
     registry.set_parent(parent)
     for place, holder in enumerate((registry, parent, registry, parent)):
@@ -280,7 +280,7 @@ def test_a_reserved_layer_without_text_is_no_layer() -> None:
     assert system_parts(registry) == ()
 
 
-def test_what_is_no_layer_or_no_message_is_refused() -> None:
+def test_values_other_than_layers_and_messages_are_refused() -> None:
     wrong: Any = "who you are"
 
     with pytest.raises(ConfigurationError, match=r"ContextRegistry.layers must be a list of ContextLayer, got 'who"):

@@ -1,4 +1,4 @@
-"""Whatever a session left behind, what goes to the model is a conversation it accepts (P01–P04)."""
+"""Repair makes any conversation acceptable to a model."""
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ from .conversations import answered, damaged_conversations, result, said, sound_
 
 
 def _without_pauses(messages: list[Message]) -> list[Message]:
-    """The same with every paused message made an ordinary one: the strict judge knows no pause."""
+    """Return the messages with paused answers made ordinary ones: the strict check does not know pauses."""
     return [
         message.model_copy(update={"stop_reason": "end_turn"}) if isinstance(message, AssistantMessage) else message
         for message in messages
@@ -48,11 +48,11 @@ def test_a_valid_conversation_is_left_as_it_is(messages: list[Message]) -> None:
 
     assert repaired.messages == tuple(messages)
     assert not repaired.changed
-    assert str(repaired) == "nothing was to be done"
+    assert str(repaired) == "nothing to repair"
 
 
 @given(damaged_conversations)
-def test_repair_invents_nothing_but_error_results_and_notices(messages: list[Message]) -> None:
+def test_repair_adds_only_error_results_and_notices(messages: list[Message]) -> None:
     repaired = repair_messages(messages)
 
     known = {message.id for message in messages}
@@ -63,14 +63,14 @@ def test_repair_invents_nothing_but_error_results_and_notices(messages: list[Mes
 
 
 @given(sound_conversations())
-def test_every_prefix_of_a_valid_conversation_can_be_gone_on_with(messages: list[Message]) -> None:
+def test_every_prefix_of_a_valid_conversation_can_be_continued(messages: list[Message]) -> None:
     for length in range(len(messages) + 1):
         repaired = repair_messages(messages[:length])
         validate_history(repaired.messages)
         assert repaired.messages[:length] == tuple(messages[:length])
 
 
-def test_unanswered_calls_get_an_error_result_behind_their_message() -> None:
+def test_unanswered_calls_get_an_error_result_after_their_message() -> None:
     messages = [said("go"), answered("", "a", "b"), result("b"), said("and?")]
 
     repaired = repair_messages(messages)
@@ -86,7 +86,7 @@ def test_unanswered_calls_get_an_error_result_behind_their_message() -> None:
     assert isinstance(made_up, ToolResultMessage)
     assert (made_up.call_id, made_up.is_error, made_up.text) == ("a", True, UNANSWERED)
     assert repaired.synthesised == (made_up,)
-    assert str(repaired) == "1 calls without a result were answered"
+    assert str(repaired) == "1 calls got a result that says they were not answered"
 
 
 def test_the_first_of_two_results_counts() -> None:
@@ -105,7 +105,7 @@ def test_results_without_a_call_are_dropped() -> None:
     assert repaired.orphans == 2
 
 
-def test_results_come_to_stand_in_call_order_behind_their_calls() -> None:
+def test_results_are_moved_into_call_order_after_their_calls() -> None:
     messages = [said("go"), answered("", "a", "b"), result("b"), said("wait"), result("a")]
 
     repaired = repair_messages(messages)
@@ -125,7 +125,7 @@ def test_a_result_answers_the_latest_call_of_its_id() -> None:
     assert texts == [UNANSWERED, "late"]
 
 
-def test_an_answer_to_nothing_gets_something_to_answer() -> None:
+def test_an_answer_to_nothing_gets_a_user_message_before_it() -> None:
     repaired = repair_messages([answered("hello"), answered("again")])
 
     assert [message.text for message in repaired.messages] == [LOST, "hello", LOST, "again"]

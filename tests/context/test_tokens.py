@@ -1,4 +1,4 @@
-"""Four letters to a token, and something for each image (S4-19)."""
+"""Token estimates: four characters to a token, and a constant for each image (S4-19)."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tui_agent.protocol.messages import ImageBlock, TextBlock, ThinkingBlock, To
 
 
 @pytest.mark.parametrize(("letters", "tokens"), [(0, 0), (1, 1), (4, 1), (5, 2), (400, 100)])
-def test_text_is_a_token_for_four_letters_rounded_up(letters: int, tokens: int) -> None:
+def test_text_is_a_token_for_four_characters_rounded_up(letters: int, tokens: int) -> None:
     assert estimate_text("x" * letters) == tokens
 
 
@@ -23,7 +23,7 @@ def test_every_block_counts_what_the_model_reads() -> None:
     assert estimate_content(content) == 250 + (4 + 4 + 4 + len("read") + len('{"path": "x"}') + 3) // 4
 
 
-def test_details_are_not_sent_and_count_nothing() -> None:
+def test_details_do_not_count() -> None:
     result = ToolResultMessage(
         call_id="c", tool_name="t", content=(TextBlock(text="abcd"),), details={"much": "x" * 9_000}
     )

@@ -63,7 +63,7 @@ SHOWN: dict[str, tuple[str, ...]] = {
         "call_1 write status=ok",
         "tool.started call_2",
     ),
-    "A read that starts while the model still talks": (
+    "A read that starts while the model still streams": (
         "tool.started",
         "tool.ended",
         "msg_2 text",

@@ -1,4 +1,4 @@
-"""A desk for each test, and the certainty that nothing goes on running when it is over."""
+"""A desk for each test, and a check that no process outlives the test."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +10,7 @@ from .desk import Desk
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    """A place of its own; at the end no process that belongs to it may be left."""
+    """A desk with its own directories; no process of it may be left at the end."""
     desk = Desk(tmp_path)
     yield desk
     left = desk.processes()

@@ -1,4 +1,4 @@
-"""Short words for what the scripted model says, and for what the program told it."""
+"""Helpers for the answers of the scripted model, and for the requests of the program."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ Block = dict[str, Any]
 
 
 def says(text: str, **more: Any) -> Reply:
-    """An answer that calls nothing; `more` are fields of `messages_server.ScriptedReply`."""
+    """Return an answer without calls; `more` are fields of `messages_server.ScriptedReply`."""
     return {"blocks": [text_block(text)], **more}
 
 
 def calls(*blocks: Block, **more: Any) -> Reply:
-    """An answer with calls, and whatever else is between them."""
+    """Return an answer with calls, and other blocks between them."""
     return {"blocks": list(blocks), **more}
 
 
@@ -29,7 +29,7 @@ def call(name: str, **arguments: Any) -> Block:
 
 
 def until(name: str) -> Block:
-    """The stream stops here until the test releases `name`."""
+    """Pause the stream until the test releases `name`."""
     return {"type": "pause", "until": name}
 
 
@@ -50,14 +50,14 @@ def bodies_of(server: ServerProcess) -> list[dict[str, Any]]:
 
 
 def results_in(body: dict[str, Any]) -> list[tuple[str, bool]]:
-    """The results of the last answer's calls in order: text, and whether it is an error."""
+    """Return text and error flag of the results of the last answer's calls, in order."""
     content = body["messages"][-1]["content"]
     blocks = [block for block in content if block["type"] == "tool_result"]
     return [("".join(part["text"] for part in block["content"]), block.get("is_error", False)) for block in blocks]
 
 
 def words_in(body: dict[str, Any]) -> list[str]:
-    """Everything the person said so far."""
+    """Return the texts of all user messages so far."""
     said: list[str] = []
     for message in body["messages"]:
         if message["role"] == "user":

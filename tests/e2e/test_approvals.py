@@ -1,4 +1,4 @@
-"""Answers by one key: each does what it says, and nothing else that is typed is ever taken for an answer."""
+"""Answers by one key: each key has its effect, and other input never counts as an answer."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,13 +17,13 @@ EDIT = call("edit", path="list.txt", old_string="two", new_string="2")
 
 
 def changing(*more: Reply, edit: Block = EDIT) -> list[Reply]:
-    """Reads a file and wants to change it."""
+    """Script a model that reads a file and edits it."""
     return [calls(call("read", path="list.txt")), calls(edit), *more]
 
 
 @contextmanager
 def asked(desk: Desk, script: list[Reply], *options: str, tool: str = "edit") -> Iterator[tuple[App, ServerProcess]]:
-    """The program with a question on the screen."""
+    """The program with an approval dialog on the screen."""
     desk.file("list.txt", BEFORE)
     with ServerProcess(script, desk.root) as server, desk.app_on(server, *options) as app:
         app.ready()
@@ -33,11 +33,11 @@ def asked(desk: Desk, script: list[Reply], *options: str, tool: str = "edit") ->
 
 
 def text_of(desk: Desk) -> str:
-    """What is in the file now."""
+    """Return the current content of the file."""
     return (desk.work / "list.txt").read_text("utf-8")
 
 
-def test_y_lets_this_one_call_run(desk: Desk) -> None:
+def test_y_approves_one_call(desk: Desk) -> None:
     with asked(desk, changing(says("Changed."))) as (app, server):
         shown = app.wait_for_all("list.txt", "- two", "+ 2")
         assert "▲ #2 edit" in shown
@@ -52,7 +52,7 @@ def test_y_lets_this_one_call_run(desk: Desk) -> None:
     assert text_of(desk) == "one\n2\nthree\n"
 
 
-def test_n_refuses_and_the_run_goes_on(desk: Desk) -> None:
+def test_n_denies_and_the_run_continues(desk: Desk) -> None:
     with asked(desk, changing(says("As you like."))) as (app, server):
         app.press("n")
         app.wait_for_words("⊘ You denied edit")
@@ -65,7 +65,7 @@ def test_n_refuses_and_the_run_goes_on(desk: Desk) -> None:
     assert text_of(desk) == BEFORE
 
 
-def test_f_refuses_with_words_that_the_model_reads(desk: Desk) -> None:
+def test_f_denies_with_a_note_for_the_model(desk: Desk) -> None:
     with asked(desk, changing(says("I understand."))) as (app, server):
         app.press("f")
         app.wait_for("Say why not")
@@ -82,7 +82,7 @@ def test_f_refuses_with_words_that_the_model_reads(desk: Desk) -> None:
     assert text_of(desk) == BEFORE
 
 
-def test_k_leaves_the_call_out(desk: Desk) -> None:
+def test_k_skips_the_call(desk: Desk) -> None:
     with asked(desk, changing(says("Without it."))) as (app, server):
         app.press("k")
         app.wait_for_words("Without it.")
@@ -146,7 +146,7 @@ def test_e_changes_the_call_before_it_runs(desk: Desk) -> None:
     assert not (desk.work / "a").exists()
 
 
-def test_the_way_back_from_s_stores_no_rule(desk: Desk) -> None:
+def test_going_back_from_s_stores_no_rule(desk: Desk) -> None:
     again = call("edit", path="list.txt", old_string="three", new_string="3")
     with asked(desk, changing(calls(again), says("One changed."))) as (app, server):
         app.press("s")
@@ -185,7 +185,7 @@ def test_esc_means_not_now_and_ctrl_y_asks_again(desk: Desk) -> None:
     assert text_of(desk) == "one\n2\nthree\n"
 
 
-def test_who_is_typing_is_not_interrupted_by_a_question(desk: Desk) -> None:
+def test_a_user_who_is_typing_is_not_interrupted_by_a_dialog(desk: Desk) -> None:
     desk.file("list.txt", BEFORE)
     script = changing(says("Answered."))
     script[1]["wait_for"] = "typing"
@@ -196,7 +196,7 @@ def test_who_is_typing_is_not_interrupted_by_a_question(desk: Desk) -> None:
         app.type("I was")
         app.wait_for_draft("I was")
         server.release("typing")
-        # Letters without a pause, as somebody who writes a sentence. None of them is an answer.
+        # Letters without a pause, as of a user who types a sentence. None of them is an answer.
         for letter in 300 * "e":
             app.type(letter)
             app.read(0.05)
@@ -217,11 +217,11 @@ def test_who_is_typing_is_not_interrupted_by_a_question(desk: Desk) -> None:
     assert text_of(desk) == "one\n2\nthree\n"
 
 
-def test_keys_that_come_before_the_question_is_drawn_do_nothing(desk: Desk) -> None:
+def test_keys_before_the_dialog_is_drawn_have_no_effect(desk: Desk) -> None:
     with asked(desk, changing(says("Answered."))) as (app, server):
         app.press("escape")
         app.wait_for_row(r"▲ edit needs you:")
-        # In one piece: whatever the machine does, the letters are there before the question is.
+        # In one write, so that the letters arrive before the dialog on any machine.
         app.write("\x19yyyyyyyy")
         app.wait_for("wants to run edit")
         app.wait_until_armed("n no")
@@ -251,7 +251,7 @@ def test_a_paste_never_answers_and_the_draft_is_untouched(desk: Desk) -> None:
         app.wait_for_question("edit")
         app.paste("y")
         app.paste("s\ns\ny\n")
-        # What comes after the pastes is seen after them: the list of rules opens.
+        # A key after the pastes takes effect after them: the list of rules opens.
         app.press("w")
         app.wait_for_all("every rule and check, in order", "wants to run edit")
         assert text_of(desk) == BEFORE
@@ -266,7 +266,7 @@ def test_a_paste_never_answers_and_the_draft_is_untouched(desk: Desk) -> None:
     assert text_of(desk) == BEFORE
 
 
-def test_a_yes_counts_only_once_everything_was_seen(desk: Desk) -> None:
+def test_an_approval_counts_only_once_everything_was_visible(desk: Desk) -> None:
     text = "".join(f"line {number}\n" for number in range(80)) + "the last line\n"
     script = [calls(call("write", path="long.txt", content=text)), says("Written.")]
     with asked(desk, script, tool="write") as (app, server):
@@ -289,7 +289,7 @@ def test_a_yes_counts_only_once_everything_was_seen(desk: Desk) -> None:
     assert (desk.work / "long.txt").read_text("utf-8") == text
 
 
-def test_two_questions_are_asked_one_after_the_other(desk: Desk) -> None:
+def test_two_requests_are_shown_one_after_another(desk: Desk) -> None:
     both = calls(call("write", path="first.txt", content="1\n"), call("write", path="second.txt", content="2\n"))
     with asked(desk, [both, says("One of two.")], tool="write") as (app, server):
         app.wait_for_all("1 of 2", "first.txt")
@@ -306,7 +306,7 @@ def test_two_questions_are_asked_one_after_the_other(desk: Desk) -> None:
     assert not (desk.work / "second.txt").exists()
 
 
-def test_a_call_that_needs_no_answer_goes_on_beside_the_question(desk: Desk) -> None:
+def test_a_call_that_needs_no_approval_runs_beside_the_dialog(desk: Desk) -> None:
     both = calls(call("write", path="new.txt", content="1\n"), call("read", path="list.txt"))
     with asked(desk, [both, says("Read and written.")], tool="write") as (app, server):
         app.wait_for_row(r"✔ #2 read")
@@ -317,7 +317,7 @@ def test_a_call_that_needs_no_answer_goes_on_beside_the_question(desk: Desk) -> 
         app.quit()
 
 
-def test_a_command_that_changes_things_is_asked_for_and_one_that_only_looks_is_not(desk: Desk) -> None:
+def test_a_command_with_effects_needs_approval_and_a_reading_one_does_not(desk: Desk) -> None:
     desk.file("list.txt", BEFORE)
     script = [
         calls(call("bash", command="ls -la | head -5"), call("bash", command="touch made.txt && ls")),
@@ -337,7 +337,7 @@ def test_a_command_that_changes_things_is_asked_for_and_one_that_only_looks_is_n
 
 
 @pytest.mark.parametrize("pasted", ["y", "y\r", "\x1b\ry\x1b\r", "\x1b[121u\x1b[13u", "\x1b[200~y\r", "a\x1b\x1by"])
-def test_nothing_in_a_paste_answers_a_question(desk: Desk, pasted: str) -> None:
+def test_a_paste_never_answers_a_request(desk: Desk, pasted: str) -> None:
     with asked(desk, changing(says("Not changed."))) as (app, server):
         app.paste(pasted)
         app.resize(119, 40)

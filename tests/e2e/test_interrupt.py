@@ -1,4 +1,4 @@
-"""The brakes: what runs ends with everything it started, the composer is back, and the conversation can go on."""
+"""Interrupts end running calls with all their processes, restore the composer, and let the conversation continue."""
 
 import psutil
 import pytest
@@ -12,11 +12,11 @@ pytestmark = pytest.mark.e2e
 
 ALLOWED = ("--permission-mode", "allow")
 MOST_MEMORY = 400_000_000
-"""Bytes the program may take whatever is written."""
+"""Maximum memory of the program in bytes, whatever the output."""
 
 
 def interrupt(app: App) -> None:
-    """Both steps of the ladder, the second one once the first is seen."""
+    """Press both keys of an interrupt, the second one once the first has taken effect."""
     app.press("escape")
     app.wait_for("esc again")
     app.press("escape")
@@ -24,7 +24,7 @@ def interrupt(app: App) -> None:
 
 
 def brood(tag: str) -> str:
-    """A command that starts children in every way that makes them hard to find, and waits for them."""
+    """Return a command that starts children in every way that hides them, and waits for them."""
     return (
         f"sleep {tag}.1 & nohup sleep {tag}.2 >/dev/null 2>&1 & setsid sleep {tag}.3 & "
         f"(setsid bash -c 'sleep {tag}.4 & sleep {tag}.5; true' &) ; bash -c \"trap '' TERM; sleep {tag}.6; true\" & "
@@ -32,7 +32,7 @@ def brood(tag: str) -> str:
     )
 
 
-def test_an_interrupted_command_takes_all_its_descendants_with_it(desk: Desk) -> None:
+def test_an_interrupted_command_ends_with_all_its_descendants(desk: Desk) -> None:
     script = [calls(text_block("It takes long."), call("bash", command=brood(desk.tag))), says("We go on.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
         app.ready()
@@ -75,7 +75,7 @@ def test_a_command_that_runs_too_long_is_ended_with_all_its_descendants(desk: De
     )
 
 
-def test_a_flood_of_output_holds_up_nobody(desk: Desk) -> None:
+def test_a_flood_of_output_does_not_block_the_program(desk: Desk) -> None:
     script = [calls(call("bash", command=f"yes {desk.tag}")), says("It is quiet again.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
         app.ready()
@@ -102,8 +102,8 @@ def test_a_flood_of_output_holds_up_nobody(desk: Desk) -> None:
     assert sum(journal.stat().st_size for journal in desk.journals) < 5_000_000
 
 
-def test_what_is_typed_while_a_command_is_ended_is_kept(desk: Desk) -> None:
-    # It ignores the first signal, so that its end takes a while.
+def test_input_typed_while_a_command_ends_is_kept(desk: Desk) -> None:
+    # The command ignores the first signal, so that its end takes a while.
     script = [calls(call("bash", command=f"trap '' TERM; echo deaf; sleep {desk.tag}"))]
     with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
         app.ready()
@@ -122,7 +122,7 @@ def test_what_is_typed_while_a_command_is_ended_is_kept(desk: Desk) -> None:
         assert app.wait_for_end() == 0
 
 
-def test_an_answer_is_broken_off_in_the_middle_of_a_sentence(desk: Desk) -> None:
+def test_an_answer_can_be_interrupted(desk: Desk) -> None:
     script = [calls(text_block("The beginning of a"), until("never")), says("A new sentence.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
         app.ready()
@@ -137,7 +137,7 @@ def test_an_answer_is_broken_off_in_the_middle_of_a_sentence(desk: Desk) -> None
     assert words_in(second) == ["tell me a story", "a shorter one"]
 
 
-def test_a_question_that_waits_is_over_with_its_run(desk: Desk) -> None:
+def test_an_open_dialog_closes_with_its_run(desk: Desk) -> None:
     script = [calls(call("write", path="new.txt", content="x\n")), says("Then not.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server) as app:
         app.ready()
@@ -156,7 +156,7 @@ def test_a_question_that_waits_is_over_with_its_run(desk: Desk) -> None:
     assert not (desk.work / "new.txt").exists()
 
 
-def test_stop_lets_the_step_end_and_no_other_begin(desk: Desk) -> None:
+def test_stop_lets_the_step_end_and_starts_no_other(desk: Desk) -> None:
     gate = desk.work / "gate"
     script = [calls(call("bash", command="echo working; until [ -e gate ]; do sleep 0.05; done")), says("Next step.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
@@ -179,7 +179,7 @@ def test_stop_lets_the_step_end_and_no_other_begin(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("way", ["ctrl+s", "n"])
-def test_a_correction_can_be_sent_without_waiting(desk: Desk, way: str) -> None:
+def test_a_steering_message_can_be_sent_at_once(desk: Desk, way: str) -> None:
     script = [calls(call("bash", command=f"echo begun; sleep {desk.tag}")), says("I do that instead.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
         app.ready()
@@ -203,7 +203,7 @@ def test_a_correction_can_be_sent_without_waiting(desk: Desk, way: str) -> None:
     assert words_in(second) == ["sleep", "rather wake up"]
 
 
-def test_a_waiting_correction_outlives_an_interrupt(desk: Desk) -> None:
+def test_a_queued_message_survives_an_interrupt(desk: Desk) -> None:
     script = [calls(call("bash", command=f"echo begun; sleep {desk.tag}")), says("I heard you.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
         app.ready()

@@ -1,4 +1,4 @@
-"""The key is nowhere but in memory and in the requests: not on the screen, in files, in children (safety promise 9)."""
+"""The key is only in memory and in requests, never on the screen, in files or in children (safety promise 9)."""
 
 import os
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests.support.server_process import ServerProcess
 
 
 def secrets_in(home: Path, canary: str) -> list[str]:
-    """Files of ours that hold the key, or that others may read."""
+    """Return files of tui-agent that contain the key or that others can read."""
     found: list[str] = []
     for path in home.rglob("*"):
         ours = "tui-agent" in path.relative_to(home).parts
@@ -31,7 +31,7 @@ def open_umask() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("open_umask")
-def test_the_key_is_nowhere_on_the_screen_in_files_and_in_children(desk: Desk) -> None:
+def test_the_key_is_not_on_the_screen_in_files_or_in_children(desk: Desk) -> None:
     script = [calls(call("bash", command="env")), says("Seen."), fails(401, "authentication_error")]
     with ServerProcess(script, desk.root) as server:
         canary = server.environment["ANTHROPIC_AUTH_TOKEN"]

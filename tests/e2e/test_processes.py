@@ -1,4 +1,4 @@
-"""What commands start: nothing outlives its call or the program, and what a killed program left is found again."""
+"""Processes of commands never outlive their call or the program, and those left by a killed program are found."""
 
 import os
 import signal
@@ -19,19 +19,19 @@ pytestmark = pytest.mark.e2e
 
 ALLOWED = ("--permission-mode", "allow")
 LASTING = "echo all are there; sleep {tag} & sleep {tag}"
-"""A command whose shell a killed program takes along, and whose first child it does not."""
+"""A command whose shell dies with a killed program, but whose first child does not."""
 
 
 @pytest.fixture(autouse=True)
 def nothing_left(desk: Desk) -> Iterator[None]:
-    """Ends the daemons of a test that failed."""
+    """Kill the daemons of a failed test."""
     yield
     for pid in living_in(desk.work):
         os.kill(pid, signal.SIGKILL)
 
 
 def with_daemon(desk: Desk, then: str, name: str = "daemon") -> str:
-    """A command that starts a daemon which nothing ties to it, waits until that runs, and goes on."""
+    """Return a command that starts an independent daemon, waits until it runs, and continues."""
     return f"{daemon(desk.work, 'another title', name)}; {until_there(name)}; {then}"
 
 
@@ -78,7 +78,7 @@ ENDINGS = {
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_a_daemon_ends_however_its_call_ends(desk: Desk, ending: str) -> None:
+def test_a_daemon_ends_with_its_call(desk: Desk, ending: str) -> None:
     command = with_daemon(desk, f"echo all are there; sleep {desk.tag}")
     script = [calls(call("bash", command=command)), says("It went on.")]
     with ServerProcess(script, desk.root) as server, desk.app_on(server, *ALLOWED) as app:
@@ -91,7 +91,7 @@ def test_a_daemon_ends_however_its_call_ends(desk: Desk, ending: str) -> None:
         assert left == []
 
 
-def test_a_daemon_ends_with_a_command_that_ended_well_and_is_named(desk: Desk) -> None:
+def test_a_daemon_of_a_successful_command_ends_and_is_named(desk: Desk) -> None:
     script = [calls(call("bash", command=with_daemon(desk, "true"))), says("Done.")]
     with ServerProcess(script, desk.root) as server:
         done = desk.run("-p", "start it", *ALLOWED, variables=server.environment)
@@ -103,7 +103,7 @@ def test_a_daemon_ends_with_a_command_that_ended_well_and_is_named(desk: Desk) -
     assert living_in(desk.work) == []
 
 
-def test_a_persons_own_command_leaves_no_daemon(desk: Desk) -> None:
+def test_a_command_of_the_user_leaves_no_daemon(desk: Desk) -> None:
     desk.file("start.sh", with_daemon(desk, f"echo all are there; sleep {desk.tag}"))
     with ServerProcess([], desk.root) as server, desk.app_on(server, *ALLOWED) as app:
         app.ready()
@@ -119,7 +119,7 @@ def test_a_persons_own_command_leaves_no_daemon(desk: Desk) -> None:
 
 
 def started(desk: Desk, server: ServerProcess, *options: str) -> "subprocess.Popen[str]":
-    """The program without a screen; its events come as they happen."""
+    """The program without a screen; its events are read as they are published."""
     return subprocess.Popen(
         [str(PROGRAM), "-p", "start it", *ALLOWED, "--output-format", "stream-json", *options],
         cwd=desk.work,
@@ -129,7 +129,7 @@ def started(desk: Desk, server: ServerProcess, *options: str) -> "subprocess.Pop
     )
 
 
-def test_of_two_commands_the_daemon_of_the_one_that_goes_on_is_left(desk: Desk) -> None:
+def test_the_daemon_of_a_still_running_command_is_left_alone(desk: Desk) -> None:
     first = with_daemon(desk, "until [ -e gate ]; do sleep 0.02; done", "first")
     second = f"until [ -s first.pid ]; do sleep 0.02; done; {with_daemon(desk, 'true', 'second')}"
     script = [calls(call("bash", command=first), call("bash", command=second)), says("Both are done.")]
@@ -147,7 +147,7 @@ def test_of_two_commands_the_daemon_of_the_one_that_goes_on_is_left(desk: Desk) 
     assert living_in(desk.work) == []
 
 
-# --- a program that is killed -----------------------------------------------------------------------------------------
+# --- a killed program -------------------------------------------------------------------------------------------------
 
 
 def kill(app: App) -> None:
@@ -185,10 +185,10 @@ def test_the_shell_of_a_command_dies_with_a_killed_program(desk: Desk) -> None:
         assert eventually(lambda: desk.processes() == [], 30)
 
 
-def test_what_a_killed_program_left_is_named_when_its_session_is_resumed_and_can_be_ended(desk: Desk) -> None:
+def test_processes_of_a_killed_program_are_named_on_resume_and_can_be_ended(desk: Desk) -> None:
     with ServerProcess(lasting(desk), desk.root) as server:
         killed_while_it_ran(desk, server)
-        assert eventually(lambda: len(sleeping(desk)) == 2, 30), "only the shell is taken along"
+        assert eventually(lambda: len(sleeping(desk)) == 2, 30), "only the shell dies with the program"
 
         with desk.app_on(server, *ALLOWED, "--continue") as app:
             app.ready()
@@ -214,7 +214,7 @@ def test_what_a_killed_program_left_is_named_when_its_session_is_resumed_and_can
     assert [one["code"] for one in told] == ["left_running", "left_ended", "left_ended", "left_running"]
 
 
-def test_a_daemon_that_a_killed_program_left_is_found_as_well(desk: Desk) -> None:
+def test_a_daemon_of_a_killed_program_is_found_too(desk: Desk) -> None:
     command = with_daemon(desk, f"echo all are there; sleep {desk.tag}")
     with ServerProcess([calls(call("bash", command=command)), says("It goes on.")], desk.root) as server:
         killed_while_it_ran(desk, server)
@@ -237,7 +237,7 @@ def test_a_daemon_that_a_killed_program_left_is_found_as_well(desk: Desk) -> Non
 
 @pytest.mark.parametrize("moment", range(4))
 def test_wherever_a_headless_program_is_killed_its_commands_end_or_are_found(desk: Desk, moment: int) -> None:
-    """At the first event of a call, at its start, when its program is known, and when it writes."""
+    """Kill it at the first event of a call, at its start, when its process is recorded, and at its first output."""
     kinds = ("tool.queued", "tool.started", "process.started", "tool.output")
     with ServerProcess(lasting(desk), desk.root) as server:
         with started(desk, server, "--include-deltas", "--session", "mine") as program:
@@ -252,7 +252,7 @@ def test_wherever_a_headless_program_is_killed_its_commands_end_or_are_found(des
     assert eventually(lambda: desk.processes() == [], 30)
 
 
-def test_a_process_that_has_an_old_number_is_left_alone(desk: Desk) -> None:
+def test_a_process_with_a_reused_id_is_left_alone(desk: Desk) -> None:
     with ServerProcess(lasting(desk), desk.root) as server:
         killed_while_it_ran(desk, server)
         desk.end_processes()

@@ -1,4 +1,4 @@
-"""What reaches the terminal, byte by byte, while everything around the program is hostile (safety promise 17)."""
+"""Bytes that reach the terminal if all data around the program is hostile (safety promise 17)."""
 
 import pytest
 
@@ -12,7 +12,7 @@ ACTING = ("\x1b]52", "\x1b]8;", "\x1b]0;", "\x1b]2;", "\x1bP", "\x1b[6n", "\x9d"
 
 @pytest.fixture
 def hostile_desk(desk: Desk) -> Desk:
-    """A folder whose branch and whose files have names that give orders."""
+    """A folder with terminal control sequences in the names of its branch and files."""
     git = desk.work / ".git"
     git.mkdir()
     (git / "HEAD").write_text(f"ref: refs/heads/{EVIL}\n", "utf-8")
@@ -22,11 +22,11 @@ def hostile_desk(desk: Desk) -> Desk:
 
 
 def acting_in(raw: bytes) -> list[str]:
-    """The orders that reached the terminal."""
+    """Return the injected control sequences that reached the terminal."""
     return [order for order in ACTING if order.encode() in raw]
 
 
-def test_nothing_that_is_told_or_read_gives_the_terminal_orders(hostile_desk: Desk) -> None:
+def test_no_injected_control_sequence_reaches_the_terminal(hostile_desk: Desk) -> None:
     desk = hostile_desk
     looks = calls(
         call("read", path="evil.txt"), call("glob", pattern="*"), call("bash", command=f"echo '{EVIL}' | cat")

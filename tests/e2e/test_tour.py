@@ -1,4 +1,4 @@
-"""The guided tour from the first key to green tests, with one correction and one answer, as a new user takes it."""
+"""The guided tour as a new user takes it, with one steering message and one approval."""
 
 import pytest
 
@@ -61,7 +61,7 @@ def test_the_tour_fits_into_a_small_window(desk: Desk) -> None:
         app.quit()
 
 
-def test_a_denied_edit_is_not_made_and_the_tour_ends_with_grace(desk: Desk) -> None:
+def test_a_denied_edit_is_not_made_and_the_tour_ends_normally(desk: Desk) -> None:
     with desk.app("--demo", variables={"SAMPLE_TEST_SECONDS": "0.01"}) as app:
         app.ready()
         app.say("fix the failing test")

@@ -1,4 +1,4 @@
-"""What a folder brings is applied only after a person said so; grants outlive the session where they are meant to."""
+"""A folder's settings apply only after the user trusts it; grants outlive the session as chosen."""
 
 import json
 import subprocess
@@ -40,7 +40,7 @@ def test_the_question_comes_first_and_its_default_is_no(desk: Desk) -> None:
         app.quit()
 
 
-def test_nothing_in_a_paste_answers_it(desk: Desk) -> None:
+def test_a_paste_does_not_answer_the_trust_question(desk: Desk) -> None:
     bring(desk)
     with desk.app("--demo") as app:
         app.wait_for_all("settings of its own")
@@ -78,7 +78,7 @@ def test_a_yes_is_kept_for_exactly_these_settings(desk: Desk, key: str, rules: l
 
 
 @pytest.mark.parametrize(("options", "is_denied"), [((), False), (("--trust",), True)])
-def test_without_a_screen_nothing_is_applied_unless_told_to(
+def test_without_a_screen_nothing_is_applied_unless_requested(
     desk: Desk, options: tuple[str, ...], is_denied: bool
 ) -> None:
     bring(desk)
@@ -104,14 +104,14 @@ def test_instructions_reach_the_model_only_where_they_are_trusted(desk: Desk, op
     assert ("Say meow." in json.dumps(asked[0])) is bool(options)
     assert ("AGENTS.md not read, because this folder is not trusted; --trust" in done.stderr) is (not options)
     assert ("Permission denied" in str(results_in(asked[-1]))) is (not options)
-    assert "TUI_AGENT_MODLE: no setting has this name; did you mean TUI_AGENT_MODEL?" in done.stderr
+    assert "TUI_AGENT_MODLE: unknown variable; did you mean TUI_AGENT_MODEL?" in done.stderr
 
 
 def test_a_file_that_leads_out_of_the_repository_never_reaches_the_model(desk: Desk) -> None:
     (desk.home / "key").write_text("a private key\n", "utf-8")
     (desk.work / "AGENTS.md").symlink_to(desk.home / "key")
     bring(desk)
-    words = f"AGENTS.md is a link to {desk.home / 'key'}, outside of this repository: not used"
+    words = f"AGENTS.md is a link to {desk.home / 'key'}, outside this repository: not used"
     with ServerProcess([says("Done.")], desk.root) as server:
         done = desk.run("-p", "go", "--trust", variables=server.environment)
         assert "private key" not in json.dumps(bodies_of(server))
@@ -139,7 +139,7 @@ def test_a_grant_for_the_project_holds_in_the_next_session(desk: Desk) -> None:
 
 
 def piped(desk: Desk, server: ServerProcess, lines: list[dict[str, str]], answer: dict[str, str]) -> list[str]:
-    """Speaks to the program line by line; returns the types of its events."""
+    """Control the program line by line; return the types of its events."""
     arguments = [str(PROGRAM), "-p", "--input-format", "stream-json", "--output-format", "stream-json"]
     environment = {**desk.environment, **server.environment}
     process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""The built wheel, installed into a fresh environment, works from another directory: nothing needs the checkout."""
+"""The built wheel works in a fresh environment and another directory, without the checkout."""
 
 import json
 import os
@@ -67,7 +67,7 @@ def run(environment: Path, directory: Path, *arguments: str) -> subprocess.Compl
     )
 
 
-def test_the_wheel_carries_themes_and_style_sheets(wheel: Path) -> None:
+def test_the_wheel_contains_themes_and_style_sheets(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
 
     assert "tui_agent/themes/dark.toml" in names
@@ -89,7 +89,7 @@ def test_it_runs_from_the_environment_and_not_from_the_checkout(environment: Pat
     assert done.stdout.startswith(str(environment))
 
 
-def test_the_doctor_tells_what_works_and_what_is_missing(environment: Path, tmp_path: Path) -> None:
+def test_the_doctor_reports_working_and_missing_parts(environment: Path, tmp_path: Path) -> None:
     done = run(environment, tmp_path, "doctor")
 
     assert done.returncode == 1

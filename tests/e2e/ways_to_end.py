@@ -1,4 +1,4 @@
-"""Every way in which the program is ended or put to sleep, and what has to hold afterwards, whatever it was doing."""
+"""Ways to end or suspend the program, and the checks after each."""
 
 import signal
 import time
@@ -16,12 +16,12 @@ from .desk import App, Desk
 from .program_states import State
 
 LONGEST_GOODBYE = 5.0
-"""Seconds a program that is told to end may take (safety promise 16)."""
+"""Maximum seconds from a request to end to the exit (safety promise 16)."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """One way to end it."""
+    """One way to end the program."""
 
     name: str
     end: Callable[[App], None]
@@ -33,14 +33,14 @@ def _sent(number: signal.Signals) -> Way:
 
 
 def _sleep(app: App) -> None:
-    """Puts it to sleep as a person does; the terminal is the shell's."""
+    """Suspend the program as a user does; the shell gets the terminal."""
     app.press("ctrl+z")
     _wait_until_stopped(app)
     app.wait_for(lambda _: app.left_behind == [])
 
 
 def _wake(app: App) -> None:
-    """Takes it up again as `fg` does, and sees its screen."""
+    """Resume it as `fg` does, and wait for its screen."""
     app.process.send_signal(signal.SIGCONT)
     app.wait_for(lambda screen: ALTERNATE_SCREEN in screen.modes and len(screen.text.split()) > 5)
 

@@ -1,4 +1,4 @@
-"""An agent that plays what a test tells it to, and what a test needs to talk to a headless program."""
+"""A scripted agent for tests, and helpers to run a headless program."""
 
 import asyncio
 import json
@@ -33,11 +33,11 @@ from tui_agent.protocol.reports import AgentRunReport, RunReason
 SESSION = "headless"
 
 Part = Callable[["ScriptedAgent", str], Awaitable[AgentRunReport]]
-"""What the agent does with a prompt."""
+"""Actions of the agent for a prompt."""
 
 
 class ScriptedAgent:
-    """Plays one part a run, the last one again and again."""
+    """An agent that plays one part a run and repeats the last one."""
 
     def __init__(self, *parts: Part) -> None:
         self.bus = EventBus(Origin(session_id=SESSION))
@@ -45,7 +45,7 @@ class ScriptedAgent:
         self.parts = list(parts)
         self.prompts: list[str] = []
         self.said: list[tuple[str, str]] = []
-        """Everything else it was told, in order."""
+        """All other method calls, in order."""
         self.aborted = asyncio.Event()
         self.stopped = asyncio.Event()
         self.steered = asyncio.Event()
@@ -110,7 +110,7 @@ class ScriptedAgent:
     async def call(
         self, name: str, *, answer: ApprovalDecision | None = None, asks: bool = False, read_only: bool = False
     ) -> ApprovalDecision:
-        """One call: asked about (answered by nobody when `answer` is given), and run if it may."""
+        """Play one call: request approval (denied by `nobody` if `answer` is given), and run it if allowed."""
         call_id = f"call_{name}"
         self.tell(ToolQueued(call_id=call_id, name=name, args_raw={}, index=0))
         decision = answer or ApprovalDecision(decision="approve")
@@ -182,7 +182,7 @@ async def until_aborted(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
 
 
 class Program:
-    """A headless program with pipes at its ends. Leaving it closes its input and waits for its exit code."""
+    """A headless program with pipes. The exit of the context closes its input and waits for its exit code."""
 
     def __init__(self, agent: ScriptedAgent, options: HeadlessOptions) -> None:
         self.agent = agent
@@ -226,21 +226,21 @@ class Program:
             os.close(descriptor)
 
     def send(self, *orders: dict[str, Any] | str | bytes) -> None:
-        """Writes one line each."""
+        """Write the commands, one a line."""
         for order in orders:
             line = json.dumps(order) if isinstance(order, dict) else order
             os.write(self._to, (line.encode() if isinstance(line, str) else line) + b"\n")
 
     def end_input(self) -> None:
-        """Closes its input."""
+        """Close its input."""
         self._close(self._to)
 
     def stop_reading(self) -> None:
-        """Closes the other end of its output."""
+        """Close the reading end of its output."""
         os.dup2(self._errors, self._from)
 
     async def event(self, kind: str) -> dict[str, Any]:
-        """The next event of that type in its stream; those before it are passed over."""
+        """Return the next event of this type in its stream; skip others."""
         while (line := await self.next_line(self.output)) is not None:
             event = json.loads(line)
             if event["type"] == kind:
@@ -248,11 +248,11 @@ class Program:
         raise AssertionError(f"the stream ended before {kind}")
 
     async def rest(self) -> list[bytes]:
-        """Everything it still writes."""
+        """Return the rest of its output."""
         return await self._all(self.output)
 
     async def complaints(self) -> str:
-        """Everything it still says on standard error."""
+        """Return the rest of its standard error."""
         return "\n".join(line.decode() for line in await self._all(self.errors))
 
     async def _all(self, lines: LineReader) -> list[bytes]:
@@ -269,7 +269,7 @@ class Program:
 async def headless(
     options: HeadlessOptions, *parts: Part, lines: tuple[dict[str, Any] | str | bytes, ...] = ()
 ) -> tuple[int | None, list[bytes], str, ScriptedAgent]:
-    """Runs a program whose whole input is known: its code, its output's lines, what it complained of, and the agent."""
+    """Run a program with a fixed input; return its exit code, output lines, standard error, and the agent."""
     agent = ScriptedAgent(*parts)
     async with Program(agent, options) as program:
         program.send(*lines)

@@ -1,4 +1,4 @@
-"""When a run ended because nobody could be asked."""
+"""Detection of runs that ended because nobody could approve."""
 
 from typing import Any
 
@@ -47,24 +47,24 @@ REFUSED = (resolved("nobody"), ended("a", is_error=True))
 
 
 @pytest.mark.parametrize("by", ["nobody", "timeout"])
-def test_the_last_calls_were_refused_for_want_of_an_answer(by: str) -> None:
+def test_denied_last_calls_without_an_answer_count(by: str) -> None:
     assert stuck(RUN, STEP, resolved(by), ended("a", is_error=True), STEP_OVER, STEP, STEP_OVER)
 
 
 @pytest.mark.parametrize("by", ["user", "policy", "cancel"])
-def test_another_answer_is_an_answer(by: str) -> None:
+def test_any_other_answer_does_not_count(by: str) -> None:
     assert not stuck(RUN, STEP, resolved(by), ended("a", is_error=True))
 
 
-def test_reading_beside_it_is_no_progress() -> None:
+def test_a_read_is_not_progress() -> None:
     assert stuck(RUN, STEP, started("b", read_only=True), ended("b", is_error=False), *REFUSED)
 
 
-def test_a_change_that_failed_beside_it_is_no_progress() -> None:
+def test_a_failed_change_is_not_progress() -> None:
     assert stuck(RUN, STEP, started("b", read_only=False), ended("b", is_error=True), *REFUSED)
 
 
-def test_a_change_beside_it_is_progress() -> None:
+def test_a_successful_change_is_progress() -> None:
     assert not stuck(RUN, STEP, *REFUSED, started("b", read_only=False), ended("b", is_error=False))
     assert not stuck(RUN, STEP, started("b", read_only=False), ended("b", is_error=False), *REFUSED)
 
@@ -74,7 +74,7 @@ def test_a_later_step_with_calls_is_progress() -> None:
     assert not stuck(RUN, STEP, *REFUSED, *later)
 
 
-def test_a_new_run_begins_anew() -> None:
+def test_a_new_run_resets_the_state() -> None:
     assert not stuck(RUN, STEP, *REFUSED, RUN, STEP, STEP_OVER)
 
 

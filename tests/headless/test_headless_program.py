@@ -21,7 +21,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 class Process:
-    """A running program and its ends."""
+    """A running program and its pipes."""
 
     def __init__(self, root: Path, chosen: dict[str, Any]) -> None:
         command = [sys.executable, "-m", "tests.headless.headless_program", str(root), json.dumps(chosen)]
@@ -39,7 +39,7 @@ class Process:
         self.stdin.flush()
 
     def event(self, kind: str) -> dict[str, Any]:
-        """The next event of that type."""
+        """Return the next event of this type."""
         for line in self.stdout:
             event = json.loads(line)
             if event["type"] == kind:
@@ -47,7 +47,7 @@ class Process:
         raise AssertionError(f"the stream ended before {kind}: {self.stderr.read()}")
 
     def finish(self) -> tuple[int, str, str]:
-        """Closes its input; its code, the rest of its output and its complaints."""
+        """Close its input; return its exit code, the rest of its output, and its standard error."""
         self.stdin.close()
         # Not `communicate`: that would miss what was read ahead with the lines before.
         output, errors = self.stdout.read(), self.stderr.read()
@@ -71,13 +71,13 @@ def program(root: Path, **chosen: Any) -> Iterator[Process]:
 
 
 def run(root: Path, **chosen: Any) -> tuple[int, str, str]:
-    """A whole run without anything sent."""
+    """Run the program without input."""
     with program(root, **chosen) as running:
         return running.finish()
 
 
 def kept(root: Path) -> StoredSession:
-    """The session as it was kept; whole and valid."""
+    """Return the saved session, which must be undamaged and valid."""
     session = SessionStore(root / "sessions").load("one")
     assert (session.problems, session.unfinished.closing) == ((), ())
     validate_history(session.messages)
@@ -85,7 +85,7 @@ def kept(root: Path) -> StoredSession:
 
 
 def events_of(output: str) -> list[Envelope]:
-    """A stream as its reader sees it."""
+    """Return the events of a stream."""
     assert output.endswith("\n")
     envelopes = [read_envelope(line) for line in output.split("\n")[:-1]]
     return [envelope for envelope in envelopes if envelope is not None]
@@ -127,16 +127,16 @@ def test_the_stream_is_the_journal(tmp_path: Path, deltas: bool) -> None:
     assert code == 4
 
 
-def test_nobody_to_ask(tmp_path: Path) -> None:
+def test_a_run_without_an_approver_exits_with_4(tmp_path: Path) -> None:
     code, output, errors = run(tmp_path, scene="work", prompt="hi")
 
     assert (code, output) == (4, "It is done.\n")
     assert "nobody can answer here" in errors
-    assert "a call needed an approval that nobody could give" in errors
+    assert "a call needed approval, and nobody could give it" in errors
     assert not (tmp_path / "effects").exists()
 
 
-def test_somebody_to_ask(tmp_path: Path) -> None:
+def test_a_client_can_approve(tmp_path: Path) -> None:
     with program(tmp_path, scene="work", input="stream-json", output="stream-json") as running:
         running.send(type="user", text="hi")
         question = running.event("approval.requested")["data"]
@@ -148,7 +148,7 @@ def test_somebody_to_ask(tmp_path: Path) -> None:
     assert (tmp_path / "effects").read_text() == "mine\n"
 
 
-def test_a_mode_change_answers_what_waits(tmp_path: Path) -> None:
+def test_a_mode_change_resolves_open_requests(tmp_path: Path) -> None:
     with program(tmp_path, scene="work", input="stream-json", output="stream-json") as running:
         running.send(type="user", text="hi")
         running.event("approval.requested")
@@ -159,7 +159,7 @@ def test_a_mode_change_answers_what_waits(tmp_path: Path) -> None:
     assert (tmp_path / "effects").read_text() == "x\n"
 
 
-def test_the_end_of_the_input_answers_what_waits_with_no(tmp_path: Path) -> None:
+def test_the_end_of_the_input_denies_open_requests(tmp_path: Path) -> None:
     with program(tmp_path, scene="work", input="stream-json", output="stream-json") as running:
         running.send(type="user", text="hi")
         running.event("approval.requested")
@@ -189,7 +189,7 @@ def test_steering_and_one_run_after_another(tmp_path: Path) -> None:
         ("endless", 3, "the run ended early (max_steps)"),
     ],
 )
-def test_failures_have_their_codes_and_words(tmp_path: Path, scene: str, code: int, words: str) -> None:
+def test_failures_have_their_codes_and_messages(tmp_path: Path, scene: str, code: int, words: str) -> None:
     ended, _, errors = run(tmp_path, scene=scene, prompt="hi", max_steps=3)
 
     assert ended == code
@@ -199,7 +199,7 @@ def test_failures_have_their_codes_and_words(tmp_path: Path, scene: str, code: i
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_run_and_keeps_the_journal_whole(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_signal_ends_the_run_and_leaves_the_journal_valid(tmp_path: Path, number: signal.Signals) -> None:
     with program(tmp_path, scene="hang", input="stream-json", output="stream-json") as running:
         running.send(type="user", text="hi")
         running.send(type="mode", mode="allow")
@@ -222,7 +222,7 @@ def test_a_signal_while_idle_ends_the_program(tmp_path: Path) -> None:
     assert SessionStore(tmp_path / "sessions").list() == ()
 
 
-def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
+def test_a_closed_output_causes_no_traceback(tmp_path: Path) -> None:
     with program(tmp_path, scene="hang", input="stream-json", output="stream-json") as running:
         running.send(type="user", text="hi")
         running.event("run.started")
@@ -233,7 +233,7 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
     kept(tmp_path)
 
 
-def test_a_reader_that_reads_nothing_does_not_keep_a_signal_waiting(tmp_path: Path) -> None:
+def test_a_blocked_reader_does_not_delay_a_signal(tmp_path: Path) -> None:
     with program(tmp_path, scene="chatty", prompt="hi", output="stream-json", deltas=True) as running:
         assert json.loads(running.stdout.readline())["type"] == "session.created"
         store = SessionStore(tmp_path / "sessions")
@@ -243,7 +243,7 @@ def test_a_reader_that_reads_nothing_does_not_keep_a_signal_waiting(tmp_path: Pa
         assert running.process.wait(PATIENCE) == 130
 
 
-def test_a_killed_program_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_killed_program_resumes(tmp_path: Path) -> None:
     with program(tmp_path, scene="hang", input="stream-json", output="stream-json") as running:
         running.send(type="mode", mode="allow")
         running.send(type="user", text="hi")
@@ -267,7 +267,7 @@ def test_a_killed_program_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lines", [3, 9, 20, 41, 77, 150])
-def test_what_a_reader_was_told_survives_a_kill(tmp_path: Path, lines: int) -> None:
+def test_events_that_were_written_survive_a_kill(tmp_path: Path, lines: int) -> None:
     with program(tmp_path, scene="endless", prompt="hi", output="stream-json") as running:
         read = [running.stdout.readline() for _ in range(lines)]
         running.process.kill()

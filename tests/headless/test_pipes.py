@@ -1,4 +1,4 @@
-"""The ends of a headless program: lines in, bytes out, and the event loop never waits for either."""
+"""Input and output of a headless program: neither blocks the event loop."""
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ async def test_only_a_line_feed_ends_a_line(tmp_path: Path, data: bytes, lines: 
 
 
 @given(st.lists(st.binary(max_size=30).filter(lambda line: b"\n" not in line)), st.lists(st.integers(1, 9)))
-def test_lines_come_whole_however_they_arrive(lines: list[bytes], pieces: list[int]) -> None:
+def test_lines_are_assembled_from_any_pieces(lines: list[bytes], pieces: list[int]) -> None:
     data = b"".join(line + b"\n" for line in lines)
     read, write = os.pipe()
 
@@ -64,7 +64,7 @@ def test_lines_come_whole_however_they_arrive(lines: list[bytes], pieces: list[i
     os.close(read)
 
 
-async def test_a_line_that_is_too_long_is_cut_and_marked(tmp_path: Path) -> None:
+async def test_a_line_that_is_too_long_is_truncated_and_marked(tmp_path: Path) -> None:
     descriptor = a_file(tmp_path / "input", b"x" * 200_000 + b"\nshort\n" + b"y" * 11)
 
     first, second, third = await lines_of(descriptor, longest=10)
@@ -75,13 +75,13 @@ async def test_a_line_that_is_too_long_is_cut_and_marked(tmp_path: Path) -> None
     os.close(descriptor)
 
 
-async def test_more_lines_than_it_reads_ahead_all_come(tmp_path: Path) -> None:
+async def test_more_lines_than_the_read_ahead_all_arrive(tmp_path: Path) -> None:
     descriptor = a_file(tmp_path / "input", b"line\n" * (3 * LINES_AHEAD))
     assert len(await lines_of(descriptor)) == 3 * LINES_AHEAD
     os.close(descriptor)
 
 
-async def test_an_input_that_cannot_be_read_has_ended() -> None:
+async def test_an_unreadable_input_counts_as_ended() -> None:
     read, write = os.pipe()
     assert await lines_of(write) == []
     os.close(read)
@@ -96,7 +96,7 @@ async def test_descriptors_that_do_not_block_are_waited_for() -> None:
     outlet.start()
     async with asyncio.TaskGroup() as tasks:
         heard = tasks.create_task(lines_of(read, longest=1_000_000))
-        # Time for the reader to find nothing; without it the outcome is the same.
+        # Give the reader time to find no data; the outcome does not depend on it.
         await asyncio.sleep(0.05)
         outlet.put(b"x" * 500_000 + b"\n")
         outlet.end()
@@ -113,7 +113,7 @@ def test_everything_is_read_to_the_end(tmp_path: Path) -> None:
     os.close(descriptor)
 
 
-async def test_bytes_come_out_in_order() -> None:
+async def test_bytes_are_written_in_order() -> None:
     read, write = os.pipe()
     outlet = PipeWriter(write)
     outlet.start()
@@ -150,7 +150,7 @@ async def test_a_slow_reader_makes_room_wait_and_put_never() -> None:
     os.close(read)
 
 
-async def test_after_the_reader_went_away_everything_is_thrown_away_quietly() -> None:
+async def test_after_the_reader_closed_its_end_output_is_discarded() -> None:
     read, write = os.pipe()
     os.close(read)
     outlet = PipeWriter(write)
@@ -167,7 +167,7 @@ async def test_after_the_reader_went_away_everything_is_thrown_away_quietly() ->
     os.close(write)
 
 
-async def test_what_cannot_be_written_is_an_error() -> None:
+async def test_a_failed_write_is_an_error() -> None:
     full = os.open("/dev/full", os.O_WRONLY)
     outlet = PipeWriter(full)
     outlet.start()
@@ -180,7 +180,7 @@ async def test_what_cannot_be_written_is_an_error() -> None:
     os.close(full)
 
 
-async def test_what_waits_can_be_abandoned() -> None:
+async def test_queued_output_can_be_abandoned() -> None:
     read, write = os.pipe()
     outlet = PipeWriter(write)
     outlet.start()
@@ -194,7 +194,7 @@ async def test_what_waits_can_be_abandoned() -> None:
     os.close(write)
 
 
-def test_threads_outlive_their_loop_without_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+def test_threads_outlive_their_loop_silently(capsys: pytest.CaptureFixture[str]) -> None:
     read, write = os.pipe()
     out_read, out_write = os.pipe()
 

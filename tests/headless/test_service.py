@@ -1,4 +1,4 @@
-"""Print mode from outside: what goes in, what comes out, and the exit code."""
+"""Print mode as seen by a client: input, output and exit code."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ SERVE = HeadlessOptions(None, "stream-json", "stream-json")
 DENY = ApprovalDecision(decision="deny", note="nobody is there")
 
 
-# --- what comes out ---------------------------------------------------------------------------------------------------
+# --- output -----------------------------------------------------------------------------------------------------------
 
 
 async def test_text_is_the_final_text_and_nothing_else() -> None:
@@ -57,7 +57,7 @@ async def test_text_that_ends_with_a_line_feed_gets_no_second_one() -> None:
     assert output == [b"line"]
 
 
-async def test_no_text_is_no_line() -> None:
+async def test_no_final_text_writes_no_line() -> None:
     assert (await headless(TEXT, answering(text="")))[1] == []
 
 
@@ -83,7 +83,7 @@ async def test_json_is_one_object() -> None:
     ]
 
 
-async def test_json_of_a_failed_run_says_why() -> None:
+async def test_json_of_a_failed_run_has_the_error() -> None:
     code, output, complaints, _ = await headless(JSON, answering("error", "", error="the key is wrong"))
 
     (result,) = [json.loads(line) for line in output]
@@ -120,7 +120,7 @@ async def test_the_stream_begins_with_the_session_and_ends_with_the_run() -> Non
     assert (code, complaints) == (0, "")
 
 
-async def test_the_stream_holds_deltas_when_asked_for() -> None:
+async def test_the_stream_has_deltas_on_request() -> None:
     _, output, _, _ = await headless(HeadlessOptions("go", "stream-json", include_deltas=True), talkative)
 
     events = [json.loads(line) for line in output]
@@ -130,7 +130,7 @@ async def test_the_stream_holds_deltas_when_asked_for() -> None:
     assert [event["data"]["chunk"] for event in events if event["type"] == "tool.output"] == ["x"]
 
 
-async def test_what_is_quiet_between_runs_comes_with_the_next_one() -> None:
+async def test_quiet_events_between_runs_are_held_until_the_next_one() -> None:
     lines = ({"type": "user", "text": "one"}, {"type": "user", "text": "two"})
     agent = ScriptedAgent(answering())
     async with Program(agent, SERVE) as program:
@@ -143,7 +143,7 @@ async def test_what_is_quiet_between_runs_comes_with_the_next_one() -> None:
         assert await program.rest() == []
 
 
-async def test_trouble_is_said_on_standard_error() -> None:
+async def test_problems_are_reported_on_standard_error() -> None:
     async def troubled(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
         agent.tell(Warned(code="w", text="a \x1b[31mred\x1b[0m warning \u202e"))
         agent.tell(SessionSaveFailed(id="s", error="disk full"))
@@ -161,13 +161,13 @@ async def test_trouble_is_said_on_standard_error() -> None:
         "tui-agent: warning: a \\x1b[31mred\\x1b[0m warning \\u202e",
         "tui-agent: warning: disk full",
         "tui-agent: note: mended",
-        "tui-agent: note: overloaded: asking again in 1.5 s (2/10)",
+        "tui-agent: note: overloaded: retry in 1.5 s (2/10)",
         "tui-agent: note: nobody is there",
         "tui-agent: error: it broke",
     ]
 
 
-async def test_each_run_says_its_own_trouble() -> None:
+async def test_each_run_reports_its_own_problems() -> None:
     lines = ({"type": "user", "text": "one"}, {"type": "user", "text": "two"})
     _, _, complaints, _ = await headless(
         HeadlessOptions(None, "text", "stream-json"), answering("error", "", error="it broke"), lines=lines
@@ -176,7 +176,7 @@ async def test_each_run_says_its_own_trouble() -> None:
     assert complaints.split("\n") == ["tui-agent: error: it broke"] * 2
 
 
-async def test_nothing_is_told_that_was_not_kept_before() -> None:
+async def test_only_saved_events_are_written() -> None:
     kept_up_to = [0]
     agent = ScriptedAgent(talkative)
     read, write = os.pipe()
@@ -224,7 +224,7 @@ async def test_nothing_is_told_that_was_not_kept_before() -> None:
         ("aborted", None, 130),
     ],
 )
-async def test_the_exit_code_tells_how_the_run_ended(reason: str, kind: str | None, code: int) -> None:
+async def test_the_exit_code_follows_from_the_reason(reason: str, kind: str | None, code: int) -> None:
     ended, _, complaints, _ = await headless(TEXT, answering(reason, "text", error_kind=kind))
 
     assert ended == code
@@ -251,7 +251,7 @@ async def test_calls_that_waited_when_the_program_ended_come_before_the_first_pr
     assert agent.prompts == ["", TEXT.prompt]
 
 
-async def test_a_run_that_cannot_begin_is_a_failure_with_its_reason() -> None:
+async def test_a_run_that_cannot_start_is_a_failure_with_its_reason() -> None:
     async def broken(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
         raise ProviderError("the model is gone", kind="unavailable")
 
@@ -271,7 +271,7 @@ async def test_a_wrong_configuration_is_a_usage_error() -> None:
 
 
 @pytest.mark.parametrize("prompt", [None, ""])
-async def test_nothing_to_do_is_refused(prompt: str | None) -> None:
+async def test_a_missing_prompt_is_refused(prompt: str | None) -> None:
     agent = ScriptedAgent(answering())
 
     with pytest.raises(ConfigurationError, match="-p needs a prompt"):
@@ -279,14 +279,14 @@ async def test_nothing_to_do_is_refused(prompt: str | None) -> None:
     assert agent.prompts == []
 
 
-async def test_no_order_at_all_is_nothing_done() -> None:
+async def test_without_commands_nothing_is_done() -> None:
     code, output, _, _ = await headless(SERVE, answering())
 
     assert code == 0
     assert [json.loads(line)["type"] for line in output] == ["session.created"]
 
 
-# --- nobody to ask ----------------------------------------------------------------------------------------------------
+# --- approvals --------------------------------------------------------------------------------------------------------
 
 
 async def denied_at_last(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
@@ -302,16 +302,16 @@ async def denied_at_last(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
     return report(text="I was not allowed to.")
 
 
-async def test_a_run_that_ends_where_nobody_could_be_asked_says_so() -> None:
+async def test_a_run_that_ends_without_an_approval_says_so() -> None:
     code, output, complaints, _ = await headless(TEXT, denied_at_last)
 
     assert (code, output) == (ExitCode.NOBODY_TO_ASK, [b"I was not allowed to."])
     assert complaints.endswith(
-        "error: a call needed an approval that nobody could give; a rule or another mode can allow it"
+        "error: a call needed approval, and nobody could give it; a rule or another mode can allow it"
     )
 
 
-async def test_a_denied_call_alone_is_no_failure() -> None:
+async def test_a_denied_call_alone_is_not_a_failure() -> None:
     async def goes_on(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
         agent.begin_step()
         await agent.call("edit", answer=DENY)
@@ -324,7 +324,7 @@ async def test_a_denied_call_alone_is_no_failure() -> None:
     assert (await headless(TEXT, goes_on))[0] == 0
 
 
-async def test_a_denied_call_beside_one_that_changed_something_is_no_failure() -> None:
+async def test_a_denied_call_beside_a_successful_change_is_not_a_failure() -> None:
     async def half(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
         agent.begin_step()
         await agent.call("edit", answer=DENY)
@@ -335,7 +335,7 @@ async def test_a_denied_call_beside_one_that_changed_something_is_no_failure() -
     assert (await headless(TEXT, half))[0] == 0
 
 
-async def test_a_persons_no_is_no_failure() -> None:
+async def test_a_denial_by_the_user_is_not_a_failure() -> None:
     async def asks(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
         agent.begin_step()
         await agent.call("edit", asks=True)
@@ -349,7 +349,7 @@ async def test_a_persons_no_is_no_failure() -> None:
     assert program.code == 0
 
 
-async def test_another_reason_counts_more_than_a_missing_answer() -> None:
+async def test_other_reasons_take_precedence_over_a_missing_approval() -> None:
     async def capped(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
         await denied_at_last(agent, prompt)
         return report("max_steps")
@@ -365,7 +365,7 @@ async def asks_twice(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
     return report(text=f"{first.decision}, {second.decision}: {second.note}")
 
 
-async def test_when_the_input_ends_every_question_is_answered_with_no() -> None:
+async def test_when_the_input_ends_every_request_is_denied() -> None:
     agent = ScriptedAgent(asks_twice)
     async with Program(agent, HeadlessOptions("go", "stream-json", "stream-json")) as program:
         await program.event("approval.requested")
@@ -377,7 +377,7 @@ async def test_when_the_input_ends_every_question_is_answered_with_no() -> None:
 
 
 @pytest.mark.parametrize("output_format", ["text", "json"])
-async def test_questions_nobody_can_see_are_answered_with_no(output_format: str) -> None:
+async def test_requests_that_no_client_reads_are_denied(output_format: str) -> None:
     agent = ScriptedAgent(asks_twice)
     async with Program(agent, HeadlessOptions("go", output_format, "stream-json")) as program:
         line = await program.next_line(program.output)
@@ -387,10 +387,10 @@ async def test_questions_nobody_can_see_are_answered_with_no(output_format: str)
     assert program.code == ExitCode.NOBODY_TO_ASK
 
 
-# --- orders -----------------------------------------------------------------------------------------------------------
+# --- commands ---------------------------------------------------------------------------------------------------------
 
 
-async def test_orders_reach_a_running_agent() -> None:
+async def test_commands_reach_a_running_agent() -> None:
     async def obeys(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
         await agent.stopped.wait()
         return report("stopped")
@@ -430,7 +430,7 @@ async def test_an_interrupt_ends_the_run_and_the_next_one_follows() -> None:
     assert program.code == 0
 
 
-async def test_an_answer_reaches_its_question() -> None:
+async def test_an_answer_reaches_its_request() -> None:
     agent = ScriptedAgent(asks_twice)
     async with Program(agent, HeadlessOptions("go", "stream-json", "stream-json")) as program:
         for answer in (
@@ -444,7 +444,7 @@ async def test_an_answer_reaches_its_question() -> None:
     assert ended["data"]["final_text"] == "approve, skip: as you like"
 
 
-async def test_an_answer_to_no_question_is_named_and_the_run_goes_on() -> None:
+async def test_an_answer_to_an_unknown_request_is_reported_and_the_run_continues() -> None:
     agent = ScriptedAgent(asks_twice)
     async with Program(agent, HeadlessOptions("go", "stream-json", "stream-json")) as program:
         await program.event("approval.requested")
@@ -455,7 +455,7 @@ async def test_an_answer_to_no_question_is_named_and_the_run_goes_on() -> None:
 
     assert error["data"]["code"] == "bad_input_line"
     assert error["data"]["text"] == (
-        "Line 1 of the input was skipped: no question with the id 'ask_nothing' waits for an answer"
+        "Line 1 of the input was skipped: no open request for approval has the id 'ask_nothing'"
     )
 
 
@@ -476,7 +476,7 @@ async def test_an_answer_to_no_question_is_named_and_the_run_goes_on() -> None:
         (b'{"type":"approval","request_id":"r","decision":"deny","scope":"user"}', "scope: Input should be"),
     ],
 )
-async def test_a_bad_line_is_named_and_the_program_goes_on(line: bytes, words: str) -> None:
+async def test_an_invalid_line_is_reported_and_the_program_continues(line: bytes, words: str) -> None:
     code, output, _, agent = await headless(
         SERVE, answering(), lines=(b"", line, b'\xef\xbb\xbf{"type":"user","text":"go"}\r')
     )
@@ -489,7 +489,7 @@ async def test_a_bad_line_is_named_and_the_program_goes_on(line: bytes, words: s
     assert (code, agent.prompts) == (0, ["go"])
 
 
-async def test_a_line_without_end_is_refused_without_being_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_endless_line_is_refused_without_being_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui_agent.headless.service.LineReader", lambda stdin: LineReader(stdin, longest=50))
     _, output, _, agent = await headless(
         SERVE, answering(), lines=('{"type":"user","text":"' + "x" * 90 + '"}', {"type": "user", "text": "go"})
@@ -499,7 +499,7 @@ async def test_a_line_without_end_is_refused_without_being_kept(monkeypatch: pyt
     assert agent.prompts == ["go"]
 
 
-async def test_an_order_the_agent_refuses_is_named() -> None:
+async def test_a_command_that_the_agent_refuses_is_reported() -> None:
     class _Stubborn(ScriptedAgent):
         def steer(self, text: str, /) -> UserMessage:
             raise ConfigurationError("the queue is full")
@@ -511,7 +511,7 @@ async def test_an_order_the_agent_refuses_is_named() -> None:
         program.send({"type": "interrupt"})
 
 
-async def test_a_prompt_and_orders_go_together() -> None:
+async def test_a_prompt_and_commands_can_be_combined() -> None:
     code, _, _, agent = await headless(
         HeadlessOptions("first", "json", "stream-json"), answering(), lines=({"type": "user", "text": "second"},)
     )
@@ -550,11 +550,11 @@ async def test_a_signal_aborts_the_run(number: signal.Signals) -> None:
         assert (await program.event("run.ended"))["data"]["reason"] == "aborted"
 
     assert program.code == 130
-    assert agent.said == [("abort", f"the program was left ({number.name})")]
+    assert agent.said == [("abort", f"the program exited ({number.name})")]
     assert signal.getsignal(number) is before
 
 
-async def test_a_signal_between_two_runs_ends_the_program_and_forgets_what_waits() -> None:
+async def test_a_signal_between_two_runs_ends_the_program_and_discards_prompts() -> None:
     agent = ScriptedAgent(answering())
     async with Program(agent, SERVE) as program:
         program.send({"type": "user", "text": "go"})
@@ -602,14 +602,14 @@ async def test_a_run_that_does_not_end_is_cancelled_in_time(monkeypatch: pytest.
 
 
 async def flooding(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
-    """Tells far more than any pipe holds, then ends."""
+    """Publish far more than a pipe's capacity, then end."""
     for number in range(40):
         agent.tell(Noticed(code="n", text=f"{number}" * 50_000))
         await asyncio.sleep(0)
     return report()
 
 
-async def test_a_reader_that_does_not_read_does_not_hold_up_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_reader_that_does_not_read_does_not_delay_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui_agent.headless.service.OUTPUT_FLUSH_TIMEOUT", 0.05)
     agent = ScriptedAgent(flooding)
     read, write = os.pipe()
@@ -628,7 +628,7 @@ async def test_a_reader_that_does_not_read_does_not_hold_up_a_signal(monkeypatch
         os.close(descriptor)
 
 
-async def test_a_reader_that_goes_away_ends_the_run_quietly() -> None:
+async def test_a_closed_output_ends_the_run_without_an_error() -> None:
     async def tells_on(agent: ScriptedAgent, prompt: str) -> AgentRunReport:
         while not agent.aborted.is_set():
             agent.tell(Noticed(code="n", text="more"))
@@ -646,12 +646,12 @@ async def test_a_reader_that_goes_away_ends_the_run_quietly() -> None:
 
     for descriptor in (streams.stdin, streams.stdout, streams.stderr):
         os.close(descriptor)
-    assert (code, agent.said) == (130, [("abort", "the program was left (nobody reads the output any more)")])
+    assert (code, agent.said) == (130, [("abort", "the program exited (the output was closed)")])
     assert os.read(complaints, 100) == b""
     os.close(complaints)
 
 
-async def test_output_that_cannot_be_written_is_a_failure_that_says_so() -> None:
+async def test_unwritable_output_is_a_reported_failure() -> None:
     agent = ScriptedAgent(answering())
     complaints, errors = os.pipe()
     full = os.open("/dev/full", os.O_WRONLY)
@@ -674,7 +674,7 @@ async def test_a_cancelled_program_cancels_its_run() -> None:
     assert (program.code, agent.running) == (None, False)
 
 
-async def test_on_a_terminal_nothing_of_the_text_acts(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_on_a_terminal_the_text_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.isatty", lambda descriptor: True)
     _, output, _, _ = await headless(TEXT, answering(text="a\x1b]0;title\x07b\tc"))
 
@@ -709,7 +709,7 @@ def test_no_prompt_is_an_error(argument: str | None, data: bytes) -> None:
         read_prompt(argument, given_input(data))
 
 
-def test_a_terminal_gives_no_prompt() -> None:
+def test_a_terminal_provides_no_prompt() -> None:
     master, terminal = os.openpty()
     with pytest.raises(ConfigurationError, match="-p needs a prompt"):
         read_prompt(None, StandardStreams(stdin=terminal))
@@ -717,7 +717,7 @@ def test_a_terminal_gives_no_prompt() -> None:
     os.close(terminal)
 
 
-def test_a_file_gives_the_prompt(tmp_path: Path) -> None:
+def test_a_file_provides_the_prompt(tmp_path: Path) -> None:
     (tmp_path / "prompt").write_bytes(b"x" * 200_000)
     descriptor = os.open(tmp_path / "prompt", os.O_RDONLY)
 

@@ -1,4 +1,4 @@
-"""A service beside a run that fails is reported and ends alone."""
+"""A failed service is reported and does not affect the run."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ async def test_a_service_returns_what_its_work_returns() -> None:
         (RuntimeError("x" * 1_000), "x" * 300),
     ],
 )
-async def test_an_error_is_logged_and_reported_and_raised_to_no_one(
+async def test_an_error_is_logged_and_reported_but_not_raised(
     error: Exception, reason: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     reasons: list[str] = []

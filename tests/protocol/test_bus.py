@@ -1,4 +1,4 @@
-"""The bus: one order for all, nobody waits, nothing that matters is lost or merged."""
+"""The bus: one order for all subscribers, no waiting, no lifecycle event lost or merged."""
 
 import asyncio
 from itertools import pairwise
@@ -46,7 +46,7 @@ async def test_every_subscriber_gets_every_event_in_order() -> None:
         assert len(second.drain()) == 50
 
 
-async def test_a_subscriber_that_raises_reaches_no_other() -> None:
+async def test_a_subscriber_that_raises_does_not_affect_the_others() -> None:
     bus = EventBus()
     heard: list[Envelope] = []
 
@@ -94,7 +94,7 @@ async def test_batches_end_when_the_subscription_is_closed_and_empty() -> None:
     assert [events_of(batch) for batch in batches] == [[notice()]]
 
 
-async def test_a_late_subscriber_can_have_what_the_ring_still_holds() -> None:
+async def test_a_late_subscriber_can_get_the_events_still_in_the_ring() -> None:
     bus = EventBus()
     bus.publish(notice("one"))
     bus.publish(notice("two"))
@@ -103,7 +103,7 @@ async def test_a_late_subscriber_can_have_what_the_ring_still_holds() -> None:
         assert events_of(late.drain()) == [notice("two")]
 
 
-async def test_a_scope_says_where_its_events_come_from() -> None:
+async def test_a_scope_sets_the_origin_of_its_events() -> None:
     bus = EventBus(Origin(session_id="s"))
     with bus.subscribe() as subscription:
         EventScope(bus, Origin(session_id="s", run_id="r")).at(step=3).publish(notice())
@@ -115,7 +115,7 @@ async def test_a_scope_says_where_its_events_come_from() -> None:
         ]
 
 
-async def test_numbering_can_go_on_where_a_journal_ended() -> None:
+async def test_numbering_can_continue_after_a_journal() -> None:
     bus = EventBus(first_seq=42)
     with bus.subscribe() as subscription:
         bus.publish(notice())
@@ -124,7 +124,7 @@ async def test_numbering_can_go_on_where_a_journal_ended() -> None:
         assert bus.last_seq == 42
 
 
-async def test_a_lifecycle_event_parts_the_deltas_around_it() -> None:
+async def test_a_lifecycle_event_separates_the_deltas_around_it() -> None:
     bus = EventBus()
     with bus.subscribe() as subscription:
         for event in (delta("a"), delta("b"), notice(), delta("c"), delta("d")):
@@ -133,7 +133,7 @@ async def test_a_lifecycle_event_parts_the_deltas_around_it() -> None:
         assert events_of(subscription.drain()) == [delta("ab"), notice(), delta("cd")]
 
 
-async def test_of_updates_progress_and_usage_the_last_counts() -> None:
+async def test_the_last_of_merged_updates_progress_and_usage_is_kept() -> None:
     updates = [ToolUpdated(call_id="1", partial=ToolResult.of_text(str(n)), n=n) for n in (1, 2)]
     progress = [ToolProgress(call_id="1", text=text) for text in ("half", "done")]
     usage = [ContextUsage(tokens=n, window=10, source="actual") for n in (1, 2)]

@@ -1,4 +1,4 @@
-"""Callbacks of `EventBus.on`: called in order, isolated, and never in the way of anyone."""
+"""Callbacks of `EventBus.on`: called in order and isolated from one another."""
 
 import functools
 from typing import Any, Union
@@ -23,7 +23,7 @@ def started(**args: Any) -> ToolStarted:
     return ToolStarted(call_id="1", name="act", args=args, read_only=True)
 
 
-async def test_callbacks_hear_their_kind_in_the_order_they_were_added() -> None:
+async def test_callbacks_get_their_kinds_in_the_order_they_were_added() -> None:
     bus, heard = EventBus(), list[tuple[str, str]]()
     bus.on(Noticed, lambda event: heard.append(("first", event.text)))
     bus.on(Noticed, lambda event: heard.append(("second", event.text)))
@@ -58,7 +58,7 @@ async def test_kinds_are_classes_names_tuples_unions_and_all(kinds: Any) -> None
     assert heard[2:] == (["tool.started"] if "AgentEvent" in str(kinds) or len(heard) == 3 else [])
 
 
-async def test_as_a_decorator_the_function_stays_what_it_is() -> None:
+async def test_the_decorator_returns_the_function_unchanged() -> None:
     bus, heard = EventBus(), list[str]()
 
     @bus.on(Noticed)
@@ -71,7 +71,7 @@ async def test_as_a_decorator_the_function_stays_what_it_is() -> None:
     assert heard == ["a", "b"]
 
 
-async def test_stopping_ends_the_calls_also_within_one_and_for_the_next_listener() -> None:
+async def test_stopping_takes_effect_at_once_even_within_a_call() -> None:
     bus, heard = EventBus(), list[str]()
 
     def first(event: Noticed) -> None:
@@ -90,7 +90,7 @@ async def test_stopping_ends_the_calls_also_within_one_and_for_the_next_listener
     assert heard == ["first a", "third a", "third b"]
 
 
-async def test_what_a_callback_publishes_is_heard_by_all_after_what_it_heard() -> None:
+async def test_events_published_by_a_callback_follow_the_current_one() -> None:
     bus, heard = EventBus(), list[str]()
 
     def answer(event: Noticed) -> None:
@@ -110,7 +110,7 @@ async def test_what_a_callback_publishes_is_heard_by_all_after_what_it_heard() -
     assert [event.text for event in seen if isinstance(event, Noticed)] == ["a", "b", "c"]
 
 
-async def test_one_that_raises_is_warned_about_once_and_reaches_nobody() -> None:
+async def test_a_callback_that_raises_is_reported_once_and_affects_no_other() -> None:
     bus, heard = EventBus(), list[str]()
 
     @bus.on(AgentEvent)
@@ -133,7 +133,7 @@ async def test_one_that_raises_is_warned_about_once_and_reaches_nobody() -> None
     assert "break_down" in warned.context["traceback"]
 
 
-async def test_one_that_wants_to_end_the_program_does_and_the_bus_still_works() -> None:
+async def test_an_exit_from_a_callback_passes_through_and_the_bus_still_works() -> None:
     bus, heard = EventBus(), list[str]()
 
     def leave(event: Noticed) -> None:
@@ -149,7 +149,7 @@ async def test_one_that_wants_to_end_the_program_does_and_the_bus_still_works() 
     assert heard == ["b"]
 
 
-async def test_what_a_callback_writes_into_an_event_changes_nothing() -> None:
+async def test_a_callback_cannot_change_an_event() -> None:
     bus, seen = EventBus(), list[dict[str, Any]]()
 
     @bus.on(ToolStarted)
@@ -167,7 +167,7 @@ async def test_what_a_callback_writes_into_an_event_changes_nothing() -> None:
     assert envelope.event.args == {"path": "here", "more": {}}
 
 
-async def test_a_closed_bus_calls_nobody() -> None:
+async def test_a_closed_bus_calls_no_callback() -> None:
     bus, heard = EventBus(), list[str]()
     bus.on(Noticed, lambda event: heard.append(event.text))
 
@@ -191,7 +191,7 @@ async def later(event: Noticed) -> None: ...
         (None, print, "not None"),
         (Noticed | int, print, "not int"),
         (ToolEnded, "print", "a callback of EventBus.on must be a plain function of one event, got 'print'"),
-        (ToolEnded, later, "not an async one; iterate over bus.subscribe"),
+        (ToolEnded, later, "not an async one; to await something, iterate over bus.subscribe"),
         (ToolEnded, functools.partial(later), "not an async one"),
     ],
 )
@@ -210,6 +210,6 @@ def test_a_wrong_kind_or_callback_is_refused(kinds: Any, callback: Any, words: s
         ({"first_seq": "1"}, "EventBus.first_seq must be a whole number of at least 0, got '1'"),
     ],
 )
-def test_a_bus_refuses_what_is_of_the_wrong_kind(arguments: dict[str, Any], words: str) -> None:
+def test_a_bus_refuses_arguments_of_the_wrong_kind(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         EventBus(**arguments)

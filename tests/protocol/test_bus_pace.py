@@ -1,4 +1,4 @@
-"""A paced subscription: deltas keep their distance, lifecycle events never wait."""
+"""A paced subscription delays deltas, but never lifecycle events."""
 
 import asyncio
 from contextlib import aclosing
@@ -21,7 +21,7 @@ async def test_the_first_delta_comes_at_once() -> None:
             assert [envelope.event for envelope in await anext(batches)] == [delta("a")]
 
 
-async def test_deltas_are_held_until_a_lifecycle_event_brings_them_along() -> None:
+async def test_deltas_are_held_until_a_lifecycle_event() -> None:
     bus = EventBus()
     with bus.subscribe() as subscription:
         async with aclosing(subscription.batches(pace=AN_HOUR)) as batches:
@@ -38,7 +38,7 @@ async def test_deltas_are_held_until_a_lifecycle_event_brings_them_along() -> No
             assert [envelope.event for envelope in following.result()] == [delta("bcd"), Noticed(code="c", text="x")]
 
 
-async def test_held_deltas_come_when_their_time_is_over() -> None:
+async def test_held_deltas_are_delivered_after_the_pace() -> None:
     bus = EventBus()
     with bus.subscribe() as subscription:
         async with aclosing(subscription.batches(pace=0.001)) as batches:
@@ -49,7 +49,7 @@ async def test_held_deltas_come_when_their_time_is_over() -> None:
             assert [envelope.event for envelope in await anext(batches)] == [delta("b")]
 
 
-async def test_closing_hands_out_what_was_held() -> None:
+async def test_closing_delivers_held_deltas() -> None:
     bus = EventBus()
     subscription = bus.subscribe()
     bus.publish(delta("a"))

@@ -1,4 +1,4 @@
-"""A listener that raises reaches neither the caller nor the next listener (P89)."""
+"""An exception of a listener reaches neither the caller nor the next listener."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ def failing(fact: object) -> None:
     raise ValueError(f"cannot use {fact}")
 
 
-def test_a_failure_is_returned_and_its_trace_begins_in_the_foreign_code() -> None:
+def test_a_failure_is_returned_and_its_trace_begins_in_the_callback() -> None:
     crash = notify(failing, 3)
 
     assert isinstance(crash, Crash)
@@ -23,7 +23,7 @@ def test_a_failure_is_returned_and_its_trace_begins_in_the_foreign_code() -> Non
     assert "callbacks.py" not in crash.trace.replace("test_callbacks.py", "")
 
 
-def test_a_callback_that_returns_has_no_failure_and_its_answer_is_dropped() -> None:
+def test_a_callback_that_returns_has_no_failure_and_its_result_is_dropped() -> None:
     heard: list[object] = []
 
     assert notify(heard.append, 3) is None
@@ -41,7 +41,7 @@ def test_an_async_listener_is_a_failure_and_leaves_no_coroutine_behind() -> None
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, asyncio.CancelledError, GeneratorExit])
-def test_what_is_meant_for_the_whole_program_passes_through(error: type[BaseException]) -> None:
+def test_exceptions_for_the_whole_program_pass_through(error: type[BaseException]) -> None:
     def listener(fact: object) -> None:
         raise error
 
@@ -71,13 +71,13 @@ def test_a_listener_is_called_each_time_and_reported_once() -> None:
         (partial(failing), "functools.partial"),
     ],
 )
-def test_a_listener_is_named_by_what_can_be_found_out(callback: Callable[[object], object], name: str) -> None:
+def test_a_listener_is_named_by_the_best_available_name(callback: Callable[[object], object], name: str) -> None:
     assert name_of(callback) == name
     assert Listener(callback).name == name
 
 
 class Nameless:
-    """Raises for whatever it is asked."""
+    """An object that raises on every attribute access."""
 
     def __call__(self, fact: object) -> None: ...
 
@@ -85,16 +85,16 @@ class Nameless:
         raise RuntimeError(name)
 
 
-def test_a_listener_that_refuses_to_be_looked_at_is_named_by_its_type() -> None:
+def test_a_listener_without_readable_attributes_is_named_by_its_type() -> None:
     assert Listener(Nameless()).name == "Nameless"
 
 
-def test_a_report_says_who_failed_and_why_and_an_error_without_words_is_not_said_twice() -> None:
+def test_a_report_names_listener_and_error_without_repetition() -> None:
     assert "listener a.b failed (ValueError: broken)" in failure_text("a.b", Crash(ValueError("broken")))
     assert "listener a.b failed (ValueError)." in failure_text("a.b", Crash(ValueError()))
 
 
-def test_without_a_bus_the_log_has_the_failure_and_its_trace(caplog: pytest.LogCaptureFixture) -> None:
+def test_without_a_bus_the_failure_is_logged_with_its_trace(caplog: pytest.LogCaptureFixture) -> None:
     crash = notify(failing, 3)
     assert crash is not None
 

@@ -1,4 +1,4 @@
-"""Cancellation goes down the tree and nowhere else."""
+"""Cancellation reaches descendants and no other token."""
 
 import asyncio
 import weakref
@@ -9,7 +9,7 @@ from tui_agent.protocol.cancellation import CancellationToken
 from tui_agent.protocol.errors import OperationCancelledError
 
 
-async def test_s0_30_cancelling_a_parent_reaches_every_child_and_one_child_nobody_else() -> None:
+async def test_s0_30_cancelling_a_parent_reaches_every_child_and_a_child_no_other() -> None:
     run = CancellationToken()
     first, second = run.child(), run.child()
     grandchild = first.child()
@@ -21,14 +21,14 @@ async def test_s0_30_cancelling_a_parent_reaches_every_child_and_one_child_nobod
     assert (first.reason, grandchild.reason, second.reason) == ("user", "user", "timeout")
 
 
-async def test_a_child_of_a_cancelled_token_is_born_cancelled() -> None:
+async def test_a_child_of_a_cancelled_token_is_cancelled_at_once() -> None:
     run = CancellationToken()
     run.cancel("gone")
 
     assert run.child().is_set()
 
 
-async def test_waiting_ends_with_the_cancellation_and_raising_tells_why() -> None:
+async def test_waiting_ends_with_the_cancellation_and_raising_has_the_reason() -> None:
     token = CancellationToken()
     token.raise_if_set()
     async with asyncio.TaskGroup() as group:
@@ -55,7 +55,7 @@ async def test_finished_children_are_not_kept() -> None:
     assert not any(child() for child in children)
 
 
-async def test_a_callback_that_raises_keeps_no_other_from_being_called(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_callback_that_raises_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
     run = CancellationToken()
     first, second = run.child(), run.child()
     called: list[str] = []
@@ -90,7 +90,7 @@ async def test_threads_may_add_callbacks_while_it_is_cancelled_and_each_is_calle
     assert sorted(called) == list(range(600))
 
 
-async def test_forgetting_twice_or_after_the_cancellation_changes_nothing() -> None:
+async def test_removing_a_callback_twice_or_after_the_cancellation_changes_nothing() -> None:
     token, called = CancellationToken(), list[str]()
     forget, other = token.on_cancel(lambda: called.append("first")), token.on_cancel(lambda: called.append("second"))
 

@@ -61,7 +61,7 @@ WORDS = {
 
 
 @pytest.mark.parametrize("docstring", [GOOGLE, NUMPY, REST])
-def test_each_style_gives_the_words_of_each_parameter_and_leaves_the_rest(docstring: str) -> None:
+def test_each_style_gives_the_parameter_descriptions_and_the_rest(docstring: str) -> None:
     description, words = split_docstring(cleandoc(docstring))
 
     assert words == WORDS
@@ -85,7 +85,7 @@ def test_other_text_stays_as_it_is(docstring: str) -> None:
     assert split_docstring(docstring) == (docstring, {})
 
 
-def test_a_parameter_two_names_share_and_one_without_words() -> None:
+def test_shared_descriptions_and_parameters_without_one() -> None:
     assert split_docstring("Add.\n\nParameters\n----------\na, b : int\n    A number.\nc : int") == (
         "Add.",
         {"a": "A number.", "b": "A number."},
@@ -93,5 +93,5 @@ def test_a_parameter_two_names_share_and_one_without_words() -> None:
     assert split_docstring("Add.\n\nArgs:\n    a:\n    b: A number.\n\nDone.") == ("Add.\n\nDone.", {"b": "A number."})
 
 
-def test_words_before_the_first_parameter_are_no_parameter() -> None:
+def test_text_before_the_first_parameter_is_not_a_parameter() -> None:
     assert split_docstring("Add.\n\nArgs:\n    All of them are numbers\n    a: One.") == ("Add.", {"a": "One."})

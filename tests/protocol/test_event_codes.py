@@ -1,4 +1,4 @@
-"""Codes of warnings, errors and notices are a contract like the names of events: who reads a stream acts on them."""
+"""Codes of warnings, errors and notices are frozen like the names of events: clients of a stream rely on them."""
 
 import ast
 from pathlib import Path
@@ -14,7 +14,7 @@ def package() -> list[ast.Module]:
 
 
 def constants(modules: list[ast.Module]) -> dict[str, str]:
-    """Module-level names of texts."""
+    """Return the module-level string constants."""
     found: dict[str, str] = {}
     for module in modules:
         for statement in module.body:
@@ -27,7 +27,7 @@ def constants(modules: list[ast.Module]) -> dict[str, str]:
 
 
 def told_codes() -> set[str]:
-    """`kind code` for each place in the package that makes such an event; each must say its code in so many words."""
+    """Return `kind code` for each such event made in the package; each must name its code literally."""
     modules = package()
     named, codes = constants(modules), set[str]()
     for call in (node for module in modules for node in ast.walk(module) if isinstance(node, ast.Call)):
@@ -46,5 +46,5 @@ def told_codes() -> set[str]:
 
 
 def test_codes_are_frozen() -> None:
-    """A new code is added to the file on purpose; one that vanished breaks whoever waited for it."""
+    """Add new codes to the file deliberately; a removed code breaks clients."""
     assert sorted(told_codes()) == FROZEN.read_text("utf-8").splitlines()

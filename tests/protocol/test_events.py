@@ -1,4 +1,4 @@
-"""Event names and fields are a contract: frozen here, whole in JSON, and readers ignore what they do not know."""
+"""Event names and fields are frozen, events survive JSON, and readers ignore unknown fields and types."""
 
 import json
 from pathlib import Path
@@ -36,7 +36,7 @@ def envelope_of(event: object, origin: Origin = NOWHERE) -> Envelope:
 
 
 def test_type_names_and_fields_are_frozen() -> None:
-    """A new event or field is added to the file on purpose; one that vanished breaks every journal out there."""
+    """Add new events and fields to the file deliberately; a removed one breaks existing journals."""
     lines = [
         f"{name}: {', '.join(field for field in cls.model_fields if field != 'type')}"
         for name, cls in sorted(event_classes().items())
@@ -46,7 +46,7 @@ def test_type_names_and_fields_are_frozen() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(event_classes()))
-def test_every_event_survives_the_way_through_json(name: str) -> None:
+def test_every_event_survives_a_round_trip_through_json(name: str) -> None:
     @settings(max_examples=15)
     @given(of_model(event_classes()[name]), origins)
     def survives(event: object, origin: Origin) -> None:
@@ -96,7 +96,7 @@ def test_readers_ignore_unknown_types() -> None:
         '{"type":"notice"}',
     ],
 )
-def test_a_line_that_is_no_event_is_refused_by_name(line: str) -> None:
+def test_a_line_that_is_not_an_event_is_refused_with_a_reason(line: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         read_envelope(line)
 
@@ -109,8 +109,8 @@ def test_a_lone_surrogate_becomes_valid_utf8() -> None:
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
-def test_a_number_that_json_has_no_word_for_becomes_text_and_reads_back(number: float) -> None:
-    """No float of any event makes a line that another reader of JSON refuses; the publisher never hears of it."""
+def test_a_number_that_json_cannot_express_becomes_text_and_reads_back(number: float) -> None:
+    """No float of any event makes an invalid line of JSON, and the publisher gets no error."""
     ended = StepEnded(index=0, kind="initial", llm_ms=number, finish_reason="end_turn", usage=Usage())
     measured = ToolEnded(
         call_id="c", name="act", index=0, status="ok", is_error=False, content=(), metrics={"x": Metric(value=number)}
@@ -126,7 +126,7 @@ def test_a_number_that_json_has_no_word_for_becomes_text_and_reads_back(number: 
     assert str(back.event.llm_ms) == str(number)
 
 
-def test_line_separators_inside_text_stay_inside_their_line() -> None:
+def test_line_separators_in_text_do_not_split_the_line() -> None:
     event = MessageDelta(message_id="m", kind="text", delta="a\u2028b\u0085c\nd")
 
     line = envelope_of(event).to_json()

@@ -1,4 +1,4 @@
-"""Changes of files are seen however the files come and go, and whatever else lies beside them."""
+"""The watch notices every change of its files, whatever else the directory contains."""
 
 import asyncio
 import importlib
@@ -22,13 +22,13 @@ def fast_looks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Watch:
-    """What a watch of one file told so far."""
+    """Record of the changes that a watch of one file reported."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
         self.slower: list[str] = []
         self.content: str | None = None
-        """The file as it was after the last change; None: absent."""
+        """Content of the file after the last change; None if it is missing."""
         self.count = 0
 
     async def changed(self) -> None:
@@ -85,7 +85,7 @@ async def test_a_directory_that_is_replaced_by_another(tmp_path: Path) -> None:
         await watch.sees("newer")
 
 
-async def test_links_that_are_put_elsewhere_and_what_they_lead_to(tmp_path: Path) -> None:
+async def test_links_that_are_redirected_and_their_targets(tmp_path: Path) -> None:
     put(tmp_path / "a" / "config.toml", "a")
     put(tmp_path / "b" / "config.toml", "b")
     own = tmp_path / "own"
@@ -111,7 +111,7 @@ async def test_a_file_that_is_replaced_within_one_tick_of_the_clock(tmp_path: Pa
             await watch.sees(str(number))
 
 
-async def test_names_beside_the_directory_that_are_not_utf_8_change_nothing(tmp_path: Path) -> None:
+async def test_names_outside_the_directory_that_are_not_utf_8_change_nothing(tmp_path: Path) -> None:
     file = tmp_path / ".tui-agent" / "config.toml"
     put(file, "one")
     async with watch_of(file) as watch:
@@ -122,11 +122,11 @@ async def test_names_beside_the_directory_that_are_not_utf_8_change_nothing(tmp_
         assert watch.slower == []
 
 
-async def test_a_name_that_is_not_utf_8_in_the_directory_itself_costs_the_reports_only(tmp_path: Path) -> None:
+async def test_a_name_that_is_not_utf_8_in_the_directory_disables_only_the_reports(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     put(file, "one")
     async with watch_of(file) as watch:
-        # A report comes only once the watch is set up, which nothing tells.
+        # Reports begin once the watch is set up, and nothing signals that moment.
         number = 0
         while not watch.slower:
             number += 1
@@ -146,7 +146,7 @@ async def test_a_directory_whose_own_name_is_not_utf_8(tmp_path: Path) -> None:
         await watch.sees("two")
 
 
-async def test_without_a_free_descriptor_the_files_are_looked_at(tmp_path: Path) -> None:
+async def test_without_a_free_descriptor_the_files_are_still_checked(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     importlib.import_module("watchfiles")
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -176,7 +176,7 @@ async def test_files_of_one_ending_in_directories(tmp_path: Path) -> None:
         await watch.until(lambda: watch.count > count)
 
 
-async def test_an_error_in_what_is_done_about_a_change_ends_the_watch(tmp_path: Path) -> None:
+async def test_an_error_in_the_callback_ends_the_watch(tmp_path: Path) -> None:
     async def changed() -> None:
         raise MemoryError
 
@@ -186,7 +186,7 @@ async def test_an_error_in_what_is_done_about_a_change_ends_the_watch(tmp_path: 
     assert raised.group_contains(MemoryError)
 
 
-def test_what_cannot_be_looked_at_is_absent(tmp_path: Path) -> None:
+def test_unreadable_files_count_as_absent(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     odd = (tmp_path / "a\0b", tmp_path / ("x" * 300), tmp_path / "file" / "below")
 

@@ -1,4 +1,4 @@
-"""Signatures become schemas, and a signature that cannot says which parameter is at fault."""
+"""Signatures become schemas; an error names the parameter that cannot."""
 
 import asyncio
 import enum
@@ -100,7 +100,7 @@ async def test_models_dataclasses_and_typed_dictionaries_reach_the_function_as_s
     assert properties(draw)["at"] == {"$ref": "#/$defs/Point"}
 
 
-def test_words_beside_the_type_count_before_those_of_the_docstring() -> None:
+def test_descriptions_in_the_annotation_override_the_docstring() -> None:
     def page(number: Annotated[int, Field(ge=1, description="From 1.")], size: int = Field(10, le=50)) -> str:
         """Show a page.
 
@@ -116,7 +116,7 @@ def test_words_beside_the_type_count_before_those_of_the_docstring() -> None:
     }
 
 
-async def test_a_default_given_as_a_field_reaches_the_function_as_its_value() -> None:
+async def test_a_default_in_a_field_reaches_the_function_as_its_value() -> None:
     @tool
     def page(size: int = Field(10, le=50)) -> str:
         """Show a page."""
@@ -147,7 +147,7 @@ async def test_a_default_that_json_cannot_express_is_left_out_and_used() -> None
     assert (await look.execute({}, CONTEXT)).text == "True"
 
 
-def test_a_title_of_the_users_own_stays() -> None:
+def test_a_title_that_is_data_stays() -> None:
     def book(title: str, like: dict[str, str] = {"title": "Emma"}) -> str:  # noqa: B006 — the model gets a copy
         return title
 
@@ -289,8 +289,8 @@ class TestRefusals:
         def read(**paths: str) -> str:
             return str(paths)
 
-        assert refusal(look) == "tool f: *paths: str cannot be given by name; write its arguments out"
-        assert refusal(read) == "tool f: **paths: str cannot be given by name; write its arguments out"
+        assert refusal(look) == "tool f: *paths: str cannot be passed by name; list its parameters one by one"
+        assert refusal(read) == "tool f: **paths: str cannot be passed by name; list its parameters one by one"
 
     @pytest.mark.parametrize("function", [max, dict.fromkeys, len])
     def test_a_builtin_that_tells_nothing_of_itself(self, function: Any) -> None:

@@ -1,4 +1,4 @@
-"""A function becomes a tool: schema from its signature, words from its docstring."""
+"""A function becomes a tool: schema from its signature, description from its docstring."""
 
 import asyncio
 import threading
@@ -60,7 +60,7 @@ async def test_the_schema_comes_from_the_signature_without_the_context() -> None
     assert search_web.is_concurrency_safe({})
 
 
-async def test_it_runs_with_defaults_and_tells_progress() -> None:
+async def test_it_runs_with_defaults_and_reports_progress() -> None:
     told: list[object] = []
     context = ToolContext(call_id="1", tool_name="search_web", report=told.append)
 
@@ -75,7 +75,7 @@ async def test_unknown_arguments_are_refused() -> None:
         await search_web.execute({"query": "a", "extra": 1}, ToolContext(call_id="1", tool_name="search_web"))
 
 
-def test_a_tool_needs_words_and_types() -> None:
+def test_a_tool_needs_a_description_and_types() -> None:
     async def wordless(query: str) -> str:
         return query
 
@@ -113,22 +113,22 @@ def test_a_tool_needs_words_and_types() -> None:
         (Broken(title="b"), '{"title": "b"}'),
     ],
 )
-def test_whatever_a_tool_returns_becomes_a_result(value: object, text: str) -> None:
+def test_every_returned_value_becomes_a_result(value: object, text: str) -> None:
     assert as_tool_result(value).text == text
 
 
 @pytest.mark.parametrize("content", [[], (), None])
-def test_a_result_without_content_stays_without(content: object) -> None:
+def test_empty_content_stays_empty(content: object) -> None:
     assert as_tool_result({"content": content}) == ToolResult()
     assert as_tool_result({"content": content, "details": {"a": 1}}) == ToolResult(details={"a": 1})
     assert as_tool_result(ToolResult.model_construct(content=content)) == ToolResult()
 
 
-def test_details_that_are_no_object_become_the_value_of_one() -> None:
+def test_details_that_are_not_an_object_become_the_value_of_one() -> None:
     assert as_tool_result({"content": "x", "details": [1, 2]}) == ToolResult.of_text("x", details={"value": [1, 2]})
 
 
-async def test_what_is_annotated_beside_a_type_counts() -> None:
+async def test_metadata_in_annotations_counts() -> None:
     @function_tool()
     async def page(number: Annotated[int, Field(ge=1, description="from 1")], of: ToolContext) -> str:
         """Shows a page."""
@@ -142,7 +142,7 @@ async def test_what_is_annotated_beside_a_type_counts() -> None:
     assert (await page.execute({"number": 2}, ToolContext(call_id="1", tool_name="page"))).text == "1 2"
 
 
-async def test_a_plain_function_runs_in_a_thread_and_the_loop_goes_on() -> None:
+async def test_a_plain_function_runs_in_a_thread_and_the_loop_continues() -> None:
     loop, seen, open_gate = asyncio.get_running_loop(), list[str](), threading.Event()
 
     @tool
@@ -174,7 +174,7 @@ async def test_a_plain_function_may_return_an_awaitable() -> None:
 
 
 @pytest.mark.parametrize("error", [ToolError("no"), StopIteration("no"), SystemExit("no")])
-async def test_what_a_plain_function_raises_is_raised(error: BaseException) -> None:
+async def test_an_exception_of_a_plain_function_is_raised(error: BaseException) -> None:
     @tool
     def plain() -> str:
         """Fail."""
@@ -184,7 +184,7 @@ async def test_what_a_plain_function_raises_is_raised(error: BaseException) -> N
         await plain.execute({}, ToolContext(call_id="1", tool_name="plain"))
 
 
-async def test_a_thread_asks_the_loop_how_another_call_would_be_judged() -> None:
+async def test_a_thread_can_get_the_verdict_on_another_call() -> None:
     asked_in: list[int] = []
 
     def can_use(name: str, arguments: JsonObject) -> Verdict:
@@ -203,7 +203,7 @@ async def test_a_thread_asks_the_loop_how_another_call_would_be_judged() -> None
 
 
 @pytest.mark.parametrize("make", [tool, tool(), tool(name="echo"), tool(description="Say it again."), function_tool])
-def test_it_works_bare_with_arguments_and_as_a_call(make: Any) -> None:
+def test_the_decorator_works_bare_with_arguments_and_as_a_call(make: Any) -> None:
     def echo(text: str) -> str:
         """Say it again."""
         return text
@@ -223,7 +223,7 @@ def test_name_and_description_are_chosen_and_tool_is_the_short_name() -> None:
     assert tool is function_tool
 
 
-def test_the_answer_may_depend_on_the_arguments(tmp_path: Path) -> None:
+def test_traits_may_depend_on_the_arguments(tmp_path: Path) -> None:
     @tool(
         read_only=lambda args: args["mode"] == "look",
         concurrency_safe=lambda args: args["mode"] != "alone",
@@ -315,10 +315,10 @@ def grüße() -> str:
         (grüße, "letters, digits"),
         (ToolContext, "got the class ToolContext"),
         (3, "a tool must be a function, or an object that can be called, got 3"),
-        (search_web, "search_web is a tool already"),
+        (search_web, "search_web is already a tool"),
     ],
 )
-def test_what_can_be_no_tool_is_refused(function: Any, words: str) -> None:
+def test_values_that_cannot_be_a_tool_are_refused(function: Any, words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         tool()(function)
 
@@ -348,6 +348,6 @@ async def hidden(_query: str) -> str:
 
 
 @pytest.mark.parametrize("function", [positional, any_number, any_name, hidden])
-def test_parameters_that_no_model_can_give_by_name_are_refused(function: Any) -> None:
+def test_parameters_that_cannot_be_passed_by_name_are_refused(function: Any) -> None:
     with pytest.raises(ConfigurationError):
         function_tool()(function)

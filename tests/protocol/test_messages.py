@@ -1,4 +1,4 @@
-"""Words of a conversation, and the careful reading of a call's arguments."""
+"""Messages of a conversation, and parsing of a call's arguments."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from tui_agent.protocol.messages import parse_tool_call
 
 
 @pytest.mark.parametrize("raw", ["", " ", "\n", "null", "{}", '""', '"{}"', '" "'])
-def test_p09_a_call_without_arguments_is_callable(raw: str) -> None:
+def test_a_call_without_arguments_is_valid(raw: str) -> None:
     call = parse_tool_call("1", "now", raw)
 
     assert call.arguments == {}
@@ -44,25 +44,25 @@ def test_p09_a_call_without_arguments_is_callable(raw: str) -> None:
         '{"a": 1, "b": ' * 101 + "{}" + "}" * 101,
     ],
 )
-def test_p08_malformed_arguments_are_told_never_guessed(raw: str) -> None:
+def test_malformed_arguments_are_reported_and_never_guessed(raw: str) -> None:
     call = parse_tool_call("1", "rm", raw)
 
     assert call.arguments == {}
     assert call.malformed
 
 
-def test_a_character_in_two_halves_is_whole_once_read() -> None:
+def test_a_surrogate_pair_is_decoded_to_one_character() -> None:
     assert parse_tool_call("1", "t", '{"a": "\\ud83d\\ude00"}').arguments == {"a": "\U0001f600"}
 
 
 @given(json_objects)
-def test_an_object_is_read_also_when_wrapped_into_a_string(value: dict[str, object]) -> None:
+def test_an_object_inside_a_string_is_unwrapped(value: dict[str, object]) -> None:
     assert parse_tool_call("1", "t", json.dumps(value)).arguments == value
     assert parse_tool_call("1", "t", json.dumps(json.dumps(value))).arguments == value
 
 
 @given(st.text())
-def test_any_text_gets_an_answer(raw: str) -> None:
+def test_parsing_never_raises(raw: str) -> None:
     call = parse_tool_call("1", "t", raw)
 
     assert isinstance(call.arguments, dict)
@@ -84,7 +84,7 @@ def test_usage_adds_up() -> None:
     assert total.context_tokens == 18
 
 
-def test_ids_are_fresh_also_in_a_forked_process() -> None:
+def test_ids_are_unique_even_in_a_forked_process() -> None:
     script = (
         "import os; from tui_agent.protocol.messages import new_id\n"
         "pid = os.fork()\n"

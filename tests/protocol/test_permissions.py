@@ -12,17 +12,17 @@ RESULT = ToolResult.of_text("mine")
 @pytest.mark.parametrize(
     ("decision", "why"),
     [
-        ({"decision": "deny", "scope": "session"}, "for an approval that lets the call run"),
-        ({"decision": "skip", "scope": "project"}, "for an approval that lets the call run"),
+        ({"decision": "deny", "scope": "session"}, "need an approval that lets the call run"),
+        ({"decision": "skip", "scope": "project"}, "need an approval that lets the call run"),
         ({"decision": "approve", "scope": "session", "override_result": RESULT}, "lets the call run"),
-        ({"decision": "deny", "input": {"path": "b"}}, "for an approval that lets the call run"),
+        ({"decision": "deny", "input": {"path": "b"}}, "need an approval that lets the call run"),
         ({"decision": "approve", "input": {"path": "b"}, "override_result": RESULT}, "lets the call run"),
-        ({"decision": "skip", "rule": "bash(ls)"}, "for an approval that lets the call run"),
-        ({"decision": "approve", "rule": "bash(ls)"}, "say for how long with scope"),
-        ({"decision": "deny", "override_result": RESULT}, "skip or approve it with override_result"),
+        ({"decision": "skip", "rule": "bash(ls)"}, "need an approval that lets the call run"),
+        ({"decision": "approve", "rule": "bash(ls)"}, "a rule needs a scope longer than once"),
+        ({"decision": "deny", "override_result": RESULT}, "skip or approve it to use override_result"),
     ],
 )
-def test_an_answer_of_which_a_part_would_be_ignored_is_refused(decision: dict[str, Any], why: str) -> None:
+def test_a_decision_with_an_ignored_field_is_refused(decision: dict[str, Any], why: str) -> None:
     with pytest.raises(ValidationError, match=why):
         ApprovalDecision(**decision)
 
@@ -36,5 +36,5 @@ def test_an_answer_of_which_a_part_would_be_ignored_is_refused(decision: dict[st
         {"decision": "deny", "note": "because"},
     ],
 )
-def test_every_other_answer_is_one(decision: dict[str, Any]) -> None:
+def test_every_other_decision_is_valid(decision: dict[str, Any]) -> None:
     assert ApprovalDecision(**decision).decision == decision["decision"]

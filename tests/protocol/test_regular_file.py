@@ -1,4 +1,4 @@
-"""Whatever lies in a repository, a judgement never waits for it, and never takes it for harmless."""
+"""A permission check never blocks on a file of a repository and never takes an odd one for harmless."""
 
 import os
 import tracemalloc
@@ -19,7 +19,7 @@ def repository(place: Path) -> Path:
     return data
 
 
-def test_a_file_is_read_as_a_whole_up_to_its_limit(tmp_path: Path) -> None:
+def test_a_file_is_read_whole_up_to_the_limit(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"12345")
     (tmp_path / "link").symlink_to("a")
 
@@ -28,7 +28,7 @@ def test_a_file_is_read_as_a_whole_up_to_its_limit(tmp_path: Path) -> None:
         read_regular_file(str(tmp_path / "a"), 4)
 
 
-def test_a_high_limit_costs_no_memory(tmp_path: Path) -> None:
+def test_a_high_limit_allocates_no_memory(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"12345")
 
     tracemalloc.start()
@@ -43,26 +43,26 @@ def test_a_high_limit_costs_no_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["/dev/zero", "/tmp"])
-def test_nothing_else_is_read(name: str) -> None:
-    with pytest.raises(OSError, match=r"no regular file|Is a directory"):
+def test_only_regular_files_are_read(name: str) -> None:
+    with pytest.raises(OSError, match=r"not a regular file|Is a directory"):
         read_regular_file(name)
 
 
 @pytest.mark.parametrize("name", ["config", "index", "config.worktree"])
-def test_a_pipe_in_a_repository_holds_nobody_up_and_asks(tmp_path: Path, name: str) -> None:
+def test_a_pipe_in_a_repository_does_not_block_and_needs_approval(tmp_path: Path, name: str) -> None:
     os.mkfifo(repository(tmp_path) / name)
 
     assert not is_read_only_command("git status", tmp_path)
 
 
-def test_settings_of_endless_length_ask(tmp_path: Path) -> None:
+def test_endless_settings_need_approval(tmp_path: Path) -> None:
     with open(repository(tmp_path) / "config", "wb") as file:
         file.truncate(10**12)
 
     assert not is_read_only_command("git status", tmp_path)
 
 
-def test_a_pipe_where_a_repository_says_what_it_shares_holds_nobody_up(tmp_path: Path) -> None:
+def test_a_pipe_as_commondir_does_not_block(tmp_path: Path) -> None:
     data = repository(tmp_path)
     os.mkfifo(data / "commondir")
 
@@ -70,7 +70,7 @@ def test_a_pipe_where_a_repository_says_what_it_shares_holds_nobody_up(tmp_path:
     assert protected_repository(str(data / "config"), str(tmp_path))
 
 
-def test_a_pipe_behind_a_pointer_holds_nobody_up(tmp_path: Path) -> None:
+def test_a_pipe_behind_a_gitdir_pointer_does_not_block(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / ".git").write_text("gitdir: real\n")
     os.mkfifo(tmp_path / "real" / "commondir")

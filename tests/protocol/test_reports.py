@@ -1,4 +1,4 @@
-"""Reports that raise: each reason that is not an end of the run's own has its error, which carries the report."""
+"""`raise_for_reason`: each reason except a completed run has its error, which carries the report."""
 
 from typing import get_args
 
@@ -47,7 +47,7 @@ def report_of(reason: RunReason, error: str | None = None, error_kind: str | Non
 
 
 @pytest.mark.parametrize("reason", sorted(ENDS_WELL))
-def test_a_run_that_came_to_its_end_returns_its_report(reason: RunReason) -> None:
+def test_a_completed_run_returns_its_report(reason: RunReason) -> None:
     report = report_of(reason)
 
     assert report.raise_for_reason() is report
@@ -68,10 +68,10 @@ def test_every_other_reason_raises_its_error_with_the_report(
     assert str(raised.value) == text
 
 
-def test_the_table_knows_every_reason() -> None:
+def test_the_table_covers_every_reason() -> None:
     assert {reason for reason, _, _ in TABLE} | ENDS_WELL == set(get_args(RunReason))
 
 
-def test_an_answer_that_does_not_fit_has_an_error_of_its_own() -> None:
+def test_an_answer_that_does_not_fit_raises_its_own_error() -> None:
     with pytest.raises(OutputError, match="the run failed: it is no JSON"):
         report_of("error", "it is no JSON", INVALID_OUTPUT).raise_for_reason()

@@ -1,4 +1,4 @@
-"""A file of a repository is one that no link leads out of it to."""
+"""Links that lead out of a repository are detected."""
 
 import os
 from pathlib import Path
@@ -21,7 +21,7 @@ def repository(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("inside", ["../real", "../../repo/real", "deep/../../real", "deep/absent", "nowhere"])
-def test_a_link_within_the_repository_leads_nowhere_else(repository: Path, inside: str) -> None:
+def test_a_link_within_the_repository_is_inside(repository: Path, inside: str) -> None:
     (repository / "src" / "link").symlink_to(inside)
 
     assert target_outside(repository / "src" / "link", repository / "src") is None
@@ -37,14 +37,14 @@ def test_a_link_within_the_repository_leads_nowhere_else(repository: Path, insid
         ("../.git/config", "repo/.git/config"),
     ],
 )
-def test_a_link_that_leads_out_is_named_by_its_target(repository: Path, tmp_path: Path, link: str, target: str) -> None:
+def test_a_link_that_leads_out_returns_its_target(repository: Path, tmp_path: Path, link: str, target: str) -> None:
     path = repository / "src" / "link"
     path.symlink_to(link)
 
     assert target_outside(path, repository / "src") == Path(os.path.normpath(tmp_path / target))
 
 
-def test_links_are_followed_over_several_and_through_directories(repository: Path, tmp_path: Path) -> None:
+def test_chains_of_links_and_links_to_directories_are_followed(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "file").write_text("outside")
     (repository / "one").symlink_to("two")
@@ -54,7 +54,7 @@ def test_links_are_followed_over_several_and_through_directories(repository: Pat
     assert target_outside(repository / "one" / "absent", repository) == tmp_path / "elsewhere" / "absent"
 
 
-def test_a_repository_behind_a_link_is_where_the_link_leads(repository: Path, tmp_path: Path) -> None:
+def test_a_repository_behind_a_link_is_resolved(repository: Path, tmp_path: Path) -> None:
     (tmp_path / "way").symlink_to("repo")
 
     assert repository_root(tmp_path / "way" / "src") == repository
@@ -71,9 +71,7 @@ def test_without_a_repository_the_folder_itself_counts(tmp_path: Path) -> None:
     assert target_outside(tmp_path / "a" / "link", tmp_path) is None
 
 
-def test_a_home_that_is_a_repository_makes_nothing_in_it_a_file_of_a_project(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_home_that_is_a_repository_does_not_count_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / ".git").mkdir()
     (tmp_path / "project").mkdir()
@@ -89,7 +87,7 @@ def test_a_loop_of_links_raises_nothing(repository: Path) -> None:
     assert target_outside(repository / "loop", repository) is None
 
 
-def test_the_words_name_both_ends() -> None:
-    words = "AGENTS.md is a link to /home/me/.ssh/id, outside of this repository: not used"
+def test_the_message_names_link_and_target() -> None:
+    words = "AGENTS.md is a link to /home/me/.ssh/id, outside this repository: not used"
 
     assert refusal(Path("AGENTS.md"), Path("/home/me/.ssh/id")) == words

@@ -1,4 +1,4 @@
-"""Whatever a tool returns becomes something a model can read, or an error that says what is wrong."""
+"""Every returned value becomes a result for the model, or an error with a reason."""
 
 import dataclasses
 import datetime
@@ -23,7 +23,7 @@ PICTURE = b"\x89PNG\r\n\x1a\n\x00\xff"
 
 
 class Weather(BaseModel):
-    """A model with what JSON has no word for."""
+    """A model with values that JSON cannot express."""
 
     town: str
     at: datetime.datetime
@@ -47,7 +47,7 @@ class Size:
 
 @dataclasses.dataclass(slots=True)
 class Article:
-    """A dataclass with one field that results have, too."""
+    """A dataclass with one field in common with results."""
 
     title: str
     content: str
@@ -62,14 +62,14 @@ class Level(enum.IntEnum):
 
 
 class Shout(str):
-    """A string with a mind of its own."""
+    """A str subclass with an unusual `__str__`."""
 
     def __str__(self) -> str:
         return self.upper()
 
 
 class Plain:
-    """An object that knows how to say itself."""
+    """An object with a `__str__`."""
 
     def __str__(self) -> str:
         return "plainly"
@@ -131,7 +131,7 @@ NOON = datetime.datetime(2026, 1, 2, 12)
         ({"content": b"inner", "is_error": False}, "inner"),
     ],
 )
-def test_a_value_is_read_as_what_it_means(value: object, text: str) -> None:
+def test_a_value_is_converted_by_its_kind(value: object, text: str) -> None:
     result = as_tool_result(value)
 
     assert result.text == text
@@ -140,7 +140,7 @@ def test_a_value_is_read_as_what_it_means(value: object, text: str) -> None:
     assert ToolResult.model_validate_json(result.model_dump_json()) == result
 
 
-def test_a_model_with_the_fields_of_a_result_is_one() -> None:
+def test_a_model_with_the_fields_of_a_result_becomes_a_result() -> None:
     assert as_tool_result(Answer(content="no", is_error=True)) == ToolResult.of_text("no", is_error=True)
 
 
@@ -153,7 +153,7 @@ def test_a_model_with_the_fields_of_a_result_is_one() -> None:
         (ExceptionGroup("two", [ValueError("a"), OSError("b")]), "ExceptionGroup: two (2 sub-exceptions)"),
     ],
 )
-def test_an_exception_that_is_returned_is_an_error(error: Exception, text: str) -> None:
+def test_a_returned_exception_is_an_error(error: Exception, text: str) -> None:
     assert as_tool_result(error) == ToolResult.of_text(text, is_error=True)
 
 
@@ -178,7 +178,7 @@ async def later() -> AsyncIterator[int]:
         (lambda: Size, "type"),
     ],
 )
-def test_what_holds_no_result_yet_is_an_error_that_says_what_to_return(make: Callable[[], object], kind: str) -> None:
+def test_an_unfinished_value_is_an_error_that_says_what_to_return(make: Callable[[], object], kind: str) -> None:
     result = as_tool_result(make())
 
     assert result.is_error
@@ -188,7 +188,7 @@ def test_what_holds_no_result_yet_is_an_error_that_says_what_to_return(make: Cal
     )
 
 
-async def test_a_coroutine_that_was_not_awaited_is_an_error() -> None:
+async def test_an_unawaited_coroutine_is_an_error() -> None:
     async def work() -> int:
         return 1
 
@@ -199,7 +199,7 @@ async def test_a_coroutine_that_was_not_awaited_is_an_error() -> None:
         coroutine.close()
 
 
-def test_what_holds_itself_or_has_odd_keys_is_still_told() -> None:
+def test_recursive_values_and_odd_keys_are_still_shown() -> None:
     circle: list[object] = []
     circle.append(circle)
     size = Size(1)
@@ -235,6 +235,6 @@ async def test_a_foreign_function_may_return_the_same(value: object, is_async: b
     assert await tool.execute({}, ToolContext(call_id="1", tool_name="f")) == ToolResult.of_text("text")
 
 
-def test_a_foreign_record_with_other_fields_loses_none_of_them() -> None:
+def test_a_foreign_record_with_other_fields_keeps_all_of_them() -> None:
     assert foreign_result(Article("t", "c")).text == '{"title": "t", "content": "c"}'
     assert foreign_result(Article).is_error

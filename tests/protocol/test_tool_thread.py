@@ -35,7 +35,7 @@ async def test_a_cancelled_caller_does_not_wait_and_the_late_result_is_dropped()
         await asyncio.sleep(0)
 
 
-async def test_a_question_to_the_loop_that_raises_gets_the_careful_answer(
+async def test_a_function_that_raises_on_the_loop_gives_the_fallback(
     recwarn: pytest.WarningsRecorder,
 ) -> None:
     faults: list[object] = []
@@ -48,7 +48,7 @@ async def test_a_question_to_the_loop_that_raises_gets_the_careful_answer(
     assert [str(fault) for fault in faults] == ["no"]
 
 
-def test_a_question_to_a_loop_that_is_closed_gets_the_careful_answer() -> None:
+def test_a_closed_loop_gives_the_fallback() -> None:
     async def make() -> object:
         return on_loop(lambda: "allow", "deny")
 

@@ -20,7 +20,7 @@ from tui_agent.protocol.value_checks import (
 
 
 @pytest.mark.parametrize("value", [0, -1, True, False, "1", None, float("nan"), float("inf"), [1]])
-def test_no_duration(value: Any) -> None:
+def test_invalid_durations_are_refused(value: Any) -> None:
     assert not is_duration(value)
     with pytest.raises(ConfigurationError, match="wait must be more than 0 seconds, got"):
         expect_seconds("wait", value)
@@ -33,7 +33,7 @@ def test_a_duration_is_a_finite_number_above_zero(value: float) -> None:
     expect_seconds("wait", value, or_zero=True)
 
 
-def test_zero_is_allowed_where_that_is_said() -> None:
+def test_zero_is_allowed_if_requested() -> None:
     expect_seconds("wait", 0, or_zero=True)
     expect_seconds("wait", 0.0, or_zero=True)
     for value in (False, -1, "0", None):
@@ -42,12 +42,12 @@ def test_zero_is_allowed_where_that_is_said() -> None:
 
 
 @pytest.mark.parametrize("value", [2, 0, True, 2.5, 3.0, "3", None])
-def test_no_whole_number_of_at_least_three(value: Any) -> None:
+def test_invalid_whole_numbers_are_refused(value: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"size must be a whole number of at least 3, got"):
         expect_whole("size", value, 3)
 
 
-def test_whole_numbers_flags_and_words_pass() -> None:
+def test_valid_numbers_flags_and_choices_pass() -> None:
     expect_whole("size", 3, 3)
     expect_flag("on", True)
     expect_flag("on", False)
@@ -55,12 +55,12 @@ def test_whole_numbers_flags_and_words_pass() -> None:
 
 
 @pytest.mark.parametrize("value", ["no", 0, 1, None])
-def test_no_flag(value: Any) -> None:
+def test_invalid_flags_are_refused(value: Any) -> None:
     with pytest.raises(ConfigurationError, match="on must be True or False, got"):
         expect_flag("on", value)
 
 
-def test_a_misspelt_word_is_refused_with_the_nearest() -> None:
+def test_a_misspelt_choice_is_refused_with_the_nearest() -> None:
     with pytest.raises(ConfigurationError, match=r"no colour 'rde'; did you mean red\?"):
         expect_choice("colour", "rde", ("red", "blue"))
     with pytest.raises(ConfigurationError, match=r"did you mean reds\?"):
@@ -70,7 +70,7 @@ def test_a_misspelt_word_is_refused_with_the_nearest() -> None:
 
 
 @pytest.mark.parametrize("timeout", [0, -1, float("nan"), True, "5"])
-def test_gates_and_hooks_take_no_time_that_is_none(timeout: Any) -> None:
+def test_gates_and_hooks_refuse_invalid_timeouts(timeout: Any) -> None:
     with pytest.raises(ConfigurationError, match="an approval's timeout"):
         ApprovalGate(timeout=timeout)
     with pytest.raises(ConfigurationError, match="a hook's timeout"):
@@ -85,18 +85,18 @@ def test_gates_and_hooks_take_no_time_that_is_none(timeout: Any) -> None:
         ({"timeout": "x"}, "an approval's timeout must be more than 0 seconds, got 'x'"),
     ],
 )
-def test_a_gate_refuses_what_is_of_the_wrong_kind(arguments: dict[str, Any], words: str) -> None:
+def test_a_gate_refuses_arguments_of_the_wrong_kind(arguments: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError, match=words):
         ApprovalGate(**arguments)
 
 
 @pytest.mark.parametrize("value", ["1", True, float("nan"), float("inf"), -1, None, [1]])
-def test_no_number(value: Any) -> None:
+def test_invalid_numbers_are_refused(value: Any) -> None:
     with pytest.raises(ConfigurationError, match="size must be a number of at least 0, got"):
         expect_number("size", value)
 
 
-def test_numbers_pass_from_their_least_on() -> None:
+def test_numbers_from_the_minimum_on_pass() -> None:
     for value in (0, 0.5, 10**400):
         expect_number("size", value)
     expect_number("size", None, optional=True)
@@ -136,7 +136,7 @@ class Half:
         raise AssertionError("nobody asks for it")
 
 
-def test_a_missing_member_is_named_and_a_property_is_not_asked_for() -> None:
+def test_a_missing_member_is_named_and_a_property_is_not_evaluated() -> None:
     expect_members("part", Half(), ("here", "costly"), "a part")
     with pytest.raises(ConfigurationError, match=r"^part must be a part, got a Half, which has no there and no more$"):
         expect_members("part", Half(), ("here", "there", "more"), "a part")
@@ -147,7 +147,7 @@ def test_a_missing_member_is_named_and_a_property_is_not_asked_for() -> None:
 
 
 @pytest.mark.parametrize("values", ["ab", b"ab", {"a": 1}, 3, None])
-def test_no_list_of_items(values: Any) -> None:
+def test_invalid_lists_of_items_are_refused(values: Any) -> None:
     with pytest.raises(ConfigurationError, match="parts must be a list of parts, got"):
         expect_items("parts", values, None, "a list of parts")
 

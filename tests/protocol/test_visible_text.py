@@ -1,4 +1,4 @@
-"""One table says which characters are escapes, and every way out of the program keeps to it (promise 17)."""
+"""One table defines the escaped characters, and all output uses it (safety promise 17)."""
 
 import json
 import sys
@@ -38,17 +38,17 @@ def every_character() -> Iterator[str]:
 
 
 def must_be_shown(character: str) -> bool:
-    """Whether a character is one of those that the promise names; written a second time, apart from the table."""
+    """True if the safety promise names the character; a second implementation, independent of the table."""
     category = unicodedata.category(character)
     hides = category in HIDING or (category == "Zs" and character != " ")
     return hides or character in FILLERS or ord(character) in SELECTORS
 
 
-def test_the_table_holds_exactly_what_hides() -> None:
+def test_the_table_has_exactly_the_hidden_characters() -> None:
     assert [one for one in every_character() if is_invisible(one) != must_be_shown(one)] == []
 
 
-def test_every_character_of_the_table_is_an_escape_in_text_and_in_json() -> None:
+def test_every_character_of_the_table_is_escaped_in_text_and_in_json() -> None:
     for character in filter(must_be_shown, every_character()):
         as_text, as_json = escaped(f"a{character}b"), escaped_json(f"a{character}b")
 
@@ -70,7 +70,7 @@ def test_no_other_character_is_changed() -> None:
 @pytest.mark.parametrize(
     "text", [HEART, FAMILY, KEYCAP, PERSIAN, "👍🏽", "prix\u00a0: 5\u202f€ 日\u3000本", "ü 漢字 🙂\n\tin"]
 )
-def test_what_belongs_to_an_emoji_a_word_or_typography_stays(text: str) -> None:
+def test_emoji_joined_words_and_typography_stay(text: str) -> None:
     assert escaped(text) == text
 
 
@@ -88,13 +88,13 @@ def test_what_belongs_to_an_emoji_a_word_or_typography_stays(text: str) -> None:
         ("a\x1b[2Jb\x9bc\r\nd\re\u202ef\ud83dg", "a\\x1b[2Jb\\x9bc\nd\\re\\u202ef\\ud83dg".replace("\\r", "\\x0d")),
     ],
 )
-def test_outside_of_their_place_they_are_escapes(text: str, shown: str) -> None:
+def test_joiners_outside_a_sequence_are_escaped(text: str, shown: str) -> None:
     assert escaped(text) == shown
 
 
 @given(awkward_text)
 @example(f"{HEART}{FAMILY}\U0001f0c0\ufe0f")
-def test_whatever_the_text_nothing_that_hides_is_left(text: str) -> None:
+def test_escaped_text_has_no_hidden_character(text: str) -> None:
     shown = escaped(text)
 
     rest = without_joiners(shown)
@@ -103,7 +103,7 @@ def test_whatever_the_text_nothing_that_hides_is_left(text: str) -> None:
 
 
 @given(awkward_text)
-def test_json_keeps_its_meaning_without_a_character_that_hides(text: str) -> None:
+def test_escaped_json_keeps_its_meaning(text: str) -> None:
     line = escaped_json(json.dumps([text], ensure_ascii=False))
 
     assert json.loads(line) == [text]
@@ -112,15 +112,13 @@ def test_json_keeps_its_meaning_without_a_character_that_hides(text: str) -> Non
 
 @pytest.mark.parametrize("say", [controlling_terminal.say, controlling_terminal.say_error])
 @pytest.mark.parametrize("character", ["\x1b", "\x9b", "\u202e", "\ufe01", "\u034f", "\u3164", "\U000e0041", "\ud800"])
-def test_a_command_says_it_as_an_escape(
-    say: Callable[[str], None], character: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_commands_print_escapes(say: Callable[[str], None], character: str, capsys: pytest.CaptureFixture[str]) -> None:
     say(f"a{character}b")
 
     assert "".join(capsys.readouterr()) == f"a{escape_of(character)}b\n"
 
 
-def test_json_of_a_command_holds_no_character_that_acts(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_of_a_command_has_no_hidden_character(capsys: pytest.CaptureFixture[str]) -> None:
     controlling_terminal.say_json({"a": "\x7f\x9b\u202e\u034f ü"})
 
     line = capsys.readouterr().out

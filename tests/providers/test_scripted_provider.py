@@ -151,7 +151,7 @@ async def test_the_parts_of_a_script_refuse_wrong_kinds() -> None:
         (lambda: reply("x", stop_reason=wrong), "no stop_reason 3"),
         (lambda: reply("x", usage=wrong), "the usage of a reply must be a Usage or None, got 3"),
         (lambda: call(wrong), "the name of a call must be text, got 3"),
-        (lambda: fail(wrong), "ProviderError has no kind 3; there are authentication, "),
+        (lambda: fail(wrong), "ProviderError has no kind 3; choose from authentication, "),
         (lambda: ModelInfo(wrong), "ModelInfo.name must be text, got 3"),
         (lambda: ModelInfo("m", context_window=0), "ModelInfo.context_window must be a whole number of at least 1"),
         (lambda: ModelInfo("m", input_price=-1), "ModelInfo.input_price must be a number of at least 0 or None"),

@@ -164,7 +164,7 @@ async def test_an_interrupted_rewind_is_reported_once_and_can_be_finished(tmp_pa
             await dying.carry_out(plan, "both")
         assert before != shop.state
 
-    for warnings in (["Going back to “first” broke off: some of a.py, b.py"], []):
+    for warnings in (["The rewind to “first” was interrupted: some of a.py, b.py"], []):
         async with kept_session(root, tmp_path / "sessions", resume=shop.session.id) as again:
             await again.rewinder.keep()
             events = [one.event for one in again.store.load(shop.session.id).envelopes]

@@ -282,7 +282,7 @@ async def test_a_rewind_interrupted_by_the_programs_end_is_reported_to_user_and_
         await again.check()
         assert sum(notice in message.text for message in again.loop.history.messages()) == 1
         repaired = [one.event for one in again.store.load(killed).envelopes if isinstance(one.event, SessionRepaired)]
-        assert [event.what[:31] for event in repaired] == ["Going back to “first” broke off"]
+        assert [event.what[:38] for event in repaired] == ["The rewind to “first” was interrupted:"]
         assert {point.text for point in await again.rewinder.points()} == {"first", "second"}
     assert again.store.load(killed).unfinished.notice == ()
 

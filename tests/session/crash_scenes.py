@@ -1,4 +1,4 @@
-"""What is played while it is killed, and what must hold whenever that was."""
+"""Scenes of the crash sweep, and the checks that must pass after any kill."""
 
 import asyncio
 import json
@@ -29,22 +29,22 @@ APPROVE = ApprovalDecision(decision="approve")
 
 
 def turns_scene(turns: int) -> Scene:
-    """So many turns with reads and effects."""
+    """A number of turns with reads and effects."""
     return _agent_scene("turns", turns, asks=False, compacts=False)
 
 
 def approval_scene(turns: int = 3) -> Scene:
-    """Turns in which a person is asked about each effect, and says yes."""
+    """Turns in which the user approves each effect."""
     return _agent_scene("approval", turns, asks=True, compacts=False)
 
 
 def compaction_scene(turns: int = 6) -> Scene:
-    """Turns of many words, with the conversation made shorter, that taken back, and made shorter again."""
+    """Long turns with a compaction, its undo, and another compaction."""
     return _agent_scene("compaction", turns, asks=False, compacts=True)
 
 
 def rewind_scene() -> Scene:
-    """Files are written in two turns, and a person goes back to before the second, with files and conversation."""
+    """Files are written in two turns; the user rewinds files and conversation to before the second."""
     return Scene("rewind", _rewind, _rewind_faults, _rewind_end_faults)
 
 
@@ -107,7 +107,7 @@ async def _turns(place: Path, turns: int, *, asks: bool, compacts: bool) -> None
 
 
 async def _approved(agent: AgentLoop, prompt: str | None, recorder: JournalWriter) -> None:
-    """Runs, and says yes to everything, once the question is in the journal."""
+    """Run, and approve every request once it is in the journal."""
     async with asyncio.TaskGroup() as tasks:
         run = tasks.create_task(agent.run(prompt))
         while not run.done():
@@ -124,7 +124,7 @@ async def _shorten(agent: AgentLoop) -> None:
 
 
 def _answer(request: ModelRequest) -> Reply:
-    """What the model says: for each prompt reads and an effect, and a word when all have a result."""
+    """Return the model's script: for each prompt reads and an effect, then a final text."""
     prompts = [message for message in request.messages if isinstance(message, UserMessage)]
     if isinstance(request.messages[-1], ToolResultMessage):
         return reply(f"Done with {prompts[-1].text}.")
@@ -133,7 +133,7 @@ def _answer(request: ModelRequest) -> Reply:
 
 
 def _wordy_answer(request: ModelRequest) -> Reply:
-    """The same with many words, and a summary where one is asked for."""
+    """Return the same script with long texts, and a summary on request."""
     if request.conversation_id.endswith("/summary"):
         return reply("A summary of it all.")
     answered = _answer(request)
@@ -141,7 +141,7 @@ def _wordy_answer(request: ModelRequest) -> Reply:
 
 
 def _kept_faults(place: Path) -> list[str]:
-    """What was acknowledged and is not in the journal, and what a model would refuse."""
+    """Return acknowledged messages that are not in the journal, and faults that a model would reject."""
     acknowledged = _lines(place / "acknowledged")
     if not (place / "sessions" / f"{SESSION}.jsonl").exists():
         return ["the session is gone"] if acknowledged else []
@@ -155,12 +155,12 @@ def _kept_faults(place: Path) -> list[str]:
 
 
 def _whole_faults(place: Path) -> list[str]:
-    """What is wrong with the events, and where the journal tells another conversation than there was."""
+    """Return faults of the events, and differences between the journal's conversation and the real one."""
     session = SessionStore(place / "sessions").load(SESSION)
     faults = request_faults(session.messages)
     queued = Counter(one.event.call_id for one in session.envelopes if isinstance(one.event, ToolQueued))
     try:
-        # What is taken up after a kill is told anew, and answered then.
+        # Calls resumed after a kill are published again and get their result then.
         validate_events(session.envelopes, unanswered=[call_id for call_id, count in queued.items() if count > 1])
         validate_history(session.messages)
     except AssertionError as error:
@@ -172,7 +172,7 @@ def _whole_faults(place: Path) -> list[str]:
 
 
 def _effect_faults(place: Path, turns: int) -> list[str]:
-    """Effects that happened twice, and results that tell of one that did not happen."""
+    """Return effects that happened twice, and results of effects that did not happen."""
     session = SessionStore(place / "sessions").load(SESSION)
     messages = [one.event.message for one in session.envelopes if isinstance(one.event, MessageEnded)]
     counted = Counter(_lines(place / "effects"))
@@ -194,13 +194,13 @@ def _damage(session: StoredSession) -> list[str]:
 
 
 def request_faults(messages: Sequence[Message]) -> list[str]:
-    """What the API would refuse in the next request."""
+    """Return faults for which the API would reject the next request."""
     history = ConversationHistory([*messages, user_message("on")])
     body = RequestBuilder(RequestSettings("m", 1_000)).build(ModelRequest(history.messages()))
     return problems_of(read_body(body))
 
 
-# --- going back -------------------------------------------------------------------------------------------------------
+# --- rewind -----------------------------------------------------------------------------------------------------------
 
 
 async def _rewind(place: Path) -> None:
@@ -226,7 +226,8 @@ async def _rewind(place: Path) -> None:
 
 
 def _rewind_faults(place: Path) -> list[str]:
-    """Files and conversation are both of before, or both of after, or the conversation says that nobody knows."""
+    """Return faults unless files and conversation are both rewound, both not, or the conversation says it is
+    uncertain."""
     store = SessionStore(place / "sessions")
     found = [store.load(summary.id) for summary in store.list() if summary.said]
     if not found:
@@ -250,7 +251,7 @@ def _rewind_faults(place: Path) -> list[str]:
 
 
 def _without_remains(state: dict[str, Any]) -> dict[str, Any]:
-    """What a kill leaves of a file that was just being made ready is in nobody's way."""
+    """Return leftovers of a kill that would disturb a later run."""
     return {name: found for name, found in state.items() if not name.endswith(".tmp")}
 
 
@@ -325,4 +326,4 @@ def _lines(path: Path) -> Iterable[str]:
 
 
 SCENES = (turns_scene(20), approval_scene(), compaction_scene(), rewind_scene(), store_scene())
-"""What the whole sweep plays."""
+"""Scenes of the whole sweep."""

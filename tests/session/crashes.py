@@ -17,34 +17,34 @@ from pathlib import Path
 from typing import Any
 
 MOMENTS = 3
-"""Each operation can be met before it, in its middle and after it."""
+"""Points of an operation at which the process is killed: before, in the middle, after."""
 
 WRAPPED = ("fsync", "fdatasync", "rename", "replace", "link", "ftruncate", "unlink", "rmdir", "mkdir", "sendfile")
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What is played in a directory of its own."""
+    """A scene, played in its own directory."""
 
     name: str
     play: Callable[[Path], Awaitable[None]]
-    """Goes on from wherever an earlier one was killed, and brings it to its end."""
+    """Continues after a kill and plays the scene to its end."""
     faults: Callable[[Path], list[str]]
-    """What is wrong with what a kill left, before anything goes on."""
+    """Returns faults right after a kill."""
     end_faults: Callable[[Path], list[str]]
-    """What is wrong once it was brought to its end."""
+    """Returns faults at the end of the scene."""
 
 
 class Killer:
-    """Counts operations on the disk and ends the process at one of them."""
+    """Counts disk operations and kills the process at one of them."""
 
     def __init__(self, at: int) -> None:
         self.at, self.moment = divmod(at, MOMENTS)
-        """Number of the fatal operation, from 1, and when: before it, in its middle, after it; 0: none."""
+        """Number of the fatal operation, from 1 (0 for none), and the point: before, in the middle or after."""
         self.done = 0
 
     def install(self) -> None:
-        """Wraps the calls of this process."""
+        """Wrap the calls of this process."""
         write = os.write
 
         def half_written(descriptor: int, data: Any) -> int:
@@ -71,18 +71,18 @@ class Killer:
 
 
 def die() -> None:
-    """What `kill -9` does."""
+    """End the process as `kill -9` does."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 @dataclass
 class Sweep:
-    """What many kills came to."""
+    """Result of many kills."""
 
     points: int = 0
     killed: int = 0
     taken_up_twice: int = 0
-    """Sessions that were killed again while they were taken up."""
+    """Sessions that were killed again during their resume."""
     faults: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -94,7 +94,7 @@ class Sweep:
 
 
 def whole(scene: Scene, root: Path) -> tuple[int, float]:
-    """How many operations on the disk a whole scene takes, and how many seconds; nothing may be wrong with it."""
+    """Return the disk operations and the seconds of a whole scene, which must have no faults."""
     count, place = root / f"count-{scene.name}", root / f"whole-{scene.name}"
     begun = time.monotonic()
     forked(lambda: count.write_text(str(play(scene, place, 0, 0.0))))
@@ -104,7 +104,7 @@ def whole(scene: Scene, root: Path) -> tuple[int, float]:
 
 
 def points_of(operations: int) -> list[int]:
-    """Every moment of every operation."""
+    """Return every point of every operation."""
     return list(range(MOMENTS, MOMENTS * (operations + 1)))
 
 
@@ -134,7 +134,7 @@ def sweep(scene: Scene, root: Path, points: list[int], seed: int = 0) -> Sweep:
 
 
 def forked(work: Callable[[], object]) -> bool:
-    """Runs `work` in a process of its own; whether that was killed."""
+    """Run `work` in a process of its own; return True if that was killed."""
     child = os.fork()
     if child == 0:
         code = 70
@@ -152,7 +152,7 @@ def forked(work: Callable[[], object]) -> bool:
 
 
 def play(scene: Scene, place: Path, kill_at: int, kill_after: float) -> int:
-    """Goes on with the scene at `place` to its end; returns the operations that took."""
+    """Continue the scene at `place` to its end; return the number of operations."""
     place.mkdir(parents=True, exist_ok=True)
     killer = Killer(kill_at)
     killer.install()

@@ -1,4 +1,4 @@
-"""A disk that fails when told to; everything else reaches the real file."""
+"""A disk that fails on demand; other operations reach the real file."""
 
 import errno
 import os
@@ -8,12 +8,12 @@ from tui_agent.session.journal import Disk
 
 
 class FailingDisk(Disk):
-    """Fails on purpose. `room` is how many more bytes it takes; None: any number."""
+    """A failing disk. `room`: bytes until it is full; None for unlimited."""
 
     def __init__(self, *, room: int | None = None, piece: int | None = None) -> None:
         self.room = room
         self.piece = piece
-        """Most bytes one write takes."""
+        """Maximum bytes of one write."""
         self.sync_fails = False
         self.cut_fails = False
         self.removed = False

@@ -1,4 +1,4 @@
-"""Compares what a journal folds to with what the agent had."""
+"""Comparison of a journal's conversation with the agent's."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,7 +9,7 @@ from tui_agent.session.history_fold import messages_of
 
 
 def same_conversation(told: Iterable[Envelope], messages: Sequence[Message]) -> None:
-    """The events, written down and read again, fold to these messages."""
+    """Assert that the events, saved and read again, give these messages."""
     lines = [envelope.to_json() for envelope in told]
     read = [envelope for line in lines if (envelope := read_envelope(line)) is not None]
     folded = messages_of(read)

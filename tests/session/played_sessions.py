@@ -1,4 +1,4 @@
-"""Sessions played onto a bus, event by event as the engine tells them, from a script that hypothesis can vary."""
+"""Sessions published event by event as by the engine, from a script that Hypothesis can vary."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,10 +68,10 @@ class PlayedCall:
     asks: bool = False
     hooked: bool = False
     early: bool = False
-    """Told and run while the answer still streams."""
+    """True if the call runs while the answer still streams."""
     runs: bool = True
     child: bool = False
-    """Starts an agent of its own."""
+    """True if the call starts a sub-agent."""
     text: str = "done"
 
 
@@ -83,7 +83,7 @@ class PlayedStep:
     calls: tuple[PlayedCall, ...] = ()
     retried: bool = False
     steer: str | None = None
-    """Typed while the calls run; delivered behind them."""
+    """Steering message sent while the calls run and delivered after them."""
     dropped: bool = False
     requeued: bool = False
     compacts: bool = False
@@ -143,7 +143,7 @@ FULL_SESSION = (
 
 
 class Player:
-    """Tells a script's events in the engine's order."""
+    """Publishes the events of a script in the engine's order."""
 
     def __init__(self, bus: EventBus) -> None:
         self.bus = bus
@@ -233,7 +233,7 @@ class Player:
         self._tell(ended, where)
 
     def _begin_batch(self, message_id: str, index: int, where: Origin) -> None:
-        """Tells the batch before its first call."""
+        """Publish the batch before its first call."""
         if index == 0:
             self._tell(ToolBatchStarted(batch_id=f"batch_{message_id}", strategy="auto"), where)
 
@@ -334,7 +334,7 @@ class Player:
 
 
 def play(script: Sequence[PlayedRun]) -> list[Envelope]:
-    """Everything a session tells, unmerged."""
+    """Return all events of a session, unmerged."""
     bus = EventBus(Origin(session_id=SESSION))
     with bus.subscribe(merge=False) as subscription:
         player = Player(bus)

@@ -1,4 +1,4 @@
-"""Real agents on scripted models, recorded: what a session is made of when nothing is played."""
+"""Real agents with scripted models and a recorder."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -50,7 +50,7 @@ async def _at_once() -> None:
 
 
 def tools_for(effects: Path, before_effects: Callable[[], Awaitable[None]] = _at_once) -> list[Tool]:
-    """A tool that reads, one that leaves a trace, one that fails, and one that never ends."""
+    """Tools: one that only reads, one with an effect, one that fails, and one that never ends."""
 
     @function_tool(read_only=True)
     async def look(what: str) -> str:
@@ -84,7 +84,7 @@ def tools_for(effects: Path, before_effects: Callable[[], Awaitable[None]] = _at
 def agent_for(
     session: StoredSession, bus: EventBus, provider: ScriptedProvider, effects: Path, **changes: Any
 ) -> AgentLoop:
-    """An agent that goes on with a session."""
+    """Return an agent that resumes a session."""
     return AgentLoop(
         AgentLoopConfig(
             provider=provider,
@@ -103,17 +103,17 @@ def agent_for(
 
 
 def recorded(session: StoredSession, bus: EventBus) -> JournalWriter:
-    """The recorder of a session that is kept."""
+    """Return the recorder of a session."""
     assert session.path is not None
     return JournalWriter(bus, session.path, expected_size=session.size)
 
 
 def bus_for(session: StoredSession) -> EventBus:
-    """A bus that goes on with a session's numbers."""
+    """Return a bus that continues a session's numbers."""
     return EventBus(session.origin(), first_seq=session.next_seq)
 
 
 def said(messages: Sequence[Message]) -> list[tuple[str, str]]:
-    """Who said what; the conversation must be a valid one."""
+    """Return role and text of each message of a valid conversation."""
     validate_history(messages)
     return [(message.role, message.text) for message in messages]

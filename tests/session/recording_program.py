@@ -1,4 +1,4 @@
-"""A program to be killed: records a session that never ends and says which messages are on the disk.
+"""A program to kill: it records an endless session and prints the messages that are on the disk.
 
 `python -m tests.session.recording_program JOURNAL [LIMIT]`: prints the id of each message once `flush` returned after
 its end. LIMIT: most bytes a file of this process may have.

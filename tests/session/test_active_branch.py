@@ -1,4 +1,4 @@
-"""Which events a conversation rests on after going back: against a naive model, and with whole sessions."""
+"""Events that are valid after rewinds, compared with a naive model, and in whole sessions."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ def back(to_seq: int, seq: int, *, conversation: bool = True, says: str = "") ->
 
 
 def told(goings_back: Sequence[int | None]) -> list[Envelope]:
-    """One event a number: a going back to that number, or anything."""
+    """Return one event a number: a rewind to that number, or any other event."""
     return [
         Envelope(
             Noticed(code="x", text="x") if to_seq is None else back(to_seq, seq),
@@ -35,7 +35,7 @@ def told(goings_back: Sequence[int | None]) -> list[Envelope]:
 
 
 def naive(goings_back: Sequence[int | None]) -> list[int]:
-    """The numbers in force, kept for every moment."""
+    """Return the valid numbers, stored for every moment."""
     states: list[list[int]] = [[]]
     for seq, to_seq in enumerate(goings_back, start=1):
         before = states[-1] if to_seq is None or not 0 <= to_seq < seq else states[to_seq]
@@ -44,17 +44,17 @@ def naive(goings_back: Sequence[int | None]) -> list[int]:
 
 
 @given(st.lists(st.none() | st.integers(0, 12), max_size=14))
-def test_the_path_is_what_a_naive_reader_keeps(goings_back: list[int | None]) -> None:
+def test_the_path_equals_that_of_a_naive_reader(goings_back: list[int | None]) -> None:
     assert [one.seq for one in active_events(told(goings_back))] == naive(goings_back)
 
 
-def test_without_going_back_everything_counts() -> None:
+def test_without_a_rewind_all_events_are_valid() -> None:
     envelopes = told([None, None])
 
     assert active_events(envelopes) == envelopes
 
 
-def test_files_alone_take_nothing_out_of_the_conversation() -> None:
+def test_a_rewind_of_files_alone_keeps_the_conversation() -> None:
     envelopes = [*told([None, None]), Envelope(back(0, 3, conversation=False), 3, 0, 0.0, Origin())]
 
     assert active_events(envelopes) == envelopes
@@ -62,9 +62,7 @@ def test_files_alone_take_nothing_out_of_the_conversation() -> None:
 
 @settings(max_examples=40)
 @given(played_sessions, st.data())
-def test_going_back_anywhere_in_any_session_leaves_a_valid_conversation(
-    script: tuple[PlayedRun, ...], data: st.DataObject
-) -> None:
+def test_any_rewind_leaves_a_valid_conversation(script: tuple[PlayedRun, ...], data: st.DataObject) -> None:
     envelopes = play(script)
     last = envelopes[-1]
     for _ in range(data.draw(st.integers(1, 3))):
@@ -77,7 +75,7 @@ def test_going_back_anywhere_in_any_session_leaves_a_valid_conversation(
     validate_history(messages_of(envelopes))
 
 
-def test_undoing_a_going_back_brings_the_same_conversation_back() -> None:
+def test_undoing_a_rewind_restores_the_conversation() -> None:
     envelopes = play((PlayedRun(), PlayedRun()))
     seq = envelopes[-1].seq
     origin = Origin(session_id=envelopes[0].origin.session_id)

@@ -1,5 +1,4 @@
-"""Whatever a person and an agent did, wherever the journal ends: what is read from it is a conversation that a model
-accepts, and all of it is what the agent had."""
+"""Any prefix of any journal gives a conversation that a model accepts, and the whole journal that of the agent."""
 
 import asyncio
 import random
@@ -51,12 +50,12 @@ deeds = st.lists(st.sampled_from([*PROMPTS, *ASKING, *OTHERS, *SIZE, *SIZE]), mi
 
 
 class Session:
-    """One agent after another in one session, all of which is written down."""
+    """One agent after another in one recorded session."""
 
     def __init__(self) -> None:
         self.told: list[Envelope] = []
         self.past: list[tuple[int, tuple[Message, ...]]] = []
-        """After each deed: the last event's number, and the conversation."""
+        """Number of the last event and the conversation after each action."""
         self.answers: deque[Reply] = deque()
         self.provider = ScriptedProvider([self.answer] * 500, model=ModelInfo("small", context_window=800))
         self.steering = ""
@@ -69,7 +68,7 @@ class Session:
         return self.answers.popleft() if self.answers else reply("Done.")
 
     def open(self, *, resumed: bool) -> None:
-        """A new process takes the session up."""
+        """Resume the session as a new process does."""
         last = self.told[-1].seq if self.told else 0
         stored = StoredSession("s", None, Path("/"), tuple(self.told), next_seq=last + 1, resumed=resumed)
         bus = EventBus(stored.origin(), first_seq=stored.next_seq)
@@ -111,7 +110,7 @@ class Session:
         return [look, change]
 
     async def do(self, what: str, how: str) -> None:
-        """One deed."""
+        """Perform one action."""
         agent = self.agent
         if what in ANSWERS:
             await self.prompt(what, how)
@@ -132,7 +131,7 @@ class Session:
         self.past.append((self.told[-1].seq, tuple(self.agent.history.messages())))
 
     async def prompt(self, what: str, how: str) -> None:
-        """A run to its end, to an abort, or to a kill while a call waits for a person."""
+        """Run to the end, to an abort, or to a kill while a call waits for approval."""
         self.answers = deque(ANSWERS[what])
         self.steering = how if how in ("steered", "followed up") else ""
         agent = self.agent
@@ -156,7 +155,7 @@ class Session:
             await self.take_up()
 
     async def take_up(self) -> None:
-        """The session goes on with what waited."""
+        """Resume the session with its waiting calls."""
         agent = self.agent
         if not agent.pending_calls:
             return
@@ -169,7 +168,7 @@ class Session:
 
 
 def judge_beginning(told: Sequence[Envelope]) -> None:
-    """Everything that must hold of a journal that ends here."""
+    """Check a journal that ends here."""
     fold = fold_history(told)
     messages = fold.messages()
     validate_history(messages)
@@ -202,9 +201,7 @@ async def play(script: Sequence[tuple[str, str]]) -> Session:
 
 @given(deeds, st.integers(0, 2**20))
 @settings(max_examples=30)
-def test_any_beginning_of_any_journal_is_a_conversation_and_all_of_it_the_agents(
-    script: list[tuple[str, str]], seed: int
-) -> None:
+def test_any_prefix_of_any_journal_is_a_valid_conversation(script: list[tuple[str, str]], seed: int) -> None:
     session = asyncio.run(play(script))
     told = session.told
 

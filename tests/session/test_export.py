@@ -1,4 +1,4 @@
-"""A session to read: nothing of it acts, nothing of it is lost."""
+"""Exports are inert and complete."""
 
 import json
 import re
@@ -66,7 +66,7 @@ def test_markdown_reads_like_the_conversation(session: StoredSession) -> None:
         "## Assistant",
         "**calls bash**",
         "**calls read**",
-        "**bash gave**",
+        "**bash returned**",
         "**read failed**",
         "## Notice",
         "## Assistant",
@@ -78,7 +78,7 @@ def test_markdown_reads_like_the_conversation(session: StoredSession) -> None:
     assert text.endswith("Done.\n")
 
 
-def test_nothing_inside_closes_a_fence(session: StoredSession) -> None:
+def test_content_cannot_close_its_fence(session: StoredSession) -> None:
     assert f"`````\n{HOSTILE}\n`````" in export_session(session, "md")
 
 
@@ -114,7 +114,7 @@ def test_jsonl_holds_every_event() -> None:
 
 
 def session_full_of(text: str, cwd: Path = Path("/some/where")) -> StoredSession:
-    """A session with a text in every place that an export shows."""
+    """Return a session with a text in every part that an export shows."""
     messages: tuple[Message, ...] = (
         user_message(text),
         AssistantMessage(content=(TextBlock(text=text), ToolCall(id="c1", name=text, arguments={"a": text}))),
@@ -127,7 +127,7 @@ def session_full_of(text: str, cwd: Path = Path("/some/where")) -> StoredSession
         return StoredSession("talk", None, cwd, tuple(published.drain()))
 
 
-def test_no_format_holds_a_character_that_acts_on_a_terminal() -> None:
+def test_no_format_contains_terminal_control_characters() -> None:
     evil = "\x1b]52;c;aGk=\x07 \x9b31m \u202e\ufe01\u034f\u3164\u115f\U000e0100\ue000\u0378<b>"
     session = session_full_of(evil, Path("/a`b\x1b"))
 
@@ -136,7 +136,7 @@ def test_no_format_holds_a_character_that_acts_on_a_terminal() -> None:
     assert json.loads(export_session(session, "jsonl").split("\n")[0])["data"]["message"]["content"][0]["text"] == evil
 
 
-def test_an_emoji_and_a_persian_word_stay_whole_in_an_export() -> None:
+def test_exports_keep_emoji_and_joined_words() -> None:
     text = "\u2764\ufe0f \U0001f468\u200d\U0001f469\u200d\U0001f467 \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
     session = session_full_of(text)
 
@@ -145,7 +145,7 @@ def test_an_emoji_and_a_persian_word_stay_whole_in_an_export() -> None:
 
 
 @given(st.text(st.sampled_from("`*[](<>\n\x1b\u200d\ufe0f\u034f\u3164👩a") | st.characters(), max_size=40))
-def test_no_format_holds_a_character_that_hides(text: str) -> None:
+def test_no_format_contains_hidden_characters(text: str) -> None:
     session = session_full_of(text)
 
     for form in ("md", "html", "jsonl"):

@@ -1,4 +1,4 @@
-"""Sessions that are copied up to an event, renamed, and found by what was said in them."""
+"""Forks, titles, and search by message text."""
 
 from pathlib import Path
 
@@ -49,7 +49,7 @@ async def test_a_fork_is_the_same_conversation_under_another_name(store: Session
     assert len(store.list()) == 2
 
 
-async def test_a_fork_has_its_own_copy_of_what_is_kept_beside_the_journal(store: SessionStore) -> None:
+async def test_a_fork_has_its_own_copy_of_the_files(store: SessionStore) -> None:
     kept = store.files_dir(SESSION) / "deep" / 'call "1".txt'
     kept.parent.mkdir()
     kept.write_text("all of it")
@@ -87,7 +87,7 @@ async def test_a_fork_whose_files_cannot_be_copied_leaves_nothing(store: Session
     assert [summary.id for summary in store.list()] == [SESSION]
 
 
-async def test_a_fork_at_any_event_is_a_valid_conversation_that_can_be_gone_on_with(store: SessionStore) -> None:
+async def test_a_fork_at_any_event_can_be_continued(store: SessionStore) -> None:
     original = store.load(SESSION)
     for envelope in original.envelopes[::7]:
         copy = store.fork(SESSION, envelope.seq)
@@ -108,7 +108,7 @@ async def test_an_open_session_can_be_forked(store: SessionStore) -> None:
 
 
 @pytest.mark.parametrize(("at_seq", "name", "error"), [(0, None, SessionError), (5, "played", ConfigurationError)])
-async def test_a_fork_that_cannot_be_is_refused_and_leaves_nothing(
+async def test_an_impossible_fork_is_refused_and_leaves_nothing(
     store: SessionStore, at_seq: int, name: str | None, error: type[Exception]
 ) -> None:
     with pytest.raises(error):
@@ -141,5 +141,5 @@ async def test_an_open_session_is_not_renamed_from_outside(store: SessionStore) 
 @pytest.mark.parametrize(
     ("text", "found"), [("AND NOW?", 1), ("changelog", 1), ("Let me look", 1), ("seq", 0), ("nowhere", 0)]
 )
-async def test_sessions_are_found_by_what_was_said(store: SessionStore, text: str, found: int) -> None:
+async def test_sessions_are_found_by_message_text(store: SessionStore, text: str, found: int) -> None:
     assert len(store.list(text)) == found

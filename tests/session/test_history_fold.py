@@ -1,4 +1,4 @@
-"""A conversation comes back from its events; whatever is missing, it is one that a model accepts."""
+"""Reconstruction of a conversation from its events, valid even if events are missing."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,13 +45,13 @@ ONE_CALL = (PlayedRun("go", (PlayedStep(("I do.",), (PlayedCall(text="42"),)), P
 
 
 def until(envelopes: Sequence[Envelope], kind: type, count: int = 1) -> list[Envelope]:
-    """The events up to the one of that kind, it included."""
+    """Return the events up to and including the first of this kind."""
     places = [place for place, envelope in enumerate(envelopes) if isinstance(envelope.event, kind)]
     return list(envelopes[: places[count - 1] + 1])
 
 
 def stored(envelopes: Sequence[Envelope]) -> list[Envelope]:
-    """The events as they come back from a file."""
+    """Return the events after a round trip through a file."""
     back = [read_envelope(envelope.to_json()) for envelope in merge_neighbours(envelopes)]
     return [envelope for envelope in back if envelope is not None]
 
@@ -63,13 +63,13 @@ def test_the_played_session_keeps_the_engines_invariants() -> None:
     validate_history(messages_of(envelopes))
 
 
-def test_a_conversation_comes_back_in_order() -> None:
+def test_a_conversation_is_reconstructed_in_order() -> None:
     roles = [message.role for message in messages_of(play(ONE_CALL))]
 
     assert roles == ["user", "assistant", "tool_result", "user", "assistant", "user"]
 
 
-def test_messages_of_another_agent_are_its_own() -> None:
+def test_messages_of_agents_are_separate() -> None:
     envelopes = play(FULL_SESSION)
     child = messages_of(envelopes, "agent_call_3")
 
@@ -88,20 +88,20 @@ def test_a_discarded_message_is_not_part_of_the_conversation() -> None:
     assert not any(isinstance(message, ToolResultMessage) for message in messages)
 
 
-def test_a_call_that_was_told_but_not_started_is_answered_as_not_run() -> None:
+def test_a_queued_call_without_a_start_is_reported_as_not_run() -> None:
     messages = messages_of(until(play(ONE_CALL), ToolQueued))
 
     assert isinstance(messages[-1], ToolResultMessage)
     assert (messages[-1].text, messages[-1].is_error) == (NOT_STARTED, True)
 
 
-def test_a_call_that_was_never_told_is_answered_as_not_run() -> None:
+def test_a_call_that_was_never_queued_is_reported_as_not_run() -> None:
     messages = messages_of(until(play(ONE_CALL), MessageEnded, 2))
 
     assert messages[-1].text == NOT_STARTED
 
 
-def test_a_call_that_was_running_is_answered_as_unknown() -> None:
+def test_a_running_call_is_reported_as_unknown() -> None:
     messages = messages_of(until(play(ONE_CALL), ToolStarted))
 
     assert messages[-1].text == OUTCOME_UNKNOWN
@@ -114,7 +114,7 @@ def test_a_call_that_ended_keeps_its_result() -> None:
     assert (messages[-1].text, messages[-1].is_error) == ("42", False)
 
 
-def test_an_earlier_call_with_the_same_id_lends_no_result() -> None:
+def test_an_earlier_call_with_the_same_id_provides_no_result() -> None:
     first = play(ONE_CALL)
     again = AssistantMessage(content=(ToolCall(id="call_1", name="work"),), id="msg_again")
 
@@ -123,7 +123,7 @@ def test_an_earlier_call_with_the_same_id_lends_no_result() -> None:
     assert messages[-1].text == NOT_STARTED
 
 
-def test_amid_a_conversation_a_call_without_a_trace_is_unknown_not_unrun() -> None:
+def test_before_the_end_a_call_without_events_is_unknown() -> None:
     envelopes = play(ONE_CALL)
     call_events = {"tool.queued", "tool.started", "tool.ended", "tool.output"}
     damaged = [
@@ -139,7 +139,7 @@ def test_amid_a_conversation_a_call_without_a_trace_is_unknown_not_unrun() -> No
     validate_history(messages)
 
 
-def test_a_lost_first_message_leaves_a_note_in_its_place() -> None:
+def test_a_lost_first_message_is_replaced_with_a_notice() -> None:
     envelopes = play(ONE_CALL)
     first = next(place for place, envelope in enumerate(envelopes) if isinstance(envelope.event, MessageEnded))
 
@@ -149,7 +149,7 @@ def test_a_lost_first_message_leaves_a_note_in_its_place() -> None:
     assert (messages[0].text, messages[0].kind) == (LOST_MESSAGE, "notice")
 
 
-def test_two_answers_in_a_row_have_a_note_between_them_unless_the_first_was_paused() -> None:
+def test_two_answers_in_a_row_get_a_notice_between_them_unless_the_first_paused() -> None:
     base = play((PlayedRun(),))[-1]
     first = AssistantMessage(content=(TextBlock(text="one"),), id="one")
     paused = AssistantMessage(content=(TextBlock(text="one"),), id="one", stop_reason="pause_turn")
@@ -181,7 +181,7 @@ def test_a_queued_message_waits_until_it_is_delivered_or_dropped() -> None:
     assert waiting_messages(envelopes) == ()
 
 
-def test_a_message_that_was_taken_but_is_in_no_conversation_still_waits() -> None:
+def test_a_delivered_message_missing_from_the_conversation_still_waits() -> None:
     envelopes = play(FULL_SESSION)
     delivered = next(place for place, envelope in enumerate(envelopes) if envelope.type == "steering.delivered")
 
@@ -219,9 +219,7 @@ def test_live_and_stored_events_give_the_same_conversation(script: tuple[PlayedR
 
 
 @given(played_sessions, st.data())
-def test_any_beginning_of_any_session_is_a_valid_conversation(
-    script: tuple[PlayedRun, ...], data: st.DataObject
-) -> None:
+def test_any_prefix_of_a_session_is_a_valid_conversation(script: tuple[PlayedRun, ...], data: st.DataObject) -> None:
     live = play(script)
     messages = messages_of(live[: data.draw(st.integers(0, len(live)))])
 
@@ -239,7 +237,7 @@ def test_any_selection_of_events_is_a_valid_conversation(script: tuple[PlayedRun
     validate_history(messages_of([envelope for place, envelope in enumerate(live) if place in kept]))
 
 
-def test_only_made_up_results_are_unanswered() -> None:
+def test_only_calls_with_synthesised_results_are_unanswered() -> None:
     envelopes = until(play(FULL_SESSION), ToolStarted, 2)
 
     fates = [(entry.call.id, entry.index, entry.fate) for entry in unanswered_calls(envelopes)]
@@ -258,7 +256,7 @@ def answered(rule: str | None, scope: str = "session", by: str = "user", decisio
     return ApprovalResolved.model_validate(fields)
 
 
-def test_rules_that_a_person_gave_for_the_session_are_known_again(tmp_path: Path) -> None:
+def test_rules_allowed_for_the_session_are_restored(tmp_path: Path) -> None:
     here, there = str(tmp_path), str(tmp_path / "other")
     told: list[AgentEvent] = [
         SessionCreated(id="s", path=None, cwd=here, version="0"),
@@ -279,7 +277,7 @@ def test_rules_that_a_person_gave_for_the_session_are_known_again(tmp_path: Path
     assert granted_rules(envelopes, tmp_path / "other") == ("edit(src/**)",)
 
 
-def test_a_copy_of_a_session_begins_without_the_rules_of_the_original(tmp_path: Path) -> None:
+def test_a_fork_starts_without_the_rules_of_the_original(tmp_path: Path) -> None:
     created = SessionCreated(id="s", path=None, cwd=str(tmp_path), version="0")
     told = [created, answered("bash(ls:*)"), SessionForked(id="t", parent="s", at_seq=2), answered("bash(make:*)")]
     envelopes = [Envelope(event, seq, 0, 0.0, Origin()) for seq, event in enumerate(told, 1)]

@@ -1,4 +1,4 @@
-"""What a run that broke off leaves open is classified and closed; nothing of the past looks as if it ran."""
+"""The open state of an interrupted run is classified and closed."""
 
 from collections.abc import Sequence
 
@@ -50,7 +50,7 @@ from tui_agent.session.interrupted_run import InterruptedRun, unfinished
 
 
 def resumed(envelopes: Sequence[Envelope]) -> list[Envelope]:
-    """The journal as it is once a resume told the closing events."""
+    """Return the journal after a resume published the closing events."""
     bus = EventBus(Origin(session_id=SESSION), first_seq=envelopes[-1].seq + 1 if envelopes else 1)
     with bus.subscribe(merge=False) as subscription:
         for closing in unfinished(envelopes).closing:
@@ -62,12 +62,12 @@ def closing_events(envelopes: Sequence[Envelope]) -> list[AgentEvent]:
     return [closing.event for closing in unfinished(envelopes).closing]
 
 
-def test_a_session_that_ended_well_leaves_nothing_open() -> None:
+def test_a_cleanly_ended_session_leaves_nothing_open() -> None:
     assert unfinished(play(FULL_SESSION)) == InterruptedRun()
     assert unfinished([]) == InterruptedRun()
 
 
-def test_a_running_call_ends_as_interrupted_and_its_outcome_is_called_unknown() -> None:
+def test_a_running_call_ends_as_interrupted_with_unknown_outcome() -> None:
     left = unfinished(until(play(ONE_CALL), ToolStarted))
 
     assert [(call.call_id, call.fate) for call in left.calls] == [("call_1", "outcome_unknown")]
@@ -75,7 +75,7 @@ def test_a_running_call_ends_as_interrupted_and_its_outcome_is_called_unknown() 
     assert (ended.status, ended.is_error, ended.content[0].text) == ("interrupted", True, OUTCOME_UNKNOWN)
 
 
-def test_a_waiting_call_ends_as_cancelled_and_is_called_not_run() -> None:
+def test_a_waiting_call_ends_as_cancelled_and_not_run() -> None:
     left = unfinished(until(play(ONE_CALL), ToolQueued))
 
     assert [call.fate for call in left.calls] == ["not_started"]
@@ -93,13 +93,13 @@ def test_a_finished_call_only_gets_its_result_message() -> None:
     assert message.message.text == "42"
 
 
-def test_a_call_nobody_was_told_of_gets_its_row_and_its_end() -> None:
+def test_a_call_that_was_never_queued_gets_queue_and_end_events() -> None:
     kinds = [type(event) for event in closing_events(until(play(ONE_CALL), MessageEnded, 2))]
 
     assert kinds[:4] == [ToolQueued, ToolEnded, MessageStarted, MessageEnded]
 
 
-def test_a_result_message_that_had_begun_is_ended_not_begun_again() -> None:
+def test_a_started_result_message_is_ended_and_not_started_again() -> None:
     envelopes = play(ONE_CALL)
     begun = next(
         place
@@ -114,7 +114,7 @@ def test_a_result_message_that_had_begun_is_ended_not_begun_again() -> None:
     assert started.message_id in {message.id for message in messages_of(journal)}
 
 
-def test_a_half_streamed_answer_is_thrown_away_and_its_early_call_closed() -> None:
+def test_a_partial_answer_is_discarded_and_its_early_call_closed() -> None:
     script = (PlayedRun("go", (PlayedStep(("I do.",), (PlayedCall(early=True),)),)),)
     envelopes = until(play(script), ToolStarted)
     journal = resumed(envelopes)
@@ -125,7 +125,7 @@ def test_a_half_streamed_answer_is_thrown_away_and_its_early_call_closed() -> No
     assert [message.role for message in messages_of(journal)] == ["user"]
 
 
-def test_an_open_question_is_answered_no_before_its_call_ends() -> None:
+def test_an_open_request_for_approval_is_denied_before_its_call_ends() -> None:
     script = (PlayedRun("go", (PlayedStep(("I do.",), (PlayedCall(asks=True, hooked=True),)),)),)
     events = closing_events(until(play(script), ApprovalRequested))
 
@@ -135,7 +135,7 @@ def test_an_open_question_is_answered_no_before_its_call_ends() -> None:
     assert isinstance(events[1], ToolEnded)
 
 
-def test_an_open_hook_is_told_as_failed() -> None:
+def test_an_open_hook_is_closed_as_failed() -> None:
     script = (PlayedRun("go", (PlayedStep(("I do.",), (PlayedCall(hooked=True),)),)),)
     events = closing_events(until(play(script), HookStarted))
 
@@ -152,7 +152,7 @@ def test_children_are_closed_before_their_parents() -> None:
     assert kinds == [RunEnded, SubagentEnded, RunEnded]
 
 
-def test_the_closed_run_says_why_and_what_it_used() -> None:
+def test_the_closed_run_has_reason_and_usage() -> None:
     envelopes = until(play(ONE_CALL), StepStarted, 2)
     ended = next(event for event in closing_events(envelopes) if isinstance(event, RunEnded))
 
@@ -161,7 +161,7 @@ def test_the_closed_run_says_why_and_what_it_used() -> None:
     assert ended.error == "the program ended during this run"
 
 
-def test_an_open_batch_is_closed_with_every_call_that_was_told() -> None:
+def test_an_open_batch_is_closed_with_every_queued_call() -> None:
     envelopes = until(play(FULL_SESSION), ToolStarted, 2)
     batch = next(event for event in closing_events(envelopes) if isinstance(event, ToolBatchEnded))
 
@@ -193,7 +193,7 @@ def test_results_without_an_open_run_belong_to_no_run() -> None:
     assert {entry.origin.run_id for entry in closing} == {None}
 
 
-def test_what_belongs_to_a_run_without_a_beginning_is_closed_without_ending_it() -> None:
+def test_scopes_of_a_run_without_a_start_are_closed_without_a_run_end() -> None:
     envelopes = [envelope for envelope in until(play(ONE_CALL), StepStarted) if envelope.type != "run.started"]
 
     assert not any(isinstance(event, RunEnded | RunStarted) for event in closing_events(envelopes))
@@ -203,12 +203,12 @@ def test_what_belongs_to_a_run_without_a_beginning_is_closed_without_ending_it()
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
-        (ToolStarted, "the last run broke off (work outcome unknown)"),
-        (ToolEnded, "the last run broke off (work finished)"),
-        (MessageDelta, "the last run broke off"),
+        (ToolStarted, "the last run was interrupted (work outcome unknown)"),
+        (ToolEnded, "the last run was interrupted (work finished)"),
+        (MessageDelta, "the last run was interrupted"),
     ],
 )
-def test_what_broke_off_is_said_in_words(kind: type, words: str) -> None:
+def test_an_interrupted_run_is_described(kind: type, words: str) -> None:
     assert str(unfinished(until(play(ONE_CALL), kind))) == words
 
 
@@ -222,7 +222,7 @@ def test_a_subagent_alone_is_closed() -> None:
 
 
 @given(played_sessions, st.data())
-def test_any_broken_off_session_is_whole_once_resumed(script: tuple[PlayedRun, ...], data: st.DataObject) -> None:
+def test_any_interrupted_session_is_complete_once_resumed(script: tuple[PlayedRun, ...], data: st.DataObject) -> None:
     live = play(script)
     broken = live[: data.draw(st.integers(1, len(live)))]
     journal = resumed(broken)
@@ -234,9 +234,7 @@ def test_any_broken_off_session_is_whole_once_resumed(script: tuple[PlayedRun, .
 
 
 @given(played_sessions, st.data())
-def test_a_resume_that_broke_off_itself_is_whole_after_the_next(
-    script: tuple[PlayedRun, ...], data: st.DataObject
-) -> None:
+def test_an_interrupted_resume_is_completed_by_the_next(script: tuple[PlayedRun, ...], data: st.DataObject) -> None:
     live = play(script)
     once = resumed(live[: data.draw(st.integers(1, len(live)))])
     twice = resumed(once[: data.draw(st.integers(1, len(once)))])

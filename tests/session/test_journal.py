@@ -1,4 +1,4 @@
-"""The file a session is kept in: appended to by one, never changed, mended after its own failures only."""
+"""The journal file: append-only, one writer, repair of its own failed writes only."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "one.jsonl"
 
 
-def test_lines_are_appended_behind_what_is_there(path: Path) -> None:
+def test_lines_are_appended_to_existing_content(path: Path) -> None:
     path.write_bytes(b"old\n")
     journal = JournalFile(path)
     journal.append(b"new\n", durable=False)
@@ -29,7 +29,7 @@ def test_lines_are_appended_behind_what_is_there(path: Path) -> None:
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077, 0o777])
-def test_the_file_is_its_owners_only_under_any_umask(path: Path, umask: int) -> None:
+def test_the_file_is_private_under_any_umask(path: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
         JournalFile(path).close()
@@ -39,7 +39,7 @@ def test_the_file_is_its_owners_only_under_any_umask(path: Path, umask: int) -> 
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_file_that_was_wider_is_narrowed(path: Path) -> None:
+def test_a_file_with_a_wider_mode_is_made_private(path: Path) -> None:
     path.write_bytes(b"")
     path.chmod(0o644)
     JournalFile(path).close()
@@ -47,7 +47,7 @@ def test_a_file_that_was_wider_is_narrowed(path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_torn_last_line_is_ended_before_anything_is_appended(path: Path) -> None:
+def test_a_torn_last_line_is_terminated_before_the_next_append(path: Path) -> None:
     path.write_bytes(b"whole\nto")
     journal = JournalFile(path)
     journal.append(b"new\n", durable=True)
@@ -57,7 +57,7 @@ def test_a_torn_last_line_is_ended_before_anything_is_appended(path: Path) -> No
     assert path.read_bytes() == b"whole\nto\nnew\nnewer\n"
 
 
-def test_a_torn_last_line_is_left_alone_when_nothing_is_appended(path: Path) -> None:
+def test_a_torn_last_line_stays_if_nothing_is_appended(path: Path) -> None:
     path.write_bytes(b"whole\nto")
     JournalFile(path).close()
 
@@ -93,7 +93,7 @@ def test_the_lease_ends_with_the_process_that_held_it(path: Path) -> None:
 
 def test_a_file_that_grew_since_it_was_read_is_refused(path: Path) -> None:
     path.write_bytes(b"read\nnot read\n")
-    with pytest.raises(SessionError, match="was written to by another program"):
+    with pytest.raises(SessionError, match="Another program wrote to session"):
         JournalFile(path, expected_size=5)
 
     JournalFile(path, expected_size=14).close()
@@ -110,9 +110,9 @@ def test_a_link_is_not_followed(path: Path, tmp_path: Path) -> None:
         JournalFile(path)
 
 
-def test_only_files_are_journals(path: Path) -> None:
+def test_only_regular_files_are_journals(path: Path) -> None:
     os.mkfifo(path)
-    with pytest.raises(SessionError, match="is not a file"):
+    with pytest.raises(SessionError, match="is not a regular file"):
         JournalFile(path)
 
 
@@ -124,7 +124,7 @@ def test_short_writes_are_continued(path: Path) -> None:
     assert path.read_bytes() == b"a longer line\n"
 
 
-def test_a_half_written_line_is_cut_off_before_it_is_written_again(path: Path) -> None:
+def test_a_half_written_line_is_removed_before_the_retry(path: Path) -> None:
     disk = FailingDisk(room=8)
     journal = JournalFile(path, disk=disk)
     journal.append(b"first\n", durable=False)
@@ -139,7 +139,7 @@ def test_a_half_written_line_is_cut_off_before_it_is_written_again(path: Path) -
     assert path.read_bytes() == b"first\nsecond\n"
 
 
-def test_a_file_that_cannot_be_mended_now_is_mended_later(path: Path) -> None:
+def test_a_failed_removal_of_a_half_written_line_is_retried(path: Path) -> None:
     disk = FailingDisk(room=2)
     journal = JournalFile(path, disk=disk)
     with pytest.raises(OSError, match="No space left"):
@@ -195,7 +195,7 @@ def test_a_file_that_was_removed_is_noticed(path: Path) -> None:
     journal.close()
 
 
-def test_an_open_journal_is_not_acted_on(path: Path) -> None:
+def test_an_action_on_an_open_journal_is_refused(path: Path) -> None:
     journal = JournalFile(path)
     with pytest.raises(SessionError, match="already open"):
         with_journal_lock(path, path.unlink)
@@ -206,9 +206,7 @@ def test_an_open_journal_is_not_acted_on(path: Path) -> None:
     assert not path.exists()
 
 
-def test_a_name_that_was_removed_while_it_was_opened_is_opened_anew(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_removed_during_the_open_is_opened_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     really_lock, locked = __import__("fcntl").flock, []
 
     def lock_after_removal(descriptor: int, flags: int) -> None:
@@ -226,7 +224,7 @@ def test_a_name_that_was_removed_while_it_was_opened_is_opened_anew(
     assert len(locked) == 2
 
 
-def test_closing_cuts_off_a_line_of_our_own_that_was_written_in_part(path: Path) -> None:
+def test_closing_removes_an_own_half_written_line(path: Path) -> None:
     path.write_bytes(b"theirs, torn")
     journal = JournalFile(path, disk=FailingDisk(room=10))
     with pytest.raises(OSError, match="No space left"):

@@ -1,4 +1,4 @@
-"""The end of a journal is read without the rest of it."""
+"""The end of a journal is read without the rest."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def journal(path: Path, *events: AgentEvent, depth: int = 0) -> Path:
     return file
 
 
-def test_it_begins_with_a_run_and_counts_what_stands_before_it(tmp_path: Path) -> None:
+def test_the_tail_begins_with_a_run_and_counts_earlier_events(tmp_path: Path) -> None:
     run = [RUN, CALL, CALL, *[Noticed(code="c", text="x" * 100)] * 7]
 
     tail = read_tail(journal(tmp_path, *run * 20))
@@ -41,7 +41,7 @@ def test_it_begins_with_a_run_and_counts_what_stands_before_it(tmp_path: Path) -
     assert tail.calls_before == 2 * tail.events_before // 10
 
 
-def test_of_a_longer_run_it_is_all_up_to_a_limit(tmp_path: Path) -> None:
+def test_a_longer_run_is_read_up_to_a_limit(tmp_path: Path) -> None:
     note = Noticed(code="c", text="x" * 1_000)
 
     whole = read_tail(journal(tmp_path, RUN, *[note] * 12))
@@ -65,14 +65,14 @@ def test_a_torn_or_damaged_end_is_left_out(tmp_path: Path) -> None:
     assert [envelope.type for envelope in tail.envelopes] == ["run.started", "tool.queued"]
 
 
-def test_runs_of_sub_agents_begin_nothing(tmp_path: Path) -> None:
+def test_the_tail_does_not_begin_with_a_run_of_a_sub_agent(tmp_path: Path) -> None:
     tail = read_tail(journal(tmp_path, CALL, RUN, depth=1))
 
     assert tail is not None
     assert [envelope.type for envelope in tail.envelopes] == ["tool.queued", "run.started"]
 
 
-def test_there_is_nothing_to_see_of_no_journal_an_empty_one_or_one_in_which_a_person_went_back(tmp_path: Path) -> None:
+def test_a_missing_empty_or_rewound_journal_has_no_tail(tmp_path: Path) -> None:
     empty = tmp_path / "empty.jsonl"
     empty.touch()
 

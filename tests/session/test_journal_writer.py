@@ -1,4 +1,4 @@
-"""Everything told is kept, in order, whatever happens to the disk or the process."""
+"""The recorder saves all events in order, despite failures of disk and process."""
 
 import asyncio
 import json
@@ -53,20 +53,20 @@ async def bus() -> EventBus:
 
 
 def kept(path: Path) -> tuple[str, ...]:
-    """The types in a journal; it must be readable without a problem."""
+    """Return the event types in a journal without problems."""
     contents = read_journal(path)
     assert contents.problems == ()
     return tuple(envelope.type for envelope in contents.envelopes)
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Waits for another thread's or task's doing."""
+    """Wait for another thread or task."""
     async with asyncio.timeout(60):
         while not condition():
             await asyncio.sleep(0.005)
 
 
-async def test_everything_told_is_in_the_journal_once_it_is_closed(bus: EventBus, path: Path) -> None:
+async def test_all_events_are_in_the_journal_after_the_close(bus: EventBus, path: Path) -> None:
     async with JournalWriter(bus, path):
         player = Player(bus)
         player.begin()
@@ -80,7 +80,7 @@ async def test_everything_told_is_in_the_journal_once_it_is_closed(bus: EventBus
 
 
 @given(played_sessions, st.lists(st.integers(1, 30), max_size=4))
-def test_however_it_was_batched_the_journal_folds_like_the_live_events(
+def test_the_journal_gives_the_live_conversation_for_any_batching(
     tmp_path_factory: pytest.TempPathFactory, script: tuple[PlayedRun, ...], cuts: list[int]
 ) -> None:
     path = tmp_path_factory.mktemp("batched") / "one.jsonl"
@@ -105,7 +105,7 @@ def test_however_it_was_batched_the_journal_folds_like_the_live_events(
     assert [e.seq for e in stored] == sorted({e.seq for e in stored})
 
 
-async def test_what_was_told_before_it_listened_is_kept_too(bus: EventBus, path: Path) -> None:
+async def test_events_before_the_subscription_are_saved_too(bus: EventBus, path: Path) -> None:
     bus.publish(SessionCreated(id=SESSION))
     player = Player(bus)
     player.play((PlayedRun(),))
@@ -115,7 +115,7 @@ async def test_what_was_told_before_it_listened_is_kept_too(bus: EventBus, path:
     assert kept(path)[:2] == ("session.created", "run.started")
 
 
-async def test_what_is_told_after_flush_returns_is_on_the_disk(bus: EventBus, path: Path) -> None:
+async def test_events_are_on_the_disk_when_flush_returns(bus: EventBus, path: Path) -> None:
     async with JournalWriter(bus, path) as recorder:
         for number in range(3):
             bus.publish(Noticed(code="n", text=str(number)))
@@ -124,7 +124,7 @@ async def test_what_is_told_after_flush_returns_is_on_the_disk(bus: EventBus, pa
         Player(bus).play((PlayedRun(),))
 
 
-async def test_a_message_is_on_the_disk_soon_without_being_asked_for(bus: EventBus, path: Path) -> None:
+async def test_a_message_is_saved_soon_without_flush(bus: EventBus, path: Path) -> None:
     async with JournalWriter(bus, path):
         Player(bus).play((PlayedRun(),))
         await until(lambda: path.stat().st_size > 0 and "run.ended" in kept(path))
@@ -140,7 +140,7 @@ async def test_a_few_deltas_become_one_line(bus: EventBus, path: Path) -> None:
     assert read_journal(path).envelopes[-1].event == MessageDelta(message_id="m", kind="text", delta="streaming")
 
 
-async def test_of_a_flood_the_end_is_kept(bus: EventBus, path: Path) -> None:
+async def test_the_end_of_a_flood_of_output_is_saved(bus: EventBus, path: Path) -> None:
     async with JournalWriter(bus, path):
         Player(bus).play((PlayedRun(),))
         for _ in range(5):
@@ -152,7 +152,7 @@ async def test_of_a_flood_the_end_is_kept(bus: EventBus, path: Path) -> None:
     assert (len(output.chunk), output.chunk[-3:], output.bytes_total) == (OUTPUT_KEPT, "end", 8)
 
 
-async def test_an_event_that_cannot_be_written_is_named_in_its_place(bus: EventBus, path: Path) -> None:
+async def test_an_unserialisable_event_is_replaced_with_a_warning(bus: EventBus, path: Path) -> None:
     endless: dict[str, object] = {}
     endless["again"] = endless
     async with JournalWriter(bus, path):
@@ -161,7 +161,7 @@ async def test_an_event_that_cannot_be_written_is_named_in_its_place(bus: EventB
         bus.publish(Noticed(code="after", text="still kept"))
 
     assert kept(path)[-2:] == ("warning", "notice")
-    assert "event of type tool.data could not be kept" in path.read_text()
+    assert "event of type tool.data could not be saved" in path.read_text()
 
 
 async def test_lone_surrogates_do_not_make_a_journal_unreadable(bus: EventBus, path: Path) -> None:
@@ -172,7 +172,7 @@ async def test_lone_surrogates_do_not_make_a_journal_unreadable(bus: EventBus, p
     assert kept(path)[-1] == "tool.output"
 
 
-async def test_a_session_in_which_nothing_was_said_leaves_nothing(bus: EventBus, path: Path) -> None:
+async def test_a_session_without_messages_leaves_no_file(bus: EventBus, path: Path) -> None:
     path.touch()
     async with JournalWriter(bus, path):
         Player(bus).begin()
@@ -180,7 +180,7 @@ async def test_a_session_in_which_nothing_was_said_leaves_nothing(bus: EventBus,
     assert not path.exists()
 
 
-async def test_an_old_session_in_which_nothing_more_was_said_stays(path: Path) -> None:
+async def test_a_resumed_session_without_new_messages_stays(path: Path) -> None:
     path.write_bytes(b"".join(f"{envelope.to_json()}\n".encode() for envelope in play((PlayedRun(),))))
     before = kept(path)
     bus = EventBus(Origin(session_id=SESSION), first_seq=1_000)
@@ -190,7 +190,7 @@ async def test_an_old_session_in_which_nothing_more_was_said_stays(path: Path) -
     assert kept(path) == (*before, "notice")
 
 
-async def test_a_second_recorder_is_refused_while_the_first_goes_on(bus: EventBus, path: Path) -> None:
+async def test_a_second_recorder_is_refused_and_the_first_continues(bus: EventBus, path: Path) -> None:
     async with JournalWriter(bus, path):
         with pytest.raises(SessionError, match="already open in another tui-agent"):
             async with JournalWriter(EventBus(), path):
@@ -202,12 +202,12 @@ async def test_a_second_recorder_is_refused_while_the_first_goes_on(bus: EventBu
 
 async def test_a_journal_that_grew_since_it_was_read_is_refused(bus: EventBus, path: Path) -> None:
     path.write_bytes(b"something\n")
-    with pytest.raises(SessionError, match="written to by another program"):
+    with pytest.raises(SessionError, match="Another program wrote to session"):
         async with JournalWriter(bus, path, expected_size=3):
             pytest.fail("overwrites")
 
 
-async def test_a_bus_that_closes_first_loses_nothing(bus: EventBus, path: Path) -> None:
+async def test_a_bus_that_closes_first_loses_no_event(bus: EventBus, path: Path) -> None:
     async with JournalWriter(bus, path):
         Player(bus).play((PlayedRun(),))
         bus.close()
@@ -215,7 +215,7 @@ async def test_a_bus_that_closes_first_loses_nothing(bus: EventBus, path: Path) 
     assert kept(path)[-1] == "run.ended"
 
 
-async def test_more_than_the_bus_remembers_is_kept(bus: EventBus, path: Path) -> None:
+async def test_more_events_than_the_ring_of_the_bus_are_saved(bus: EventBus, path: Path) -> None:
     async with JournalWriter(bus, path):
         Player(bus).play((PlayedRun(),))
         for number in range(RING_SIZE + 10):
@@ -224,7 +224,7 @@ async def test_more_than_the_bus_remembers_is_kept(bus: EventBus, path: Path) ->
     assert kept(path).count("notice") == RING_SIZE + 10
 
 
-async def test_a_slow_disk_does_not_hold_up_who_tells(bus: EventBus, path: Path) -> None:
+async def test_a_slow_disk_does_not_block_publishers(bus: EventBus, path: Path) -> None:
     disk, gate = FailingDisk(), threading.Event()
     disk.before_write = lambda: gate.wait() and None
     async with JournalWriter(bus, path, disk=disk):
@@ -294,7 +294,7 @@ async def test_cancelling_while_it_closes_still_leaves_a_whole_journal(bus: Even
 async def recorded_with(
     disk: FailingDisk, path: Path, body: Callable[[EventBus, JournalWriter], Awaitable[None]]
 ) -> list[Envelope]:
-    """Records what `body` tells onto `disk`; returns everything told, the recorder's own events included."""
+    """Record the events of `body` on `disk`; return all events, the recorder's own included."""
     bus = EventBus(Origin(session_id=SESSION))
     with bus.subscribe(merge=False) as told:
         async with JournalWriter(bus, path, disk=disk) as recorder:
@@ -302,7 +302,7 @@ async def recorded_with(
         return told.drain()
 
 
-async def test_a_full_disk_is_told_once_and_nothing_is_lost_when_there_is_room_again(path: Path) -> None:
+async def test_a_full_disk_is_reported_once_and_loses_nothing(path: Path) -> None:
     disk = FailingDisk(room=700)
 
     async def body(bus: EventBus, recorder: JournalWriter) -> None:
@@ -320,7 +320,7 @@ async def test_a_full_disk_is_told_once_and_nothing_is_lost_when_there_is_room_a
 
     failures = [envelope.event for envelope in told if isinstance(envelope.event, SessionSaveFailed)]
     assert len(failures) == 1
-    assert "The conversation goes on" in failures[0].error
+    assert "The conversation continues" in failures[0].error
     assert (failures[0].id, failures[0].path) == (SESSION, str(path))
     assert sum(isinstance(envelope.event, SessionSaved) for envelope in told) == 1
     contents = read_journal(path)
@@ -331,9 +331,7 @@ async def test_a_full_disk_is_told_once_and_nothing_is_lost_when_there_is_room_a
     ]
 
 
-async def test_a_failed_write_is_tried_again_although_nothing_new_is_told(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_failed_write_is_retried_without_new_events(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tui_agent.session.journal_writer.RETRY_AFTER", 0.01)
     disk = FailingDisk(room=0)
 
@@ -349,7 +347,7 @@ async def test_a_failed_write_is_tried_again_although_nothing_new_is_told(
 
 
 @pytest.mark.parametrize("fault", [MemoryError(), RuntimeError("can't start new thread")])
-async def test_too_little_memory_for_a_moment_loses_nothing_and_ends_nothing(path: Path, fault: Exception) -> None:
+async def test_a_temporary_lack_of_memory_loses_nothing(path: Path, fault: Exception) -> None:
     disk = FailingDisk()
     told: list[str] = []
 
@@ -371,7 +369,7 @@ async def test_too_little_memory_for_a_moment_loses_nothing_and_ends_nothing(pat
     assert told[:3] == ["notice", "session.save_failed", "message.ended"]
 
 
-async def test_a_disk_that_does_not_sync_is_told_and_mended(path: Path) -> None:
+async def test_a_failed_sync_is_reported_and_repaired(path: Path) -> None:
     disk = FailingDisk()
     disk.sync_fails = True
 
@@ -389,7 +387,7 @@ async def test_a_disk_that_does_not_sync_is_told_and_mended(path: Path) -> None:
     assert messages_of(contents.envelopes) == messages_of(told)
 
 
-async def test_a_journal_that_was_removed_is_told(path: Path) -> None:
+async def test_a_removed_journal_is_reported(path: Path) -> None:
     async def body(bus: EventBus, recorder: JournalWriter) -> None:
         Player(bus).play((PlayedRun(),))
         await recorder.flush()
@@ -403,7 +401,7 @@ async def test_a_journal_that_was_removed_is_told(path: Path) -> None:
     assert isinstance(told[-1].event, SessionSaveFailed)
 
 
-async def test_what_could_not_be_saved_at_the_end_is_said(path: Path) -> None:
+async def test_events_lost_at_the_end_are_counted(path: Path) -> None:
     bus = EventBus(Origin(session_id=SESSION))
     async with JournalWriter(bus, path, disk=FailingDisk(room=10)) as recorder:
         Player(bus).play((PlayedRun(),))
@@ -413,7 +411,7 @@ async def test_what_could_not_be_saved_at_the_end_is_said(path: Path) -> None:
     assert not path.exists()
 
 
-async def test_what_fitted_before_the_disk_was_full_stays_whole(path: Path) -> None:
+async def test_lines_written_before_the_disk_was_full_stay_complete(path: Path) -> None:
     bus = EventBus(Origin(session_id=SESSION))
     disk = FailingDisk()
     async with JournalWriter(bus, path, disk=disk) as recorder:
@@ -491,7 +489,7 @@ def start_recording(path: Path, *limits: str) -> "subprocess.Popen[bytes]":
 
 
 def killed_after(path: Path, messages: int, delay: float) -> list[int]:
-    """Kills a recording process a moment after it said so many messages are kept; returns all it said."""
+    """Kill a recording process shortly after it acknowledged a number of messages; return all it acknowledged."""
     with start_recording(path) as writer:
         assert writer.stdout is not None
         said = [int(writer.stdout.readline()) for _ in range(messages)]

@@ -1,4 +1,4 @@
-"""Which programs a journal shows as started and not as ended."""
+"""Programs that a journal shows as started and not as ended."""
 
 from tui_agent.protocol.bus import EventBus
 from tui_agent.protocol.envelope import Envelope, Origin
@@ -30,31 +30,31 @@ def lost(number: int) -> LostProcess:
     return LostProcess(StartedProcess(pid=number, started=number, boot="b", mark="ab"), f"sleep {number}")
 
 
-def test_a_call_without_an_end_of_its_own_may_have_left_its_program() -> None:
+def test_a_call_without_an_end_may_have_left_its_program() -> None:
     events = (*begun(1), *begun(2), *begun(3), *begun(4), ended(2, "ok"), ended(3, "cancelled"))
 
     assert lost_processes(told(*events)) == (lost(1), lost(4))
 
 
-def test_a_call_that_was_on_record_may_have_left_a_program_that_was_not() -> None:
+def test_a_started_call_may_have_left_an_unrecorded_program() -> None:
     begun = ToolStarted(call_id="c1", name="bash", args={}, summary="sleep 1", mark="ab")
 
     assert lost_processes(told(begun)) == (LostProcess(StartedProcess(pid=0, started=0, mark="ab"), "sleep 1"),)
     assert lost_processes(told(begun, ended(1, "ok"))) == ()
 
 
-def test_a_resume_that_closes_a_call_ends_no_program() -> None:
+def test_closing_a_call_on_resume_does_not_end_its_program() -> None:
     assert lost_processes(told(*begun(1), ended(1, "interrupted"))) == (lost(1),)
 
 
-def test_a_copy_of_a_session_owns_none_of_its_programs() -> None:
+def test_a_fork_owns_no_programs_of_the_original() -> None:
     forked = SessionForked(id="copy", parent="s", at_seq=2)
 
     assert lost_processes(told(*begun(1), forked)) == ()
     assert lost_processes(told(*begun(1), forked, *begun(2))) == (lost(2),)
 
 
-def test_a_program_whose_call_cannot_be_read_is_known_without_words() -> None:
+def test_a_program_of_an_unreadable_call_has_no_command() -> None:
     _, process = begun(1)
 
     (found,) = lost_processes(told(process))

@@ -1,4 +1,4 @@
-"""What was kept acts nowhere: not on a terminal, not in a reader of Markdown; two real parsers are the judges."""
+"""Inert Markdown, checked with two real parsers."""
 
 import pytest
 from hypothesis import example, given
@@ -78,7 +78,7 @@ def tokens_of(text: str) -> list[Token]:
 @example("- a\n  ```\nb <script>\n```\n<script>")
 @example("`a\n\n<b>` `x` <script>`")
 @example("```\ncode\n  ```\n<script>")
-def test_nothing_acts_in_a_reader_of_markdown(text: str) -> None:
+def test_markdown_has_no_html_and_no_images(text: str) -> None:
     for token in tokens_of(f"{sanitise_markdown(text)}\n\n## You\n"):
         assert token.type not in ("html_block", "html_inline", "image")
         if token.type == "link_open":
@@ -98,25 +98,25 @@ def test_nothing_acts_in_a_reader_of_markdown(text: str) -> None:
         "ä, 日本, 👩\u200d💻, e\u0301, ü\tx",
     ],
 )
-def test_what_does_not_act_is_left_as_it_was_written(text: str) -> None:
+def test_harmless_markdown_is_unchanged(text: str) -> None:
     assert sanitise_markdown(text) == text
 
 
-def test_a_block_of_code_that_was_left_open_is_closed() -> None:
+def test_an_open_code_block_is_closed() -> None:
     assert sanitise_markdown("````py\nx\n```") == "````py\nx\n```\n````"
 
 
-def test_a_block_of_code_of_which_nobody_knows_whether_it_ends_is_quoted() -> None:
+def test_text_with_an_ambiguous_code_block_is_quoted() -> None:
     assert sanitise_markdown("1. do\n   ```sh\n   ls") == "> 1. do\n>    ```sh\n>    ls"
 
 
 @pytest.mark.parametrize("text", ["a`b", "``", "x", "`", " a ", "\x1b[2J", "a\nb<script>"])
-def test_a_span_of_code_is_one(text: str) -> None:
+def test_a_code_span_is_one_token(text: str) -> None:
     types = [token.type for token in tokens_of(code_span(text)) if token.type not in ("inline", "text")]
     assert types == ["paragraph_open", "code_inline", "paragraph_close"]
 
 
-def test_a_name_is_one_line_without_marks() -> None:
+def test_a_label_is_one_line_without_markdown() -> None:
     assert escape_label("mcp__a__b") == "mcp__a__b"
     assert escape_label("x**\n# <b>\x1b") == "x____ _b__"
     assert escape_label("a\u3164b\U000e0100c\u034f") == "a_b_c_"

@@ -1,4 +1,4 @@
-"""Real agents, recorded: the journal gives back exactly the conversation the agent had."""
+"""Real recorded agents: the journal gives exactly the agent's conversation."""
 
 import asyncio
 import os
@@ -32,7 +32,7 @@ Body = Callable[[AgentLoop, EventBus], Awaitable[None]]
 
 
 async def heard(bus: EventBus, kind: type) -> None:
-    """Returns once an event of that kind was told."""
+    """Wait for an event of this kind."""
     with bus.subscribe(merge=False, since=0) as events:
         async with asyncio.timeout(60):
             async for batch in events.batches():
@@ -104,7 +104,7 @@ SCENES: dict[str, tuple[tuple[Step, ...], Body]] = {
 
 
 @pytest.mark.parametrize("name", SCENES)
-async def test_the_journal_gives_back_the_agents_conversation(tmp_path: Path, name: str) -> None:
+async def test_the_journal_gives_the_agents_conversation(tmp_path: Path, name: str) -> None:
     steps, body = SCENES[name]
     store = SessionStore(tmp_path / "sessions")
     session = store.create(tmp_path)
@@ -177,7 +177,7 @@ asyncio.run(main(Path(sys.argv[1])))
 
 
 def killed_while_it_works(root: Path, seconds: float) -> StoredSession:
-    """Lets an agent go on with the session in a process of its own, kills it, and loads what is left."""
+    """Resume the session in a process of its own, kill it, and load the session."""
     command = [sys.executable, "-c", KILLED, str(root)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=REPOSITORY) as agent:
         assert agent.stdout is not None
@@ -190,7 +190,7 @@ def killed_while_it_works(root: Path, seconds: float) -> StoredSession:
 
 
 def answers_to_traces(session: StoredSession) -> dict[str, str]:
-    """What each call that leaves a trace was answered with, by the trace; every one of them once."""
+    """Return the one result of each call with an effect, by effect."""
     answers: dict[str, str] = {}
     traces: dict[str, str] = {}
     for message in session.messages:
@@ -203,7 +203,7 @@ def answers_to_traces(session: StoredSession) -> dict[str, str]:
     return answers
 
 
-def test_after_any_kill_every_effect_is_known_or_said_to_be_uncertain(tmp_path: Path) -> None:
+def test_after_any_kill_every_effect_is_known_or_reported_as_uncertain(tmp_path: Path) -> None:
     SessionStore(tmp_path / "sessions").create(tmp_path, "killed")
     chance = random.Random(3)
     for _ in range(6):
@@ -219,7 +219,7 @@ def test_after_any_kill_every_effect_is_known_or_said_to_be_uncertain(tmp_path: 
             assert answers[trace] in (NOT_STARTED, OUTCOME_UNKNOWN)
 
 
-def test_a_killed_sessions_next_request_is_valid(tmp_path: Path) -> None:
+def test_the_next_request_of_a_killed_session_is_valid(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "sessions")
     store.create(tmp_path, "killed")
     killed_while_it_works(tmp_path, 0.3)
@@ -244,7 +244,7 @@ def test_a_killed_sessions_next_request_is_valid(tmp_path: Path) -> None:
     assert messages_of(session.envelopes) == session.messages
 
 
-async def test_a_compaction_can_be_taken_back_after_a_restart(tmp_path: Path) -> None:
+async def test_a_compaction_can_be_undone_after_a_restart(tmp_path: Path) -> None:
     store = SessionStore(tmp_path / "sessions")
     words = [f"answer {number} {'word ' * 400}" for number in range(6)]
     session = store.create(tmp_path)
@@ -266,7 +266,7 @@ async def test_a_compaction_can_be_taken_back_after_a_restart(tmp_path: Path) ->
         agent = agent_for(again, bus, provider, tmp_path / "effects", compactions=again.compactions)
         await agent.run("go on")
         agent.undo_compaction()
-        with pytest.raises(CompactionError, match="no compaction"):
+        with pytest.raises(CompactionError, match="No compaction"):
             agent.undo_compaction()
 
     assert tuple(agent.history.messages()[:-2]) == before
@@ -275,7 +275,7 @@ async def test_a_compaction_can_be_taken_back_after_a_restart(tmp_path: Path) ->
 
 
 class SyncedDisk(Disk):
-    """Knows how much of the file is on the disk itself."""
+    """A disk that records how much of the file is synced."""
 
     synced = 0
 
@@ -285,7 +285,7 @@ class SyncedDisk(Disk):
         self.synced = size
 
 
-async def test_what_a_request_tells_is_on_the_disk_before_it_leaves(tmp_path: Path) -> None:
+async def test_messages_are_on_the_disk_before_a_request_sends_them(tmp_path: Path) -> None:
     session = SessionStore(tmp_path / "sessions").create(tmp_path)
     assert session.path is not None
     journal, bus, disk = session.path, bus_for(session), SyncedDisk()

@@ -1,4 +1,4 @@
-"""Where sessions are: made, listed, found, read and removed, for their owner only."""
+"""The session store: create, list, find, load and delete, with private file modes."""
 
 import os
 from collections.abc import Callable
@@ -22,7 +22,7 @@ def store(tmp_path: Path) -> SessionStore:
 
 
 def keep(store: SessionStore, session_id: str, envelopes: list[Envelope], end: str = "") -> Path:
-    """Puts a journal into the store."""
+    """Put a journal into the store."""
     path = store.create(Path("/somewhere"), session_id).path
     assert path is not None
     path.write_text("".join(f"{envelope.to_json()}\n" for envelope in envelopes) + end, "utf-8")
@@ -44,7 +44,7 @@ def test_a_new_session_is_an_empty_file_of_its_own(store: SessionStore, tmp_path
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077, 0o777])
-def test_everything_is_its_owners_only_under_any_umask(store: SessionStore, tmp_path: Path, umask: int) -> None:
+def test_all_files_are_private_under_any_umask(store: SessionStore, tmp_path: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
         session = store.create(tmp_path, "mine")
@@ -58,7 +58,7 @@ def test_everything_is_its_owners_only_under_any_umask(store: SessionStore, tmp_
         assert directory.stat().st_mode & 0o777 == 0o700
 
 
-def test_a_directory_that_was_wider_is_narrowed_and_its_parent_left(tmp_path: Path) -> None:
+def test_a_directory_with_a_wider_mode_is_made_private_but_not_its_parent(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     (tmp_path / "sessions").mkdir(0o755)
     make_private_directory(tmp_path / "sessions")
@@ -67,11 +67,11 @@ def test_a_directory_that_was_wider_is_narrowed_and_its_parent_left(tmp_path: Pa
     assert tmp_path.stat().st_mode & 0o777 == 0o755
 
 
-def test_a_name_that_is_taken_is_refused_and_the_session_kept(store: SessionStore, tmp_path: Path) -> None:
+def test_a_taken_name_is_refused_and_the_session_kept(store: SessionStore, tmp_path: Path) -> None:
     path = keep(store, "taken", play(FULL_SESSION))
     content = path.read_bytes()
 
-    with pytest.raises(ConfigurationError, match="There is a session named taken already"):
+    with pytest.raises(ConfigurationError, match="A session named taken already exists"):
         store.create(tmp_path, "taken")
     assert path.read_bytes() == content
 
@@ -79,7 +79,7 @@ def test_a_name_that_is_taken_is_refused_and_the_session_kept(store: SessionStor
 @pytest.mark.parametrize(
     "name", ["", ".", "..", "a/b", "../a", "-a", ".a", "a b", "a\n", "a\0b", "x" * 65, "ä", "a\\b"]
 )
-def test_names_that_are_no_plain_file_names_are_refused(store: SessionStore, tmp_path: Path, name: str) -> None:
+def test_names_that_are_not_plain_file_names_are_refused(store: SessionStore, tmp_path: Path, name: str) -> None:
     for action in (lambda: store.create(tmp_path, name), lambda: store.load(name), lambda: store.delete(name)):
         with pytest.raises(ConfigurationError, match="cannot name a session"):
             action()
@@ -87,13 +87,11 @@ def test_names_that_are_no_plain_file_names_are_refused(store: SessionStore, tmp
 
 
 @pytest.mark.parametrize("name", ["a", "A1", "my-session_2.b", "x" * 64])
-def test_plain_names_are_taken_as_they_are(store: SessionStore, tmp_path: Path, name: str) -> None:
+def test_plain_names_are_accepted(store: SessionStore, tmp_path: Path, name: str) -> None:
     assert store.create(tmp_path, name).id == name
 
 
-def test_a_random_name_that_is_taken_is_drawn_again(
-    store: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_taken_random_name_is_replaced(store: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class _Drawn:
         def __init__(self, name: str) -> None:
             self.hex = name
@@ -104,18 +102,18 @@ def test_a_random_name_that_is_taken_is_drawn_again(
     assert [store.create(tmp_path).id, store.create(tmp_path).id] == ["aaaaaaaaaaaa", "bbbbbbbbbbbb"]
 
 
-def test_a_place_nothing_can_be_written_to_is_named(tmp_path: Path) -> None:
+def test_an_unwritable_directory_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
-    with pytest.raises(SessionError, match=r"No session can be kept in .*file.*--no-session"):
+    with pytest.raises(SessionError, match=r"No session can be saved in .*file.*--no-session"):
         SessionStore(tmp_path / "file").create(tmp_path)
-    with pytest.raises(SessionError, match="cannot be made"):
+    with pytest.raises(SessionError, match="cannot be created"):
         SessionStore(tmp_path / "file").files_dir("one")
     with pytest.raises(SessionError, match="cannot be listed"):
         SessionStore(tmp_path / "file").list()
 
 
-def test_a_stored_session_comes_back_whole(store: SessionStore) -> None:
+def test_a_saved_session_is_loaded_completely(store: SessionStore) -> None:
     envelopes = play(FULL_SESSION)
     path = keep(store, "kept", envelopes)
 
@@ -127,7 +125,7 @@ def test_a_stored_session_comes_back_whole(store: SessionStore) -> None:
     assert (session.problems, session.new_problems) == ((), ())
 
 
-def test_loading_a_damaged_session_names_the_damage_and_changes_nothing(store: SessionStore) -> None:
+def test_loading_a_damaged_session_reports_the_damage_and_changes_nothing(store: SessionStore) -> None:
     path = keep(store, "torn", play(FULL_SESSION), end='{"v":1,"se')
     before = path.read_bytes()
 
@@ -138,7 +136,7 @@ def test_loading_a_damaged_session_names_the_damage_and_changes_nothing(store: S
     assert path.read_bytes() == before
 
 
-def test_damage_that_was_told_is_not_told_again(store: SessionStore) -> None:
+def test_reported_damage_is_not_reported_again(store: SessionStore) -> None:
     envelopes = play((PlayedRun(),))
     path = keep(store, "mended", envelopes, end='{"v":1,"se\n')
     loaded = told(SessionLoaded(id="mended", cwd="/elsewhere"), 5, envelopes[-1].seq + 1)
@@ -152,7 +150,7 @@ def test_damage_that_was_told_is_not_told_again(store: SessionStore) -> None:
     assert session.cwd == Path("/elsewhere")
 
 
-def test_a_session_without_a_readable_event_begins_here(store: SessionStore) -> None:
+def test_a_session_without_readable_events_uses_the_current_directory(store: SessionStore) -> None:
     keep(store, "empty", [])
 
     session = store.load("empty")
@@ -160,13 +158,13 @@ def test_a_session_without_a_readable_event_begins_here(store: SessionStore) -> 
     assert (session.envelopes, session.messages, session.cwd, session.next_seq) == ((), (), Path(), 1)
 
 
-def test_a_session_that_is_not_there_is_named(store: SessionStore) -> None:
+def test_a_missing_session_is_named(store: SessionStore) -> None:
     for action in (lambda: store.load("gone"), lambda: store.delete("gone"), lambda: store.find("gone")):
         with pytest.raises(SessionError, match="There is no session 'gone'"):
             action()
 
 
-def test_a_list_tells_of_each_session_the_newest_first(store: SessionStore) -> None:
+def test_sessions_are_listed_newest_first(store: SessionStore) -> None:
     envelopes = play(FULL_SESSION)
     path = keep(store, "talk", envelopes)
     renamed = told(SessionRenamed(id="other", title="A  better\nname"), 1)
@@ -186,7 +184,7 @@ def test_a_list_tells_of_each_session_the_newest_first(store: SessionStore) -> N
     )
 
 
-def test_a_long_prompt_is_cut_and_an_endless_one_does_not_hide_the_session(store: SessionStore) -> None:
+def test_a_long_prompt_is_shortened_and_an_endless_one_does_not_hide_the_session(store: SessionStore) -> None:
     keep(store, "long", play((PlayedRun("word " * 100),)))
     keep(store, "endless", play((PlayedRun("x" * (2 * LONGEST_LINE)),)))
 
@@ -306,11 +304,11 @@ def test_an_open_session_is_not_deleted(store: SessionStore) -> None:
     assert path.stat().st_size > 0
 
 
-def test_a_session_that_cannot_be_removed_is_named(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_that_cannot_be_deleted_is_named(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
     keep(store, "stuck", [])
     monkeypatch.setattr("os.unlink", _refuse)
 
-    with pytest.raises(SessionError, match="Session stuck cannot be removed: Operation not permitted"):
+    with pytest.raises(SessionError, match="Session stuck cannot be deleted: Operation not permitted"):
         store.delete("stuck")
 
 

@@ -1,4 +1,4 @@
-"""A session's first events: that it is new, or that it goes on, what was mended and what was left open."""
+"""The first events of a session: created or loaded, repairs, and closing events."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ def announced(session: StoredSession) -> list[Envelope]:
         return subscription.drain()
 
 
-def test_a_new_session_is_told_as_created(tmp_path: Path) -> None:
+def test_a_new_session_is_published_as_created(tmp_path: Path) -> None:
     session = SessionStore(tmp_path).create(Path("/here"), "new")
 
     (first,) = announced(session)
@@ -37,7 +37,7 @@ def test_a_new_session_is_told_as_created(tmp_path: Path) -> None:
     assert (first.seq, first.origin.session_id) == (1, "new")
 
 
-def test_a_session_that_is_not_kept_has_an_id_and_no_path() -> None:
+def test_an_unsaved_session_has_an_id_and_no_path() -> None:
     session = StoredSession.ephemeral(Path("/here"))
 
     (first,) = announced(session)
@@ -47,7 +47,7 @@ def test_a_session_that_is_not_kept_has_an_id_and_no_path() -> None:
     assert session.id != StoredSession.ephemeral(Path("/here")).id
 
 
-def test_a_session_that_ended_well_is_told_as_loaded(tmp_path: Path) -> None:
+def test_a_cleanly_ended_session_is_published_as_loaded(tmp_path: Path) -> None:
     store = SessionStore(tmp_path)
     envelopes = play((PlayedRun(),))
     keep(store, "old", envelopes)
@@ -58,7 +58,7 @@ def test_a_session_that_ended_well_is_told_as_loaded(tmp_path: Path) -> None:
     assert (first.seq, first.event.events, first.event.cwd) == (envelopes[-1].seq + 1, len(envelopes), "/somewhere")
 
 
-def test_what_was_open_is_told_as_closed_where_it_happened(tmp_path: Path) -> None:
+def test_open_state_is_closed_under_its_own_origin(tmp_path: Path) -> None:
     store = SessionStore(tmp_path)
     envelopes = until(play(FULL_SESSION), ToolStarted, 2)
     keep(store, "broken", envelopes)
@@ -68,25 +68,25 @@ def test_what_was_open_is_told_as_closed_where_it_happened(tmp_path: Path) -> No
     assert isinstance(told[0].event, SessionLoaded)
     assert isinstance(told[1].event, SessionRepaired)
     assert told[1].event.what == (
-        "The last run broke off (work outcome unknown, work not started, work not started, work finished)."
+        "The last run was interrupted (work outcome unknown, work not started, work not started, work finished)."
     )
     ended = [envelope for envelope in told if isinstance(envelope.event, ToolEnded | RunEnded)]
     assert len(ended) == 4
     assert {envelope.origin.run_id for envelope in ended} == {"run_1"}
 
 
-def test_damage_is_told_in_a_few_words(tmp_path: Path) -> None:
+def test_damage_is_reported_briefly(tmp_path: Path) -> None:
     store = SessionStore(tmp_path)
     keep(store, "damaged", play((PlayedRun(),)), end="noise\n" * 7)
 
     repaired = announced(store.load("damaged"))[1].event
 
     assert isinstance(repaired, SessionRepaired)
-    assert repaired.what.count("is no event") == 5
+    assert repaired.what.count("is not an event") == 5
     assert repaired.what.endswith("2 more lines could not be read.")
 
 
-def test_the_conversation_and_the_waiting_messages_come_with_it(tmp_path: Path) -> None:
+def test_conversation_and_queued_messages_are_loaded(tmp_path: Path) -> None:
     store = SessionStore(tmp_path)
     keep(store, "waiting", until(play(FULL_SESSION), SteeringQueued))
 

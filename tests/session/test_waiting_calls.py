@@ -1,4 +1,4 @@
-"""Calls that waited for a person when the process was killed are asked about again, and nothing is done twice (C43)."""
+"""A resumed session asks again about calls that waited for approval, and no call runs twice."""
 
 import asyncio
 import shutil
@@ -34,7 +34,7 @@ LEAVE_TOO = call("leave", trace="second")
 
 
 class Desk:
-    """Sessions that are killed and taken up again."""
+    """Sessions that are killed and resumed."""
 
     def __init__(self, root: Path) -> None:
         self.store = SessionStore(root / "sessions")
@@ -54,7 +54,7 @@ class Desk:
         until: Callable[[AgentLoop], Awaitable[None]],
         **config: object,
     ) -> StoredSession:
-        """Has an agent work until `until` returns; gives the session as a kill at that moment leaves it."""
+        """Run an agent until `until` returns; return the session as a kill at that moment leaves it."""
         bus = bus_for(session)
         async with recorded(session, bus) as recorder:
             session.announce(bus, "0", resume_pending_calls=True)
@@ -72,7 +72,7 @@ class Desk:
     async def work_and_leave(
         self, session: StoredSession, steps: Sequence[Step], until: Callable[[AgentLoop], Awaitable[None]]
     ) -> StoredSession:
-        """Has an agent work until `until` returns, then leaves the program in good order; gives what is kept."""
+        """Run an agent until `until` returns, then exit in an orderly way; return the saved session."""
         bus = bus_for(session)
         async with recorded(session, bus):
             session.announce(bus, "0", resume_pending_calls=True)
@@ -84,7 +84,7 @@ class Desk:
         return self.store.load(session.id)
 
     async def end(self, session: StoredSession, steps: Sequence[Step], *answers: ApprovalDecision) -> list[object]:
-        """Takes a session up, answers what is asked in order, and goes on to the end; everything that was told."""
+        """Resume a session, answer the requests in order, and run to the end; return all events."""
         bus = bus_for(session)
         with bus.subscribe(merge=False) as heard:
             async with recorded(session, bus) as recorder:
@@ -115,7 +115,7 @@ class Desk:
 
 
 async def asked(agent: AgentLoop, count: int = 1) -> Sequence[ApprovalRequest]:
-    """Waits until so many calls wait for a person here."""
+    """Wait until this number of calls wait for approval."""
     async with asyncio.timeout(60):
         while len(agent.pending_calls) < count or not agent.running:
             await asyncio.sleep(0)
@@ -139,7 +139,7 @@ def fresh(desk: Desk) -> StoredSession:
     return desk.store.create(desk.store.root.parent, "talk")
 
 
-async def test_the_question_is_there_again_and_its_answer_runs_the_call_itself(desk: Desk) -> None:
+async def test_the_session_asks_again_and_an_approval_runs_the_call(desk: Desk) -> None:
     killed = await desk.work(fresh(desk), [reply("Leaving.", LEAVE)], until_asked())
     assert killed.resumable_conversation is not None
     before = killed.resumable_conversation.calls[0].request
@@ -158,7 +158,7 @@ async def test_the_question_is_there_again_and_its_answer_runs_the_call_itself(d
     ]
 
 
-async def test_a_no_is_a_no_and_the_model_goes_on(desk: Desk) -> None:
+async def test_a_denial_stands_and_the_model_continues(desk: Desk) -> None:
     killed = await desk.work(fresh(desk), [reply(LEAVE)], until_asked())
 
     await desk.end(killed, ["Then not."], DENY)
@@ -167,7 +167,7 @@ async def test_a_no_is_a_no_and_the_model_goes_on(desk: Desk) -> None:
     assert "not any more" in desk.store.load(killed.id).messages[2].text
 
 
-async def test_siblings_are_taken_up_in_order_and_what_had_ended_is_not_run_again(desk: Desk) -> None:
+async def test_siblings_resume_in_order_and_ended_calls_do_not_run_again(desk: Desk) -> None:
     killed = await desk.work(fresh(desk), [reply(LEAVE, LOOK, LEAVE_TOO)], until_asked(1))
     assert killed.resumable_conversation is not None
 
@@ -179,7 +179,7 @@ async def test_siblings_are_taken_up_in_order_and_what_had_ended_is_not_run_agai
     assert [text.split("\u2028")[0] for text in results] == ["left first", "a.py is there", "left second"]
 
 
-async def test_a_result_that_was_kept_before_stands_as_it_is(desk: Desk) -> None:
+async def test_a_saved_result_is_kept(desk: Desk) -> None:
     one_by_one = ExecutionOptions(strategy=Sequential())
     killed = await desk.work(fresh(desk), [reply(LOOK, LEAVE)], until_asked(), options=one_by_one)
     assert killed.resumable_conversation is not None
@@ -190,7 +190,7 @@ async def test_a_result_that_was_kept_before_stands_as_it_is(desk: Desk) -> None
     assert [event.name for event in told if isinstance(event, ToolStarted)] == ["leave"]
 
 
-async def test_a_read_that_ended_beside_the_question_is_answered_with_what_it_gave(desk: Desk) -> None:
+async def test_a_read_that_ended_meanwhile_keeps_its_result(desk: Desk) -> None:
     at_once = ExecutionOptions(strategy=Parallel())
     killed = await desk.work(fresh(desk), [reply(LEAVE, LOOK)], until_asked(), options=at_once)
     assert killed.resumable_conversation is not None
@@ -206,7 +206,7 @@ async def test_a_read_that_ended_beside_the_question_is_answered_with_what_it_ga
     assert statuses == {"leave": "ok", "look": "overridden"}
 
 
-async def test_a_sibling_whose_outcome_nobody_knows_is_not_repeated(desk: Desk) -> None:
+async def test_a_sibling_with_unknown_outcome_is_not_repeated(desk: Desk) -> None:
     async def first_approved_second_asked(agent: AgentLoop) -> None:
         requests = await asked(agent, 2)
         agent.resolve_approval(requests[0].request_id, APPROVE)
@@ -228,7 +228,7 @@ async def test_a_sibling_whose_outcome_nobody_knows_is_not_repeated(desk: Desk) 
     assert desk.left == ["first"]
 
 
-async def test_killed_again_and_again_the_question_stays(desk: Desk) -> None:
+async def test_the_request_survives_repeated_kills(desk: Desk) -> None:
     killed = await desk.work(fresh(desk), [reply(LEAVE)], until_asked())
     for _ in range(3):
         killed = await desk.work(killed, [], until_asked())
@@ -238,7 +238,7 @@ async def test_killed_again_and_again_the_question_stays(desk: Desk) -> None:
     assert desk.left == ["first"]
 
 
-async def test_left_in_good_order_the_question_is_there_again_as_often_as_it_is_left(desk: Desk) -> None:
+async def test_after_each_orderly_exit_the_session_asks_again(desk: Desk) -> None:
     left = await desk.work_and_leave(fresh(desk), [reply("Leaving.", LEAVE)], until_asked())
     assert left.unfinished.closing == ()
     assert left.resumable_conversation is not None
@@ -260,7 +260,7 @@ async def test_left_in_good_order_the_question_is_there_again_as_often_as_it_is_
     ]
 
 
-async def test_left_in_good_order_what_was_behind_the_question_runs_after_it(desk: Desk) -> None:
+async def test_after_an_orderly_exit_later_calls_run_after_the_approval(desk: Desk) -> None:
     left = await desk.work_and_leave(fresh(desk), [reply(LOOK, LEAVE, LEAVE_TOO)], until_asked())
     assert left.resumable_conversation is not None
     assert [each.fate for each in left.resumable_conversation.calls] == ["not_started", "not_started"]
@@ -270,7 +270,7 @@ async def test_left_in_good_order_what_was_behind_the_question_runs_after_it(des
     assert desk.left == ["first", "second"]
 
 
-async def test_a_question_that_a_person_took_back_does_not_come_again(desk: Desk) -> None:
+async def test_a_request_that_the_user_cancelled_is_not_repeated(desk: Desk) -> None:
     bus = bus_for(session := fresh(desk))
     async with recorded(session, bus):
         session.announce(bus, "0")
@@ -283,11 +283,11 @@ async def test_a_question_that_a_person_took_back_does_not_come_again(desk: Desk
     assert desk.store.load(session.id).resumable_conversation is None
 
 
-async def test_left_in_good_order_and_not_taken_up_the_call_stays_answered(desk: Desk) -> None:
+async def test_a_call_that_is_not_resumed_keeps_its_result(desk: Desk) -> None:
     left = await desk.work_and_leave(fresh(desk), [reply(LEAVE)], until_asked())
 
     assert [message.text for message in left.messages][-1] == (
-        "Cancelled: the program was left (SIGTERM). The call was not run."
+        "Cancelled: the program exited (SIGTERM). The call was not run."
     )
     bus = bus_for(left)
     async with recorded(left, bus):
@@ -299,7 +299,7 @@ async def test_left_in_good_order_and_not_taken_up_the_call_stays_answered(desk:
     assert again.messages == tuple(agent.history.messages())
 
 
-async def test_killed_between_loading_and_asking_the_question_stays(desk: Desk) -> None:
+async def test_the_request_survives_a_kill_between_load_and_ask(desk: Desk) -> None:
     killed = await desk.work(fresh(desk), [reply(LEAVE)], until_asked())
     bus = bus_for(killed)
     async with recorded(killed, bus):
@@ -312,7 +312,7 @@ async def test_killed_between_loading_and_asking_the_question_stays(desk: Desk) 
     assert desk.left == ["first"]
 
 
-async def test_where_nobody_takes_them_up_they_are_answered_as_not_run(desk: Desk) -> None:
+async def test_waiting_calls_that_are_not_resumed_are_reported_as_not_run(desk: Desk) -> None:
     killed = await desk.work(fresh(desk), [reply(LEAVE)], until_asked())
     bus = bus_for(killed)
     with bus.subscribe(merge=False) as heard:
@@ -328,7 +328,7 @@ async def test_where_nobody_takes_them_up_they_are_answered_as_not_run(desk: Des
     assert closed.messages[-1].role == "tool_result"
 
 
-async def test_an_input_in_their_place_leaves_them_answered_and_not_run(desk: Desk) -> None:
+async def test_a_new_input_reports_waiting_calls_as_not_run(desk: Desk) -> None:
     killed = await desk.work(fresh(desk), [reply(LEAVE)], until_asked())
     bus = bus_for(killed)
     async with recorded(killed, bus):
@@ -344,7 +344,7 @@ async def test_an_input_in_their_place_leaves_them_answered_and_not_run(desk: De
 
 
 @given(played_sessions, st.data())
-def test_wherever_a_session_broke_off_its_open_end_is_a_conversation_with_just_these_calls_open(
+def test_the_open_end_of_any_interrupted_session_has_exactly_its_waiting_calls(
     script: tuple[PlayedRun, ...], data: st.DataObject
 ) -> None:
     bus = EventBus(Origin(session_id=SESSION))

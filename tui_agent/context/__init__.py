@@ -1,4 +1,4 @@
-"""Remembers: the conversation, the layers of the system prompt, and the files people wrote for agents."""
+"""The model's input: conversation history, layers of the system prompt, instruction files (AGENTS.md)."""
 
 from .breakdown import CallShare, ContextBreakdown, measure_context
 from .entries import HistoryEntry, HistorySnapshot, MessageView

@@ -1,4 +1,4 @@
-"""What fills the model's window, part by part: for a person who wonders where it went."""
+"""Token use of the model's window, part by part."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from .tokens import estimate_content, estimate_message, estimate_text
 
 @dataclass(frozen=True, slots=True)
 class CallShare:
-    """One call with its result."""
+    """Tokens of one call and its result."""
 
     call_id: str
     tool_name: str
@@ -23,24 +23,24 @@ class CallShare:
 
 @dataclass(frozen=True, slots=True)
 class ContextBreakdown:
-    """Tokens by part; guessed from letters, so that the sum may differ from what a provider counted."""
+    """Tokens by part, estimated from characters; the sum may differ from a provider's count."""
 
     layers: tuple[tuple[str, int], ...]
-    """Each layer of the system prompt, in order."""
+    """Name and tokens of each layer of the system prompt, in order."""
     tools: tuple[tuple[str, int], ...]
-    """Each tool's definition, in order."""
+    """Name and tokens of each tool's definition, in order."""
     user: int
-    """What people said."""
+    """User messages."""
     assistant: int
-    """What the model said and thought, without its calls."""
+    """The model's text and thinking, without its calls."""
     condensed: int
-    """What stands in place of parts that are gone."""
+    """Messages that replace condensed parts."""
     calls: tuple[CallShare, ...]
-    """Each call with its result, the largest first."""
+    """Each call with its result, largest first."""
 
     @property
     def by_tool(self) -> tuple[tuple[str, int], ...]:
-        """Calls and results of each tool, the largest first."""
+        """Tokens of the calls and results of each tool, largest first."""
         sums: Counter[str] = Counter()
         for call in self.calls:
             sums[call.tool_name] += call.tokens
@@ -48,13 +48,13 @@ class ContextBreakdown:
 
     @property
     def total(self) -> int:
-        """Everything."""
+        """Sum of all parts."""
         parts = sum(tokens for _, tokens in (*self.layers, *self.tools))
         return parts + self.user + self.assistant + self.condensed + sum(call.tokens for call in self.calls)
 
 
 def measure_context(history: ConversationHistory, tools: Iterable[ToolSpec] = ()) -> ContextBreakdown:
-    """Looks at everything that goes to the model with the next request; linear time."""
+    """Estimate the tokens of everything that the next request sends; linear time."""
     spoken: Counter[str] = Counter()
     names: dict[str, str] = {}
     sizes: Counter[str] = Counter()

@@ -1,7 +1,7 @@
-"""How a conversation is made shorter: which results are cut, which range goes, and what stands in its place (P03).
+"""Pure functions that shorten a conversation: find a range, truncate old results, build the replacement message.
 
-Pure. A range never begins or ends between a call and its result. What a person said is kept word for word, and so are
-the goal, the plan and the last steps.
+A range never begins or ends between a call and its result. The user's messages, the goal, the plan and the last steps
+are kept.
 """
 
 import json
@@ -26,6 +26,7 @@ from tui_agent.protocol.messages import (
 from .tokens import CHARACTERS_PER_TOKEN, MEDIA_TOKENS
 from .transcript_text import shortened
 
+# Saved sessions contain these four texts, and `condensed` recognises its messages by them: do not change them.
 HEADER = "[The earlier part of this conversation was condensed. Nothing in it needs an answer.]"
 SUMMARY = "What was done and found:\n"
 PLAN = "The plan as it stood:\n"
@@ -35,39 +36,39 @@ LEFT_OUT = "\n[…]\n"
 SAID_LEFT_OUT = " […] "
 
 LONGEST_RESULT = 1_000
-"""Characters of text that an old result may keep."""
+"""Characters of text that `cut_result` leaves of a result."""
 
 SHORTEST_SAID = 100
-"""Characters of a person's message that are kept however little room there is."""
+"""Characters of a user message that are kept even if the limit is exceeded."""
 
 Words: TypeAlias = tuple[str, tuple[ImageBlock, ...]]
-"""What a person said once: the text, with `[image]` where one stood, and the images."""
+"""One user message: its text, with `[image]` for each image, and the images."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactedRange:
-    """What stands in place of a range."""
+    """A message that replaces a range of the conversation."""
 
     message: UserMessage
 
     @property
     def summary(self) -> str:
-        """What was done and found."""
+        """Summary of the range: actions and findings."""
         return _text_behind(self.message, SUMMARY)
 
     @property
     def plan(self) -> str:
-        """The plan, as far as one was known."""
+        """The plan at the end of the range; empty if there was none."""
         return _text_behind(self.message, PLAN)
 
     @property
     def said(self) -> tuple[str, ...]:
-        """Everything the person said in it."""
+        """Texts of the user messages in the range."""
         return tuple(text for text, _ in self.words)
 
     @property
     def words(self) -> tuple[Words, ...]:
-        """The same with its images."""
+        """Texts and images of the user messages in the range."""
         words: list[Words] = []
         for block in self.message.content:
             if isinstance(block, TextBlock):
@@ -80,7 +81,7 @@ class CompactedRange:
 
 
 def condensed(message: Message) -> CompactedRange | None:
-    """The message as one that stands in place of a range; None for any other."""
+    """Return the message as a replacement of a range; None for any other message."""
     if not isinstance(message, UserMessage) or message.kind != "notice":
         return None
     first = next(iter(message.content), None)
@@ -88,8 +89,8 @@ def condensed(message: Message) -> CompactedRange | None:
 
 
 def safe_cuts(messages: Sequence[Message]) -> Iterator[int]:
-    """The places before which a valid conversation may be parted: never behind a call that has a result to come, nor
-    inside an answer that paused."""
+    """Yield the indices at which a valid conversation may be split: not between a call and its results, nor after a
+    paused answer."""
     for place in range(1, len(messages) + 1):
         before = messages[place - 1]
         paused = isinstance(before, AssistantMessage) and (before.stop_reason == "pause_turn" or before.tool_calls)
@@ -99,8 +100,7 @@ def safe_cuts(messages: Sequence[Message]) -> Iterator[int]:
 
 
 def goal_end(messages: Sequence[Message]) -> int:
-    """Where the goal ends: behind the first words of the person, up to the first that is something else; 0 where
-    something else comes before them."""
+    """Return the index after the goal, which is the user messages that open the conversation; 0 if none do."""
     for place, message in enumerate(messages):
         if not isinstance(message, UserMessage) or not message.is_from_user:
             return place
@@ -108,8 +108,8 @@ def goal_end(messages: Sequence[Message]) -> int:
 
 
 def tail_start(messages: Sequence[Message], steps: int) -> int:
-    """Where the last `steps` answers (1 or more) begin, with what they answer if a person said it; 0 where there are no
-    more than that."""
+    """Return the index at which the last `steps` answers (1 or more) begin, with the user messages right before them; 0
+    if there are no more answers than that."""
     answers = [place for place, message in enumerate(messages) if isinstance(message, AssistantMessage)]
     if len(answers) <= steps:
         return 0
@@ -120,8 +120,8 @@ def tail_start(messages: Sequence[Message], steps: int) -> int:
 
 
 def cut_result(result: ToolResultMessage) -> ToolResultMessage | None:
-    """An old result with its middle left out and its images named; None where there is nothing to cut, as in one that
-    was cut before (P68)."""
+    """Return the result without the middle of its text and with `[image]` for its images; None if it is short enough,
+    as after an earlier cut."""
     text = _words(result)[0]
     if len(text) <= LONGEST_RESULT and not any(isinstance(block, ImageBlock) for block in result.content):
         return None
@@ -135,14 +135,14 @@ def cut_result(result: ToolResultMessage) -> ToolResultMessage | None:
 def build_replacement(
     messages: Sequence[Message], summary: str, plan: str, limit: int, *, with_goal: bool = False
 ) -> UserMessage:
-    """The one message in place of a range.
+    """Return the message that replaces a range.
 
     Args:
         messages: the range.
-        summary: what was done and found in it.
-        plan: the plan at its end; empty where there is none.
-        limit: characters that all of it may take: of what is too long, the middle is left out.
-        with_goal: whether the first words of the person in it are the goal, which stays whole.
+        summary: its actions and findings.
+        plan: the plan at its end; empty if there is none.
+        limit: maximum characters of the replacement; the middle of longer parts is left out.
+        with_goal: True if the first user message of the range is the goal, which is never shortened.
     """
     plan = shortened(plan, limit // 8, LEFT_OUT)
     words = _fitted(list(_said_in(messages)), limit * 3 // 8, with_goal=with_goal)
@@ -156,8 +156,8 @@ def build_replacement(
 
 
 def find_plan(messages: Sequence[Message], tool: str) -> str:
-    """What is to do: the items of the last call of `tool` that did not fail, or the plan that an earlier condensation
-    kept."""
+    """Return the plan: the items of the last successful call of `tool`, or the plan of an earlier replacement message;
+    empty if there is neither."""
     failed = {message.call_id for message in messages if isinstance(message, ToolResultMessage) and message.is_error}
     for message in reversed(messages):
         if isinstance(message, AssistantMessage):
@@ -183,8 +183,10 @@ def _words(message: UserMessage | ToolResultMessage) -> Words:
 
 
 def _fitted(words: list[Words], limit: int, *, with_goal: bool) -> list[Words]:
-    """The same in at most `limit` characters: the newest images as far as they fit into half of that, and each text up
-    to one length, so that the short ones stay whole."""
+    """Fit the user messages into `limit` characters.
+
+    Images may use half of the limit, newest first. Texts are cut to a common length, so that short ones stay whole.
+    """
     goal, words = (words[:1], words[1:]) if with_goal else ([], words)
     most_images = limit // 2 // (MEDIA_TOKENS * CHARACTERS_PER_TOKEN)
     fitted: list[Words] = []
@@ -198,7 +200,7 @@ def _fitted(words: list[Words], limit: int, *, with_goal: bool) -> list[Words]:
 
 
 def _level(lengths: Sequence[int], limit: int) -> int:
-    """How long each may be for all together to stay within `limit`."""
+    """Return the common maximum length that keeps the sum of all lengths within `limit`."""
     level = max(lengths, default=0)
     for place, length in enumerate(sorted(lengths)):
         share = limit // (len(lengths) - place)
@@ -209,7 +211,7 @@ def _level(lengths: Sequence[int], limit: int) -> int:
 
 
 def _items(arguments: JsonObject) -> list[str]:
-    """Each entry of the lists in a call's arguments, a line each."""
+    """Return a line for each entry of the lists in a call's arguments."""
     lines: list[str] = []
     for value in arguments.values():
         for item in value if is_array(value) else []:

@@ -1,4 +1,4 @@
-"""What a history holds, how it is kept, and how it is looked at without being copied."""
+"""Entries, snapshot and read-only message view of a conversation history."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from .registry import RegistrySnapshot
 
 
 class HistoryEntry(FrozenModel):
-    """One message and what is known of how it came about (S4-17)."""
+    """One message with its token estimate, model, usage and latency (S4-17)."""
 
     index: int
     message: Message
@@ -24,7 +24,7 @@ class HistoryEntry(FrozenModel):
 
 
 class HistorySnapshot(FrozenModel):
-    """A conversation to be kept (S4-25). `system` is only read: older snapshots had it in place of `registry`."""
+    """Serialisable form of a conversation (S4-25). `system` is only read, from older snapshots without `registry`."""
 
     id: str
     entries: tuple[HistoryEntry, ...] = ()
@@ -36,7 +36,7 @@ class HistorySnapshot(FrozenModel):
 
 
 class MessageView(Sequence[Message]):
-    """The messages of a history as they were when this was asked for; never changes, copies nothing.
+    """The messages of a history at the time of the call; never changes and copies nothing.
 
     Compare it as `tuple(view)`.
     """

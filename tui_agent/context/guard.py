@@ -1,7 +1,7 @@
-"""Keeps a conversation inside the model's window: says when it must become shorter, and makes it so (S4-91).
+"""Compaction of a conversation that no longer fits the model's window (S4-91).
 
-First old results are cut; where that is not enough, a range in the middle is replaced by one message: a summary by a
-model if it gives a usable one, else a digest. What was there is kept so that it can be undone.
+The guard first truncates old results. If that is not enough, it replaces a range in the middle with one message: the
+model's summary, or a digest if the model returns no usable one. Each compaction can be undone.
 """
 
 import math
@@ -28,45 +28,45 @@ from .transcript_text import as_transcript, digest, shortened
 Strategy = Literal["summary", "digest", "trim"]
 STRATEGIES: tuple[Strategy, ...] = ("summary", "digest", "trim")
 METADATA_KEY = "context_guard"
-"""In a history's metadata: `off`, or the strategy for this conversation."""
+"""Key in a history's metadata; its value is `off` or the strategy for this conversation."""
 
 MOST_FAILURES = 3
-"""Automatic attempts in a row that may fail, or gain too little, before a person has to ask for one (P69)."""
+"""Automatic attempts in a row that fail or gain too little, after which only the user starts a compaction."""
 
 REPLACEMENT_SHARE = 1 / 3
-"""Part of the target that the message in place of a range may take, also where nothing of it is left."""
+"""Share of the target that the replacement message may always use, even if the kept messages fill the target."""
 
 LEAST_LETTERS = 1_200
-"""Characters that the message in place of a range may take in the smallest of windows."""
+"""Characters that the replacement message may always use, however small the window."""
 
 Cuts: TypeAlias = list[tuple[ToolResultMessage, ToolResultMessage]]
-"""Results as they were, and as they are."""
+"""Pairs of a result and its truncated version."""
 
 Summarise: TypeAlias = Callable[[str], Awaitable[str | None]]
-"""Sums up a transcript; None where there is no usable answer (P70)."""
+"""Summarises a transcript; returns None if the model gave no usable answer."""
 
 
 @refuse_unknown_fields
 @dataclass(frozen=True, slots=True)
 class GuardOptions:
-    """When and how far.
+    """Thresholds and strategy of a context guard.
 
     Raises:
         ConfigurationError: a field is unknown or of the wrong kind, or the numbers contradict each other.
     """
 
     trigger: float = 0.8
-    """Share of the window from which on the conversation is made shorter."""
+    """Share of the window at which compaction starts."""
     target: float = 0.4
-    """Share it is brought under; well below `trigger`, so that it does not happen at every step (P69)."""
+    """Share of the window to compact to; well below `trigger`, so that not every step compacts."""
     keep_steps: int = 4
-    """Answers at the end that stay as they are, fewer only where that would not be enough."""
+    """Answers at the end that are kept; fewer only if the target cannot be met otherwise."""
     strategy: Strategy = "summary"
-    """`summary`: by a model; `digest`: without one; `trim`: only results are cut."""
+    """`summary` asks a model, `digest` does not, `trim` only truncates results."""
     on_unknown: Literal["default", "throw"] = "default"
-    """What a strategy that does not exist, asked for in a history's metadata, counts as."""
+    """Reaction to an unknown strategy in a history's metadata: use `strategy`, or raise."""
     plan_tool: str = "todo"
-    """Tool whose last call holds the plan."""
+    """Name of the tool whose last call contains the plan."""
 
     def __post_init__(self) -> None:
         for name in ("trigger", "target"):
@@ -84,32 +84,32 @@ class GuardOptions:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """What was done to a conversation."""
+    """Record of one compaction."""
 
     strategy: str
-    """How: `trim`, `digest` or `summary`."""
+    """Strategy that was used: `trim`, `digest` or `summary`."""
     tokens_before: int
     tokens_after: int
     cut: tuple[tuple[ToolResultMessage, ToolResultMessage], ...] = ()
-    """Results that were cut: as they were, and as they are."""
+    """Truncated results: original and new version of each."""
     removed: tuple[Message, ...] = ()
-    """The range that is gone, as it was."""
+    """Messages of the replaced range."""
     replacement: UserMessage | None = None
-    """What stands in its place."""
+    """Message in place of the range."""
 
 
 @dataclass(slots=True)
 class _Record:
-    """What the guard knows of one conversation."""
+    """State of the guard for one conversation."""
 
     failures: int = 0
     length: int = 0
-    """Messages after the last attempt; it is not tried again before there are more."""
+    """Number of messages after the last attempt; the next one waits until there are more."""
     done: list[Compaction] = field(default_factory=list[Compaction])
 
 
 class ContextGuard:
-    """Guards any number of conversations; what it knows of one goes with it."""
+    """Compacts any number of conversations; the state of one lives as long as its history."""
 
     def __init__(self, options: GuardOptions | None = None) -> None:
         """
@@ -121,7 +121,8 @@ class ContextGuard:
         self._records: weakref.WeakKeyDictionary[ConversationHistory, _Record] = weakref.WeakKeyDictionary()
 
     def is_due(self, history: ConversationHistory, window: int) -> bool:
-        """Whether the conversation should be made shorter before the next request of a model with this window."""
+        """True if the conversation must be compacted before the next request to a model with this window (in
+        tokens)."""
         record = self._record(history)
         return (
             history.metadata.get(METADATA_KEY) != "off"
@@ -133,17 +134,17 @@ class ContextGuard:
     async def compact(
         self, history: ConversationHistory, window: int, summarise: Summarise | None = None, *, forced: bool = False
     ) -> Compaction:
-        """Makes the conversation shorter; to be called between steps, when every call has its result.
+        """Compact the conversation. Call it between steps, when every call has its result.
 
         Args:
             history: the conversation.
-            window: tokens of the model's window.
-            summarise: asks a model; None: a digest stands in.
-            forced: also under the threshold; what is there is then at least halved if it can be.
+            window: size of the model's window in tokens.
+            summarise: asks a model for a summary; without it, a digest is used.
+            forced: compact below the threshold, too, to half of the current size if possible.
 
         Raises:
-            CompactionError: there is nothing to take away, or the conversation changed meanwhile. Nothing was changed.
-            ConfigurationError: the metadata names no strategy, and `on_unknown` is `throw`.
+            CompactionError: nothing can be removed, or the conversation changed meanwhile; it is left unchanged.
+            ConfigurationError: the metadata names an unknown strategy, and `on_unknown` is `throw`.
         """
         record = self._record(history)
         try:
@@ -159,20 +160,20 @@ class ContextGuard:
         return done
 
     def undo(self, history: ConversationHistory) -> Compaction:
-        """Takes the last compaction back; what was said since then stays. Returns what was undone.
+        """Undo the last compaction and return it; messages added since then stay.
 
         Raises:
-            CompactionError: there is none, or the conversation no longer holds what it made.
+            CompactionError: there is none, or the conversation no longer contains the messages it made.
         """
         record = self._record(history)
         if not record.done:
-            raise CompactionError("There is no compaction to take back in this conversation.")
+            raise CompactionError("No compaction of this conversation can be undone.")
         last = record.done[-1]
         made = [*(new.id for _, new in last.cut), *([last.replacement.id] if last.replacement else [])]
         present = {message.id for message in history.messages()}
         if not present.issuperset(made):
             raise CompactionError(
-                "The compaction cannot be taken back: the conversation was changed since. Kept as is."
+                "The compaction cannot be undone: its messages changed since. The conversation stays as it is."
             )
         record.done.pop()
         history.replace_messages({new.id: old for old, new in last.cut})
@@ -183,27 +184,27 @@ class ContextGuard:
         return last
 
     def remember(self, history: ConversationHistory, done: Iterable[Compaction]) -> None:
-        """Takes over what was done to a conversation before, oldest first, so that it can be undone."""
-        for one in done:
-            self._record(history).done.append(one)
-            history.remember_calls(one.removed)
+        """Add earlier compactions of a resumed conversation, oldest first, so that they can be undone."""
+        for compaction in done:
+            self._record(history).done.append(compaction)
+            history.remember_calls(compaction.removed)
 
     def forget_compactions(self, history: ConversationHistory) -> None:
-        """Has none of this conversation to take back any more: it was put back to what it was at another time."""
+        """Forget the compactions of a conversation after a rewind: they no longer match its messages."""
         record = self._record(history)
         record.done.clear()
         record.failures = 0
         record.length = min(record.length, history.length)
 
     def can_undo(self, history: ConversationHistory) -> bool:
-        """Whether a compaction of this conversation could be taken back."""
+        """True if a compaction of this conversation is on record to undo."""
         return bool(self._record(history).done)
 
     async def _compact(
         self, history: ConversationHistory, window: int, summarise: Summarise | None, *, forced: bool
     ) -> Compaction:
         if history.open_calls or not history.sound:
-            raise CompactionError("The conversation cannot be made shorter while calls wait for their results.")
+            raise CompactionError("The conversation cannot be compacted while calls wait for their results.")
         strategy = self._strategy(history)
         sizes = _Sizes.of(history, window, self.options.target, forced=forced)
         messages = list(history.messages())
@@ -218,7 +219,7 @@ class ContextGuard:
         if done.tokens_after >= self.options.trigger * window:
             done = _cut(history, _cuts(history.messages(), done.tokens_after - sizes.target, sizes), done, sizes)
         if not done.cut and done.replacement is None:
-            raise CompactionError("There is nothing to condense: the conversation is its goal and its last steps.")
+            raise CompactionError("Nothing to compact: the conversation has only its goal and its last steps.")
         return done
 
     async def _replace(
@@ -230,7 +231,7 @@ class ContextGuard:
         summarise: Summarise | None,
         strategy: Strategy,
     ) -> Compaction | None:
-        """Puts one message in place of a range; None where that would not be shorter."""
+        """Replace a range with one message; return None if that would not be shorter."""
         taken_tokens = sum(map(estimate_message, taken))
         limit = sizes.letters_beside(history.guessed_tokens() - taken_tokens)
         plan = find_plan(taken, self.options.plan_tool)
@@ -246,7 +247,7 @@ class ContextGuard:
         if strategy == "summary" and summarise is not None:
             summary = await summarise(as_transcript(taken, sizes.letters(sizes.window) // 2))
             if history.version != version:
-                raise CompactionError("The conversation changed while it was being condensed; it was kept as it is.")
+                raise CompactionError("The conversation changed during the compaction. It was not compacted.")
         earlier = [shortened(found.summary, limit // 4, LEFT_OUT) for found in map(condensed, taken) if found]
         room = limit // 2 - sum(map(len, earlier))
         replacement = put_together(summary or "\n".join([*earlier, digest(taken, room)]))
@@ -257,7 +258,7 @@ class ContextGuard:
         return Compaction(used, sizes.before, sizes.now(history), removed=tuple(taken), replacement=replacement)
 
     def _range(self, messages: Sequence[Message], sizes: "_Sizes") -> tuple[int, int] | None:
-        """The range to take away: behind the goal, and before as many of the last steps as fit; None: there is none."""
+        """Return the range to replace: after the goal, and before as many of the last steps as the target allows."""
         start = goal_end(messages)
         best: tuple[int, int] | None = None
         for steps in range(self.options.keep_steps, 0, -1):
@@ -277,7 +278,7 @@ class ContextGuard:
             if strategy == chosen:
                 return strategy
         if self.options.on_unknown == "throw":
-            raise ConfigurationError(f"no compaction strategy {chosen!r}; there are {', '.join(STRATEGIES)}")
+            raise ConfigurationError(f"unknown compaction strategy {chosen!r}; choose from {', '.join(STRATEGIES)}")
         return self.options.strategy
 
     def _record(self, history: ConversationHistory) -> _Record:
@@ -286,13 +287,13 @@ class ContextGuard:
 
 @dataclass(frozen=True, slots=True)
 class _Sizes:
-    """Tokens, in the measure of the provider's last count."""
+    """Token counts of one compaction, scaled to the provider's last count."""
 
     window: int
     before: int
     target: float
     scale: float
-    """What a guessed token counts."""
+    """Provider's tokens per estimated token."""
 
     @classmethod
     def of(cls, history: ConversationHistory, window: int, share: float, *, forced: bool) -> "_Sizes":
@@ -301,25 +302,25 @@ class _Sizes:
         return cls(window, before, target, max(before, 1) / max(history.guessed_tokens(), 1))
 
     def letters(self, tokens: float) -> int:
-        """Characters that are so many tokens."""
+        """Convert tokens to characters."""
         return int(tokens / self.scale * CHARACTERS_PER_TOKEN)
 
     def letters_beside(self, kept: int) -> int:
-        """Characters that the message in place of a range may take beside `kept` guessed tokens."""
+        """Return the characters that the replacement message may use beside `kept` estimated tokens."""
         least = max(self.letters(self.target * REPLACEMENT_SHARE), LEAST_LETTERS)
         return max(self.letters(self.target) - kept * CHARACTERS_PER_TOKEN, least)
 
     def without(self, cuts: Cuts) -> float:
-        """What would be left after these cuts."""
+        """Return the tokens that would remain after these cuts."""
         return self.before - sum(map(_saved, cuts)) * self.scale
 
     def now(self, history: ConversationHistory) -> int:
-        """What is there now."""
+        """Return the current tokens of the conversation."""
         return round(history.guessed_tokens() * self.scale)
 
 
 def _cuts(messages: Iterable[Message], excess: float = math.inf, sizes: "_Sizes | None" = None) -> Cuts:
-    """The results that can be cut, with what they become, oldest first; no more than it takes to save `excess`."""
+    """Return the results to truncate, oldest first, with their new versions; stop once `excess` tokens are saved."""
     cuts: Cuts = []
     for message in messages:
         if excess <= 0:
@@ -331,12 +332,12 @@ def _cuts(messages: Iterable[Message], excess: float = math.inf, sizes: "_Sizes 
 
 
 def _saved(cut: tuple[ToolResultMessage, ToolResultMessage]) -> int:
-    """Guessed tokens that a cut takes away."""
+    """Return the estimated tokens that a cut saves."""
     return estimate_message(cut[0]) - estimate_message(cut[1])
 
 
 def _cut(history: ConversationHistory, cuts: Cuts, done: Compaction, sizes: "_Sizes") -> Compaction:
-    """Cuts results, on top of what was done already."""
+    """Truncate results and add them to the record."""
     if not cuts:
         return done
     history.replace_messages({old.id: new for old, new in cuts})

@@ -1,6 +1,6 @@
-"""The conversation so far: messages, the layers above them, and a running guess of their tokens (S4-16 … S4-26).
+"""The conversation: its messages, the layers of the system prompt, and a token estimate (S4-16 … S4-26).
 
-Appending is constant time, and so is reading: a step looks at the conversation through a view and copies nothing.
+Appending and reading take constant time: readers get a view, not a copy.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +30,8 @@ def _expect_message(name: str, message: object) -> None:
 
 
 class ConversationHistory:
-    """Messages in order, append-only but for `splice_range`. One agent's; its id is the agent's (S4-33)."""
+    """Messages of one agent in order; append-only except for compaction, rewind and repair. Its id is the agent's
+    (S4-33)."""
 
     def __init__(
         self,
@@ -59,12 +60,12 @@ class ConversationHistory:
 
     @property
     def entries(self) -> tuple[HistoryEntry, ...]:
-        """A copy of all entries; not for use in each step."""
+        """A copy of all entries; linear time."""
         return tuple(self._entries)
 
     @property
     def system(self) -> str:
-        """The composed system prompt. Writing it writes the legacy layer and leaves the others (S4-16)."""
+        """The composed system prompt. Assigning to it sets the legacy layer and leaves the others (S4-16)."""
         return self.registry.flat("system")
 
     @system.setter
@@ -73,12 +74,12 @@ class ConversationHistory:
 
     @property
     def version(self) -> int:
-        """Grows with each change of the messages: what was planned for an earlier one no longer fits (P70)."""
+        """Number that grows with each change of the messages; compare it to detect changes during an await."""
         return self._version
 
     @property
     def sound(self) -> bool:
-        """Whether a model would accept it: every call has its one result in its place, and so on; constant time."""
+        """True if a model accepts the conversation (see `context.repair`); constant time."""
         return self._check.sound
 
     @property
@@ -94,10 +95,10 @@ class ConversationHistory:
         usage: Usage | None = None,
         latency_ms: float | None = None,
     ) -> HistoryEntry:
-        """Adds one message at the end; constant time.
+        """Add one message at the end; constant time.
 
-        An assistant message's model and usage are its own unless given. If that usage counts what was read, the
-        estimate is anchored on it: what came before is known now, the message itself is still guessed (S4-21).
+        Model and usage default to those of an assistant message. Usage with input tokens anchors the estimate: the
+        messages before are counted now, the message itself is still estimated (S4-21).
         """
         if isinstance(message, AssistantMessage):
             model = message.model if model is None else model
@@ -116,40 +117,39 @@ class ConversationHistory:
         return entry
 
     def messages(self) -> MessageView:
-        """All messages so far, as a view that later changes do not reach; constant time."""
+        """Return a view of all messages, which later changes do not affect; constant time."""
         return MessageView(self._messages, len(self._messages))
 
     def knows_call(self, call_id: str) -> bool:
-        """Whether a call with this id was made in this conversation, also in a part of it that is gone: that may come
-        back."""
+        """True if this conversation ever had a call with this id. Removed messages count: an undo may restore them."""
         return call_id in self._call_ids
 
     def remember_calls(self, messages: Iterable[Message]) -> None:
-        """Knows the calls of messages that were part of this conversation before it came here."""
+        """Register the call ids of removed messages of this conversation."""
         for message in messages:
             if isinstance(message, AssistantMessage):
                 self._call_ids.update(call.id for call in message.tool_calls)
 
     def estimated_tokens(self) -> int:
-        """What the conversation fills of the model's window: counted up to the anchor, guessed after it (S4-18…20).
+        """Return the tokens of the conversation: counted up to the anchor, estimated after it (S4-18…20).
 
-        Without an anchor everything is guessed, the system prompt too.
+        Without an anchor everything is estimated, the system prompt included.
         """
         if self._anchor_index < 0:
             return self._since_anchor + estimate_text(self.system)
         return self._anchor_tokens + self._since_anchor
 
     def guessed_tokens(self) -> int:
-        """The same guessed from letters alone, whatever was counted; linear time."""
+        """Return the tokens estimated from characters alone, ignoring the anchor; linear time."""
         return sum(entry.tokens for entry in self._entries) + estimate_text(self.system)
 
     @property
     def is_anchored(self) -> bool:
-        """Whether the estimate rests on a provider's count."""
+        """True if the estimate is based on a provider's count."""
         return self._anchor_index >= 0
 
     def record_actual_usage(self, input_tokens: int) -> None:
-        """Anchors the estimate: the provider counted `input_tokens` for everything up to now (S4-22)."""
+        """Anchor the estimate: the provider counted `input_tokens` for everything so far (S4-22)."""
         if not self._entries or input_tokens <= 0:
             return
         self._anchor_tokens = input_tokens
@@ -157,15 +157,15 @@ class ConversationHistory:
         self._since_anchor = 0
 
     def splice_range(self, start: int, end: int, replacement: Message) -> tuple[HistoryEntry, ...]:
-        """Puts one message in place of those from `start` to before `end` and returns what was there (S4-23).
+        """Replace the messages `start` to `end` (exclusive) with one and return the removed entries (S4-23).
 
-        The anchor is given up if the range includes or precedes it. A range that does not exist changes nothing and
-        returns nothing. Views handed out before keep what they showed.
+        The anchor is dropped if the range includes or precedes it. An invalid range changes nothing and returns
+        nothing. Existing views do not change.
         """
         return self.replace_range(start, end, (replacement,))
 
     def replace_range(self, start: int, end: int, replacements: Iterable[Message]) -> tuple[HistoryEntry, ...]:
-        """The same with any number of messages in place of the range."""
+        """Replace a range with any number of messages; otherwise like `splice_range`."""
         if not 0 <= start < end <= len(self._entries):
             return ()
         before, removed, after = self._entries[:start], self._entries[start:end], self._entries[end:]
@@ -174,21 +174,20 @@ class ConversationHistory:
         return tuple(removed)
 
     def replace_messages(self, replacements: Mapping[str, Message]) -> int:
-        """Puts other messages in place of those with these ids; returns how many there were. The anchor is given up if
-        it counted one of them."""
-        places = [place for place, entry in enumerate(self._entries) if entry.message.id in replacements]
-        if places:
+        """Replace messages by id and return how many were replaced. The anchor is dropped if it counted one of them."""
+        indices = [index for index, entry in enumerate(self._entries) if entry.message.id in replacements]
+        if indices:
             entries = list(self._entries)
-            for place in places:
-                message = replacements[entries[place].message.id]
+            for index in indices:
+                message = replacements[entries[index].message.id]
                 update = {"message": message, "tokens": estimate_message(message)}
-                entries[place] = entries[place].model_copy(update=update)
-            anchored = places[0] > self._anchor_index
+                entries[index] = entries[index].model_copy(update=update)
+            anchored = indices[0] > self._anchor_index
             self._start_over(entries, *((self._anchor_tokens, self._anchor_index) if anchored else (0, -1)))
-        return len(places)
+        return len(indices)
 
     def go_back_to(self, messages: Sequence[Message]) -> None:
-        """Makes these the messages. Those at the beginning that are here already keep what is known of them."""
+        """Replace all messages. Common messages at the beginning keep their entries."""
         kept = 0
         for here, then in zip(self._messages, messages, strict=False):
             if here != then:
@@ -199,8 +198,8 @@ class ConversationHistory:
         self._start_over(entries, *((self._anchor_tokens, self._anchor_index) if anchored else (0, -1)))
 
     def drop_open_step(self) -> int:
-        """Takes the last answer away if calls of it have no result yet, with the results it has; returns how many
-        messages that were."""
+        """Remove the last answer and its results if one of its calls has no result; return the number of messages
+        removed."""
         if not self.open_calls:
             return 0
         entries = list(self._entries)
@@ -212,7 +211,7 @@ class ConversationHistory:
         return dropped
 
     def repair(self) -> RepairResult:
-        """Makes the conversation one that a model accepts; does nothing, and takes no time, if it already is."""
+        """Make the conversation acceptable to a model. Constant time if it already is."""
         if self.sound:
             return RepairResult(())
         repaired = repair_messages(self._messages)
@@ -222,14 +221,14 @@ class ConversationHistory:
         return repaired
 
     def fork(self, new_id: str | None = None) -> "ConversationHistory":
-        """An independent copy of messages and layers, without listeners (S4-24). Messages never change: it shares them.
+        """Return an independent copy of messages and layers, without listeners (S4-24).
 
-        Calls that are still open are part of it; `repair` answers them.
+        Open calls are copied, too; `repair` adds results for them.
         """
         return ConversationHistory.restore(self.export(), id=new_id, registry=self.registry.copy())
 
     def export(self) -> HistorySnapshot:
-        """Everything needed to have it again (S4-25)."""
+        """Return a snapshot from which `restore` makes the same conversation (S4-25)."""
         return HistorySnapshot(
             id=self.id,
             entries=tuple(self._entries),
@@ -247,7 +246,10 @@ class ConversationHistory:
         id: str | None = None,  # noqa: A002 - the name S4-16 gives it
         registry: ContextRegistry | None = None,
     ) -> "ConversationHistory":
-        """The `import` of S4-25, a word Python keeps for itself; reads snapshots with a plain `system`, too (S4-26)."""
+        """Return the conversation of a snapshot: the `import` of S4-25, a reserved word in Python.
+
+        Also reads older snapshots with a plain `system` (S4-26).
+        """
         if registry is None:
             layers = snapshot.registry.layers if snapshot.registry else ()
             registry = ContextRegistry(layer.model_copy(deep=True) for layer in layers)
@@ -259,7 +261,7 @@ class ConversationHistory:
         return history
 
     def _start_over(self, entries: list[HistoryEntry], anchor_tokens: int = 0, anchor_index: int = -1) -> None:
-        """Makes these the entries: in new lists, so that views of the old ones stay what they were."""
+        """Replace the entries. New lists are made, so that existing views do not change."""
         self._entries: list[HistoryEntry] = []
         self._messages: list[Message] = []
         self._check = PairingCheck()
@@ -280,5 +282,5 @@ class ConversationHistory:
 
 
 def _bare_entry(message: Message) -> HistoryEntry:
-    """An entry for a message of which nothing else is known."""
+    """Return an entry without model, usage and latency."""
     return HistoryEntry(index=0, message=message, tokens=estimate_message(message))

@@ -1,7 +1,7 @@
-"""What people write down for agents: AGENTS.md from the user's directory and from the repository, as layers.
+"""Instruction files (AGENTS.md) of the user and of the repository, as layers of the system prompt.
 
-The closest file comes last and so has the last word. `CLAUDE.md` is read where a directory has no `AGENTS.md`. A link
-that leads out of the repository is not followed; the user's own files may be links to anywhere.
+The closest file comes last. `CLAUDE.md` is read where a directory has no `AGENTS.md`. Links out of the repository are
+not followed; the user's own files may be links to anywhere.
 """
 
 import os
@@ -14,10 +14,10 @@ from tui_agent.protocol.repository_files import repository_root, target_outside
 from .registry import ContextLayer
 
 FILE_NAMES = ("AGENTS.md", "CLAUDE.md")
-"""The first of these that a directory has is its instructions."""
+"""File names in order of preference; one file per directory is read."""
 
 SIZE_CAP = 32 * 1024
-"""Bytes read of each file."""
+"""Maximum bytes read of each file."""
 
 INSTRUCTIONS_PRIORITY = 60
 
@@ -25,24 +25,24 @@ _OWNER = "instructions"
 
 
 def load_instructions(user_dir: Path | None, working_dir: Path) -> tuple[ContextLayer, ...]:
-    """Reads the instruction files that apply in `working_dir`, one layer a file. Blocks: call it in a thread.
+    """Read the instruction files that apply in `working_dir`, one layer a file. Blocks: call it in a thread.
 
-    Order: `user_dir`, then each directory from the repository root down to `working_dir`; outside of a repository only
-    `working_dir`. A file that is there but cannot be read gives a layer that says so. Never raises.
+    Order: `user_dir`, then each directory from the repository root down to `working_dir`; outside a repository only
+    `working_dir`. The layer of an unreadable file contains the error. Never raises.
     """
     own = load_own_instructions(user_dir) if user_dir else ()
     return (*own, *load_project_instructions(working_dir, own))
 
 
 def load_own_instructions(user_dir: Path) -> tuple[ContextLayer, ...]:
-    """Reads what the user wrote down for all projects. Blocks; never raises."""
+    """Read the user's instructions for all projects. Blocks; never raises."""
     path = next((path for path in _candidates(user_dir) if _is_file(path)), None)
     return () if path is None else (_layer_of(path),)
 
 
 def load_project_instructions(working_dir: Path, own: Sequence[ContextLayer] = ()) -> tuple[ContextLayer, ...]:
-    """Reads what the repository around `working_dir` brings, but for files that are among the user's `own`. Blocks;
-    never raises."""
+    """Read the instructions of the repository around `working_dir`, except files that are among the user's `own`.
+    Blocks; never raises."""
     read = _resolved_paths(own)
     layers: list[ContextLayer] = []
     for directory in _down_to(working_dir):
@@ -70,7 +70,7 @@ def foreign_instructions(working_dir: Path, own: Sequence[ContextLayer] = ()) ->
 
 
 def _down_to(working_dir: Path) -> Iterator[Path]:
-    """The directories from the root of the repository around `working_dir` down to itself."""
+    """Yield the directories from the repository root down to `working_dir`."""
     here = _resolved(working_dir)
     root = repository_root(here)
     yield from reversed([here, *(parent for parent in here.parents if parent.is_relative_to(root))])

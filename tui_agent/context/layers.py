@@ -1,6 +1,6 @@
-"""The layers the loop itself writes, and how layers become the parts of a request (S4-31, S4-32).
+"""Reserved layers of the agent loop, and the system parts of a request (S4-31, S4-32).
 
-Priorities keep what never changes in front of what does, so that a provider can cache the prefix.
+Priorities put stable layers before changing ones, so that a provider can cache the prefix.
 """
 
 from tui_agent.protocol.provider import SystemPart
@@ -8,25 +8,25 @@ from tui_agent.protocol.provider import SystemPart
 from .registry import SEPARATOR, ContextLayer, ContextRegistry
 
 SYSTEM_LAYER = "agentloop.system"
-"""Who the agent is; priority 10."""
+"""Identity and task of the agent; priority 10."""
 
 LEGACY_LAYER = "_legacy_system"
-"""What `ConversationHistory.system = …` writes; priority 50."""
+"""Layer that `ConversationHistory.system = …` sets; priority 50."""
 
 OUTPUT_LAYER = "agentloop.output"
-"""The format of the final answer; priority 60."""
+"""Format of the final answer; priority 60."""
 
 CONTEXT_LAYER = "agentloop.context"
-"""What is true of this task only; priority 100."""
+"""Facts of the current task; priority 100."""
 
 PRIORITIES = {SYSTEM_LAYER: 10, LEGACY_LAYER: 50, OUTPUT_LAYER: 60, CONTEXT_LAYER: 100}
 
 DYNAMIC_PRIORITY = 100
-"""Layers from this priority on are expected to change; those before are the cacheable prefix."""
+"""Layers of this priority or above may change between requests; those below form the cacheable prefix."""
 
 
 def write_layer(registry: ContextRegistry, name: str, text: str, owner: str) -> bool:
-    """Writes one of the reserved layers, or removes it where `text` is empty. Returns whether anything changed.
+    """Set a reserved layer, or remove it if `text` is empty. Return True if anything changed.
 
     Raises:
         KeyError: `name` is not one of the reserved layers.
@@ -37,13 +37,13 @@ def write_layer(registry: ContextRegistry, name: str, text: str, owner: str) -> 
 
 
 def layer_text(registry: ContextRegistry, name: str) -> str:
-    """What a layer says; empty where there is none of that name."""
+    """Return the text of a layer; empty if it does not exist."""
     layer = registry.get(name)
     return layer.text if layer else ""
 
 
 def system_parts(registry: ContextRegistry) -> tuple[SystemPart, ...]:
-    """The system prompt in at most two parts, the stable one first; together they read as `flat(tag="system")`."""
+    """Return the system prompt in at most two parts, the stable one first; joined they equal `flat(tag="system")`."""
     stable: list[str] = []
     dynamic: list[str] = []
     for layer in registry.layers("system"):

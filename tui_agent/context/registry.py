@@ -1,6 +1,6 @@
-"""Named layers of the system prompt: who says what, in which order (S4-27 … S4-32).
+"""Named layers of the system prompt (S4-27 … S4-32).
 
-Any part of the program may write its own layer; the composed text is made when it is asked for.
+Any part of the program may set its own layer; the text is composed on each read.
 """
 
 import itertools
@@ -22,7 +22,7 @@ _clock = itertools.count()
 
 
 class ContextLayer(FrozenModel):
-    """A named piece of the prompt (S4-27)."""
+    """A named part of the prompt (S4-27)."""
 
     name: str
     content: str | tuple[UserBlock, ...]
@@ -31,17 +31,17 @@ class ContextLayer(FrozenModel):
     tags: tuple[str, ...] = ("system",)
     owner: str = ""
     merge_parent: bool = False
-    """Where the parent has a layer of this name: say both, the parent's first. Otherwise this one replaces it."""
+    """True if the parent's layer of this name comes first; False if this one replaces it."""
     metadata: JsonObject = Field(default_factory=dict)
 
     @property
     def text(self) -> str:
-        """The content's text; other blocks have no place in a system prompt."""
+        """The text of the content; other blocks are left out."""
         return self.content if isinstance(self.content, str) else joined_text(self.content)
 
 
 class RegistrySnapshot(FrozenModel):
-    """A registry's own layers, oldest change first; parents and listeners are not part of it."""
+    """A registry's own layers, oldest change first, without parent and listeners."""
 
     layers: tuple[ContextLayer, ...] = ()
 
@@ -53,7 +53,7 @@ class LayerChange:
     name: str
     kind: Literal["set", "removed"]
     registry: "ContextRegistry"
-    """The registry that holds, or held, the layer."""
+    """The registry that has or had the layer."""
 
 
 class ContextRegistry:
@@ -75,35 +75,35 @@ class ContextRegistry:
         return self._parent
 
     def set(self, layer: ContextLayer) -> bool:
-        """Write a layer under its name; one that is already so is left alone. Return True if anything changed.
+        """Set a layer under its name. Return True if that changed anything.
 
         Raises:
-            ConfigurationError: it is not a ContextLayer.
+            ConfigurationError: `layer` is not a ContextLayer.
         """
         expect_kind("a layer of a ContextRegistry", layer, ContextLayer, "a ContextLayer")
         if self._layers.get(layer.name) == layer:
             return False
         self._layers[layer.name] = layer
         self._changed_at[layer.name] = next(_clock)
-        self._tell(LayerChange(layer.name, "set", self))
+        self._notify(LayerChange(layer.name, "set", self))
         return True
 
     def remove(self, name: str) -> ContextLayer | None:
-        """Takes this registry's layer of that name away and returns it; None if it has none."""
+        """Remove this registry's layer of that name and return it; None if there is none."""
         layer = self._layers.pop(name, None)
         if layer is not None:
             del self._changed_at[name]
-            self._tell(LayerChange(name, "removed", self))
+            self._notify(LayerChange(name, "removed", self))
         return layer
 
     def get(self, name: str) -> ContextLayer | None:
-        """The layer in force under a name: this registry's, else the nearest ancestor's."""
+        """Return the effective layer of a name: this registry's, else the nearest ancestor's."""
         if name in self._layers:
             return self._layers[name]
         return self._parent.get(name) if self._parent else None
 
     def layers(self, tag: str | None = None, *, include_parent: bool = True) -> tuple[ContextLayer, ...]:
-        """The layers in force, in the order they are composed: priority, then time of change, then name (S4-28)."""
+        """Return the effective layers, sorted by priority, then time of change, then name (S4-28)."""
         in_force = self._in_force(include_parent)
         chosen = (
             (layer.priority, changed_at, layer.name, layer)
@@ -113,7 +113,8 @@ class ContextRegistry:
         return tuple(layer for *_, layer in sorted(chosen, key=lambda item: item[:3]))
 
     def flat(self, tag: str | None = None, *, include_parent: bool = True, separator: str = SEPARATOR) -> str:
-        """The text of the layers in force, joined; with a tag, only of those that carry it. Empty layers leave no gap.
+        """Return the joined text of the effective layers; with a tag, only of those that have it. Empty layers are
+        skipped.
 
         `flat(tag="system")` is the system prompt.
         """
@@ -121,7 +122,7 @@ class ContextRegistry:
         return separator.join(text for text in texts if text)
 
     def set_parent(self, parent: "ContextRegistry | None") -> None:
-        """Puts this registry's layers over those of `parent`, whose changes are told here, too (S4-29).
+        """Put this registry's layers over those of `parent` and report the parent's changes here, too (S4-29).
 
         Raises:
             ConfigurationError: `parent` is this registry or lies over it.
@@ -129,7 +130,7 @@ class ContextRegistry:
         ancestor = parent
         while ancestor is not None:
             if ancestor is self:
-                raise ConfigurationError("a context registry cannot be its own ancestor; its parent was left as it was")
+                raise ConfigurationError("a context registry cannot be its own ancestor; its parent was not changed")
             ancestor = ancestor._parent
         if self._parent is not None:
             self._parent._children.discard(self)
@@ -141,7 +142,7 @@ class ContextRegistry:
         """Call `listener` with each change here and in ancestors; return a function that removes it.
 
         If a listener raises, the others are still called, and the change stays. Its first failure is reported: as a
-        `warning` event if the registry or one below it belongs to an agent, else in the log.
+        `warning` event if the registry or a descendant belongs to an agent, else in the log.
         """
         registered = Listener(listener)
         self._listeners.append(registered)
@@ -153,16 +154,16 @@ class ContextRegistry:
         return stop
 
     def report_failures(self, report: FailureReport) -> None:
-        """Call `report` with failures of listeners from now on, instead of the function set before."""
+        """Report failures of listeners to `report`, in place of an earlier function."""
         self._report = report
 
     def snapshot(self) -> RegistrySnapshot:
-        """This registry's own layers, to be kept."""
+        """Return this registry's own layers."""
         names = sorted(self._layers, key=lambda name: self._changed_at[name])
         return RegistrySnapshot(layers=tuple(self._layers[name].model_copy(deep=True) for name in names))
 
     def copy(self) -> "ContextRegistry":
-        """The same layers over the same parent, without listeners; changes in either do not reach the other (S4-24)."""
+        """Return an independent copy over the same parent, without listeners (S4-24)."""
         twin = ContextRegistry()
         twin._layers = {name: layer.model_copy(deep=True) for name, layer in self._layers.items()}
         twin._changed_at = dict(self._changed_at)
@@ -170,30 +171,30 @@ class ContextRegistry:
         return twin
 
     def _in_force(self, include_parent: bool) -> dict[str, tuple[ContextLayer, int]]:
-        """Each layer in force with the time it was changed; children replace or extend their parent's (S4-30)."""
+        """Return each effective layer with its time of change; children replace or extend the parent's (S4-30)."""
         found = self._parent._in_force(True) if include_parent and self._parent else {}
         for name, layer in self._layers.items():
             below = found[name][0] if layer.merge_parent and name in found else None
             found[name] = (_merged(below, layer), self._changed_at[name])
         return found
 
-    def _tell(self, change: LayerChange) -> None:
+    def _notify(self, change: LayerChange) -> None:
         for listener in list(self._listeners):
             crash = listener.notify(change)
             if crash is not None:
                 (self._nearest_report() or log_failure)(listener.name, crash)
         for child in list(self._children):
-            child._tell(change)
+            child._notify(change)
 
     def _nearest_report(self) -> FailureReport | None:
-        """Return this registry's report, else that of a registry below: an agent's layers may lie over shared ones."""
+        """Return this registry's report function, else a descendant's: an agent's layers may lie over shared ones."""
         if self._report is not None:
             return self._report
         return next(filter(None, (child._nearest_report() for child in self._children)), None)
 
 
 def _merged(below: ContextLayer | None, layer: ContextLayer) -> ContextLayer:
-    """The layer with the text of the one below it in front; as it is where there is none."""
+    """Return the layer with the text of `below` in front."""
     if below is None:
         return layer
     text = SEPARATOR.join(part for part in (below.text, layer.text) if part)

@@ -1,7 +1,7 @@
-"""What makes a conversation acceptable to a model, and how one that is not becomes so (P01–P04).
+"""Rules that a conversation must meet for a model to accept it, and repair of one that breaks them.
 
-The rules: it begins with a user message; no message is empty; an assistant message follows another only where that one
-had paused; every call has exactly one result; the results of an assistant message follow it at once, in call order; no
+The rules: it begins with a user message; no message is empty; an assistant message follows another only if that one
+paused; every call has exactly one result; the results of an assistant message follow it directly, in call order; no
 two messages share an id.
 """
 
@@ -19,17 +19,17 @@ from tui_agent.protocol.messages import (
 )
 
 UNANSWERED = (
-    "No result: the session ended before this call was answered. It was never run, or its outcome is not known; "
-    "look before you run it again."
+    "No result: the session ended before this call finished. It never ran, or its outcome is unknown; "
+    "check before you run it again."
 )
-"""What a call that was left without a result is answered with."""
+"""Text of the result that repair adds for a call without one."""
 
 LOST = "(A part of this conversation is not available here.)"
-"""Stands where something must have been said before an answer."""
+"""Text of the user message that repair adds before an answer to nothing."""
 
 
 class PairingCheck:
-    """Watches a conversation grow and says whether it still keeps the rules; constant time a message."""
+    """Incremental check of a conversation against the rules; constant time a message."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
         self._ids: set[str] = set()
@@ -46,11 +46,11 @@ class PairingCheck:
 
     @property
     def sound(self) -> bool:
-        """Whether the conversation so far keeps every rule, the last one included: no call is open."""
+        """True if the conversation so far keeps every rule and no call is open."""
         return not self._broken and not self._open
 
     def add(self, message: Message) -> None:
-        """Takes the next message."""
+        """Check the next message."""
         if message.id in self._ids:
             self._broken = True
         self._ids.add(message.id)
@@ -73,42 +73,42 @@ class PairingCheck:
 
 
 def awaits_assistant(message: Message) -> bool:
-    """Whether the model may speak next: after a person, a result, or its own pause."""
+    """True if an assistant message may follow: after a user message, a result, or a paused answer."""
     return not isinstance(message, AssistantMessage) or message.stop_reason == "pause_turn"
 
 
 @dataclass(frozen=True, slots=True)
 class RepairResult:
-    """A conversation that keeps the rules, and what was done to make it so."""
+    """A conversation that keeps the rules, and counts of the repairs."""
 
     messages: tuple[Message, ...]
     changed: bool = False
     orphans: int = 0
-    """Results of no call, or of a call that had its result, which were dropped."""
+    """Results that were dropped: no call matches them, or it already had one."""
     synthesised: tuple[ToolResultMessage, ...] = ()
-    """Results that were made up for calls without one."""
+    """Results that were added for calls without one."""
     dropped: int = 0
-    """Empty or repeated messages, and second calls with an id of the same message, which were dropped."""
+    """Empty and duplicate messages, and calls with an id used before in the same message, that were dropped."""
     filled: int = 0
-    """User messages that had to be put in front of an answer to nothing."""
+    """User messages that were added before an answer to nothing."""
 
     def __str__(self) -> str:
         counts = {
-            "calls without a result were answered": len(self.synthesised),
+            "calls got a result that says they were not answered": len(self.synthesised),
             "results without a call were dropped": self.orphans,
-            "empty or doubled parts were dropped": self.dropped,
+            "empty or duplicate parts were dropped": self.dropped,
             "gaps were filled": self.filled,
         }
         done = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-        return done or ("results were put in order" if self.changed else "nothing was to be done")
+        return done or ("results were put in order" if self.changed else "nothing to repair")
 
 
 def repair_messages(messages: Sequence[Message], *, unanswered: str = UNANSWERED) -> RepairResult:
-    """Makes a conversation keep the rules; one that does is returned as it is, so that doing it twice does nothing.
+    """Return the conversation with all rules kept. A conversation that keeps them is returned unchanged.
 
     Args:
-        messages: any messages in any order, as a damaged or unfinished session left them.
-        unanswered: what the model reads as the result of a call that has none.
+        messages: any messages in any order, for example of a damaged or unfinished session.
+        unanswered: text of the result for a call that has none; the model reads it.
     """
     if PairingCheck(messages).sound:
         return RepairResult(tuple(messages))
@@ -140,7 +140,7 @@ class _Group:
 
 
 def _gather(messages: Sequence[Message]) -> tuple[list[_Group], int, int]:
-    """Each message with the first result of each of its calls; also counts orphans and dropped parts."""
+    """Group each message with the first result of each of its calls; also count orphans and dropped parts."""
     groups: list[_Group] = []
     asked_by: dict[str, _Group] = {}
     seen: set[str] = set()
@@ -167,7 +167,7 @@ def _gather(messages: Sequence[Message]) -> tuple[list[_Group], int, int]:
 
 
 def _with_distinct_calls(message: AssistantMessage) -> AssistantMessage:
-    """The message without calls whose id an earlier one of it has; itself where there are none."""
+    """Return the message without calls that repeat the id of an earlier one."""
     seen: set[str] = set()
     kept: list[AssistantBlock] = []
     for block in message.content:
@@ -180,7 +180,7 @@ def _with_distinct_calls(message: AssistantMessage) -> AssistantMessage:
 
 
 def _made_up(call: ToolCall, message: UserMessage | AssistantMessage, text: str) -> ToolResultMessage:
-    """A result for a call without one; its id follows from the call, so that repairing again makes the same."""
+    """Return a result for a call without one. Its id derives from the call's, so that repeated repairs agree."""
     return ToolResultMessage(
         id=f"repair_{message.id}_{call.id}",
         call_id=call.id,

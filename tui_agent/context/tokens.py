@@ -1,6 +1,6 @@
-"""Guesses tokens where no model has counted them yet: four letters to a token (S4-19).
+"""Token estimates: four characters to a token (S4-19).
 
-No tokenizer is at hand offline; a guess is anchored on the provider's own counts as soon as there is one.
+No tokenizer is available offline. `ConversationHistory` anchors its estimate on the provider's counts once it has one.
 """
 
 import json
@@ -10,16 +10,16 @@ from tui_agent.protocol.messages import ImageBlock, Message, TextBlock, Thinking
 
 CHARACTERS_PER_TOKEN = 4
 MEDIA_TOKENS = 250
-"""What an image counts."""
+"""Estimate for an image."""
 
 
 def estimate_text(text: str) -> int:
-    """Tokens of a text, rounded up."""
+    """Return the estimated tokens of a text, rounded up."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 def estimate_content(content: Iterable[TextBlock | ImageBlock | ThinkingBlock | ToolCall]) -> int:
-    """Tokens of the blocks of one message."""
+    """Return the estimated tokens of the blocks of one message."""
     tokens = letters = 0
     for block in content:
         match block:
@@ -35,5 +35,5 @@ def estimate_content(content: Iterable[TextBlock | ImageBlock | ThinkingBlock | 
 
 
 def estimate_message(message: Message) -> int:
-    """Tokens of one message as the model reads it; a result's details are never sent and count nothing."""
+    """Return the estimated tokens of one message. A result's details are not counted: they are never sent."""
     return estimate_content(message.content)

@@ -1,4 +1,4 @@
-"""A conversation as plain text: what a model is given to sum up, and what stands in where no model did."""
+"""A conversation as plain text: the transcript that a model summarises, and the digest made without a model."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,16 +13,18 @@ from tui_agent.protocol.messages import (
 )
 
 RESULT_LETTERS = 600
-"""Characters of one result that a transcript shows."""
+"""Maximum characters of one result in a transcript."""
 
 ARGUMENT_LETTERS = 160
 DIGEST_LINES = 60
-"""Lines of a digest; the newest are kept."""
+"""Maximum lines of a digest; the newest are kept."""
 
 
 def shortened(text: str, limit: int, note: str = "…") -> str:
-    """The head and the tail of a text with `note` between them; whole if it has at most `limit` characters and the
-    note, so that what was shortened once stays as it is (P68)."""
+    """Return the head and the tail of a text, `limit` characters in all, with `note` between them.
+
+    A text is left whole up to `limit` plus the length of the note, so that shortening twice equals shortening once.
+    """
     if len(text) <= limit + len(note):
         return text
     tail = limit // 3
@@ -30,14 +32,16 @@ def shortened(text: str, limit: int, note: str = "…") -> str:
 
 
 def as_transcript(messages: Iterable[Message], limit: int) -> str:
-    """The conversation line by line, to be summed up; past `limit` characters its middle is left out."""
+    """Return the conversation line by line; above `limit` characters without its middle."""
     text = "\n".join(line for message in messages for line in _lines(message))
     return shortened(text, limit, "\n\n[… a part in the middle is left out …]\n\n")
 
 
 def digest(messages: Sequence[Message], limit: int) -> str:
-    """What happened, without a model: the agent's words cut short, and each call with how it went, newest last; of more
-    than `limit` characters or `DIGEST_LINES` lines the newest."""
+    """Return a list of the agent's messages, shortened, and of its calls with their outcome, newest last.
+
+    Keeps the newest lines, at most `limit` characters and `DIGEST_LINES` lines.
+    """
     failed = {message.call_id for message in messages if isinstance(message, ToolResultMessage) and message.is_error}
     lines: list[str] = []
     for message in messages:
@@ -52,15 +56,15 @@ def digest(messages: Sequence[Message], limit: int) -> str:
             break
         kept += 1
     head = [f"- … {len(lines) - kept} earlier lines are left out"] if kept < len(lines) else []
-    return "\n".join([*head, *lines[len(lines) - kept :]]) or "- nothing but words of the person"
+    return "\n".join([*head, *lines[len(lines) - kept :]]) or "- only user messages"
 
 
 def _lines(message: Message) -> Iterator[str]:
     match message:
         case UserMessage(kind="command"):
-            yield f"Person ran a command: {shortened(_words(message), RESULT_LETTERS, ' […] ')}"
+            yield f"User ran a command: {shortened(_words(message), RESULT_LETTERS, ' […] ')}"
         case UserMessage():
-            yield f"{'Notice' if message.kind == 'notice' else 'Person'}: {_words(message)}"
+            yield f"{'Notice' if message.kind == 'notice' else 'User'}: {_words(message)}"
         case AssistantMessage():
             if message.text.strip():
                 yield f"Agent: {message.text}"

@@ -1,6 +1,6 @@
-"""The front end without a screen: print mode as text, json or a stream of events.
+"""The headless front end: print mode with text, json or a stream of events as output.
 
-Wiring it takes a session, a bus and an agent:
+It needs a session, a bus and an agent:
 
 ```python
 session = store.create(cwd)                                  # or store.load(id), or StoredSession.ephemeral(cwd)

@@ -1,4 +1,4 @@
-"""What headless mode needs of an agent; `AgentLoop` is one."""
+"""Interface of an agent for headless mode; `AgentLoop` implements it."""
 
 from collections.abc import Sequence
 from typing import Literal, Protocol
@@ -9,49 +9,49 @@ from tui_agent.protocol.reports import AgentRunReport
 
 
 class Agent(Protocol):
-    """An agent that is told to do things and tells what happens on the bus."""
+    """An agent that publishes its events on the bus."""
 
     @property
     def running(self) -> bool:
-        """Whether a run is on; true from the moment `run` is awaited."""
+        """True during a run, from the moment `run` is awaited."""
         ...
 
     @property
     def waiting_messages(self) -> Sequence[UserMessage]:
-        """Messages that are in no conversation yet."""
+        """Queued messages that were not delivered yet."""
         ...
 
     @property
     def pending_calls(self) -> Sequence[ApprovalRequest]:
-        """Calls that wait for a person, here or since the program ended."""
+        """Requests for approval without an answer, also of a resumed session."""
         ...
 
     async def run(self, user_input: str | None, /) -> AgentRunReport:
-        """Handles one input to its end; None: what waited when the program ended."""
+        """Run one input to its end; None to resume the calls that waited when the program ended."""
         ...
 
     def steer(self, text: str, /) -> UserMessage:
-        """Queues a message for the next boundary of the run."""
+        """Queue a steering message for the current run."""
         ...
 
     def follow_up(self, text: str, /) -> UserMessage:
-        """Queues a message for when the run would end."""
+        """Queue a message for a turn of its own."""
         ...
 
     def stop(self) -> None:
-        """Ends the run after this step."""
+        """End the run after this step."""
         ...
 
     def abort(self, reason: str, /) -> None:
-        """Ends the run now."""
+        """End the run now."""
         ...
 
     def set_mode(self, mode: PermissionMode, by: str, /) -> None:
-        """Another permission mode from here on."""
+        """Change the permission mode."""
         ...
 
     def resolve_approval(
         self, request_id: str, decision: ApprovalDecision, /, by: Literal["user", "nobody"] = "user"
     ) -> bool:
-        """Answers a question, or says that nobody can; False where it does not wait."""
+        """Answer a request for approval, or report that nobody can; return False if it is not open."""
         ...

@@ -1,4 +1,4 @@
-"""Takes the orders that come in line by line and passes them on to the agent."""
+"""Execution of the commands on standard input, one a line."""
 
 import asyncio
 from collections import deque
@@ -22,7 +22,7 @@ from .pipes import InputLine, LineReader
 
 
 class PromptQueue:
-    """Prompts that wait for their run, first in, first out."""
+    """Queue of prompts, each for a run of its own."""
 
     def __init__(self) -> None:
         self._prompts: deque[str] = deque()
@@ -31,51 +31,50 @@ class PromptQueue:
         self._begun = asyncio.Event()
 
     def put(self, prompt: str) -> None:
-        """Asks for a run."""
+        """Queue a prompt."""
         self._prompts.append(prompt)
         self._begun.clear()
         self._changed.set()
 
     def close(self, *, discard: bool = False) -> None:
-        """No more prompts come; with `discard` those that wait are forgotten."""
+        """Accept no more prompts; with `discard`, remove the queued ones, too."""
         self._closed = True
         if discard:
             self._prompts.clear()
         self._changed.set()
 
     async def next(self) -> str | None:
-        """The next prompt; None once no more come."""
+        """Wait for the next prompt and return it; None once the queue is closed and empty."""
         while not self._prompts and not self._closed:
             self._changed.clear()
             await self._changed.wait()
         return self._prompts.popleft() if self._prompts else None
 
     def mark_started(self) -> None:
-        """The run of the prompt that was taken last is on."""
+        """Mark the run of the prompt returned last as started."""
         self._begun.set()
 
     async def begun(self) -> None:
-        """Returns once the run of the prompt that was put last is on, or is over already."""
+        """Wait until the run of the prompt queued last has started."""
         await self._begun.wait()
 
 
 class CommandHandler:
-    """Obeys orders, one after another, until the input ends."""
+    """Executes commands one after another, until the input ends."""
 
     def __init__(self, agent: Agent, prompts: PromptQueue, complain: Callable[[str, int], None]) -> None:
-        """Prepares.
-
+        """
         Args:
-            agent: who is told.
-            prompts: where new runs are asked for.
-            complain: told in a sentence what was wrong with an order, and the number of its line, from 1.
+            agent: the agent that the commands are for.
+            prompts: queue for prompts of new runs.
+            complain: called with an error message for an invalid command and the number of its line, from 1.
         """
         self._agent = agent
         self._prompts = prompts
         self._complain = complain
 
     async def serve(self, lines: LineReader) -> None:
-        """Obeys every line; a bad one is named and skipped."""
+        """Execute every line; report and skip invalid ones."""
         number = 0
         while (line := await lines.next()) is not None:
             number += 1
@@ -104,7 +103,7 @@ class CommandHandler:
                     await self._start(text)
             case ApprovalCommand(request_id=request_id):
                 if not self._agent.resolve_approval(request_id, order.answer):
-                    raise ConfigurationError(f"no question with the id {request_id!r} waits for an answer")
+                    raise ConfigurationError(f"no open request for approval has the id {request_id!r}")
             case InterruptCommand():
                 if self._agent.running:
                     self._agent.abort("interrupted by the client")
@@ -117,6 +116,6 @@ class CommandHandler:
                 assert_never(order)
 
     async def _start(self, text: str) -> None:
-        """Asks for a run and waits for its beginning, so that the next order finds it running."""
+        """Queue a prompt and wait until its run starts, so that the next command finds it running."""
         self._prompts.put(text)
         await self._prompts.begun()

@@ -1,4 +1,4 @@
-"""How a headless run ended, as a number (interface §1)."""
+"""Exit codes of headless runs."""
 
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -11,38 +11,38 @@ from tui_agent.protocol.reports import AgentRunReport
 
 
 class ExitCode(IntEnum):
-    """What a script may rely on."""
+    """Exit code of the process; stable, so that scripts can rely on it."""
 
     DONE = 0
     FAILED = 1
-    """An error, a guardrail, a budget, a loop, or input that was refused."""
+    """An error, a guardrail, a budget, a loop, or a refused input."""
     USAGE = 2
-    """An option or setting is wrong; nothing was done."""
+    """Wrong option or setting; nothing was done."""
     MAX_STEPS = 3
     NOBODY_TO_ASK = 4
-    """The last thing it tried needed an answer that nobody could give; see `UnansweredApprovals`."""
+    """A call of the last step needed an approval that nobody could give; see `UnansweredApprovals`."""
     RETRY_LATER = 75
-    """Rate limit, overload, network."""
+    """Rate limit, overload or network error."""
     INTERRUPTED = 130
 
 
 @dataclass(slots=True)
 class UnansweredApprovals:
-    """Finds out whether a run came to its end because nobody could be asked.
+    """Detects a run that ended because nobody could answer a request for approval.
 
-    It did if, in the last step that called tools, a call was refused because nobody could answer and no call that
-    changes anything succeeded. A denied call alone is no failure: whoever goes on to another step with calls, or gets
-    something done beside it, could go on.
+    That is the case if, in the last step with calls, a call was denied because nobody could answer, and no call that
+    changes anything succeeded. A denied call alone is not a failure: an agent that makes further calls, or succeeds
+    with another one, could continue.
     """
 
     stuck: bool = False
-    """Whether the root agent's newest run ended that way; final once it has ended."""
+    """True if the root agent's newest run ended that way; final once it has ended."""
     _refused: bool = False
     _changed_something: bool = False
     _may_change: set[str] = field(default_factory=set[str])
 
     def apply(self, envelope: Envelope) -> None:
-        """Takes the next event."""
+        """Apply the next event."""
         if envelope.origin.depth:
             return
         match envelope.event:
@@ -63,11 +63,11 @@ class UnansweredApprovals:
 
 
 def code_of(report: AgentRunReport, *, stuck: bool = False) -> ExitCode:
-    """The number for a run.
+    """Return the exit code for a run.
 
     Args:
-        report: what the run left behind.
-        stuck: what `UnansweredApprovals` found.
+        report: report of the run.
+        stuck: `UnansweredApprovals.stuck` of the run.
     """
     match report.reason:
         case "done" | "stopped" | "terminated":

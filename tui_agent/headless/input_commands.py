@@ -1,4 +1,4 @@
-"""What can be said to a headless agent on its input, one JSON object a line (interface §2)."""
+"""Commands to a headless agent on standard input, one JSON object a line."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -14,21 +14,21 @@ class _Command(BaseModel):
 
 
 class UserCommand(_Command):
-    """Starts a run or, while one is on, steers it."""
+    """Start a run or, during a run, steer it."""
 
     type: Literal["user"]
     text: str = Field(pattern=r"\S")
 
 
 class FollowUpCommand(_Command):
-    """Goes on with this once the run would end; starts one where none is on."""
+    """Queue a turn after the current one; without a run, start one."""
 
     type: Literal["follow_up"]
     text: str = Field(pattern=r"\S")
 
 
 class ApprovalCommand(_Command):
-    """Answers the question with this id."""
+    """Answer the request for approval with this id."""
 
     type: Literal["approval"]
     request_id: str
@@ -40,27 +40,28 @@ class ApprovalCommand(_Command):
 
     @property
     def answer(self) -> ApprovalDecision:
-        """The decision as the agent takes it. A no is a no, whatever else was sent along: how long a yes would have
-        held and what it would have run do not count then."""
+        """The decision for the agent. For `deny` and `skip`, `scope` and `input` are ignored: clients may send them
+        with
+        every decision."""
         if self.decision != "approve":
             return ApprovalDecision(decision=self.decision, note=self.note)
         return ApprovalDecision(decision=self.decision, scope=self.scope, note=self.note, input=self.input)
 
 
 class InterruptCommand(_Command):
-    """Ends the run now; the next one may follow."""
+    """End the run now; another run may follow."""
 
     type: Literal["interrupt"]
 
 
 class StopCommand(_Command):
-    """Ends the run after this step; the next one may follow."""
+    """End the run after this step; another run may follow."""
 
     type: Literal["stop"]
 
 
 class ModeCommand(_Command):
-    """Another permission mode from here on."""
+    """Change the permission mode."""
 
     type: Literal["mode"]
     mode: PermissionMode
@@ -74,10 +75,10 @@ _ADAPTER: TypeAdapter[InputCommand] = TypeAdapter(
 
 
 def parse_command(line: bytes) -> InputCommand:
-    """Reads one line.
+    """Parse one line.
 
     Raises:
-        ConfigurationError: it is none of the orders; the text says in a few words why.
+        ConfigurationError: the line is not a valid command; the text has the reason.
     """
     try:
         return _ADAPTER.validate_json(line)
@@ -86,7 +87,7 @@ def parse_command(line: bytes) -> InputCommand:
 
 
 def _in_words(error: ValidationError) -> str:
-    """The first complaints, where they are and what they are, without what was sent."""
+    """Return the first three errors with their fields, without the input."""
     complaints: list[str] = []
     for complaint in error.errors(include_url=False, include_input=False)[:3]:
         place = ".".join(str(part) for part in complaint["loc"][1:])

@@ -1,4 +1,4 @@
-"""The ear of headless mode: hears everything on the bus and writes what the format asks for."""
+"""The subscriber of headless mode: writes the events of the bus in the output format."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -18,17 +18,18 @@ from .pipes import PipeWriter
 from .reporters import DELTAS, Reporter
 
 PACE = 0.02
-"""Seconds that deltas may wait to be written together."""
+"""Seconds for which deltas are collected before they are written."""
 
-INPUT_ENDED = "the input has ended, so nobody can answer; the call was denied."
+INPUT_ENDED = "the input has ended, so nobody can approve; the call was denied."
 
 Flush: TypeAlias = Callable[[], Awaitable[None]]
-"""Returns once everything told so far is kept; raises `SessionError` where it cannot be."""
+"""Waits until all events published so far are saved; raises `SessionError` if they cannot be."""
 
 
 class Listener:
-    """Hears one subscription until it is closed. What it writes was kept before: a reader is told nothing that a
-    killed program forgets.
+    """Writes the events of a subscription until it is closed. Each event is saved before it is written, so that a
+    reader
+    sees nothing that a killed program would forget.
     """
 
     def __init__(
@@ -41,18 +42,17 @@ class Listener:
         *,
         answers: bool,
     ) -> None:
-        """Prepares.
-
+        """
         Args:
-            agent: who is told no where nobody answers.
-            heard: the bus's events, from the first on.
-            reporter: what to make of them.
+            agent: the agent whose calls are denied if nobody can answer.
+            heard: all events of the bus, from the first on.
+            reporter: formats the events.
             output: standard output.
             errors: standard error.
-            answers: whether somebody sees the questions and can answer them.
+            answers: True if a client reads requests for approval and can answer them.
         """
         self.code = ExitCode.DONE
-        """How the run that ended last ended."""
+        """Exit code of the last run."""
         self._agent = agent
         self._heard = heard
         self._reporter = reporter
@@ -63,7 +63,7 @@ class Listener:
         self._questions = UnansweredApprovals()
 
     async def listen(self, keep: Flush) -> None:
-        """Ends once the subscription is closed and everything was heard. Waits for a reader that is slow."""
+        """Write all events until the subscription is closed. Waits for a slow reader."""
         async for batch in self._heard.batches(pace=PACE):
             for envelope in batch:
                 self._take_note(envelope)
@@ -74,22 +74,22 @@ class Listener:
             await self._output.room()
 
     def say(self, note: str) -> None:
-        """Says something to the person on standard error."""
+        """Write a note to standard error."""
         if note:
             self._errors.put(f"tui-agent: {escaped(note)}\n".encode("utf-8", "replace"))
 
     def sum_up(self, report: AgentRunReport, code: ExitCode) -> None:
-        """Writes what is written at the end of a run."""
+        """Write the output for the end of a run."""
         self._output.put(self._reporter.render_report(report, code))
 
     def deny_approvals(self) -> None:
-        """From here on every question is answered with no at once, those that wait included."""
+        """Deny every request for approval from now on, open ones included."""
         self._answers = False
         for request_id in sorted(self._waiting):
             self._deny(request_id)
 
     def _take_note(self, envelope: Envelope) -> None:
-        """What has to be known or done at once."""
+        """React to an event before it is saved and written."""
         self._questions.apply(envelope)
         match envelope.event:
             case ApprovalRequested(request_id=request_id):
@@ -115,6 +115,7 @@ class Listener:
 
 
 async def _kept(keep: Flush) -> None:
-    """Waits until everything is kept; where it cannot be, that is told as an event and the conversation goes on."""
+    """Wait until all events are saved. A failure is ignored here: the recorder publishes it, and the conversation
+    continues."""
     with suppress(SessionError):
         await keep()

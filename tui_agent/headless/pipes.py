@@ -1,8 +1,8 @@
-"""Standard input and output without ever holding up the event loop, whatever is at the other end.
+"""Standard input and output that never block the event loop.
 
-A thread each, because nothing else serves files, pipes and terminals alike, and because making them non-blocking would
-do so for every process that shares them. The threads are daemons: one that hangs in a read or write does not keep the
-process alive.
+Each has a thread: that works for files, pipes and terminals alike, whereas non-blocking mode would apply to every
+process
+that shares the descriptor. The threads are daemons, so that a blocked read or write does not keep the process alive.
 """
 
 import asyncio
@@ -16,14 +16,14 @@ from collections.abc import Callable
 from typing import TypeVar
 
 LONGEST_LINE = 16 * 1024 * 1024
-"""Bytes; a longer line is given as far as it goes, marked by `InputLine.too_long`."""
+"""Maximum bytes of a line; a longer one is truncated and marked by `InputLine.too_long`."""
 
 PIECE = 65_536
 LINES_AHEAD = 64
-"""Lines read before somebody takes them."""
+"""Maximum lines read ahead of the consumer."""
 
 BACKLOG = 1024 * 1024
-"""Bytes that may wait for the other end before `PipeWriter.room` waits."""
+"""Unwritten bytes above which `PipeWriter.room` waits."""
 
 _T = TypeVar("_T")
 
@@ -32,26 +32,26 @@ class InputLine(bytes):
     """One line without its line feed."""
 
     too_long = False
-    """Whether its rest was thrown away."""
+    """True if the line was truncated."""
 
 
 class LineReader:
-    """The lines of a file descriptor. Only a line feed ends a line; the last one needs none."""
+    """Lines from a file descriptor. Only a line feed ends a line; the last line needs none."""
 
     def __init__(self, descriptor: int, *, longest: int = LONGEST_LINE) -> None:
-        """Starts nothing yet; for one event loop and one reader."""
+        """Store the arguments; nothing is read before `start`. For one event loop and one consumer."""
         self._descriptor = descriptor
         self._longest = longest
         self._lines: asyncio.Queue[InputLine | None] = asyncio.Queue()
         self._ahead = threading.Semaphore(LINES_AHEAD)
 
     def start(self) -> None:
-        """Begins to read."""
+        """Start the reading thread."""
         loop = asyncio.get_running_loop()
         threading.Thread(target=self._read, args=(loop,), name="headless-input", daemon=True).start()
 
     async def next(self) -> InputLine | None:
-        """The next line; None once the other end is closed, or cannot be read."""
+        """Wait for the next line and return it; None at the end of the input or after a read error."""
         line = await self._lines.get()
         self._ahead.release()
         return line
@@ -70,7 +70,7 @@ class LineReader:
 
 
 def read_everything(descriptor: int) -> bytes:
-    """Everything until the other end closes; blocks."""
+    """Read until the end of the input; blocks."""
     pieces: list[bytes] = []
     while piece := _read_some(descriptor):
         pieces.append(piece)
@@ -78,10 +78,10 @@ def read_everything(descriptor: int) -> bytes:
 
 
 class PipeWriter:
-    """Bytes on their way to a file descriptor, in order."""
+    """Queue of bytes for a file descriptor."""
 
     def __init__(self, descriptor: int) -> None:
-        """Starts nothing yet; for one event loop."""
+        """Store the arguments; nothing is written before `start`. For one event loop."""
         self._descriptor = descriptor
         self._pieces: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._waiting = 0
@@ -89,17 +89,17 @@ class PipeWriter:
         self._room.set()
         self._over = asyncio.Event()
         self.closed_by_reader = asyncio.Event()
-        """Set once nothing can be written any more."""
+        """Set once nothing more can be written."""
         self.error: OSError | None = None
-        """Why not; None as long as it can, and where the reader simply went away."""
+        """Error of the failed write; None without one, and if the reader closed its end."""
 
     def start(self) -> None:
-        """Begins to write."""
+        """Start the writing thread."""
         loop = asyncio.get_running_loop()
         threading.Thread(target=self._write, args=(loop,), name="headless-output", daemon=True).start()
 
     def put(self, data: bytes) -> None:
-        """Writes `data` when its turn comes; never waits. Thrown away once nothing can be written."""
+        """Queue `data`; never waits. Discarded once nothing more can be written."""
         if data and not self.closed_by_reader.is_set():
             self._waiting += len(data)
             if self._waiting > BACKLOG:
@@ -107,19 +107,19 @@ class PipeWriter:
             self._pieces.put(data)
 
     async def room(self) -> None:
-        """Returns once the other end has taken most of what waits."""
+        """Wait until at most `BACKLOG` bytes are unwritten."""
         await self._room.wait()
 
     def end(self) -> None:
-        """Nothing is put from here on: the thread may end."""
+        """Let the thread end after the queued bytes; call `put` no more."""
         self._pieces.put(None)
 
     async def drained(self) -> None:
-        """Returns once everything is written, or nothing can be; to be awaited after `end`."""
+        """Wait until everything is written or nothing more can be; await it after `end`."""
         await self._over.wait()
 
     def abandon(self) -> None:
-        """Forgets what waits: nobody takes it in time."""
+        """Discard the queued bytes, because the reader is too slow."""
         self.closed_by_reader.set()
         self._room.set()
         self._over.set()
@@ -150,7 +150,7 @@ class PipeWriter:
 
 
 class _LineCutter:
-    """Cuts pieces into lines."""
+    """Splits pieces of input into lines."""
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
@@ -158,7 +158,7 @@ class _LineCutter:
         self._size = 0
 
     def feed(self, piece: bytes) -> list[InputLine]:
-        """The lines that end in this piece; an empty piece ends the last one."""
+        """Return the lines that end in this piece; an empty piece ends the last line."""
         if not piece:
             return [self._take()] if self._parts else []
         *ended, rest = piece.split(b"\n")
@@ -170,7 +170,7 @@ class _LineCutter:
         return lines
 
     def _add(self, part: bytes) -> None:
-        """Keeps a part of a line, as far as the line may go."""
+        """Add a part of a line, up to the maximum length."""
         kept = part[: max(0, self._longest - self._size)]
         self._size += len(part)
         if kept:
@@ -185,7 +185,7 @@ class _LineCutter:
 
 
 def _read_some(descriptor: int) -> bytes:
-    """The next bytes; none at the end, which an error is, too."""
+    """Return the next bytes; empty at the end of the input and after an error."""
     while True:
         try:
             return os.read(descriptor, PIECE)
@@ -196,7 +196,7 @@ def _read_some(descriptor: int) -> bytes:
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
-    """Writes everything, however little the other end takes at once."""
+    """Write all of `data`, in several writes if needed."""
     rest = memoryview(data)
     while rest:
         try:
@@ -206,7 +206,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _call_on_loop(loop: asyncio.AbstractEventLoop, what: Callable[[_T], None], argument: _T) -> bool:
-    """Calls something on the loop; False where the loop is closed, because the program ended meanwhile."""
+    """Call a function on the loop; return False if the loop is closed because the program ended."""
     try:
         loop.call_soon_threadsafe(what, argument)
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""What headless mode writes: the final text, one object a run, or every event (interface §2)."""
+"""Output formats of headless mode: the final text, one JSON object a run, or every event."""
 
 import json
 from typing import Literal, Protocol, TypeAlias
@@ -22,40 +22,41 @@ from .exit_codes import ExitCode
 OutputFormat: TypeAlias = Literal["text", "json", "stream-json"]
 
 DELTAS = frozenset({"message.delta", "tool.output", "tool.update"})
-"""Left out of the stream unless asked for."""
+"""Event types that the stream omits by default."""
 
 QUIET = frozenset({"status.changed", "context.usage", "usage.updated", "agent.destroyed", "session.saved"})
-"""Told between two runs they wait for something else to tell, so that `run.ended` is the last line of all."""
+"""Event types that, between two runs, are held back until another event, so that `run.ended` is the last line of
+all."""
 
 
 class Reporter(Protocol):
-    """Turns what happens into bytes for standard output and lines for standard error."""
+    """Formats events as bytes for standard output and notes for standard error."""
 
     def render(self, envelope: Envelope) -> bytes:
-        """What is written when this was told."""
+        """Return the output for an event."""
         ...
 
     def note(self, envelope: Envelope) -> str:
-        """What is said beside it, for a person; empty for most."""
+        """Return the note for an event; empty for most."""
         ...
 
     def render_report(self, report: AgentRunReport, code: ExitCode) -> bytes:
-        """What is written at the end of a run."""
+        """Return the output for the end of a run."""
         ...
 
     def report_note(self, report: AgentRunReport, code: ExitCode) -> str:
-        """What is said beside it; empty for a run that got where it wanted."""
+        """Return the note for the end of a run; empty for a successful run."""
         ...
 
 
 def reporter_for(output_format: OutputFormat, *, include_deltas: bool, session_id: str, terminal: bool) -> Reporter:
-    """The reporter of a format.
+    """Return the reporter of a format.
 
     Args:
-        output_format: what to write.
-        include_deltas: whether the stream also holds `DELTAS`.
-        session_id: named in each object of `json`.
-        terminal: whether standard output is one.
+        output_format: the format.
+        include_deltas: True to include `DELTAS` in the stream.
+        session_id: session id for the objects of `json`.
+        terminal: True if standard output is a terminal.
     """
     match output_format:
         case "stream-json":
@@ -67,7 +68,7 @@ def reporter_for(output_format: OutputFormat, *, include_deltas: bool, session_i
 
 
 class StreamReporter:
-    """Every event as one line of compact JSON; the same objects that a screen and the journal get."""
+    """Writes every event as one line of compact JSON, as in the journal."""
 
     def __init__(self, *, include_deltas: bool) -> None:
         self._left_out = frozenset[str]() if include_deltas else DELTAS
@@ -75,7 +76,7 @@ class StreamReporter:
         self._held: list[Envelope] = []
 
     def render(self, envelope: Envelope) -> bytes:
-        """One line, or none yet."""
+        """Return the lines to write now."""
         if envelope.type in self._left_out:
             return b""
         if self._between_runs and envelope.type in QUIET:
@@ -87,30 +88,30 @@ class StreamReporter:
         return "".join(f"{escaped_json(line.to_json())}\n" for line in lines).encode()
 
     def note(self, envelope: Envelope) -> str:
-        """Nothing: everything is in the stream."""
+        """Return nothing: the stream contains everything."""
         return ""
 
     def render_report(self, report: AgentRunReport, code: ExitCode) -> bytes:
-        """Nothing: `run.ended` says it."""
+        """Return nothing: `run.ended` is in the stream."""
         return b""
 
     def report_note(self, report: AgentRunReport, code: ExitCode) -> str:
-        """Nothing: `run.ended` says it."""
+        """Return nothing: `run.ended` is in the stream."""
         return ""
 
 
 class _WithNotes:
-    """Says on standard error what a person should know although only the result was asked for."""
+    """Base of the formats without a stream: writes errors and warnings to standard error."""
 
     def __init__(self) -> None:
         self._errors: set[str] = set()
 
     def render(self, envelope: Envelope) -> bytes:
-        """Nothing: only the end counts."""
+        """Return nothing: only the end of a run is written."""
         return b""
 
     def note(self, envelope: Envelope) -> str:
-        """One line for what went wrong."""
+        """Return the note for an error, warning or repair."""
         match envelope.event:
             case RunStarted() if not envelope.origin.depth:
                 self._errors.clear()
@@ -125,32 +126,32 @@ class _WithNotes:
             case SessionRepaired(what=what):
                 return f"note: {what}"
             case StepRetry() as retry:
-                return f"note: {retry.error_kind}: asking again in {retry.wait_s:g} s ({retry.attempt}/{retry.max})"
+                return f"note: {retry.error_kind}: retry in {retry.wait_s:g} s ({retry.attempt}/{retry.max})"
             case ApprovalResolved(by="nobody", note=note):
                 return f"note: {note}"
             case _:
                 return ""
 
     def report_note(self, report: AgentRunReport, code: ExitCode) -> str:
-        """Why the run did not get where it wanted; the same error is said once."""
+        """Return the reason of a failed run, unless the same error was already noted."""
         if code is ExitCode.DONE or (report.error and report.error in self._errors):
             return ""
         if report.error:
             return f"error: {report.error}"
         if code is ExitCode.NOBODY_TO_ASK:
-            return "error: a call needed an approval that nobody could give; a rule or another mode can allow it"
+            return "error: a call needed approval, and nobody could give it; a rule or another mode can allow it"
         return f"error: the run ended early ({report.reason})"
 
 
 class TextReporter(_WithNotes):
-    """The final text of each run."""
+    """Writes the final text of each run."""
 
     def __init__(self, *, terminal: bool) -> None:
         super().__init__()
         self._terminal = terminal
 
     def render_report(self, report: AgentRunReport, code: ExitCode) -> bytes:
-        """The text with a line feed at its end; nothing where there is none."""
+        """Return the final text with a line feed at its end; empty if there is none."""
         text = escaped(report.final_text) if self._terminal else report.final_text
         if text and not text.endswith("\n"):
             text += "\n"
@@ -158,14 +159,14 @@ class TextReporter(_WithNotes):
 
 
 class JsonReporter(_WithNotes):
-    """One object a run."""
+    """Writes one JSON object for each run."""
 
     def __init__(self, session_id: str) -> None:
         super().__init__()
         self._session_id = session_id
 
     def render_report(self, report: AgentRunReport, code: ExitCode) -> bytes:
-        """The object on one line. Its `result` is the error's text where there is nothing else to show."""
+        """Return the object in one line. Its `result` is the final text or, without one, the error."""
         summary = {
             "session_id": self._session_id,
             "result": report.final_text or report.error or "",

@@ -1,6 +1,6 @@
-"""Print mode: one run, or one run after another until the input ends, without a screen (interface §1, §2).
+"""Print mode: one run, or one run after another until the input ends, without a screen.
 
-Everything it knows of the runs it hears on the bus, like any other front end.
+Like any other front end, it follows the runs through the events on the bus.
 """
 
 import asyncio
@@ -28,33 +28,33 @@ from .reporters import OutputFormat, reporter_for
 InputFormat: TypeAlias = Literal["text", "stream-json"]
 
 ABORT_TIMEOUT = 4.0
-"""Seconds an aborted run may take before its task is cancelled."""
+"""Seconds after an abort before the task of the run is cancelled."""
 
 OUTPUT_FLUSH_TIMEOUT = 0.5
-"""Seconds that a reader who does not read gets at the end of an interrupted program."""
+"""Seconds to wait for a reader that does not read, at the end of an interrupted program."""
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(frozen=True, slots=True)
 class HeadlessOptions:
-    """What was asked for."""
+    """Options of print mode."""
 
     prompt: str | None = None
-    """The first run's input; may be missing with `stream-json` input only."""
+    """Input of the first run; optional with `stream-json` input only."""
     output_format: OutputFormat = "text"
     input_format: InputFormat = "text"
     include_deltas: bool = False
 
     @property
     def interactive(self) -> bool:
-        """Whether somebody sees questions and can answer them: the `interactive` of the agent's gate."""
+        """True if a client reads requests for approval and can answer them; for the agent's `ApprovalGate`."""
         return self.input_format == "stream-json" and self.output_format == "stream-json"
 
 
 @dataclass(frozen=True, slots=True)
 class StandardStreams:
-    """File descriptors."""
+    """File descriptors of the standard streams."""
 
     stdin: int = 0
     stdout: int = 1
@@ -62,10 +62,12 @@ class StandardStreams:
 
 
 def read_prompt(argument: str | None, streams: StandardStreams | None = None) -> str:
-    """The prompt of print mode: the argument, or everything on standard input for `-` or where it is a pipe; blocks.
+    """Return the prompt: the argument, or all of standard input if the argument is `-`, or is missing and the input is
+    not
+    a terminal. Blocks.
 
     Raises:
-        ConfigurationError: there is none.
+        ConfigurationError: the prompt is empty.
     """
     stdin = (streams or StandardStreams()).stdin
     prompt = argument
@@ -84,20 +86,20 @@ async def run_headless(
     keep: Flush | None = None,
     streams: StandardStreams | None = None,
 ) -> int:
-    """Runs the agent without a screen and returns the process's exit code.
+    """Run the agent without a screen and return the exit code of the process.
 
     INT, TERM and HUP abort the run, a second one cancels it; both end in code 130. Cancelling this function cancels the
-    run. For the main thread.
+    run. Call it in the main thread.
 
     Args:
-        agent: who works; its gate must be interactive only where `options.interactive` is.
-        bus: where it tells what happens; the session's first event must have been told there before.
-        options: what was asked for.
-        keep: the recorder's `flush`, so that nothing is written that is not in the journal; None: nothing is kept.
-        streams: where to read and write.
+        agent: the agent; the `interactive` of its gate must equal `options.interactive`.
+        bus: the agent's bus; the session's first event must already be published.
+        options: the options of print mode.
+        keep: the recorder's `flush`, so that only saved events are written; None if the session is not saved.
+        streams: file descriptors to use.
 
     Raises:
-        ConfigurationError: there is nothing to do.
+        ConfigurationError: there is no prompt, and the input format is `text`.
     """
     if options.input_format == "text" and not options.prompt:
         raise ConfigurationError("-p needs a prompt: as an argument, or on standard input.")
@@ -135,11 +137,11 @@ class _Service:
         self._prompts = PromptQueue()
         self._runs: asyncio.Task[None] | None = None
         self._failure = ExitCode.DONE
-        """How the last run failed to begin."""
+        """Exit code if the last run could not start."""
         self._interrupted = False
 
     async def serve(self, options: HeadlessOptions, stdin: int, hang_up: Callable[[], None]) -> None:
-        """Runs everything that is asked for; when it returns, everything told was heard."""
+        """Run all prompts; return once all events are processed."""
         if options.prompt:
             self._prompts.put(options.prompt)
         async with asyncio.TaskGroup() as tasks:
@@ -158,7 +160,7 @@ class _Service:
                 self._abandon_output_later()
 
     async def finish(self, errors: PipeWriter) -> int:
-        """Waits until everything is written; returns the exit code."""
+        """Wait until everything is written and return the exit code."""
         code = self._failure or self._listener.code
         self._output.end()
         await self._output.drained()
@@ -171,7 +173,7 @@ class _Service:
         return int(ExitCode.INTERRUPTED if self._interrupted else code)
 
     def interrupt(self, name: str) -> None:
-        """The first signal ends the run as a person would; a second one, or a run that does not end, is cancelled."""
+        """Abort the run at the first signal; cancel it at the second, or if it does not end in time."""
         runs = self._runs
         if runs is None or runs.done():
             self._interrupted = True
@@ -189,7 +191,7 @@ class _Service:
         asyncio.get_running_loop().call_later(OUTPUT_FLUSH_TIMEOUT, self._output.abandon)
 
     async def _run_prompts(self) -> None:
-        """Runs one prompt after another; calls that waited for a person when the program ended come first."""
+        """Run one prompt after another; first resume calls that waited for approval when the program ended."""
         if self._agent.pending_calls:
             await self._run(None)
         while (prompt := await self._prompts.next()) is not None:
@@ -216,18 +218,18 @@ class _Service:
         self._bus.publish(Failed(code="bad_input_line", text=text, context={"line": line}))
 
     async def _watch_output(self) -> None:
-        """Where nobody reads any more, nothing more is done."""
+        """Abort the run when the output is closed."""
         await self._output.closed_by_reader.wait()
         self._prompts.close(discard=True)
         if self._agent.running:
             error = self._output.error
-            why = "nobody reads the output any more" if error is None else f"cannot write the output: {error.strerror}"
+            why = "the output was closed" if error is None else f"cannot write the output: {error.strerror}"
             self._agent.abort(f"{PROGRAM_QUIT} ({why})")
 
 
 @contextmanager
 def _on_signal(act: Callable[[str], None]) -> Generator[None, None, None]:
-    """Calls `act` with the name of each signal that would end the program; other handlers come back afterwards."""
+    """Call `act` with the name of each signal that would end the program; restore earlier handlers on exit."""
     loop = asyncio.get_running_loop()
     before = {number: signal.getsignal(number) for number in SIGNALS}
     for number in SIGNALS:
@@ -242,11 +244,11 @@ def _on_signal(act: Callable[[str], None]) -> Generator[None, None, None]:
 
 
 async def _nothing_to_keep() -> None:
-    """Stands for the recorder of a session that is not kept."""
+    """Do nothing, for a session that is not saved."""
 
 
 def _failed_report(prompt: str, error: str) -> AgentRunReport:
-    """What a run that could not even begin leaves behind."""
+    """Return the report of a run that could not start."""
     now = now_ms()
     return AgentRunReport(
         id="",

@@ -1,6 +1,6 @@
 """Rough split of text that cannot be read with certainty, so that deny rules and the floor still apply to it.
 
-The result never allows anything: it only accompanies an unreadable `Unsupported`. It contains too many commands on purpose.
+The result never allows anything: it only accompanies an unreadable `Unsupported`. It has too many commands on purpose.
 """
 
 import re

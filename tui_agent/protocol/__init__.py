@@ -1,4 +1,4 @@
-"""Every word the rooms of this house share; imports nothing of ours but itself."""
+"""Shared types: messages, events, tools, permissions, errors. Imports no other package of tui_agent."""
 
 from . import events
 from .bus import EventBus, EventScope, Publisher, Subscription

@@ -1,4 +1,4 @@
-"""Services beside a run, such as watching files. An error ends the service, never the run or the program."""
+"""Services beside a run, such as a file watch. An error ends the service, never the run or the program."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -13,14 +13,14 @@ _LOG = logging.getLogger(__name__)
 
 
 async def run_service(service: str, work: Awaitable[T], failed: Callable[[str], object] | None = None) -> T | None:
-    """Run a service, or a step that a run can do without, and return its result; report a failure and return None.
+    """Run a service or an optional step and return its result; on an error report it and return None.
 
-    Only `TuiAgentError` is raised on purpose; any other error is also logged with its traceback.
+    Errors other than `TuiAgentError` are bugs and are logged with their traceback.
 
     Args:
         service: its name in the log.
-        work: the service; cancelling it passes through.
-        failed: takes the reason in a few words, without a full stop.
+        work: the service; a cancellation of it passes through.
+        failed: called with the reason, one line without a full stop.
     """
     try:
         return await work
@@ -33,7 +33,7 @@ async def run_service(service: str, work: Awaitable[T], failed: Callable[[str], 
 
 
 def reason_of(error: Exception) -> str:
-    """Return one line that says what failed: of a group its first error, of a system error its own words."""
+    """Return the reason of an error in one line; of a group, that of its first error."""
     if _is_group(error):
         return reason_of(error.exceptions[0])
     if isinstance(error, TuiAgentError):

@@ -1,9 +1,8 @@
-"""The one way facts travel: from whoever tells them to whoever listens, in one total order.
+"""The event bus: publishers and subscribers of one session, in one total order.
 
-`publish` never waits and never raises because of a subscriber: each has its own queue, so nothing one of them does
-reaches another (engine §5.5, P89). `publish` itself calls the callbacks of `on`, isolated in the same way. Events a
-person only glances at (text as it streams, output, progress) are merged with their neighbours when a subscriber comes
-to fetch; lifecycle events never are, and never get lost.
+`publish` never waits and never raises because of a subscriber: each has its own queue. The callbacks of `on` are called
+by `publish` itself and isolated from one another. High-frequency events (streamed text, output, progress) are merged
+with their neighbours when a subscriber reads its queue; lifecycle events are never merged and never lost.
 """
 
 import asyncio
@@ -27,24 +26,24 @@ E = TypeVar("E")
 H = TypeVar("H", bound=Callable[[Any], object])
 
 RING_SIZE = 5_000
-"""Events kept for subscribers that come late."""
+"""Number of past events kept for late subscribers."""
 
 _MergeKey = tuple[Any, ...]
 
 _MERGEABLE = frozenset({MessageDelta, ToolOutput, ToolUpdated, ToolProgress, ContextUsage})
-"""Events that may be merged, and so may wait a moment."""
+"""Events that may be merged and, to that end, delayed."""
 
 
 class Publisher(Protocol):
-    """Something events can be told to."""
+    """Anything that accepts events."""
 
     def publish(self, event: AgentEvent) -> None:
-        """Tells one event; never waits, never raises because of who listens."""
+        """Publish one event; never waits, and never raises because of a subscriber."""
         ...
 
 
 class EventBus:
-    """Gives each event its sequence number and hands it to every subscriber's queue. For one event loop."""
+    """Numbers each event and puts it into every subscriber's queue. For one event loop."""
 
     def __init__(self, origin: Origin | None = None, first_seq: int = 1) -> None:
         """
@@ -54,7 +53,7 @@ class EventBus:
         expect_kind("EventBus.origin", origin, (Origin, type(None)), "an Origin or None")
         expect_whole("EventBus.first_seq", first_seq, 0)
         self.origin = origin or Origin()
-        """Used for events that are told without one."""
+        """Origin of events published without one."""
         self._seq = first_seq - 1
         self._ring: deque[Envelope] = deque(maxlen=RING_SIZE)
         self._subscriptions: list[Subscription] = []
@@ -69,7 +68,7 @@ class EventBus:
         return self._seq
 
     def publish(self, event: AgentEvent, origin: Origin | None = None) -> None:
-        """Tells one event; never waits."""
+        """Publish one event; never waits."""
         self._seq += 1
         envelope = Envelope(event, self._seq, now_ms(), time.monotonic(), origin or self.origin)
         self._ring.append(envelope)
@@ -91,23 +90,24 @@ class EventBus:
     def on(self, kinds: Any, callback: Callable[[Any], object] | None = None) -> Any:
         """Call `callback` with each event of these kinds: `bus.on(ToolEnded, print)`, or `@bus.on(ToolEnded)`.
 
-        `publish` calls it on the event loop, after the callbacks that were added before it, so it must be quick. An
-        event that it publishes itself is delivered after this one has reached every callback. If it raises, the others
-        still get the event, and its first failure is published as a `warning` with the code `listener_failed`. It gets
-        a copy of the event. For the origin, the number and the time of an event, for merged deltas, or to await
-        something, use `subscribe`.
+        `publish` calls it on the event loop, after the callbacks added before it, so it must be quick. It gets a copy
+        of the event. Events that it publishes are delivered after this one has reached every callback. If it raises,
+        the others still get the event, and its first failure is published as a `warning` with the code
+        `listener_failed`. Use `subscribe` for the origin, number and time of an event, for merged deltas, or to await
+        something.
 
         Args:
             kinds: an event class, the name of its type such as `"tool.ended"`, several of them as a tuple or a union,
                 or `AgentEvent` for all.
-            callback: a plain function of the event; its answer is dropped.
+            callback: a plain function of the event; its result is dropped.
 
         Returns:
             A function that removes the callback; as a decorator, the callback.
 
         Raises:
-            ConfigurationError: a kind is not an event, or the callback is not a plain function: an async one would need
-                a task of its own, which `subscribe` and a task group give it.
+            ConfigurationError: a kind is not an event, or the callback is not a plain function. An async
+                            one needs a
+                task of its own: use `subscribe` and a task group.
         """
         classes = _event_kinds(kinds)
         if callback is not None:
@@ -120,11 +120,11 @@ class EventBus:
         return decorate
 
     def subscribe(self, *, merge: bool = True, since: int | None = None) -> "Subscription":
-        """A new subscription, to be used as a context manager; subscribe first, then run.
+        """Return a new subscription, to use as a context manager. Subscribe before the run starts.
 
         Args:
-            merge: whether neighbouring deltas are merged; a subscriber that keeps everything says no.
-            since: also deliver events after this sequence number that are still in the ring.
+            merge: True to merge neighbouring deltas; a subscriber that records everything passes False.
+            since: also deliver the kept events after this sequence number.
         """
         subscription = Subscription(self, merge=merge)
         if since is not None:
@@ -135,12 +135,12 @@ class EventBus:
         return subscription
 
     def unsubscribe(self, subscription: "Subscription") -> None:
-        """Forgets a subscription; unknown ones are ignored."""
+        """Remove a subscription; unknown ones are ignored."""
         if subscription in self._subscriptions:
             self._subscriptions.remove(subscription)
 
     def close(self) -> None:
-        """End every subscription after what it still holds, and the calls of `on`."""
+        """End every subscription after its queued events, and remove the callbacks of `on`."""
         for listener in self._listeners:
             listener.is_on = False
         self._listeners.clear()
@@ -151,7 +151,7 @@ class EventBus:
         if not callable(callback):
             raise wrong_kind("a callback of EventBus.on", "a plain function of one event", callback)
         if is_async_function(callback):
-            advice = "iterate over bus.subscribe() in a task of a task group to await anything"
+            advice = "to await something, iterate over bus.subscribe() in a task of a task group"
             raise ConfigurationError(f"a callback of EventBus.on must be a plain function, not an async one; {advice}")
         listener = _EventListener(kinds, Listener(callback), self._seq)
         self._listeners.append(listener)
@@ -189,7 +189,7 @@ class _EventListener:
     kinds: tuple[type, ...]
     listener: Listener[Any]
     since: int
-    """Number of the last event before it was added."""
+    """Sequence number of the last event before it was added."""
     is_on: bool = True
 
     @property
@@ -199,12 +199,12 @@ class _EventListener:
     def deliver(self, envelope: Envelope) -> Crash | None:
         if not self.is_on or envelope.seq <= self.since or not isinstance(envelope.event, self.kinds):
             return None
-        # A callback could write into arguments and details of the event, which the journal reads later.
+        # A copy, because a callback could change arguments and details of the event before the journal writes them.
         return self.listener.notify(envelope.event.model_copy(deep=True))
 
 
 class Subscription:
-    """One listener's queue. A context manager; leaving it unsubscribes."""
+    """Event queue of one subscriber. A context manager that unsubscribes on exit."""
 
     def __init__(self, bus: EventBus, *, merge: bool) -> None:
         self._bus = bus
@@ -222,7 +222,7 @@ class Subscription:
         self.close()
 
     def put(self, envelope: Envelope) -> None:
-        """Takes one event; called by the bus."""
+        """Add one event to the queue; called by the bus."""
         if self._closed:
             return
         if not self._waiting:
@@ -234,14 +234,14 @@ class Subscription:
             self._urgent.set()
 
     def close(self) -> None:
-        """Unsubscribes; `batches` ends after what is still waiting."""
+        """Unsubscribe; `batches` ends after the queued events."""
         self._closed = True
         self._bus.unsubscribe(self)
         self._arrived.set()
         self._urgent.set()
 
     def drain(self) -> list[Envelope]:
-        """Everything since the last look, at once, without waiting."""
+        """Return the queued events without waiting."""
         waiting, self._waiting = self._waiting, []
         may_merge, self._may_merge = self._may_merge, False
         self._arrived.clear()
@@ -249,10 +249,10 @@ class Subscription:
         return merge_neighbours(waiting) if may_merge else waiting
 
     async def batches(self, pace: float = 0.0) -> AsyncIterator[list[Envelope]]:
-        """Everything since the last look, again and again; ends once the subscription is closed and empty.
+        """Yield the queued events whenever there are any; end once the subscription is closed and empty.
 
         Args:
-            pace: seconds that a batch of nothing but deltas keeps from the batch before; lifecycle events never wait.
+            pace: minimum seconds between two batches if the second has only deltas; lifecycle events never wait.
         """
         last = -pace
         while True:
@@ -267,7 +267,7 @@ class Subscription:
                 return
 
     async def _hold_deltas(self, seconds: float) -> None:
-        """Waits until the time is over or something that is no delta has come."""
+        """Wait for `seconds`, or until an event other than a delta arrives."""
         if seconds <= 0:
             return
         try:
@@ -279,17 +279,17 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class EventScope:
-    """A publisher that says where its events come from."""
+    """A publisher with a fixed origin."""
 
     bus: EventBus
     origin: Origin = field(default_factory=Origin)
 
     def publish(self, event: AgentEvent) -> None:
-        """Tells one event with this scope's origin."""
+        """Publish one event with this scope's origin."""
         self.bus.publish(event, self.origin)
 
     def at(self, **changes: Any) -> "EventScope":
-        """The same scope with some fields of its origin changed, such as `step=3`."""
+        """Return a scope with changed fields of the origin, such as `step=3`."""
         return EventScope(self.bus, replace(self.origin, **changes))
 
 
@@ -300,7 +300,7 @@ def listener_warning(name: str, crash: Crash) -> Warned:
 
 
 def _event_kinds(kinds: Any) -> tuple[type, ...]:
-    """Return the classes that a class, a type name, a tuple or a union of them stands for."""
+    """Return the event classes of a class, a type name, or a tuple or union of them."""
     if get_origin(kinds) in (UnionType, Union) or hasattr(kinds, "__metadata__"):
         # `AgentEvent` is an annotated union.
         return _event_kinds(get_args(kinds) if not hasattr(kinds, "__metadata__") else get_args(kinds)[0])
@@ -319,17 +319,17 @@ def _event_kinds(kinds: Any) -> tuple[type, ...]:
 
 
 def merge_neighbours(envelopes: Iterable[Envelope]) -> list[Envelope]:
-    """Merges deltas of the same thing that no lifecycle event parts; keeps the place and number of the first.
+    """Merge deltas of one source between two lifecycle events, at the position and number of the first.
 
-    Concatenates message deltas and output; of updates, progress and context usage the last counts (invariant 8).
+    Message deltas and output are concatenated; of updates, progress and context usage the last one is kept.
     """
     merged: list[Envelope] = []
     open_runs: dict[_MergeKey, tuple[int, list[Envelope]]] = {}
 
     def close_runs() -> None:
-        for place, members in open_runs.values():
+        for index, members in open_runs.values():
             if len(members) > 1:
-                merged[place] = _merge(members)
+                merged[index] = _merge(members)
         open_runs.clear()
 
     for envelope in envelopes:
@@ -347,7 +347,7 @@ def merge_neighbours(envelopes: Iterable[Envelope]) -> list[Envelope]:
 
 
 def _merge_key(envelope: Envelope) -> _MergeKey:
-    """What must be equal for two events to be merged."""
+    """Return the key of an event; events with equal keys are merged."""
     origin = envelope.origin
     match envelope.event:
         case MessageDelta(message_id=message_id, kind=kind, call_id=call_id):
@@ -363,7 +363,7 @@ def _merge_key(envelope: Envelope) -> _MergeKey:
 
 
 def _merge(members: list[Envelope]) -> Envelope:
-    """One envelope for neighbours with the same key."""
+    """Return one envelope for neighbours with the same key."""
     first, last = members[0], members[-1].event
     if isinstance(last, MessageDelta):
         text = "".join(member.event.delta for member in members if isinstance(member.event, MessageDelta))

@@ -1,6 +1,6 @@
-"""Calls into listeners of other programs; their exceptions reach neither the caller nor the next listener.
+"""Isolated calls of listeners: an exception reaches neither the caller nor the next listener.
 
-A failure becomes a value that the caller reports, once for each listener (P89).
+It becomes a value, which the caller reports once for each listener.
 """
 
 import asyncio
@@ -24,19 +24,19 @@ _ENGINE = tuple(os.path.join(_PACKAGE, room, "") for room in ("protocol", "conte
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """Foreign code raised, or did not answer in time."""
+    """Failure of a callback: it raised, or did not return in time."""
 
     error: BaseException
     timed_out: bool = False
 
     @property
     def text(self) -> str:
-        """The text of the error, or its type if it has no text (S2-20)."""
+        """Text of the error, or its type if it has no text (S2-20)."""
         return error_message(self.error)
 
     @property
     def trace(self) -> str:
-        """The traceback, without the frames of the engine above the foreign code."""
+        """Traceback without the engine's frames above the callback."""
         frames = self.error.__traceback__
         while frames is not None and frames.tb_frame.f_code.co_filename.startswith(_ENGINE) and frames.tb_next:
             frames = frames.tb_next
@@ -44,7 +44,7 @@ class Crash:
 
 
 FailureReport = Callable[[str, Crash], None]
-"""Takes a listener's name and its failure; must not raise."""
+"""Function that takes a listener's name and its failure; must not raise."""
 
 
 def notify(callback: Callable[..., object], *facts: Any) -> Crash | None:
@@ -69,13 +69,13 @@ class Listener(Generic[T]):
     def __init__(self, callback: Callable[[T], object]) -> None:
         """
         Args:
-            callback: foreign code.
+            callback: the listener; it may raise.
         """
         self._callback = callback
         self._has_failed = False
 
     def notify(self, fact: T) -> Crash | None:
-        """Call the callback and return its failure if it is the first, so that each listener is reported once.
+        """Call the callback and return its first failure; None for later ones, so that each listener is reported once.
 
         A listener that failed is still called the next time.
         """
@@ -98,9 +98,9 @@ def log_failure(name: str, crash: Crash) -> None:
 
 def failure_text(name: str, crash: Crash) -> str:
     """Return the sentences that report a listener's failure to the user."""
-    error, said = type(crash.error).__name__, crash.text
-    cause = error if said == error else f"{error}: {said}"
-    return f"The listener {name} failed ({cause}). What it was called for is done, and other listeners were called."
+    kind, text = type(crash.error).__name__, crash.text
+    cause = kind if text == kind else f"{kind}: {text}"
+    return f"The listener {name} failed ({cause}). The work continues, and other listeners were called."
 
 
 def name_of(callback: Callable[..., object]) -> str:
@@ -112,13 +112,13 @@ def name_of(callback: Callable[..., object]) -> str:
 
 
 def error_message(error: BaseException) -> str:
-    """Return what an error says; of errors that come together, what each of them says."""
+    """Return the text of an error; of a group, the texts of its errors."""
     if isinstance(error, asyncio.CancelledError):
         return "it cancelled itself"
     if isinstance(error, SystemExit):
         return f"it tried to end the process (exit code {error.code})"
     if isinstance(error, BaseExceptionGroup):
-        # The type of what it holds is lost in the check.
+        # `isinstance` drops the type argument of the group.
         group = cast(BaseExceptionGroup[BaseException], error)
         return "; ".join(dict.fromkeys(map(error_message, group.exceptions)))
     with contextlib.suppress(Exception):

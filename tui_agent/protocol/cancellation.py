@@ -1,6 +1,6 @@
-"""A tree of cancellation tokens: run → step → call → child run (P33).
+"""A tree of cancellation tokens: run → step → call → child run.
 
-The token is for co-operative work (processes, threads); task cancellation is for everything else.
+Tokens stop co-operative work (processes, threads); everything else is stopped by cancelling its task.
 """
 
 import asyncio
@@ -12,43 +12,44 @@ from collections.abc import Callable
 from .callbacks import log_failure, name_of, notify
 from .errors import OperationCancelledError
 
-PROGRAM_QUIT = "the program was left"
-"""How a reason begins where nobody took anything back: the program ends, and the session may go on later."""
+PROGRAM_QUIT = "the program exited"
+"""Start of the reason if calls are cancelled because the program exits, not by the user; a resumed session runs
+them."""
 
 NOT_BEGUN = "not_begun"
-"""Error kind of a call that had not started when the program was left: it is taken up when the session goes on."""
+"""Error kind of a call that had not started when the program exited: it runs when the session is resumed."""
 
 ASKED_AGAIN = "asked_again"
-"""Error kind of the end of a call that waited for a person when the program ended: nothing came of it, and the question
-comes again."""
+"""Error kind of a call that waited for approval when the program exited: a resumed session asks again."""
 
 _ADDING = threading.RLock()
-"""Held while a callback is added and while callbacks are taken, so that no thread adds one that is never called. One
-lock for all tokens, because most never have a callback; re-entrant, because a signal handler may cancel."""
+"""Held while a callback is added and while `cancel` takes the callbacks: otherwise a thread could add one in between
+that is never called. One lock for all tokens, because most never have a callback; re-entrant, because a signal handler
+may cancel."""
 
 
 class CancellationToken:
-    """Set once, with a reason; setting it sets every descendant and nothing else (S0-30).
+    """A flag that is set once, with a reason, together with all its descendants (S0-30).
 
-    Duck-compatible with `asyncio.Event`: `is_set()` and `await wait()` (C54). `is_set`, `raise_if_set` and `on_cancel`
-    may be called from any thread; everything else belongs to the event loop.
+    Has `is_set()` and `await wait()` like `asyncio.Event`. `is_set`, `raise_if_set` and `on_cancel` may be called from
+    any thread, everything else on the event loop only.
     """
 
     def __init__(self, parent: "CancellationToken | None" = None) -> None:
         self._is_set = False
-        # Every call has a token, and hardly any has somebody who waits or is below it.
+        # Created on first use: every call has a token, and hardly any has a waiter or a child.
         self._event: asyncio.Event | None = None
         self._children: weakref.WeakSet[CancellationToken] | None = None
         self._callbacks: list[Callable[[], None]] = []
         self.parent = parent
-        """The token whose cancellation reaches this one."""
+        """Token whose cancellation also cancels this one."""
         self.reason = ""
-        """Why it was cancelled; empty until then."""
+        """Reason of the cancellation; empty until then."""
         if parent is not None:
             parent.adopt(self)
 
     def adopt(self, child: "CancellationToken") -> None:
-        """Links `child`: it is cancelled when this token is, at once if it already is."""
+        """Link `child`: it is cancelled with this token, at once if this token already is."""
         if self._children is None:
             self._children = weakref.WeakSet()
         self._children.add(child)
@@ -56,11 +57,11 @@ class CancellationToken:
             child.cancel(self.reason)
 
     def child(self) -> "CancellationToken":
-        """A fresh token below this one."""
+        """Return a new token below this one."""
         return CancellationToken(self)
 
     def cancel(self, reason: str = "cancelled") -> None:
-        """Sets this token and its descendants; later calls change nothing."""
+        """Set this token and its descendants; later calls change nothing."""
         with _ADDING:
             if self._is_set:
                 return
@@ -82,7 +83,7 @@ class CancellationToken:
         If a callback raises, the error is logged, the other callbacks are called, and the run is aborted all the same.
 
         Returns:
-            A function that forgets the callback again.
+            A function that removes the callback.
         """
         with _ADDING:
             is_late = self._is_set
@@ -99,11 +100,11 @@ class CancellationToken:
         return forget
 
     def is_set(self) -> bool:
-        """Whether it was cancelled."""
+        """True if it was cancelled."""
         return self._is_set
 
     async def wait(self) -> None:
-        """Returns once it is cancelled."""
+        """Wait until it is cancelled."""
         if self._is_set:
             return
         if self._event is None:
@@ -111,10 +112,10 @@ class CancellationToken:
         await self._event.wait()
 
     def raise_if_set(self) -> None:
-        """Raises `OperationCancelledError` if it was cancelled."""
+        """Raise `OperationCancelledError` if it was cancelled."""
         if self._is_set:
             raise OperationCancelledError(self.reason)
 
 
 def _nothing_to_forget() -> None:
-    """Stands for a callback that was already called."""
+    """Do nothing: the callback was already called."""

@@ -11,7 +11,7 @@ _REST_FIELD = re.compile(r":\w+[^:]*:")
 
 
 def split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
-    """Return a docstring without its descriptions of parameters, and these by the parameter's name.
+    """Return a docstring without its parameter descriptions, and the descriptions by parameter name.
 
     Args:
         docstring: a docstring as `inspect.getdoc` returns it, without common indentation.
@@ -43,7 +43,7 @@ def split_docstring(docstring: str) -> tuple[str, dict[str, str]]:
 
 
 def _indented_end(lines: list[str], start: int) -> int:
-    """Return the index behind the indented lines from `start` on; blank lines belong to them."""
+    """Return the index after the indented lines that begin at `start`, blank lines included."""
     end = start
     while end < len(lines) and (not lines[end].strip() or lines[end].startswith(" ")):
         end += 1

@@ -1,4 +1,4 @@
-"""Where and when an event happened, and its form on disk and on the wire: one JSON object a line (engine §5.1)."""
+"""Envelope of an event: origin, number and time, and its form on disk and on the wire (one JSON object a line)."""
 
 import json
 import math
@@ -13,17 +13,17 @@ from .events import SCHEMA_VERSION, AgentEvent
 from .messages import FrozenModel, is_array, is_object
 
 LATEST_TIME = 253_370_764_800_000
-"""Milliseconds since the epoch: the year 9999, the last that calendars know."""
+"""Milliseconds since the epoch: the year 9999, the last one that `datetime` supports."""
 
 _LAST_NUMBER = 2**53
-"""The highest whole number that every reader of JSON knows."""
+"""The largest integer that every JSON reader represents exactly."""
 
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who tells events: which session, run and agent, and how far along."""
+    """Source of an event: session, run, agent, turn and step."""
 
     session_id: str = ""
     run_id: str | None = None
@@ -38,7 +38,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """One event with its place in the session."""
+    """One event with its origin, its number in the session and its time."""
 
     event: AgentEvent
     seq: int
@@ -46,7 +46,7 @@ class Envelope:
     ts: int
     """Milliseconds since the epoch."""
     mono: float
-    """Seconds on the monotonic clock of the process that told it."""
+    """Seconds on the monotonic clock of the process that published it."""
     origin: Origin
     v: int = SCHEMA_VERSION
 
@@ -56,12 +56,12 @@ class Envelope:
         return self.event.type
 
     def with_event(self, event: AgentEvent) -> "Envelope":
-        """The same envelope around another event; used when neighbours are merged."""
+        """Return the envelope around another event; used when neighbours are merged."""
         return replace(self, event=event)
 
     def to_json(self) -> str:
-        """One compact line without its line feed, which every reader of JSON reads: lone surrogates are replaced, and
-        what is no finite number becomes text."""
+        """Return one compact line of valid JSON without line feed. Lone surrogates are replaced, and infinities and NaN
+        become text."""
         origin = self.origin
         head = {
             "v": self.v,
@@ -86,10 +86,10 @@ class Envelope:
 
 
 def read_envelope(line: str | bytes) -> Envelope | None:
-    """Reads one line; None where its type is not known to this version (readers ignore the unknown).
+    """Read one line; None if its type is unknown to this version.
 
     Raises:
-        ValueError: the line is no JSON object, or a known event with wrong fields.
+        ValueError: the line is not a JSON object, or is a known event with wrong fields.
     """
     try:
         record = _line_reader()(line)
@@ -112,27 +112,27 @@ def read_envelope(line: str | bytes) -> Envelope | None:
 
 
 def _is_of_later_version(error: ValidationError) -> bool:
-    """Whether a line failed because its type is not known."""
+    """True if a line failed because its type is unknown."""
     fault = error.errors(include_url=False)[0]
     record: object = fault["input"]
     return fault["type"] == "union_tag_invalid" and is_object(record) and isinstance(record.get("type"), str)
 
 
 def _what_is_wrong(error: ValidationError) -> str:
-    """Why a line is no event of this version."""
+    """Return the reason why a line is not a valid event of this version."""
     fault = error.errors(include_url=False, include_input=False)[0]
     match fault["type"]:
         case "json_invalid":
             return fault["msg"]
         case "dict_type" | "union_tag_not_found" | "union_tag_invalid":
-            return "not an event: an object with a `type` was expected"
+            return "not an event: expected an object with a `type`"
         case _:
             kind, *place = (str(part) for part in fault["loc"])
             return f"event {kind} cannot be read: {'.'.join(place)}: {fault['msg']}"
 
 
 def _finite(value: object) -> object:
-    """The same JSON value with text for infinities and NaN, which JSON has no word for."""
+    """Return the JSON value with text in place of infinities and NaN, which JSON cannot express."""
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if is_object(value):
@@ -142,12 +142,12 @@ def _finite(value: object) -> object:
 
 @lru_cache(maxsize=64)
 def _origin(*fields: Any) -> Origin:
-    """Neighbouring lines come from one place: it is kept once."""
+    """Return the same object for equal fields: neighbouring lines share their origin."""
     return Origin(*fields)
 
 
 class _Line(FrozenModel):
-    """A line as it stands in a file; an older or later version may leave fields empty."""
+    """A line of a file; another version may have written it without some fields."""
 
     v: int | None = SCHEMA_VERSION
     seq: int | None = 0
@@ -165,7 +165,7 @@ class _Line(FrozenModel):
 
 @cache
 def _line_reader() -> Callable[[str | bytes], Any]:
-    """Reads a line and the event in it in one go: a session's journal may hold a hundred thousand of them."""
+    """Return a validator that reads a line and its event in one pass: a journal may have a hundred thousand lines."""
     any_line: Any = None
     for event in event_classes().values():
         fields: dict[str, Any] = {"type": (event.model_fields["type"].annotation, ...), "data": (event, ...)}
@@ -176,6 +176,6 @@ def _line_reader() -> Callable[[str | bytes], Any]:
 
 
 def event_classes() -> dict[str, type[AgentEvent]]:
-    """Every event class by its type name."""
+    """Return every event class by its type name."""
     union = get_args(AgentEvent)[0]
     return {member.model_fields["type"].default: member for member in get_args(union)}

@@ -1,4 +1,4 @@
-"""Every exception the engine raises on purpose.
+"""Exceptions that the engine raises on purpose.
 
 ```
 TuiAgentError
@@ -8,7 +8,7 @@ TuiAgentError
 ├── InvalidArgumentsError       a tool call's arguments do not fit its schema
 ├── ToolError                   a tool failed in a way the model should read
 ├── ProviderError               the model could not be asked, or its answer broke off
-├── CompactionError             a conversation could not be made shorter, or that could not be undone
+├── CompactionError             a compaction, or the undo of one, failed
 ├── RunError                    a run ended early (in `reports`: it carries the report)
 │   ├── RunFailedError          the model or a tool failed
 │   │   └── OutputError         the final answer does not fit the output type
@@ -16,11 +16,11 @@ TuiAgentError
 │   ├── RunLimitError           the step cap, the budget or the repetition limit was reached
 │   ├── InputRefusedError       an input filter refused the message
 │   └── RunInterruptedError     it was stopped or aborted
-└── SessionError                a stored session could not be read or written
-    └── SessionOpenError        another program writes it
+└── SessionError                a saved session could not be read or written
+    └── SessionOpenError        another program has it open
 ```
 
-At the tool border errors are values (`ToolResult(is_error=True)`); everywhere else they are these.
+Errors of tools reach the model as results (`ToolResult(is_error=True)`).
 """
 
 from typing import Literal, get_args
@@ -41,20 +41,20 @@ ProviderErrorKind = Literal[
     "bad_response",
     "unavailable",
 ]
-"""What went wrong on the way to the model; `ProviderError.retryable` says whether again may help."""
+"""Kinds of failed model requests; `ProviderError.retryable` is True if a retry may help."""
 
 _KINDS: tuple[str, ...] = get_args(ProviderErrorKind)
 
 RETRYABLE_KINDS: frozenset[str] = frozenset({"rate_limit", "overloaded", "server", "network", "timeout", "stream_cut"})
-"""Kinds after which the same request may succeed later; the others were refused as such."""
+"""Kinds after which the same request may succeed later."""
 
 
 class TuiAgentError(Exception):
-    """Base of every error raised on purpose; its text is one sentence for a person."""
+    """Base of every error raised on purpose; its text is one sentence for the user."""
 
 
 class ConfigurationError(TuiAgentError):
-    """An option, setting or file is wrong. The text names it and, where there is one, the right form."""
+    """An option, setting or file is wrong. The text names it and, if possible, the correct form."""
 
 
 class AlreadyRunningError(TuiAgentError):
@@ -70,7 +70,7 @@ class OperationCancelledError(TuiAgentError):
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
-        """Why the token was cancelled, in words for the model and the screen."""
+        """Reason of the cancellation, as text for the model and the screen."""
 
 
 class InvalidArgumentsError(TuiAgentError):
@@ -82,7 +82,7 @@ class ToolError(TuiAgentError):
 
 
 class ProviderError(TuiAgentError):
-    """The model could not be asked, or its answer broke off."""
+    """A request to the model failed, or its answer broke off."""
 
     def __init__(
         self,
@@ -96,45 +96,45 @@ class ProviderError(TuiAgentError):
         """
         Args:
             message: what happened, what was kept and what to do, for the user.
-            kind: what went wrong; the loop asks again after those of `RETRYABLE_KINDS`.
+            kind: kind of the failure; the loop retries those of `RETRYABLE_KINDS`.
             status: HTTP status.
-            retry_after: seconds until the server wants to be asked again.
-            request_id: the server's own id of the request.
+            retry_after: seconds after which the server accepts the next request.
+            request_id: the server's id of the request.
 
         Raises:
-            ConfigurationError: there is no such kind.
+            ConfigurationError: `kind` is not a `ProviderErrorKind`.
         """
         if kind not in _KINDS:
-            raise ConfigurationError(f"ProviderError has no kind {kind!r}; there are {', '.join(_KINDS)}")
+            raise ConfigurationError(f"ProviderError has no kind {kind!r}; choose from {', '.join(_KINDS)}")
         super().__init__(message)
         self.kind: ProviderErrorKind = kind
         self.status = status
-        """HTTP status, where one was received; an error inside a stream carries 200."""
+        """HTTP status, if one was received; 200 for an error inside a stream."""
         self.retry_after = retry_after
-        """Seconds the server asked us to wait, if it did."""
+        """Seconds to wait before a retry, if the server named them."""
         self.request_id = request_id
 
     @property
     def retryable(self) -> bool:
-        """Whether the same request may succeed later; never for a request that was refused as such."""
+        """True if the same request may succeed later."""
         return self.kind in RETRYABLE_KINDS
 
 
 class CompactionError(TuiAgentError):
-    """A conversation could not be made shorter, or that could not be undone; it is as it was."""
+    """A compaction, or the undo of one, failed; the conversation is unchanged."""
 
 
 class SessionError(TuiAgentError):
-    """A stored session could not be read or written; the text says what was kept."""
+    """A saved session could not be read or written; the text names what was kept."""
 
 
 class SessionOpenError(SessionError):
-    """Another program has the session open and writes it; nothing was changed."""
+    """Another program has the session open; nothing was changed."""
 
     def __init__(self, session_id: str) -> None:
         super().__init__(
-            f"Session {session_id} is already open in another tui-agent. Nothing was changed. Go on with a copy: "
-            f"`tui-agent sessions fork {session_id}` prints its name for --resume; or only look at it: "
-            f"--resume {session_id} --no-session keeps nothing; or close it there first."
+            f"Session {session_id} is already open in another tui-agent. Nothing was changed. Close it there first, or "
+            f"continue in a copy (`tui-agent sessions fork {session_id}` prints its name for --resume), or continue "
+            f"without saving (--resume {session_id} --no-session)."
         )
         self.session_id = session_id

@@ -1,8 +1,8 @@
-"""Every event there is. This page is the specification of what can happen.
+"""All events: the specification of what an agent publishes.
 
-An event is a fact that was told: frozen, complete, serialisable, and it needs no answer. The bus puts each into an
-`Envelope` that says where and when. Type names and fields are frozen by a test; readers ignore what they do not know.
-The sequences in which events come are drawn in `docs/events.md`.
+An event is a published fact: frozen, complete, serialisable, without an answer. The bus wraps each into an `Envelope`
+with its origin, number and time. A test freezes type names and fields; readers ignore unknown ones. `docs/events.md`
+shows the sequences of events.
 """
 
 from typing import Annotated, Literal
@@ -25,7 +25,7 @@ from .reports import AgentRunReport, Metric, RunReason
 from .tool import Preview, StartedProcess, ToolResult
 
 SCHEMA_VERSION = 1
-"""Version of the envelope; readers of an older version still read a newer file's known events."""
+"""Version of the envelope. Older readers still read the events they know from a newer file."""
 
 ToolStatus = Literal[
     "ok",
@@ -46,7 +46,7 @@ ToolStatus = Literal[
     "withheld",
     "output_limit",
 ]
-"""How a call ended; `interrupted` means that its outcome is not known."""
+"""Outcome of a call; `interrupted` means that its outcome is unknown."""
 
 Status = Literal[
     "idle",
@@ -59,17 +59,17 @@ Status = Literal[
     "retrying",
     "stopping",
 ]
-"""What the agent does now, derived from the other events."""
+"""Current activity of the agent, derived from the other events."""
 
 BlockedOn = Literal["permission", "approval", "slot", "group", "hook"]
-"""What a call waits for; `permission` is kept for policies that take time: judging by rules waits for nothing."""
+"""Reason why a call waits; `permission` is reserved for slow policies and never used by the built-in one."""
 
 
 # --- agent, run, turn, step -------------------------------------------------------------------------------------------
 
 
 class AgentCreated(FrozenModel):
-    """An agent exists and has published its layers (S4-33)."""
+    """An agent was created and has set its layers (S4-33)."""
 
     type: Literal["agent.created"] = "agent.created"
     model: str
@@ -78,20 +78,21 @@ class AgentCreated(FrozenModel):
 
 
 class AgentDestroyed(FrozenModel):
-    """An agent is gone."""
+    """An agent was destroyed."""
 
     type: Literal["agent.destroyed"] = "agent.destroyed"
     reason: str
 
 
 class RunStarted(FrozenModel):
-    """One user input begins to be handled."""
+    """The handling of one user input begins."""
 
     type: Literal["run.started"] = "run.started"
     input: str
     trigger: Literal["prompt", "continue", "resume", "follow_up", "subagent", "schedule", "command"]
-    """`command`: the run is one call that the person made; the model is not asked. `follow_up` and `schedule` are kept
-    for runs of their own; by now a follow-up is a turn of the run it waited in."""
+    """`command`: the run is one call by the user, without a request to the model. `follow_up` and `schedule` are
+    reserved:
+    a follow-up is a turn of the current run, not a run."""
     model: str
     mode: PermissionMode
 
@@ -105,14 +106,14 @@ class RunEnded(FrozenModel):
     error: str | None = None
     usage: Usage = Usage()
     cost: float | None = None
-    """Dollars; None where the price is not known."""
+    """US dollars; None if the price is unknown."""
     steps: int = 0
     tool_calls: int = 0
     total_ms: float = 0.0
     model_ms: float = 0.0
     tool_ms: float = 0.0
     approval_ms: float = 0.0
-    """Time spent waiting for the user."""
+    """Milliseconds spent waiting for the user."""
     report: AgentRunReport | None = None
 
 
@@ -143,7 +144,7 @@ class StepStarted(FrozenModel):
 
 
 class StepEnded(FrozenModel):
-    """The model's answer is complete, or there will be none; its calls may still run until `turn.ended` (S4-40)."""
+    """The model's answer is complete or failed; its calls may still run until `turn.ended` (S4-40)."""
 
     type: Literal["step.ended"] = "step.ended"
     index: int
@@ -151,10 +152,11 @@ class StepEnded(FrozenModel):
     llm_ms: float
     finish_reason: str
     usage: Usage
-    """Everything the step took, answers that were thrown away included."""
+    """Usage of the whole step, discarded answers included."""
     tool_ms: float = 0.0
-    """Milliseconds of execution of its answer's calls that were over by then: of those that ran while the model still
-    talked. The run's report has the time of all of them."""
+    """Milliseconds of execution of the calls that ended while the model was still streaming. The run's report has the
+    time
+    of all calls."""
 
 
 class StepRetry(FrozenModel):
@@ -162,13 +164,13 @@ class StepRetry(FrozenModel):
 
     type: Literal["step.retry"] = "step.retry"
     attempt: int
-    """Number of the attempt that comes after the wait, from 2."""
+    """Number of the attempt after the wait, from 2."""
     max: int
     wait_s: float
     error_kind: str
     status: int | None = None
     discarded: bool = False
-    """Whether a part of an answer was thrown away; `message.discarded` names it."""
+    """True if a partial answer was discarded; `message.discarded` names it."""
     text: str = ""
 
 
@@ -187,7 +189,7 @@ InputSource = Literal["prompt", "steering", "follow_up"]
 
 
 class InputWarned(FrozenModel):
-    """An input filter had something to say."""
+    """An input filter issued a warning."""
 
     type: Literal["input.warned"] = "input.warned"
     filter: str
@@ -196,7 +198,7 @@ class InputWarned(FrozenModel):
 
 
 class InputRejected(FrozenModel):
-    """An input filter refused the input."""
+    """An input filter rejected the input."""
 
     type: Literal["input.rejected"] = "input.rejected"
     filter: str
@@ -212,23 +214,23 @@ class SteeringQueued(FrozenModel):
     kind: UserKind
     text: str
     position: int
-    """Place in its queue, from 0."""
+    """Position in its queue, from 0."""
     message: UserMessage | None = None
 
 
 class SteeringDelivered(FrozenModel):
-    """A waiting message became part of the conversation."""
+    """A queued message became part of the conversation."""
 
     type: Literal["steering.delivered"] = "steering.delivered"
     message_id: str
     kind: UserKind
     text: str
     boundary: str
-    """Where it landed, such as `after step 3`."""
+    """Point of delivery, such as `after step 3`."""
 
 
 class SteeringRequeued(FrozenModel):
-    """A message that was taken could not be delivered and waits again, in front."""
+    """A message could not be delivered and is back at the front of its queue."""
 
     type: Literal["steering.requeued"] = "steering.requeued"
     message_id: str
@@ -238,7 +240,7 @@ class SteeringRequeued(FrozenModel):
 
 
 class SteeringDropped(FrozenModel):
-    """The user recalled a waiting message."""
+    """The user recalled a queued message."""
 
     type: Literal["steering.dropped"] = "steering.dropped"
     message_id: str
@@ -257,11 +259,11 @@ class MessageStarted(FrozenModel):
     message_id: str
     role: Literal["user", "assistant", "tool_result"]
     call_id: str | None = None
-    """The call a tool result answers."""
+    """Call of a tool result."""
 
 
 class MessageDelta(FrozenModel):
-    """More of a message; neighbours are merged by concatenation."""
+    """The next part of a message; neighbours are merged by concatenation."""
 
     type: Literal["message.delta"] = "message.delta"
     message_id: str
@@ -281,7 +283,7 @@ class MessageEnded(FrozenModel):
 
 
 class MessageDiscarded(FrozenModel):
-    """A begun message is thrown away; nothing of it stays in the conversation."""
+    """A partial message was discarded; nothing of it stays in the conversation."""
 
     type: Literal["message.discarded"] = "message.discarded"
     message_id: str
@@ -299,16 +301,17 @@ class ToolQueued(FrozenModel):
     name: str
     args_raw: JsonObject
     index: int
-    """Place in its message, from 0."""
+    """Index in its message, from 0."""
     group: int | None = None
-    """Wave it belongs to, where the strategy has waves."""
+    """Wave of the call, if the strategy has waves."""
     safe: bool = False
     will_ask: bool | None = None
-    """Whether a person will be asked, as far as that is known: with streaming dispatch of calls that change nothing,
-    and where there is no policy. None: the call is judged when it is its turn, because what is decided now would have
-    to be decided again after the hooks, and by the rules, the mode and the files of that moment."""
+    """True if the call will need approval, False if not; None if unknown. It is known without a policy, and for
+    read-only
+    calls that are dispatched while the model streams. Other calls are checked when their turn comes, after the hooks
+    and with the rules, mode and files of that moment."""
     summary: str = ""
-    """One line by the tool itself."""
+    """Summary by the tool, in one line."""
 
 
 class ToolBlockedOn(FrozenModel):
@@ -322,7 +325,7 @@ class ToolBlockedOn(FrozenModel):
 
 
 class ToolStarted(FrozenModel):
-    """A call really executes."""
+    """A call starts to execute."""
 
     type: Literal["tool.started"] = "tool.started"
     call_id: str
@@ -332,19 +335,19 @@ class ToolStarted(FrozenModel):
     read_only: bool = False
     timeout_s: float | None = None
     attempt: int = 1
-    """Number of the attempt at the answer in which the call stands, from 1; `step.retry` tells the others."""
+    """Number of the request that returned the call, from 1; see `step.retry`."""
     tool_kind: str = ""
     """The tool's class, for debugging."""
     summary: str = ""
     preview: Preview | None = None
     adopted_from: str | None = None
-    """A call of a thrown away answer whose execution this call took over: the tool ran, or runs, only once."""
+    """Call of a discarded answer whose execution this call continues: the tool runs only once."""
     mark: str = ""
-    """Mark of every process that the call starts; empty where its tool starts none."""
+    """Mark of every process that the call starts; empty if its tool starts none."""
 
 
 class ToolUpdated(FrozenModel):
-    """A partial result; the last one counts."""
+    """A partial result; replaces the one before."""
 
     type: Literal["tool.update"] = "tool.update"
     call_id: str
@@ -354,7 +357,7 @@ class ToolUpdated(FrozenModel):
 
 
 class ToolProgress(FrozenModel):
-    """A line of progress; the last one counts."""
+    """A line of progress; replaces the one before."""
 
     type: Literal["tool.progress"] = "tool.progress"
     call_id: str
@@ -363,14 +366,14 @@ class ToolProgress(FrozenModel):
 
 
 class ToolOutput(FrozenModel):
-    """Output as it comes; neighbours are merged by concatenation."""
+    """A piece of output; neighbours are merged by concatenation."""
 
     type: Literal["tool.output"] = "tool.output"
     call_id: str
     stream: Literal["stdout", "stderr"]
     chunk: str
     bytes_total: int
-    """All bytes of this stream so far: as the tool counts them, or else those that were published."""
+    """Bytes of this stream so far: as counted by the tool, else those published."""
 
 
 class ToolData(FrozenModel):
@@ -390,7 +393,7 @@ class ProcessStarted(StartedProcess):
 
 
 class ToolEnded(FrozenModel):
-    """A call is over; exactly once for each queued call, whatever path led here."""
+    """A call ended; exactly once for each queued call."""
 
     type: Literal["tool.ended"] = "tool.ended"
     call_id: str
@@ -403,13 +406,13 @@ class ToolEnded(FrozenModel):
     latency_ms: float = 0.0
     """Milliseconds of execution."""
     queued_ms: float = 0.0
-    """Milliseconds between queued and started or ended, without approval."""
+    """Milliseconds from queued to started (or ended), without the wait for approval."""
     approval_ms: float = 0.0
     size_bytes: int = 0
-    """Size of the whole result, before it was fitted."""
+    """Size of the whole result in bytes, before truncation."""
     truncated: bool = False
     persisted_path: str | None = None
-    """File that holds the whole result, where it was too long."""
+    """File with the whole result, if it was truncated."""
     child_run_id: str | None = None
     terminate: bool = False
     metrics: dict[str, Metric] = Field(default_factory=dict)
@@ -418,19 +421,19 @@ class ToolEnded(FrozenModel):
 
 
 class ToolBatchStarted(FrozenModel):
-    """The calls of one message are taken in hand."""
+    """Processing of the calls of one message begins."""
 
     type: Literal["tool.batch_started"] = "tool.batch_started"
     batch_id: str
     strategy: str
     call_ids: tuple[str, ...] = ()
-    """Calls known by then; more may be queued while the model streams."""
+    """Calls known at this time; more may be queued while the model streams."""
     groups: tuple[tuple[str, ...], ...] = ()
-    """The same by wave; empty under `auto`, where each call waits for those alone that it conflicts with."""
+    """The calls by wave; empty under `auto`, where each call waits only for those it conflicts with."""
 
 
 class ToolBatchEnded(FrozenModel):
-    """Every call of the batch has its one result."""
+    """Every call of the batch has its result."""
 
     type: Literal["tool.batch_ended"] = "tool.batch_ended"
     batch_id: str
@@ -438,16 +441,16 @@ class ToolBatchEnded(FrozenModel):
     call_ids: tuple[str, ...]
     total_ms: float
     busy_ms: float
-    """Sum of the calls' execution times; more than `total_ms` where they overlapped."""
+    """Sum of the calls' execution times; more than `total_ms` if they overlapped."""
     steering: int = 0
-    """Number of steering messages found at its boundaries."""
+    """Number of steering messages that arrived during the batch."""
 
 
 # --- hooks, permissions, approvals, guardrails ------------------------------------------------------------------------
 
 
 class HookStarted(FrozenModel):
-    """A hook is asked. Hooks on updates run too often for this event: only their failures are published."""
+    """A hook is called. Hooks on updates run too often for this event: only their failures are published."""
 
     type: Literal["hook.started"] = "hook.started"
     event: str
@@ -468,7 +471,7 @@ class HookEnded(FrozenModel):
 
 
 class HookFailed(FrozenModel):
-    """A hook raised or did not answer in time."""
+    """A hook raised or timed out."""
 
     type: Literal["hook.failed"] = "hook.failed"
     event: str
@@ -477,11 +480,11 @@ class HookFailed(FrozenModel):
     error: str
     timed_out: bool = False
     fail_open: bool = False
-    """True if the call continues all the same."""
+    """True if the call continues despite the failure."""
 
 
 class PermissionDecided(FrozenModel):
-    """A call was judged (audit)."""
+    """The policy decided about a call (audit)."""
 
     type: Literal["permission.decided"] = "permission.decided"
     call_id: str
@@ -494,7 +497,7 @@ class PermissionDecided(FrozenModel):
 
 
 class PermissionModeChanged(FrozenModel):
-    """Another mode is in force."""
+    """The permission mode changed."""
 
     type: Literal["permission.mode_changed"] = "permission.mode_changed"
     old: PermissionMode
@@ -509,7 +512,7 @@ class ApprovalRequested(ApprovalRequest):
 
 
 class ApprovalResolved(FrozenModel):
-    """The question is answered, by whomever; any dialog about it closes."""
+    """The request for approval is resolved; dialogs about it close."""
 
     type: Literal["approval.resolved"] = "approval.resolved"
     request_id: str
@@ -519,11 +522,11 @@ class ApprovalResolved(FrozenModel):
     by: Literal["user", "policy", "resume", "timeout", "cancel", "nobody"]
     note: str = ""
     rule: str | None = None
-    """The rule that is to be stored for more than this call; None: none, or it is not known yet what it is."""
+    """Rule to store beyond this call; None if there is none or it is not known yet."""
 
 
 class GuardrailTripped(FrozenModel):
-    """A guardrail did not pass."""
+    """A guardrail tripped."""
 
     type: Literal["guardrail.tripped"] = "guardrail.tripped"
     name: str
@@ -534,7 +537,7 @@ class GuardrailTripped(FrozenModel):
 
 
 class LoopDetected(FrozenModel):
-    """The model repeats itself."""
+    """The model repeats the same call."""
 
     type: Literal["loop.detected"] = "loop.detected"
     tool: str
@@ -546,7 +549,7 @@ class LoopDetected(FrozenModel):
 
 
 class ContextUsage(FrozenModel):
-    """How full the model's window is; the last one counts."""
+    """Fill of the model's window; replaces the one before."""
 
     type: Literal["context.usage"] = "context.usage"
     tokens: int
@@ -555,7 +558,7 @@ class ContextUsage(FrozenModel):
 
 
 class CompactionStarted(FrozenModel):
-    """The conversation is being shortened."""
+    """A compaction of the conversation begins."""
 
     type: Literal["compaction.started"] = "compaction.started"
     trigger: Literal["automatic", "manual"]
@@ -564,33 +567,33 @@ class CompactionStarted(FrozenModel):
 
 
 class CompactionEnded(FrozenModel):
-    """A compaction ended. The event holds enough to repeat it on a conversation read from a journal."""
+    """A compaction ended. The event contains enough to repeat it on a conversation read from a journal."""
 
     type: Literal["compaction.ended"] = "compaction.ended"
     ok: bool
     tokens_after: int
     removed: int
-    """Number of messages that are gone."""
+    """Number of messages removed."""
     error: str | None = None
     tokens_before: int = 0
     strategy: str = ""
-    """How it came about: `summary` by a model, `digest` without one, `trim` where only results were cut."""
+    """`summary`: written by a model; `digest`: made without one; `trim`: only results were truncated."""
     first_removed: str | None = None
-    """Id of the first message of the range that is gone."""
+    """Id of the first message removed."""
     last_removed: str | None = None
     replacement: UserMessage | None = None
-    """What stands in its place."""
+    """Message in place of the removed ones."""
     cut: tuple[ToolResultMessage, ...] = ()
-    """Results as they are now, under their ids."""
+    """Truncated results, with unchanged ids."""
 
 
 class CompactionUndone(FrozenModel):
-    """The last compaction was taken back."""
+    """The last compaction was undone."""
 
     type: Literal["compaction.undone"] = "compaction.undone"
     tokens_after: int
     restored: int
-    """Number of messages that are there again."""
+    """Number of messages restored."""
 
 
 class UsageUpdated(FrozenModel):
@@ -603,7 +606,7 @@ class UsageUpdated(FrozenModel):
 
 
 class CheckpointSaved(FrozenModel):
-    """A snapshot was stored."""
+    """A snapshot was saved."""
 
     type: Literal["checkpoint.saved"] = "checkpoint.saved"
     key: str
@@ -611,7 +614,7 @@ class CheckpointSaved(FrozenModel):
 
 
 class CheckpointRestored(FrozenModel):
-    """A snapshot was taken up again."""
+    """A run continues from a saved snapshot."""
 
     type: Literal["checkpoint.restored"] = "checkpoint.restored"
     key: str
@@ -619,18 +622,18 @@ class CheckpointRestored(FrozenModel):
 
 
 class SessionCreated(FrozenModel):
-    """A new session is kept from here on."""
+    """A new session began."""
 
     type: Literal["session.created"] = "session.created"
     id: str
     path: str | None = None
-    """The journal; None when the session is not kept."""
+    """Path of the journal; None if the session is not saved."""
     cwd: str = ""
     version: str = ""
 
 
 class SessionLoaded(FrozenModel):
-    """A stored session was resumed."""
+    """A saved session was resumed."""
 
     type: Literal["session.loaded"] = "session.loaded"
     id: str
@@ -641,7 +644,7 @@ class SessionLoaded(FrozenModel):
 
 
 class SessionSwitched(FrozenModel):
-    """Another session is on the screen."""
+    """The screen switched to another session."""
 
     type: Literal["session.switched"] = "session.switched"
     id: str
@@ -649,7 +652,7 @@ class SessionSwitched(FrozenModel):
 
 
 class SessionForked(FrozenModel):
-    """A session was copied up to an event."""
+    """A session was forked: copied up to an event."""
 
     type: Literal["session.forked"] = "session.forked"
     id: str
@@ -659,7 +662,7 @@ class SessionForked(FrozenModel):
 
 
 class SessionRenamed(FrozenModel):
-    """A session has another title."""
+    """The title of a session changed."""
 
     type: Literal["session.renamed"] = "session.renamed"
     id: str
@@ -667,50 +670,50 @@ class SessionRenamed(FrozenModel):
 
 
 class SessionRewinding(FrozenModel):
-    """Files begin to go back; `session.rewound` ends it. Where none follows, it broke off in the middle."""
+    """A rewind of files begins. It ends with `session.rewound`; without that event, it was interrupted."""
 
     type: Literal["session.rewinding"] = "session.rewinding"
     to_seq: int
     """As in `session.rewound`."""
     text: str
-    """What is gone back to, in words."""
+    """Description of the moment to rewind to."""
     files: tuple[str, ...] = ()
-    """The first of the files that are to change."""
+    """Files to change; only the first if they are many."""
     total: int = 0
-    """All of them, counted."""
+    """Number of files to change."""
     notice: UserMessage | None = None
-    """Text for the model if the rewind broke off; the newest message in that case."""
+    """Message for the model if the rewind was interrupted; appended to the conversation in that case."""
 
 
 class SessionRewound(FrozenModel):
     """The user rewound files, the conversation or both to their state right after an earlier event.
 
-    The files changed back were told before, each by a `file.changed`. Nothing is ever taken out of the journal.
+    A `file.changed` for each restored file precedes this event. Nothing is ever removed from the journal.
     """
 
     type: Literal["session.rewound"] = "session.rewound"
     to_seq: int
-    """Number of the event after which things were as they are again."""
+    """Number of the event whose state is restored."""
     from_seq: int
-    """Number of the last event before the going back began: going back there undoes it."""
+    """Number of the last event before the rewind; rewinding to it undoes this rewind."""
     text: str
-    """What was gone back to, in words."""
+    """Description of the moment rewound to."""
     conversation: bool
-    """Whether the conversation is what it was then."""
+    """True if the conversation was rewound."""
     removed: int = 0
-    """Number of messages that are no longer part of it."""
+    """Number of messages removed from the conversation."""
     call_id: str | None = None
-    """The call whose changes alone were taken back."""
+    """Call whose changes were undone; None for a rewind to a moment."""
     files: tuple[str, ...] = ()
-    """Files that were changed back."""
+    """Restored files."""
     left: tuple[str, ...] = ()
-    """Files that somebody else changed since, and that were left as they are."""
+    """Files that were not restored, because something else changed them since."""
     notice: UserMessage | None = None
-    """Text for the model; the newest message from then on."""
+    """Message for the model, appended to the conversation."""
 
 
 class SessionSaved(FrozenModel):
-    """The journal is on disk up to here."""
+    """The journal is saved up to this event."""
 
     type: Literal["session.saved"] = "session.saved"
     id: str
@@ -718,7 +721,7 @@ class SessionSaved(FrozenModel):
 
 
 class SessionSaveFailed(FrozenModel):
-    """The journal could not be written; the conversation continues, and unsaved events stay in memory."""
+    """The journal could not be written. The conversation continues, and unsaved events stay in memory."""
 
     type: Literal["session.save_failed"] = "session.save_failed"
     id: str
@@ -727,7 +730,7 @@ class SessionSaveFailed(FrozenModel):
 
 
 class SessionRepaired(FrozenModel):
-    """A damaged journal or an unfinished run was mended on load."""
+    """A damaged journal or an unfinished run was repaired on load."""
 
     type: Literal["session.repaired"] = "session.repaired"
     id: str
@@ -739,7 +742,7 @@ class SessionRepaired(FrozenModel):
 
 
 class SubagentStarted(FrozenModel):
-    """A call started an agent of its own."""
+    """A call started a sub-agent."""
 
     type: Literal["subagent.started"] = "subagent.started"
     child_run_id: str
@@ -749,7 +752,7 @@ class SubagentStarted(FrozenModel):
 
 
 class SubagentEnded(FrozenModel):
-    """That agent is done."""
+    """A sub-agent ended."""
 
     type: Literal["subagent.ended"] = "subagent.ended"
     child_run_id: str
@@ -761,7 +764,7 @@ class SubagentEnded(FrozenModel):
 
 
 class BackgroundStarted(FrozenModel):
-    """Work started that continues beside the conversation."""
+    """Background work started."""
 
     type: Literal["background.started"] = "background.started"
     task_id: str
@@ -779,7 +782,7 @@ class BackgroundOutput(FrozenModel):
 
 
 class BackgroundEnded(FrozenModel):
-    """Background work is over."""
+    """Background work ended."""
 
     type: Literal["background.ended"] = "background.ended"
     task_id: str
@@ -789,7 +792,7 @@ class BackgroundEnded(FrozenModel):
 
 
 class McpStatus(FrozenModel):
-    """A tool server changed its state."""
+    """The state of a tool server changed."""
 
     type: Literal["mcp.status"] = "mcp.status"
     server: str
@@ -799,21 +802,21 @@ class McpStatus(FrozenModel):
 
 
 class TodoItem(FrozenModel):
-    """One line of the model's plan."""
+    """One item of the model's plan."""
 
     text: str
     status: Literal["pending", "in_progress", "done"]
 
 
 class TodoUpdated(FrozenModel):
-    """The model's list of what is to do; replaces the one before."""
+    """The model's list of tasks; replaces the one before."""
 
     type: Literal["todo.updated"] = "todo.updated"
     items: tuple[TodoItem, ...]
 
 
 class PlanProposed(FrozenModel):
-    """The model proposes what to do."""
+    """The model proposes a plan."""
 
     type: Literal["plan.proposed"] = "plan.proposed"
     plan_id: str
@@ -821,7 +824,7 @@ class PlanProposed(FrozenModel):
 
 
 class PlanResolved(FrozenModel):
-    """A proposed plan was taken or not."""
+    """The user accepted or rejected a plan."""
 
     type: Literal["plan.resolved"] = "plan.resolved"
     plan_id: str
@@ -830,7 +833,7 @@ class PlanResolved(FrozenModel):
 
 
 class QuestionAsked(FrozenModel):
-    """The model asks the user something."""
+    """The model asks the user a question."""
 
     type: Literal["question.asked"] = "question.asked"
     question_id: str
@@ -839,7 +842,7 @@ class QuestionAsked(FrozenModel):
 
 
 class QuestionAnswered(FrozenModel):
-    """The user answered."""
+    """The user answered a question."""
 
     type: Literal["question.answered"] = "question.answered"
     question_id: str
@@ -847,42 +850,43 @@ class QuestionAnswered(FrozenModel):
 
 
 class FileState(FrozenModel):
-    """What a file was at one moment. The session keeps its content under the digest, unless it says otherwise."""
+    """A file at one moment. The session saves its content under the digest if `kept` is True."""
 
     digest: str
-    """Hash of the content, for a symbolic link of where it leads; empty where it was too large to be read."""
+    """Hash of the content (of the target for a symbolic link); empty if the file was too large to read."""
     size: int
-    """Bytes."""
+    """Size in bytes."""
     mode: int
     """Permission bits."""
     is_link: bool = False
     kept: bool = True
-    """Whether the content can be had again."""
+    """True if the content was saved."""
 
 
 class FileChanged(FrozenModel):
-    """A tool, or an undo of the user, changed a file."""
+    """A tool, an undo or a rewind changed a file."""
 
     type: Literal["file.changed"] = "file.changed"
     path: str
     change: Literal["created", "modified", "deleted"]
     call_id: str | None = None
-    """The call that did it; None for an undo or a rewind of the user."""
+    """Call that changed the file; None for an undo or a rewind."""
     diff: str = ""
     known: bool = False
-    """Whether `before` and `after` say what the file was; then None means that there was none."""
+    """True if `before` and `after` are known; None then means that the file did not exist."""
     before: FileState | None = None
     after: FileState | None = None
     added: int = 0
-    """Lines."""
+    """Number of lines added."""
     removed: int = 0
+    """Number of lines removed."""
 
 
 # --- notices, status --------------------------------------------------------------------------------------------------
 
 
 class Warned(FrozenModel):
-    """Something is not as it should be; the work continues."""
+    """A problem that does not stop the work."""
 
     type: Literal["warning"] = "warning"
     code: str
@@ -891,7 +895,7 @@ class Warned(FrozenModel):
 
 
 class Failed(FrozenModel):
-    """Something went wrong; the text says what happened, what was kept and what to do."""
+    """An error; the text says what happened, what was kept and what to do."""
 
     type: Literal["error"] = "error"
     code: str
@@ -900,7 +904,7 @@ class Failed(FrozenModel):
 
 
 class Noticed(FrozenModel):
-    """Something worth knowing."""
+    """Information for the user."""
 
     type: Literal["notice"] = "notice"
     code: str
@@ -909,7 +913,7 @@ class Noticed(FrozenModel):
 
 
 class StatusChanged(FrozenModel):
-    """What the agent does now."""
+    """The agent's activity changed."""
 
     type: Literal["status.changed"] = "status.changed"
     status: Status
@@ -992,4 +996,4 @@ AgentEvent = Annotated[
     | StatusChanged,
     Field(discriminator="type"),
 ]
-"""Everything that can be told, discriminated by `type`."""
+"""Any event, discriminated by `type`."""

@@ -1,9 +1,8 @@
-"""Notice changes of a few files: settings and themes that the user edits while the program runs.
+"""Watch of a few files: settings and themes that the user edits while the program runs.
 
-The files themselves decide: they are checked once a second, and at once when the system reports a change in their
-directory. Such reports only save time. They do not cover directories that do not exist yet, or that contain anything
-else, such as the workspace; the system may have no more of them; and the library that reads them fails on a name that
-is not UTF-8. The checks continue without them.
+The files are checked once a second, and at once when the system reports a change in their directory. These reports only
+save time, and checks continue without them: they do not cover missing directories or those with other content, such as
+the workspace; the system limits their number; and the library that reads them fails on a name that is not UTF-8.
 """
 
 import asyncio
@@ -22,26 +21,27 @@ POLL_SECONDS = 1.0
 """Seconds between two checks."""
 
 QUIET_MS = 200
-"""Milliseconds without a change before a report is passed on; editors write in several steps."""
+"""Milliseconds without another change before a report counts; editors write in several steps."""
 
 _UNSETTLED_NS = 2_000_000_000
-"""A file that changed this shortly before a check may change again without a difference in its times."""
+"""Nanoseconds after a change in which a file may change again without a difference in its times."""
 
 Mark: TypeAlias = tuple[str, int, int, int, int, int, int]
-"""State of a file: path, device, inode, size, both times in nanoseconds, and the second of the check while the file is
-so new that its times may not show the next change."""
+"""State of a file: path, device, inode, size, both times in nanoseconds, and the second of the check if the file is so
+new that its times may not show the next change."""
 
 
 class WatchedFiles:
-    """The files to watch: some by name, and all with one ending in some directories. Its methods block."""
+    """The files to watch: single files, and all files with one ending in some directories. Its methods block."""
 
     def __init__(self, files: Iterable[Path] = (), directories: Iterable[Path] = (), ending: str = ".toml") -> None:
-        """Prepare; nothing is read.
+        """Store the paths; nothing is read.
+
 
         Args:
             files: single files; they need not exist yet.
-            directories: all files directly in these that have the ending.
-            ending: the end of their names.
+            directories: directories of which the files with the ending are watched, without subdirectories.
+            ending: end of the file names in `directories`.
         """
         self._files = tuple(files)
         self._directories = tuple(directories)
@@ -52,7 +52,7 @@ class WatchedFiles:
         return frozenset(mark for path in self._paths() if (mark := _mark(path)) is not None)
 
     def watchable_directories(self) -> frozenset[tuple[str, int, int]]:
-        """Return the existing directories that hold nothing but such files, each with what identifies it."""
+        """Return path, device and inode of each existing directory of these files."""
         own = {file.parent for file in self._files} | {*self._directories}
         return frozenset(holder for path in own if (holder := _holder(path)) is not None)
 
@@ -72,9 +72,9 @@ async def watch_files(
     """Call `changed` once at the start and after each change, one call at a time, until cancelled.
 
     Args:
-        files: what to watch.
+        files: the files to watch.
         changed: awaited after a change; an error in it ends the watch.
-        slower: called with the reason, in a few words, when the system's reports are no longer used.
+        slower: called with the reason, in one line, when the system's reports can no longer be used.
 
     Raises:
         Exception: anything that `changed` raises.
@@ -97,7 +97,8 @@ async def watch_files(
 
 
 async def _wake_on_reports(files: WatchedFiles, hint: asyncio.Event) -> None:
-    """Set `hint` whenever the system reports a change in a directory of the files, also after directories changed."""
+    """Set `hint` whenever the system reports a change in a directory of the files; follow directories that are
+    replaced."""
     # The import takes 60 ms; in a thread it delays nothing.
     watchfiles: Any = await asyncio.to_thread(importlib.import_module, "watchfiles")
     settings = {"step": QUIET_MS, "rust_timeout": int(POLL_SECONDS * 1000), "yield_on_timeout": True}

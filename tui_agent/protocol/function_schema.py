@@ -1,4 +1,4 @@
-"""Parameters of a function: the JSON schema for the model, and the pydantic model that validates its arguments."""
+"""Parameters of a function as a JSON schema for the model and a pydantic model that validates arguments."""
 
 import inspect
 import types
@@ -20,43 +20,43 @@ from .tool import ToolContext
 
 _CONTEXT = "context"
 _VALUES = frozenset(("default", "const", "enum", "examples"))
-"""Keys of a schema that contain the user's own values: a `title` in them is data."""
+"""Keys of a schema whose values are data: a `title` in them stays."""
 _NO_SCHEMA = (PydanticUserError, NameError, TypeError, ValueError, RecursionError)
-"""Errors of pydantic for a type that has no schema."""
+"""Errors that pydantic raises for a type without a schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionParameters:
-    """Description and parameters of the function of a tool."""
+    """Description and parameters of a tool's function."""
 
     description: str
-    """The docstring without its descriptions of parameters; empty where there is none."""
+    """The docstring without its parameter descriptions; may be empty."""
     model: type[BaseModel]
-    """Validates arguments, one field a parameter."""
+    """Model that validates arguments, with one field for each parameter."""
     names: Mapping[str, str]
-    """The parameter of each of the model's fields."""
+    """Parameter names by field of the model."""
     context_name: str | None
-    """The parameter that gets the `ToolContext`."""
+    """Name of the parameter that gets the `ToolContext`."""
     schema: JsonObject
 
 
 def function_name(function: Callable[..., object]) -> str:
-    """Return the name a function was defined with; for an object that can be called, the name of its class."""
+    """Return the name of a function; for a callable object, the name of its class."""
     function = _inner(function)
     return getattr(function, "__name__", type(function).__name__)
 
 
 def is_async_function(function: Callable[..., object]) -> bool:
-    """Return True if the function is defined as async, or is an object with an async `__call__`."""
+    """True if the function is async, or is an object with an async `__call__`."""
     inner = _inner(function)
-    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004 — the method itself is asked
+    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(getattr(inner, "__call__", None))  # noqa: B004 — the method is asked
 
 
 def read_parameters(tool_name: str, function: Callable[..., object]) -> FunctionParameters:
     """Read the signature and the docstring of a function.
 
     Raises:
-        ConfigurationError: the function cannot be a tool; the text names the parameter at fault.
+        ConfigurationError: the function cannot be a tool; the text names the wrong parameter.
     """
     parameters = _parameters(tool_name, function)
     description, words = split_docstring(_docstring(function))
@@ -72,7 +72,7 @@ def read_parameters(tool_name: str, function: Callable[..., object]) -> Function
         if hint is inspect.Parameter.empty:
             advice = "; give the bound method, such as tool(thing.method)" if parameter.name in ("self", "cls") else ""
             raise _wrong(tool_name, parameter, f"needs a type annotation{advice}")
-        # Pydantic refuses a field named like one of its own methods.
+        # Pydantic rejects a field with the name of one of its methods.
         field_name = f"{parameter.name}_" if hasattr(BaseModel, parameter.name) else parameter.name
         fields[field_name] = _field(parameter, hint, words.get(parameter.name), renamed=field_name != parameter.name)
         names[field_name] = parameter.name
@@ -86,7 +86,7 @@ def read_parameters(tool_name: str, function: Callable[..., object]) -> Function
 
 
 def schema_of(model: type[BaseModel]) -> JsonObject:
-    """The JSON schema of an arguments model, without the titles that only cost tokens."""
+    """Return the JSON schema of an arguments model, without titles: they cost tokens and tell the model nothing."""
     schema = model.model_json_schema(schema_generator=_QuietSchema)
     _drop_titles(schema)
     schema.pop("description", None)
@@ -94,23 +94,23 @@ def schema_of(model: type[BaseModel]) -> JsonObject:
 
 
 class _QuietSchema(GenerateJsonSchema):
-    """Leaves out a default that JSON cannot express, without a warning: the function still uses it."""
+    """Schema generator that silently omits defaults that JSON cannot express: the function still uses them."""
 
     ignored_warning_kinds: typing.ClassVar[set[Any]] = {"skipped-choice", "non-serializable-default"}  # pyright: ignore[reportIncompatibleVariableOverride]
 
 
 def _parameters(tool_name: str, function: Callable[..., object]) -> list[inspect.Parameter]:
-    """Return the parameters that a model may give by name, without those that a `partial` fixes."""
+    """Return the parameters that the model provides: all that can be passed by name and that no `partial` fixes."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError) as error:
-        words = "has no signature Python can read; write a function with def around it"
+        words = "has no readable signature; wrap it in a function defined with def"
         raise ConfigurationError(f"tool {tool_name}: {function!r} {words}") from error
     given = _given(function)
     by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     for parameter in parameters:
         if parameter.kind not in by_name:
-            words = "cannot be given by name; write its arguments out"
+            words = "cannot be passed by name; list its parameters one by one"
             raise ConfigurationError(f"tool {tool_name}: {parameter} {words}")
         if parameter.name.startswith("_"):
             raise _wrong(tool_name, parameter, "must not begin with an underscore")
@@ -139,7 +139,7 @@ def _docstring(function: Callable[..., object]) -> str:
 
 
 def _namespace(function: Callable[..., object]) -> dict[str, Any]:
-    """Return the globals of the module in which the annotations were written."""
+    """Return the globals of the module that contains the annotations."""
     inner = inspect.unwrap(_inner(function))
     if not inspect.isroutine(inner):
         inner = getattr(inner, "__call__", inner)  # noqa: B004 — the same
@@ -147,9 +147,10 @@ def _namespace(function: Callable[..., object]) -> dict[str, Any]:
 
 
 def _resolved(tool_name: str, parameter: inspect.Parameter, namespace: dict[str, Any]) -> Any:
-    """Return a parameter's annotation, with names in quotes looked up.
+    """Return a parameter's annotation with quoted names resolved.
 
-    One at a time: the return type, or the type of the context, may be imported under `TYPE_CHECKING` only.
+    Annotations are resolved one at a time, because the return type and the type of the context may be imported under
+    `TYPE_CHECKING` only.
     """
     annotation = parameter.annotation
     if annotation is inspect.Parameter.empty:
@@ -175,12 +176,12 @@ def _wants_context(tool_name: str, parameter: inspect.Parameter, hint: Any) -> b
         return False
     if hint is inspect.Parameter.empty or hint is Any:
         return True
-    words = "would get the ToolContext, not an argument: annotate it as ToolContext, or give it another name"
+    words = "would get the ToolContext, not an argument: annotate it as ToolContext or rename it"
     raise _wrong(tool_name, parameter, words)
 
 
 def _field(parameter: inspect.Parameter, hint: Any, words: str | None, *, renamed: bool) -> tuple[Any, Any]:
-    """Return a pydantic field; a description in the annotation has priority over the docstring's."""
+    """Return a pydantic field; a description in the annotation overrides the docstring's."""
     if parameter.default is None and hint is not Any:
         hint = Optional[hint]  # noqa: UP045 — the type is known at run time only
     own = [extra for extra in get_args(hint)[1:] if isinstance(extra, FieldInfo)] if _is_annotated(hint) else []
@@ -219,7 +220,7 @@ def _wrong(tool_name: str, parameter: inspect.Parameter, words: str) -> Configur
 
 
 def _drop_titles(node: Any, *, are_names: bool = False) -> None:
-    """Drop the titles; `are_names`: the keys of this node are names of properties."""
+    """Remove the titles from a schema. `are_names`: True if the keys of this node are property names."""
     if is_object(node):
         if not are_names and isinstance(node.get("title"), str):
             del node["title"]

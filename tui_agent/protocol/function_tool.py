@@ -1,4 +1,4 @@
-"""Tools made of functions: the schema comes from the signature, the description from the docstring (§7)."""
+"""Tools made of functions: the schema comes from the signature, the description from the docstring."""
 
 import inspect
 import re
@@ -18,13 +18,13 @@ from .tool_thread import on_loop, run_in_thread
 from .value_checks import expect_kind, expect_seconds, wrong_kind
 
 Trait: TypeAlias = bool | Callable[[JsonObject], bool]
-"""A fixed answer, or a plain function of the call's arguments."""
+"""A fixed value, or a plain function of the call's arguments."""
 
 CallAccesses: TypeAlias = Callable[[JsonObject], Accesses | None]
-"""A plain function of the call's arguments; None: the paths are not known."""
+"""A plain function of the call's arguments; it returns None if the paths are unknown."""
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
-"""Names that model endpoints accept; with any other every request would fail."""
+"""Names that model endpoints accept; any other makes every request fail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class FunctionTraits:
 
 
 class FunctionTool(Tool):
-    """A tool made of a function by `function_tool`; calling the tool object calls the function."""
+    """A tool made of a function by `function_tool`. Calling the tool object calls the function."""
 
     def __init__(
         self, function: Callable[..., object], spec: ToolSpec, parameters: FunctionParameters, traits: FunctionTraits
@@ -47,7 +47,7 @@ class FunctionTool(Tool):
         self.spec = spec
         self.arguments_model: type[BaseModel] | None = parameters.model
         self.function = function
-        """The function as it was written."""
+        """The original function."""
         self.runs_in_thread = not is_async_function(function)
         self._parameters = parameters
         self._traits = traits
@@ -70,7 +70,7 @@ class FunctionTool(Tool):
         return self._traits.timeout
 
     def accesses(self, arguments: JsonObject) -> Accesses | None:
-        """Return the resolved paths the call touches; None: unknown."""
+        """Return the resolved paths the call touches; None if unknown."""
         found = self._traits.accesses(arguments) if self._traits.accesses else None
         return None if found is None else Accesses.of(found.reads, found.writes, found.searches)
 
@@ -85,7 +85,7 @@ class FunctionTool(Tool):
         if not self.runs_in_thread:
             answer: Any = self.function(**named, **self._context(context))
             return as_tool_result(await answer)
-        # The thread may outlive the call: metrics it adds then must not change the report.
+        # The thread may outlive the call; metrics that it adds then must not change the call's report.
         own = replace(context, metrics=dict(context.metrics), can_use=on_loop(context.can_use, "deny"))
         try:
             value = await run_in_thread(partial(self.function, **named, **self._context(own)))
@@ -137,32 +137,32 @@ def function_tool(
 ) -> FunctionTool | Callable[[Callable[..., object]], FunctionTool]:
     """Make a tool of a function: as `@tool`, as `@tool(read_only=True)`, or as `tool(function)`.
 
-    The function is async, or plain: a plain one runs in a thread of its own, so that it blocks nothing. Python cannot
-    stop a thread. If such a call is cancelled or runs out of time, its context's `cancellation` is set, the call ends
-    after the grace, and the model reads that the function may still be working; its later reports and its result are
-    dropped.
+    The function may be async or plain; a plain one runs in a thread of its own. Python cannot stop a thread: if
+        such a
+    call is cancelled or times out, its context's `cancellation` is set, the call ends after the grace period, and the
+    model reads that the function may still be running. Its later reports and its result are dropped.
 
     The schema comes from the signature: types, defaults, `Optional`, `Literal`, enums, `Annotated[…, Field(…)]`,
-    pydantic models, dataclasses and typed dictionaries. The description is the docstring; descriptions of parameters
-    in it (`Args:`, NumPy's `Parameters`, `:param x:`) go into the schema. A parameter named `context`, or annotated as
-    `ToolContext`, gets the context of the call and is not in the schema. From a thread, all of the context's methods
-    may be called; of its `cancellation` those that say so.
+    pydantic models, dataclasses and typed dictionaries. The description is the docstring; parameter descriptions in it
+    (`Args:`, NumPy's `Parameters`, `:param x:`) go into the schema. A parameter named `context`, or annotated as
+    `ToolContext`, gets the context of the call and is not in the schema. A thread may call all methods of the context,
+    and those of its `cancellation` that are documented as thread-safe.
 
     Args:
         function: the function, a bound method, a `functools.partial`, or an object with `__call__`.
-        name: the tool's name: letters, digits, `_` and `-`; None: the function's.
-        description: the description for the model; None: the docstring.
+        name: the tool's name: letters, digits, `_` and `-`. Default: the function's name.
+        description: the description for the model. Default: the docstring.
         read_only: True if no call changes anything: such calls run at the same time and need no approval. A function of
-            the arguments decides for each call; if it raises, that counts as False.
-        concurrency_safe: True if calls may run beside others; None: the same as `read_only`.
-        timeout: seconds a call may execute; None: no limit; `"default"`: the engine's `tool_timeout`.
-        accesses: the paths a call touches, such as `lambda args: Accesses.of(writes=[args["path"]])`: calls that share
-            no path run at the same time. Relative paths start at the process's working directory.
+            the arguments decides for each call; if it raises, the call counts as one that changes something.
+        concurrency_safe: True if calls may run beside others. Default: the value of `read_only`.
+        timeout: maximum seconds of execution; None: no limit; `"default"`: the engine's `tool_timeout`.
+        accesses: the paths a call touches, such as `lambda args: Accesses.of(writes=[args["path"]])`: calls without a
+            common path run at the same time. Relative paths start at the process's working directory.
 
     Raises:
-        ConfigurationError: the function has no name, no description, or a parameter that a model cannot give: without
-            a type, of a type that JSON cannot express, `*args`, `**kwargs`, or only by position; or an option is of the
-            wrong kind.
+        ConfigurationError: the function has no name, no description, or a parameter that a model cannot provide
+            (without a type, of a type that JSON cannot express, `*args`, `**kwargs`, positional-only); or an option has
+            a wrong value.
     """
     traits = FunctionTraits(read_only, concurrency_safe, timeout, accesses)
 
@@ -173,7 +173,7 @@ def function_tool(
 
 
 tool = function_tool
-"""The short name of `function_tool`."""
+"""Short name of `function_tool`."""
 
 
 def _made(
@@ -182,7 +182,7 @@ def _made(
     _expect_function(function)
     tool_name = name or function_name(function)
     if tool_name == "<lambda>":
-        raise ConfigurationError("a lambda has neither name nor description; write a function with def, or give both")
+        raise ConfigurationError("a lambda has neither name nor description; use def, or pass both")
     if not isinstance(tool_name, str) or not _NAME.match(tool_name):  # pyright: ignore[reportUnnecessaryIsInstance] — callers may be untyped
         raise wrong_kind(f"the name of tool {tool_name}", "1 to 64 letters, digits, _ and - (see name=…)", tool_name)
     _expect_traits(tool_name, traits)
@@ -197,12 +197,12 @@ def _made(
 
 def _expect_function(function: object) -> None:
     if isinstance(function, Tool):
-        raise ConfigurationError(f"{function.name} is a tool already; use it as it is")
+        raise ConfigurationError(f"{function.name} is already a tool; use it directly")
     if isinstance(function, type) or not callable(function):
         raise wrong_kind("a tool", "a function, or an object that can be called", function)
     for is_generator in (inspect.isgeneratorfunction, inspect.isasyncgenfunction):
         if is_generator(function) or is_generator(getattr(function, "__call__", None)):  # noqa: B004 — the method is asked
-            words = "yields; return one result, and report what comes before it with context.output()"
+            words = "yields; return one result, and report progress with context.output()"
             raise ConfigurationError(f"tool {function_name(function)} {words}")
 
 
@@ -222,7 +222,7 @@ def _expect_trait(field: str, trait: object) -> None:
 
 
 def _expect_plain(field: str, value: object, wanted: str) -> None:
-    """Refuse what is not a function, and an async one: its answer, a coroutine, would count as True."""
+    """Refuse anything but a plain function: the coroutine of an async one would count as True."""
     if not callable(value) or isinstance(value, type) or is_async_function(value):
         raise wrong_kind(field, wanted, value)
 

@@ -1,6 +1,7 @@
-"""Questions asked of hooks. A hook is awaited and its answer is a value here; an event is told and needs none.
+"""Questions to hooks and their answers. The engine awaits a hook's answer; an event has none.
 
-In-process hooks live on `execution.HookBus`. A `before_tool` hook that raises denies the call (C47).
+In-process hooks are registered on `execution.HookBus`. A `before_tool` hook that raises denies the call: a broken check
+must not let a call through.
 """
 
 from dataclasses import dataclass
@@ -12,40 +13,40 @@ from .tool import Tool, ToolResult
 
 @dataclass(frozen=True, slots=True)
 class Continue:
-    """Goes on unchanged."""
+    """The call continues unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class DenyCall:
-    """The call is refused; the reason goes to the model."""
+    """The call is denied; the model reads the reason."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class SkipCall:
-    """The call does not run; with a `result`, that is its answer and it is no error (C11)."""
+    """The call does not run. With a `result`, that becomes its result and counts as success."""
 
     result: ToolResult | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class OverrideResult:
-    """The call does not run; this is its result (S4-59)."""
+    """The call does not run; `result` becomes its result (S4-59)."""
 
     result: ToolResult
 
 
 @dataclass(frozen=True, slots=True)
 class ModifyArguments:
-    """The call runs with these arguments after they were validated and judged again (P48)."""
+    """The call continues with these arguments, which are validated and checked against the policy again."""
 
     arguments: JsonObject
 
 
 @dataclass(frozen=True, slots=True)
 class ApproveCall:
-    """The call goes on and, where hooks are trusted with that, needs no person's answer; never lifts a denial (C14)."""
+    """The call continues and, if hooks may approve calls, needs no approval by the user; never lifts a denial."""
 
     reason: str = ""
 
@@ -55,7 +56,7 @@ BeforeToolAnswer: TypeAlias = Continue | DenyCall | SkipCall | OverrideResult | 
 
 @dataclass(frozen=True, slots=True)
 class BeforeTool:
-    """Asked before a call is judged: may it go on, and as what?"""
+    """Question before the policy checks a call: may it continue, and with which arguments?"""
 
     call: ToolCall
     tool: Tool | None
@@ -64,7 +65,7 @@ class BeforeTool:
 
 @dataclass(frozen=True, slots=True)
 class AfterTool:
-    """Asked after a call ran, before its end is told: what is its result? (C39)"""
+    """Question after a call ran, before its end is published: which result does it have?"""
 
     call: ToolCall
     arguments: JsonObject
@@ -73,7 +74,7 @@ class AfterTool:
 
 @dataclass(frozen=True, slots=True)
 class ToolFailed:
-    """Asked when a call raised: is there a result to use instead, and does the run go on? (S4-64)"""
+    """Question after a call raised: is there a fallback result, and does the run continue? (S4-64)"""
 
     call: ToolCall
     error: str
@@ -81,7 +82,7 @@ class ToolFailed:
 
 @dataclass(frozen=True, slots=True)
 class FailureAnswer:
-    """The answer to `ToolFailed`."""
+    """Answer to `ToolFailed`."""
 
     fallback: ToolResult | None = None
     continue_on_error: bool = True
@@ -89,7 +90,7 @@ class FailureAnswer:
 
 @dataclass(frozen=True, slots=True)
 class BeforeUpdate:
-    """Asked before an update is told: may it be? Tells the text of all its text blocks (S0-32)."""
+    """Question before an update is published: may it be? `text` joins all its text blocks (S0-32)."""
 
     call: ToolCall
     text: str

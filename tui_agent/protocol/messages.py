@@ -1,7 +1,7 @@
-"""The words of a conversation: blocks, messages, usage.
+"""Parts of a conversation: blocks, messages, usage.
 
-A conversation alternates user → assistant → [tool results] → assistant (S4-84). Tool results are held one message
-a call; a provider merges them as its API needs.
+A conversation alternates user → assistant → [tool results] → assistant (S4-84). Each tool result is one message; a
+provider merges them as its API requires.
 """
 
 import json
@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeGuard
 from pydantic import BaseModel, ConfigDict, Field
 
 JsonObject: TypeAlias = dict[str, Any]
-"""A JSON object as Python holds it."""
+"""A JSON object as a Python dict."""
 
 StopReason = Literal[
     "end_turn",
@@ -26,39 +26,39 @@ StopReason = Literal[
     "model_context_window_exceeded",
     "other",
 ]
-"""Why the model stopped; `other` is a reason this version does not know."""
+"""Reason why the model stopped; `other` for reasons unknown to this version."""
 
 TRUNCATED: frozenset[StopReason] = frozenset({"max_tokens", "model_context_window_exceeded", "refusal"})
-"""The model did not finish: no call of such a message is run (C29, P11)."""
+"""Reasons that leave a message unfinished: none of its calls runs, because their arguments may be incomplete."""
 
 
-_chance = random.Random(os.urandom(32))
+_random = random.Random(os.urandom(32))
 # Asking the system for each id costs more than an event; a forked process must not repeat its parent's.
-os.register_at_fork(after_in_child=lambda: _chance.seed(os.urandom(32)))
+os.register_at_fork(after_in_child=lambda: _random.seed(os.urandom(32)))
 
 
 def is_object(value: object) -> TypeGuard[JsonObject]:
-    """Whether a JSON value is an object."""
+    """True if a JSON value is an object."""
     return isinstance(value, dict)
 
 
 def is_array(value: object) -> TypeGuard[list[Any]]:
-    """Whether a JSON value is an array."""
+    """True if a JSON value is an array."""
     return isinstance(value, list)
 
 
 def new_id(prefix: str) -> str:
-    """A fresh identifier such as `run_1f3c…`, unique across processes."""
-    return f"{prefix}_{_chance.getrandbits(64):016x}"
+    """Return a new identifier such as `run_1f3c…`, unique across processes."""
+    return f"{prefix}_{_random.getrandbits(64):016x}"
 
 
 def now_ms() -> int:
-    """Wall-clock time in milliseconds; for records only, never for durations."""
+    """Return the wall-clock time in milliseconds since the epoch; for records, not for durations."""
     return time.time_ns() // 1_000_000
 
 
 class FrozenModel(BaseModel):
-    """Base of everything that crosses a border: frozen, and readers ignore what they do not know."""
+    """Base of all serialised data: frozen; readers ignore unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", defer_build=True)
 
@@ -79,17 +79,17 @@ class ImageBlock(FrozenModel):
 
 
 class ThinkingBlock(FrozenModel):
-    """The model's reasoning, with the signature the API wants back unchanged."""
+    """The model's reasoning, with the signature that must be sent back unchanged."""
 
     type: Literal["thinking"] = "thinking"
     thinking: str
     signature: str = ""
     redacted: str | None = None
-    """Encrypted reasoning that must be sent back as it came; `thinking` is then empty."""
+    """Encrypted reasoning that must be sent back unchanged; `thinking` is then empty."""
 
 
 class ToolCall(FrozenModel):
-    """One call the model asks for; `id` flows unchanged to its result (S4-87)."""
+    """One call by the model; its result has the same `id` (S4-87)."""
 
     type: Literal["tool_call"] = "tool_call"
     id: str
@@ -97,9 +97,9 @@ class ToolCall(FrozenModel):
     arguments: JsonObject = Field(default_factory=dict)
     """Parsed arguments; empty when `malformed` is set."""
     malformed: str | None = None
-    """Why the arguments could not be read as a JSON object, if they could not (C20)."""
+    """Error if the arguments are not a valid JSON object, else None."""
     cut: bool = False
-    """The message hit the output limit: the arguments may be incomplete and never run (C29)."""
+    """True if the message hit the output limit: the arguments may be incomplete, and the call never runs."""
 
 
 UserBlock = Annotated[TextBlock | ImageBlock, Field(discriminator="type")]
@@ -110,7 +110,7 @@ class Usage(FrozenModel):
     """Tokens of one response, or a sum of several."""
 
     input_tokens: int = 0
-    """Tokens read, without those from or into the cache."""
+    """Input tokens, without cache reads and writes."""
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
@@ -125,24 +125,24 @@ class Usage(FrozenModel):
 
     @property
     def context_tokens(self) -> int:
-        """Everything the model read for this response: what fills its window."""
+        """All input tokens of this response, cache included: the fill of the model's window."""
         return self.input_tokens + self.cache_read_tokens + self.cache_write_tokens
 
 
 UserKind = Literal["prompt", "steer", "follow_up", "notice", "command"]
-"""How a user message came in; a `notice` is the system's own, never blamed on the person (C10); a `command` holds
-what a command of the person's gave."""
+"""Source of a user message. A `notice` is by tui-agent, not by the user; a `command` contains the output of a command
+that the user ran."""
 
 
 class UserMessage(FrozenModel):
-    """What a person (or, as `notice`, the system) says to the model."""
+    """A message to the model by the user or, as `notice`, by tui-agent."""
 
     role: Literal["user"] = "user"
     content: tuple[UserBlock, ...]
     id: str = Field(default_factory=lambda: new_id("msg"))
     kind: UserKind = "prompt"
     timestamp: int = Field(default_factory=now_ms)
-    """Milliseconds since the epoch, at creation."""
+    """Time of creation in milliseconds since the epoch."""
 
     @property
     def text(self) -> str:
@@ -151,7 +151,7 @@ class UserMessage(FrozenModel):
 
     @property
     def is_from_user(self) -> bool:
-        """Whether a person wrote it: no notice of the system's, and not what a command gave."""
+        """True if the user wrote it, False for notices and outputs of commands."""
         return self.kind not in ("notice", "command")
 
 
@@ -178,7 +178,7 @@ class AssistantMessage(FrozenModel):
 
 
 class ToolResultMessage(FrozenModel):
-    """The one answer to one call (S0-41)."""
+    """The one result of one call (S0-41)."""
 
     role: Literal["tool_result"] = "tool_result"
     call_id: str
@@ -200,24 +200,24 @@ Message = Annotated[UserMessage | AssistantMessage | ToolResultMessage, Field(di
 
 
 def user_message(text: str, kind: UserKind = "prompt") -> UserMessage:
-    """A user message with one text block."""
+    """Return a user message with one text block."""
     return UserMessage(content=(TextBlock(text=text),), kind=kind)
 
 
 def joined_text(content: tuple[FrozenModel, ...]) -> str:
-    """The text blocks of `content`, joined by newlines."""
+    """Return the text blocks of `content`, joined by newlines."""
     return "\n".join(block.text for block in content if isinstance(block, TextBlock))
 
 
 MAX_NESTING = 100
-"""Most lists and objects that may stand in one another in arguments; what nests deeper cannot be told or kept."""
+"""Maximum nesting of lists and objects in arguments; deeper values cannot be published or saved."""
 
 TOO_DEEP = f"arguments are nested more than {MAX_NESTING} levels deep"
-"""What is said of such arguments."""
+"""Error for arguments that are nested deeper."""
 
 
 def nests_deeper(value: object, levels: int = MAX_NESTING) -> bool:
-    """Whether lists and objects stand in one another more than `levels` deep."""
+    """True if lists and objects are nested more than `levels` deep."""
     if is_object(value):
         return levels <= 0 or any(nests_deeper(inner, levels - 1) for inner in value.values())
     if is_array(value):
@@ -226,10 +226,10 @@ def nests_deeper(value: object, levels: int = MAX_NESTING) -> bool:
 
 
 def parse_tool_call(call_id: str, name: str, raw: str) -> ToolCall:
-    """Reads a call's argument text; never raises (C20, P08, P09).
+    """Parse the argument text of a call; never raises.
 
-    Empty or blank text is a call without arguments; a JSON string that itself holds an object is unwrapped; anything
-    else that is no JSON object leaves `arguments` empty and says why in `malformed`.
+    Empty or blank text is a call without arguments; a JSON string that contains an object is unwrapped. Anything else
+    that is not a JSON object leaves `arguments` empty and sets `malformed` to the error.
     """
     if not raw.strip():
         return ToolCall(id=call_id, name=name)
@@ -247,17 +247,17 @@ def parse_tool_call(call_id: str, name: str, raw: str) -> ToolCall:
     if nests_deeper(value):
         return ToolCall(id=call_id, name=name, malformed=TOO_DEEP)
     if not _is_encodable(value):
-        return ToolCall(id=call_id, name=name, malformed="arguments hold half a surrogate pair, which is no text")
+        return ToolCall(id=call_id, name=name, malformed="arguments contain half a surrogate pair (invalid text)")
     return ToolCall(id=call_id, name=name, arguments=value)
 
 
 def _read(text: str) -> Any:
-    """The value of a JSON text; Python's reader also takes words and numbers that no other reader knows."""
+    """Parse a JSON text strictly: by default Python also accepts NaN, Infinity and floats that overflow."""
     return json.loads(text, parse_constant=_unknown_number, parse_float=_finite_number)
 
 
 def _is_encodable(value: JsonObject) -> bool:
-    """Whether all of it can be kept and sent; JSON can name halves of characters, which UTF-8 has no bytes for."""
+    """True if the value can be encoded as UTF-8; JSON escapes can express lone surrogates, which UTF-8 cannot."""
     try:
         json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
@@ -265,12 +265,12 @@ def _is_encodable(value: JsonObject) -> bool:
     return True
 
 
-def _unknown_number(word: str) -> float:
-    raise ValueError(f"{word} is no JSON value")
+def _unknown_number(constant: str) -> float:
+    raise ValueError(f"{constant} is not a JSON value")
 
 
 def _finite_number(text: str) -> float:
     number = float(text)
     if math.isinf(number):
-        raise ValueError(f"{text} is too large a number")
+        raise ValueError(f"the number {text} is too large")
     return number

@@ -1,6 +1,6 @@
-"""Who may do what: modes, decisions, and the question put to a person.
+"""Permission modes, decisions of a policy, and requests for approval with their answers.
 
-A policy decides, a gate waits for a human. Both speak in the plain data of this page; no Future crosses a border.
+A policy decides; an approval gate waits for the user. All types here are plain data.
 """
 
 from enum import StrEnum
@@ -17,7 +17,7 @@ GrantScope = Literal["once", "session", "project", "user"]
 
 
 class PermissionMode(StrEnum):
-    """What happens to a call that no rule decides (S1-15, S1-16)."""
+    """Decision for a call that no rule decides (S1-15, S1-16)."""
 
     ASK = "ask"
     ALLOW = "allow"
@@ -27,7 +27,7 @@ class PermissionMode(StrEnum):
 
 
 def as_permission_mode(name: str, mode: object) -> PermissionMode:
-    """Return a mode that was given as a `PermissionMode` or as its text.
+    """Convert a `PermissionMode` or its text to a `PermissionMode`.
 
     Args:
         name: the field, for the error.
@@ -46,36 +46,36 @@ class DecisionPart(FrozenModel):
     text: str
     decision: Verdict
     rule: str | None = None
-    """The rule that decided, as written with its origin."""
+    """Text and origin of the rule that decided."""
     reason: str = ""
 
 
 class PermissionDecision(FrozenModel):
-    """A verdict with everything needed to explain it."""
+    """A verdict with its explanation."""
 
     decision: Verdict
     source: DecisionSource
     reason: str
-    """One line, for the dialog and for the model."""
+    """Reason in one line, for the dialog and the model."""
     rule: str | None = None
     parts: tuple[DecisionPart, ...] = ()
     trace: tuple[str, ...] = ()
-    """Every rule and check looked at, in order, a line each."""
+    """Every rule and check that was evaluated, in order, a line each."""
     targets: tuple[str, ...] = ()
-    """Resolved paths the call would touch; part of what an approval is bound to (P53)."""
+    """Resolved paths the call would touch. An approval is valid for these only."""
 
 
 DECIDED_BY_USER = "you"
-"""Who asks about a call of the person's own."""
+"""Agent name in requests for a call by the user."""
 
 
 class ApprovalRequest(FrozenModel):
-    """A question to a person about one call; plain data, so that any front end can answer it."""
+    """A request for approval of one call; plain data, so that any front end can answer it."""
 
     request_id: str = Field(default_factory=lambda: new_id("ask"))
     call_id: str
     digest: str
-    """Hash of tool name, canonical arguments and resolved targets: what the answer is bound to (C43, P52)."""
+    """Hash of tool name, canonical arguments and resolved targets. The answer is valid for these only."""
     tool: str
     args: JsonObject
     summary: str = ""
@@ -85,82 +85,83 @@ class ApprovalRequest(FrozenModel):
     trace: tuple[str, ...] = ()
     targets: tuple[str, ...] = ()
     options: tuple[str, ...] = ("approve", "deny", "skip")
-    """The decisions to choose from. The engine takes each of them for any call; whoever passes a question on may offer
-    fewer. Whether an approval can be stored for longer than once is said by `session_rule` and `rules`."""
+    """Decisions to choose from. The engine accepts all of them for any call; a front end may offer fewer.
+    `session_rule`
+    and `rules` list the rules that an approval can store."""
     session_rule: str | None = None
-    """The rule that an approval beyond this call would store; None: not offered."""
+    """Rule that an approval beyond this call stores; None if not offered."""
     rules: tuple[str, ...] = ()
-    """Every rule that an answer may store instead, narrowest first; `session_rule` is one of them."""
+    """Rules that an answer may choose from, narrowest first, `session_rule` included."""
     agent: str = "main"
-    """Who asks: `main`, the label of a sub-agent, or `you` (`DECIDED_BY_USER`) for a command of the person's own."""
+    """Agent of the call: `main`, the label of a sub-agent, or `you` (`DECIDED_BY_USER`) for a command by the user."""
 
 
 class ApprovalDecision(FrozenModel):
-    """An answer (C45). The default of everything is nothing: a decision is always made on purpose."""
+    """The answer to a request for approval. `decision` has no default, so that nothing is approved by accident."""
 
     decision: Literal["approve", "deny", "skip"]
     scope: GrantScope = "once"
     note: str = ""
-    """The person's words for the model, for example why not."""
+    """Note of the user to the model, for example the reason of a denial."""
     input: JsonObject | None = None
-    """Changed arguments; validated and judged again before anything runs."""
+    """Changed arguments, which are validated and checked against the policy again."""
     override_result: ToolResult | None = None
     """A result to use instead of running the tool (S4-73)."""
     rule: str | None = None
-    """The one of the request's `rules` to store; None: its `session_rule`."""
+    """Rule to store, one of the request's `rules`; None for its `session_rule`."""
 
     @model_validator(mode="after")
-    def _says_nothing_in_vain(self) -> Self:
-        """What nobody would heed is refused, so that nobody believes it was stored or shown."""
+    def _reject_ignored_fields(self) -> Self:
+        """Reject fields without effect for this decision, so that no caller believes that they were stored."""
         runs = self.decision == "approve" and self.override_result is None
         if not runs and (self.scope != "once" or self.rule is not None or self.input is not None):
-            raise ValueError("scope, rule and input are for an approval that lets the call run")
+            raise ValueError("scope, rule and input need an approval that lets the call run")
         if self.rule is not None and self.scope == "once":
-            raise ValueError("a rule is stored for longer than once; say for how long with scope")
+            raise ValueError("a rule needs a scope longer than once")
         if self.decision == "deny" and self.override_result is not None:
-            raise ValueError("a denied call has no result of its own; skip or approve it with override_result")
+            raise ValueError("a denied call has no result; skip or approve it to use override_result")
         return self
 
 
 POLICY_MEMBERS = ("mode", "set_mode", "floor", "check", "grant_rule", "grant_choices", "grant")
-"""Attributes and methods of a `PermissionChecker`."""
+"""Names of the attributes and methods of a `PermissionChecker`."""
 
 
 class PermissionChecker(Protocol):
-    """Judges calls. Reads live state at the moment of decision (P56), starts nothing, never raises."""
+    """A permission policy. Evaluates the current rules and mode on each check, starts nothing, never raises."""
 
     @property
     def mode(self) -> PermissionMode:
-        """The mode in force."""
+        """Current mode."""
         ...
 
     def set_mode(self, mode: PermissionMode) -> None:
-        """Changes the mode for every decision from now on."""
+        """Change the mode for all later decisions."""
         ...
 
     def floor(self, tool: Tool, arguments: JsonObject) -> PermissionDecision | None:
-        """The part of a judgement nothing can override: a denial, or None (C14, C16)."""
+        """Return a denial that no rule, hook or approval can override, or None."""
         ...
 
     def check(self, tool: Tool, arguments: JsonObject) -> PermissionDecision:
-        """The whole judgement: floor, rules, read-only relaxation, mode."""
+        """Return the decision by floor, rules, read-only relaxation and mode, in this order."""
         ...
 
     def grant_rule(self, tool: Tool, arguments: JsonObject) -> str | None:
-        """The narrowest rule that would let this call pass for the session; None where none should be stored."""
+        """Return the narrowest rule that allows this call; None if none should be stored."""
         ...
 
     def grant_choices(self, tool: Tool, arguments: JsonObject) -> tuple[str, ...]:
-        """Every rule that may be stored for this call, narrowest first; `grant_rule` is one of them."""
+        """Return the rules that may be stored for this call, narrowest first, `grant_rule` included."""
         ...
 
     def grant(self, rule: str, scope: GrantScope) -> str | None:
-        """Stores an allow rule a person gave. It answers an `ask`, never a `deny` (C17).
+        """Store an allow rule by the user. It overrides `ask`, never `deny`.
 
         Returns:
-            The file it stands in from now on; None: it is kept in memory.
+            The file with the rule; None if the rule is in memory only.
 
         Raises:
-            ConfigurationError: the rule's text cannot be read or its scope cannot be stored.
+            ConfigurationError: the rule is not valid, or its scope cannot be stored.
         """
         ...

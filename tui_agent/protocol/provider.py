@@ -1,4 +1,4 @@
-"""What a model is to the engine: a request goes in, a stream of small facts comes out."""
+"""Interface of a model provider: requests, stream events, model facts."""
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from .value_checks import expect_choice, expect_kind, expect_number, expect_whol
 
 @dataclass(frozen=True, slots=True)
 class SystemPart:
-    """A piece of the system prompt; stable parts come first so that their prefix can be cached (S4-32)."""
+    """A part of the system prompt; stable parts come first, so that they can be cached as a prefix (S4-32)."""
 
     text: str
     stable: bool = True
@@ -19,25 +19,25 @@ class SystemPart:
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """Everything one response is made from. Messages hold a valid conversation (S4-84)."""
+    """One request to a model. The messages are a valid conversation (S4-84)."""
 
     messages: Sequence[Message]
-    """Never changes once the request is built; may be a view, so that a long conversation is not copied each step."""
+    """Conversation; does not change while the request is in use. May be a view, so that no step copies it."""
     system: tuple[SystemPart, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
     max_tokens: int | None = None
-    """Longest answer in tokens; None: the provider's own."""
+    """Maximum tokens of the answer; None for the provider's default."""
     temperature: float | None = None
     thinking_tokens: int | None = None
-    """Budget for reasoning in tokens; None: the model's own default."""
+    """Maximum tokens of reasoning; None for the model's default."""
     cache: bool = True
-    """Whether the provider may keep the beginning of the request for the next one, if it can (S4-41)."""
+    """True if the provider may cache the beginning of the request (S4-41)."""
     conversation_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamStarted:
-    """The model began to answer."""
+    """The answer begins."""
 
     model: str = ""
     usage: Usage = field(default_factory=Usage)
@@ -45,16 +45,16 @@ class StreamStarted:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """More text."""
+    """The next part of a text block."""
 
     text: str
     block: int = 0
-    """Index of the content block it belongs to."""
+    """Index of the content block."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkingDelta:
-    """More reasoning."""
+    """The next part of a reasoning block."""
 
     text: str
     block: int = 0
@@ -70,7 +70,7 @@ class ThinkingEnded:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallStarted:
-    """A call began; its arguments follow."""
+    """A call begins; its arguments follow."""
 
     call_id: str
     name: str
@@ -79,7 +79,7 @@ class ToolCallStarted:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallDelta:
-    """More of a call's argument text."""
+    """The next part of a call's argument text."""
 
     call_id: str
     fragment: str
@@ -88,7 +88,7 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallEnded:
-    """A call's block is complete and read; comes once a call (S1-21)."""
+    """A call is complete and parsed; exactly once for each call (S1-21)."""
 
     call: ToolCall
     block: int = 0
@@ -96,18 +96,18 @@ class ToolCallEnded:
 
 @dataclass(frozen=True, slots=True)
 class UsageReported:
-    """Tokens so far; replaces what was reported before (S4-52)."""
+    """Tokens so far; replaces the report before (S4-52)."""
 
     usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
 class StreamEnded:
-    """The model finished by itself; without it the stream was cut (P12)."""
+    """The answer is complete. A stream that ends without this event was cut off."""
 
     stop_reason: StopReason
     detail: str = ""
-    """The model's own words on a refusal or an unknown reason."""
+    """Text by the endpoint for a refusal or an unknown reason."""
 
 
 StreamEvent: TypeAlias = (
@@ -134,11 +134,12 @@ class ModelInfo:
 
     name: str
     context_window: int = 200_000
-    """Tokens."""
+    """Size of the window in tokens."""
     max_output_tokens: int = 8_192
     input_price: float | None = None
-    """Dollars for a million tokens read; None: not known."""
+    """US dollars for a million input tokens; None if unknown."""
     output_price: float | None = None
+    """US dollars for a million output tokens; None if unknown."""
     kind: Literal["language_model", "offline_demo"] = "language_model"
 
     def __post_init__(self) -> None:
@@ -150,7 +151,10 @@ class ModelInfo:
         expect_choice("ModelInfo.kind", self.kind, ("language_model", "offline_demo"))
 
     def cost_of(self, usage: Usage) -> float | None:
-        """Dollars for `usage`; None where the price is not known. Cache reads cost a tenth, cache writes 1.25 times."""
+        """Return the cost of `usage` in US dollars; None if the price is unknown.
+
+        Cache reads cost a tenth of the input price, cache writes 1.25 times as much.
+        """
         if self.input_price is None or self.output_price is None:
             return None
         read = usage.input_tokens + usage.cache_read_tokens * 0.1 + usage.cache_write_tokens * 1.25
@@ -158,27 +162,27 @@ class ModelInfo:
 
 
 class ModelProvider(Protocol):
-    """Streams one response. Holds the credentials; the loop never sees them (S4-7)."""
+    """A model endpoint. Holds the credentials, which the loop never sees (S4-7)."""
 
     @property
     def model(self) -> ModelInfo:
-        """The model asked."""
+        """Facts about the model."""
         ...
 
     async def prepare(self) -> None:
-        """Imports and connects what is heavy, off the event loop; may be called any number of times."""
+        """Import and connect ahead of the first request, without blocking the event loop; may be called repeatedly."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncIterator[StreamEvent]:
-        """One attempt at one response; retries are the loop's.
+        """Request one response without retries; the loop retries.
 
         Ends with `StreamEnded`. Closing the iterator (`aclosing`) ends the connection.
 
         Raises:
-            ProviderError: and nothing else but cancellation.
+            ProviderError: the request failed. No other exception but `CancelledError` is raised.
         """
         ...
 
     async def aclose(self) -> None:
-        """Closes connections; the provider cannot be used afterwards."""
+        """Close connections; the provider cannot be used afterwards."""
         ...

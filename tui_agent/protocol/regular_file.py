@@ -1,4 +1,5 @@
-"""Reads a file that others may have put there: nothing but a regular file of sound size, as a pipe would block."""
+"""Safe reading of small files that others may have written: regular files of limited size only, as a pipe would
+block."""
 
 import os
 import re
@@ -8,20 +9,20 @@ import tomllib
 from .messages import JsonObject, nests_deeper
 
 MAX_BYTES = 1024 * 1024
-"""Largest file in bytes that is read unless a caller says otherwise."""
+"""Default size limit in bytes."""
 
 MAX_KEY_PARTS = 50
-"""Most parts of a dotted key; the time to read one grows with the square of their number."""
+"""Maximum parts of a dotted key: the time to parse one grows with the square of their number."""
 
 _KEY_PART = r"""(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?<![\w-]){_KEY_PART}(?:[ \t]*+\.[ \t]*+{_KEY_PART}){{{MAX_KEY_PARTS}}}")
 
 
 def read_regular_file(path: str, limit: int = MAX_BYTES) -> bytes:
-    """The whole content of a file; links are followed.
+    """Return the content of a file; links are followed.
 
     Raises:
-        OSError: it cannot be read, is no regular file, or is larger than `limit`.
+        OSError: the file cannot be read, is not a regular file, or is larger than `limit`.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
@@ -30,8 +31,8 @@ def read_regular_file(path: str, limit: int = MAX_BYTES) -> bytes:
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise OSError(f"{path} is no regular file")
-        # `read` allocates what it is asked for at once. A file may grow meanwhile, and those of /proc have size 0.
+            raise OSError(f"{path} is not a regular file")
+        # `read` allocates all bytes it is asked for. Files may grow meanwhile, and those of /proc report size 0.
         most = min(limit, status.st_size + MAX_BYTES)
         with open(descriptor, "rb", closefd=False) as file:
             content = file.read(most + 1)
@@ -46,7 +47,7 @@ def parse_toml(content: bytes) -> JsonObject:
     """Return the values of a TOML file.
 
     Raises:
-        ValueError: it is not valid TOML; the text says why and in which line.
+        ValueError: the content is not valid TOML; the text has the reason and the line.
     """
     try:
         text = content.decode("utf-8-sig")
@@ -63,7 +64,7 @@ def parse_toml(content: bytes) -> JsonObject:
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"not valid TOML: {error}") from error
     except ValueError as error:
-        # Python refuses to read a decimal number of more than some thousand digits.
+        # Python refuses to parse integers of more than some thousand digits.
         line = next((at for at, part in enumerate(text.split("\n"), 1) if _LONG_NUMBER.search(part)), 1)
         raise ValueError(f"not valid TOML: a number is too long (at line {line})") from error
     if nests_deeper(values):
@@ -75,6 +76,6 @@ _LONG_NUMBER = re.compile(r"[\d_]{4000}")
 
 
 def _deepest_line(text: str) -> int:
-    """Return the line with the most brackets, for a message; those inside strings count, too."""
+    """Return the line with the most opening brackets, for an error message; brackets in strings count, too."""
     counts = [line.count("[") + line.count("{") for line in text.split("\n")]
     return counts.index(max(counts)) + 1

@@ -1,6 +1,6 @@
 """Reports of runs, steps and calls (S4-10, S4-11, S4-12), and the errors for runs that ended early.
 
-The errors are here and not in `errors`, because they carry the report and the report raises them.
+The errors are not in `errors`, because report and errors refer to each other.
 """
 
 from typing import Literal, Self
@@ -22,23 +22,23 @@ RunReason = Literal[
     "input_rejected",
     "terminated",
 ]
-"""Why a run ended; one that its results asked to end is `done`, and `terminated` is kept for other engines' records."""
+"""Reason why a run ended. A run that a tool result ended is `done`; `terminated` occurs in records of other engines."""
 
 INVALID_OUTPUT = "invalid_output"
-"""`AgentRunReport.error_kind` of a run whose final answer does not fit the output type, also after its repair."""
+"""`AgentRunReport.error_kind` of a run whose final answer does not fit the output type, even after a second attempt."""
 
 MetricValue = float | str | bool
 
 
 class Metric(FrozenModel):
-    """One value a tool noted about its own work."""
+    """A value that a tool measured about its work."""
 
     value: MetricValue
     type: str = "value"
 
 
 class ToolCallReport(FrozenModel):
-    """One call, as it ended."""
+    """Report of one call."""
 
     call_id: str
     tool_name: str
@@ -47,14 +47,14 @@ class ToolCallReport(FrozenModel):
     """One of `events.ToolStatus`."""
     result_size_bytes: int = 0
     latency_ms: float = 0.0
-    """Milliseconds of execution, without queueing and approval."""
+    """Milliseconds of execution, without waiting in the queue and for approval."""
     skipped: bool = False
     error: str | None = None
     metrics: dict[str, Metric] = Field(default_factory=dict)
 
 
 class StepReport(FrozenModel):
-    """One model response and its tool calls."""
+    """Report of one model response and its tool calls."""
 
     index: int
     type: Literal["initial", "tool_followup"]
@@ -66,7 +66,7 @@ class StepReport(FrozenModel):
 
 
 class AgentRunReport(FrozenModel):
-    """One user input handled to its end."""
+    """Report of one run."""
 
     id: str
     model: str
@@ -77,27 +77,27 @@ class AgentRunReport(FrozenModel):
     """Measured on the monotonic clock."""
     reason: RunReason
     user_message: str
-    """The text that was given; pictures of the input stand in the conversation alone."""
+    """Text of the input; its images are only in the conversation."""
     final_text: str
     error: str | None = None
     error_kind: str | None = None
-    """`errors.ProviderErrorKind` when the model failed, which decides whether a caller may try again later, or
-    `INVALID_OUTPUT`."""
+    """`errors.ProviderErrorKind` if the model failed, `INVALID_OUTPUT`, or None."""
     taken_up: tuple[ToolCallReport, ...] = ()
-    """Calls of an earlier run's last answer that this run took up before its first step, such as one that waited for a
-    person when the process ended."""
+    """Calls of an earlier run that this run resumed before its first step, such as one that waited for approval when
+    the
+    process ended."""
     steps: tuple[StepReport, ...] = ()
     step_count: int = 0
     tool_call_count: int = 0
     total_usage: Usage = Usage()
     cost_usd: float | None = None
-    """Estimated cost; None where the model's price is not known."""
+    """Estimated cost in US dollars; None if the model's price is unknown."""
     total_llm_time_ms: float = 0.0
     total_tool_time_ms: float = 0.0
     total_approval_wait_ms: float = 0.0
 
     def raise_for_reason(self) -> Self:
-        """Return this report if the run came to its end, else raise the error for the reason it ended.
+        """Return this report if the run completed, else raise the error for its reason.
 
         | reason | error |
         |---|---|
@@ -109,7 +109,7 @@ class AgentRunReport(FrozenModel):
         | `stopped`, `aborted` | `RunInterruptedError` |
 
         Raises:
-            RunError: see the table; the error carries this report.
+            RunError: see the table; `error.report` is this report.
         """
         error = _ERRORS.get(self.reason)
         if self.error_kind == INVALID_OUTPUT:
@@ -120,30 +120,30 @@ class AgentRunReport(FrozenModel):
 
 
 class RunError(TuiAgentError):
-    """A run that did not come to its end, raised by `AgentRunReport.raise_for_reason`."""
+    """A run that ended early; raised by `AgentRunReport.raise_for_reason`."""
 
     def __init__(self, report: AgentRunReport, text: str = "") -> None:
         """
         Args:
             report: the report of the run.
-            text: the message; if empty, it is made of the report.
+            text: the message. Default: a sentence made of the report.
         """
         why = report.error or (report.final_text if report.reason in _EXPLAINED else "")
         super().__init__(text or (f"{_WORDS[report.reason]}: {why}" if why else _WORDS[report.reason]))
         self.report = report
-        """The report of the run: what was said, used and called until then."""
+        """Report of the run up to its end."""
 
 
 class RunFailedError(RunError):
-    """The model could not be asked or declined, or a tool's failure ended the run; `report.error_kind` says more."""
+    """A request to the model failed or was declined, or a tool's failure ended the run; see `report.error_kind`."""
 
 
 class OutputError(RunFailedError):
-    """The final answer does not fit the output type; `report.final_text` keeps it as the model wrote it."""
+    """The final answer does not fit the output type; `report.final_text` is the answer as the model wrote it."""
 
 
 class GuardrailTrippedError(RunError):
-    """A guardrail ended the run; `report.final_text` is its reason."""
+    """A guardrail ended the run; `report.final_text` is the reason."""
 
 
 class RunLimitError(RunError):
@@ -172,7 +172,7 @@ _WORDS: dict[RunReason, str] = {
 }
 
 _EXPLAINED: frozenset[RunReason] = frozenset({"guardrail", "input_rejected"})
-"""Reasons for which the final text says why."""
+"""Reasons that the final text explains."""
 
 _ERRORS: dict[RunReason, type[RunError]] = {
     "error": RunFailedError,
@@ -184,4 +184,4 @@ _ERRORS: dict[RunReason, type[RunError]] = {
     "stopped": RunInterruptedError,
     "aborted": RunInterruptedError,
 }
-"""Errors by reason; a run with any other reason came to its end."""
+"""Errors by reason; a run with any other reason completed."""

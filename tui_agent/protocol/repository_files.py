@@ -1,6 +1,6 @@
-"""Files that belong to a repository, in contrast to links that lead out of it.
+"""Check for links that lead out of a repository.
 
-A link in a clone may lead to any file of the user, such as a private key. Its target is not part of the repository.
+A link in a clone may lead to any file of the user, such as a private key, which the repository must not read.
 """
 
 import os
@@ -14,10 +14,10 @@ def repository_root(folder: Path) -> Path:
 
 
 def target_outside(path: Path, folder: Path) -> Path | None:
-    """Return the target of `path` if that is outside the repository around `folder`, else None. Blocks.
+    """Return the target of `path` if it is outside the repository around `folder`, else None. Blocks.
 
-    Every link on the way is followed, directories included, and paths are compared by components. If the repository is
-    the user's home or `/`, `folder` counts as its root. Git's own directory is outside, too.
+    All links are followed, also those of directories. If the repository root is the user's home or `/`, `folder` counts
+    as the root. Git's own directory counts as outside.
     """
     here, target = Path(os.path.realpath(folder)), Path(os.path.realpath(path))
     root = repository_root(here)
@@ -29,5 +29,5 @@ def target_outside(path: Path, folder: Path) -> Path | None:
 
 
 def refusal(path: Path, target: Path) -> str:
-    """Return the sentence for a file that is not used because it leads out of the repository."""
-    return f"{path} is a link to {target}, outside of this repository: not used"
+    """Return the message for a file that is not used because it leads out of the repository."""
+    return f"{path} is a link to {target}, outside this repository: not used"

@@ -1,6 +1,7 @@
-"""What a tool is: it brings its own words, so that no central switch knows any tool by name (S1-26, S1-27).
+"""The base class of tools, and the context of a call (S1-26, S1-27).
 
-A tool works on `JsonObject` arguments; `tui_agent.tools.typed_tool` adds a typed arguments model on top.
+A tool describes itself completely, so that no other module knows tools by name. It takes its arguments as a
+`JsonObject`; `tui_agent.tools.typed_tool` adds typed arguments.
 """
 
 from abc import ABC, abstractmethod
@@ -18,17 +19,17 @@ from .reports import Metric, MetricValue
 from .tool_result import ToolResult, as_tool_result
 
 ExecutionMode = Literal["shared", "sequential"]
-"""`sequential`: this tool's calls are a barrier; nothing of the same message runs beside them (C1)."""
+"""`sequential`: no other call of the same message runs beside a call of this tool."""
 
 Verdict = Literal["allow", "ask", "deny"]
-"""What a judgement of a call comes to (S1-18)."""
+"""Decision of a policy about a call (S1-18)."""
 
 Timeout: TypeAlias = float | Literal["default"] | None
-"""Seconds, or the engine's configured time; None: no engine timeout, because the tool keeps its own or needs none."""
+"""Seconds, or `"default"` for the engine's `tool_timeout`; None if the tool has its own timeout or needs none."""
 
 
 class ToolSpec(FrozenModel):
-    """What the model is shown of a tool."""
+    """Description of a tool for the model."""
 
     name: str
     description: str
@@ -36,25 +37,25 @@ class ToolSpec(FrozenModel):
 
 
 class Preview(FrozenModel):
-    """What a call would do, shown before it is allowed."""
+    """Effect of a call, shown to the user before approval."""
 
     kind: Literal["diff", "command", "text"]
     text: str
-    """A unified diff, a command, or plain words."""
+    """A unified diff, a command, or plain text."""
     path: str | None = None
-    """The resolved file a diff is about."""
+    """Resolved path of the file of a diff."""
     note: str = ""
-    """Notes beside the text, one a line: how the call would run, such as in a sandbox, or what else it would change."""
+    """Notes, one a line, such as that the call runs in a sandbox or what else it would change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Accesses:
-    """The resolved paths a call touches; two calls may overlap when no write of one meets an access of the other."""
+    """Resolved paths that a call touches. Two calls may overlap if neither writes a path that the other touches."""
 
     reads: frozenset[Path] = frozenset()
     writes: frozenset[Path] = frozenset()
     searches: frozenset[Path] = frozenset()
-    """Directories read with everything below them."""
+    """Directories that are read with everything below them."""
 
     @classmethod
     def of(
@@ -63,7 +64,7 @@ class Accesses:
         writes: Iterable[Path | str] | Path | str = (),
         searches: Iterable[Path | str] | Path | str = (),
     ) -> "Accesses":
-        """Return the accesses of one or several paths, which are resolved, links included.
+        """Return the accesses of one or several paths; links are resolved.
 
         Relative paths start at the process's working directory.
         """
@@ -72,17 +73,17 @@ class Accesses:
 
 @dataclass(frozen=True, slots=True)
 class JudgedTarget:
-    """A resolved path by which a call was judged, and what has to be met on the way when it is opened."""
+    """A resolved path that a policy checked, and identities to verify when the tool opens it."""
 
     path: str
     identities: tuple[tuple[str, int, int], ...] = ()
-    """Path, device and inode of what was there when a person was asked: of the target, if it existed, and of the
-    nearest directory above it; empty where nobody was asked."""
+    """Path, device and inode, at the time of the request for approval, of the target if it existed and of the nearest
+    existing directory above it; empty if no approval was needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class PathSubject:
-    """A permission subject: a path as the call gave it."""
+    """A permission subject: a path from the call's arguments."""
 
     path: str
     intent: Literal["read", "write", "search"]
@@ -90,20 +91,20 @@ class PathSubject:
 
 @dataclass(frozen=True, slots=True)
 class CommandSubject:
-    """A permission subject: a shell command, byte for byte as it would run."""
+    """A permission subject: a shell command, exactly as it would run."""
 
     command: str
 
 
 @dataclass(frozen=True, slots=True)
 class UrlSubject:
-    """A permission subject: an address to fetch."""
+    """A permission subject: a URL to fetch."""
 
     url: str
 
 
 Subject = PathSubject | CommandSubject | UrlSubject
-"""What a rule's pattern is compared with; a tool without one is matched by its name alone (P59)."""
+"""Value that rule patterns are matched against; a tool without one is matched by its name only."""
 
 
 class ContentUpdate(FrozenModel):
@@ -120,12 +121,12 @@ class ProgressUpdate(FrozenModel):
 
 
 class OutputUpdate(FrozenModel):
-    """Output as it comes: `context.output`."""
+    """A piece of output: `context.output`."""
 
     chunk: str
     stream: Literal["stdout", "stderr"] = "stdout"
     bytes_total: int = 0
-    """All bytes of this stream so far, also those not shown; 0: the engine counts those it is told."""
+    """Bytes of this stream so far, also those not reported; 0 if the engine should count the reported ones."""
 
 
 class DataUpdate(FrozenModel):
@@ -139,181 +140,188 @@ ToolUpdate = ContentUpdate | ProgressUpdate | OutputUpdate | DataUpdate
 
 
 class StartedProcess(FrozenModel):
-    """The first process of a program that a call started, recorded so that a later tui-agent finds it after a crash."""
+    """First process of a program that a call started; recorded so that tui-agent finds it after a crash."""
 
     pid: int
-    """Also the id of its process group and its session; 0 if only the mark is known."""
+    """Id of the process, its process group and its session; 0 if only the mark is known."""
     started: int
-    """Start time in clock ticks since the system started; it differs if the id was reused."""
+    """Start time in clock ticks since boot; it differs if the id was reused."""
     boot: str = ""
-    """Id of the system's boot; empty if it has none."""
+    """Boot id of the system; empty if it has none."""
     mark: str
     """Mark of every process that the program starts."""
 
 
 def _deny_all(name: str, arguments: JsonObject) -> Verdict:
-    """Stands for a policy where there is no engine: nothing is allowed."""
+    """Deny any call; used in contexts without an engine."""
     return "deny"
 
 
 def _drop(update: object) -> None:
-    """Discards reports of a call without an engine."""
+    """Discard a report; used in contexts without an engine."""
 
 
 @dataclass(slots=True)
 class ToolContext:
-    """What a running call may know and tell (S0-29, S4-9).
+    """Facts about a running call, and methods to report from it (S0-29, S4-9).
 
-    All reporting is synchronous and may happen any number of times (S2-26). It never fails the call: what does not fit
-    is made to.
+    Reports are synchronous and may be made any number of times (S2-26). They never fail the call: values of the wrong
+    type are converted.
     """
 
     call_id: str
     tool_name: str
     step: int = 0
     cancellation: CancellationToken = field(default_factory=CancellationToken)
-    """A child of the run's token, also set when this call times out."""
+    """Child of the run's token, also set when this call times out."""
     report: Callable[[ToolUpdate], None] = _drop
-    """Where updates go; the engine keeps their order and ends before the call's own end is told."""
+    """Receiver of updates. The engine publishes them in order, all before the end of the call."""
     metrics: dict[str, Metric] = field(default_factory=dict[str, Metric])
-    """Values for the call's report (C57)."""
+    """Measured values for the call's report."""
     targets: tuple[JudgedTarget, ...] = ()
-    """The resolved paths the call was judged by: a tool opens these and resolves nothing again; empty: none were."""
+    """Resolved paths that the policy checked. The tool opens these and resolves nothing again; empty if there are
+    none."""
     answer: AssistantMessage | None = None
-    """The answer the call stands in; None where it began before that was complete (S3-15)."""
+    """Assistant message of the call; None if the call started before the message was complete (S3-15)."""
     can_use: Callable[[str, JsonObject], Verdict] = _deny_all
-    """How another call, by tool name and arguments, would be judged now; starts nothing, asks nobody (S3-15)."""
+    """Returns the policy's verdict on another call, by tool name and arguments, without running it (S3-15)."""
     mark: str = ""
-    """Mark for every process that this call starts, recorded before the call began; empty: the tool makes its own."""
+    """Mark for every process that this call starts, recorded before the call started; if empty, the tool makes one."""
     report_process: Callable[[StartedProcess], None] = _drop
-    """Records a program that this call started and that ends with it. Call it on the event loop."""
+    """Records a program that this call started and that ends with it. Call it on the event loop only."""
 
     @property
     def tool_call_id(self) -> str:
-        """The same as `call_id`, under the name S0-29 gives it."""
+        """Alias of `call_id` (S0-29)."""
         return self.call_id
 
     @property
     def cancel(self) -> CancellationToken:
-        """The same as `cancellation`, under the name S0-29 gives it."""
+        """Alias of `cancellation` (S0-29)."""
         return self.cancellation
 
     @property
     def signal(self) -> CancellationToken:
-        """The same as `cancellation`, under the name S4-9 gives it; its `call_id` is `call_id`."""
+        """Alias of `cancellation` (S4-9)."""
         return self.cancellation
 
     def update(self, partial: object) -> None:
-        """Tells a partial result (S0-31, S2-6): anything a tool may also return (C56)."""
+        """Report a partial result: any value that a tool may also return (S0-31, S2-6)."""
         self.report(ContentUpdate(partial=as_tool_result(partial)))
 
     def on_update(self, partial: object) -> None:
-        """The same as `update`, under the name S0 and S2 give it."""
+        """Alias of `update` (S0-31, S2-6)."""
         self.update(partial)
 
     def progress(self, text: str, fraction: float | None = None) -> None:
-        """Tells a line of progress (S0-35); `fraction` is 0.0 to 1.0."""
+        """Report a line of progress (S0-35); `fraction` is 0.0 to 1.0."""
         self.report(ProgressUpdate(text=_text_of(text), fraction=_fraction_of(fraction)))
 
     def on_progress(self, text: str) -> None:
-        """The same as `progress`, under the name S0-29 gives it."""
+        """Alias of `progress` (S0-29)."""
         self.progress(text)
 
     def output(self, chunk: str, stream: Literal["stdout", "stderr"] = "stdout", bytes_total: int = 0) -> None:
-        """Tells a piece of output."""
+        """Report a piece of output; `bytes_total` as in `OutputUpdate`."""
         named: Literal["stdout", "stderr"] = "stderr" if stream == "stderr" else "stdout"
         total = bytes_total if isinstance(bytes_total, int) else 0  # pyright: ignore[reportUnnecessaryIsInstance] — tools may be untyped
         self.report(OutputUpdate(chunk=_text_of(chunk), stream=named, bytes_total=total))
 
     def emit(self, kind: str, data: object) -> None:
-        """Tells typed data (S3-16): an object; anything else is told as the `value` of one."""
+        """Report typed data: an object, or any other value, which becomes `{"value": …}` (S3-16)."""
         fields = {str(name): value for name, value in data.items()} if is_object(data) else {"value": data}
         self.report(DataUpdate(kind=str(kind), data=fields))
 
     def measure(self, name: str, value: MetricValue) -> None:
-        """Notes a value for the call's report."""
+        """Add a measured value to the call's report."""
         self.metrics[str(name)] = Metric(value=value if isinstance(value, str | bool | float) else _measured(value))
 
 
 class Tool(ABC):
-    """One tool. Predicates are asked for each call; one that raises counts as the careful answer (C3)."""
+    """A tool. Its predicates are evaluated for each call; if one raises, the engine assumes the safer value."""
 
     spec: ToolSpec
-    """Name, description and schema, as the model sees them."""
+    """Name, description and schema for the model."""
 
     arguments_model: type[BaseModel] | None = None
-    """A pydantic model that validates arguments; None: `spec.input_schema` does."""
+    """Pydantic model that validates arguments; None to validate with `spec.input_schema`."""
 
     execution_mode: ExecutionMode = "shared"
 
     starts_processes: bool = False
-    """True if calls start programs that could outlive a killed tui-agent: each call then gets a mark for them."""
+    """True if calls start programs that could outlive a killed tui-agent: each call then gets a mark for its
+    processes."""
 
     aborts_siblings: bool = False
-    """Whether a call that fails makes the other calls of its message pointless; heeded with `sibling_abort` (C26)."""
+    """True if a failed call makes the other calls of its message pointless; used with `sibling_abort`."""
 
     @property
     def name(self) -> str:
-        """The name calls use."""
+        """Name of the tool in calls."""
         return self.spec.name
 
     @abstractmethod
     async def execute(self, arguments: JsonObject, context: ToolContext) -> ToolResult:
-        """Runs one call with validated arguments.
+        """Run one call with validated arguments.
 
         Raises:
-            ToolError: the call failed; the text goes to the model. Any other exception does, too, with a traceback
-                in the result's details.
+            ToolError: the call failed; the model reads the text. Any other exception has the same effect, with a
+                traceback in the result's details.
         """
 
     runs_in_thread: bool = False
     """True if calls run in a thread, which Python cannot stop: the result of an abandoned call then says that it may
-    still be working."""
+    still
+    be running."""
 
     ends_calls_of_its_own: bool = False
     """True if a call runs tools itself, as a sub-agent does: when stopped, it gets the time that those tools need to
-    end before it is cancelled."""
+    end
+    before it is cancelled."""
 
     def prepare_arguments(self, arguments: JsonObject) -> JsonObject:
-        """The arguments with aliases and the like put right, before they are validated; changes nothing it is given."""
+        """Return the arguments with aliases and the like normalised, before validation; do not modify the originals."""
         return arguments
 
     def is_read_only(self, arguments: JsonObject) -> bool:
-        """Whether this call changes nothing (S1-6)."""
+        """True if this call changes nothing (S1-6)."""
         return False
 
     def is_concurrency_safe(self, arguments: JsonObject) -> bool:
-        """Whether this call may run beside others (S1-6); the same as read-only unless a tool says otherwise."""
+        """True if this call may run beside others (S1-6). Default: the value of `is_read_only`."""
         return self.is_read_only(arguments)
 
     def accesses(self, arguments: JsonObject) -> Accesses | None:
-        """The resolved paths this call touches; None: unknown, so it conflicts with everything unless safe (C2)."""
+        """Return the resolved paths this call touches. None if unknown: unless it is concurrency-safe, the call then
+        conflicts with every other."""
         return None
 
     def subject(self, arguments: JsonObject) -> Subject | None:
-        """What permission rules compare their pattern with."""
+        """Return the value that permission rules match their pattern against."""
         return None
 
     def notices_changes(self, arguments: JsonObject) -> bool:
-        """Whether this call refuses by itself a file that changed since the model saw it. Otherwise a person is asked
-        again where another file stands in the place of the one the question was about."""
+        """True if this call itself refuses a file that changed since the model read it. Otherwise the engine asks the
+        user
+        again if the file was replaced after the approval."""
         return False
 
     def timeout(self, arguments: JsonObject) -> Timeout:
-        """How long this call may execute; approval does not count (P40). What is no finite number above 0, nor
-        `"default"`, nor None, is refused together with the call, which does not run (C24, P39)."""
+        """Return the maximum time of execution, without the wait for approval. The engine does not run a call whose
+        timeout
+        is neither a finite number above 0, nor `"default"`, nor None."""
         return "default"
 
     def interruptible(self, arguments: JsonObject) -> bool:
-        """Whether steering mode `interrupt` may cancel this call while it runs."""
+        """True if steering mode `interrupt` may cancel this call while it runs."""
         return False
 
     def summarise(self, arguments: JsonObject) -> str:
-        """One line for a row or a dialog; also called with arguments that were never validated."""
+        """Return the call in one line, for lists and dialogs; must also work with invalid arguments."""
         return ""
 
     async def preview(self, arguments: JsonObject) -> Preview | None:
-        """What the call would do, for the person who is asked."""
+        """Return the effect of the call, for the request for approval."""
         return None
 
 
@@ -337,7 +345,7 @@ def _measured(value: object) -> MetricValue:
 
 
 def _fraction_of(fraction: object) -> float | None:
-    """From 0 to 1; None where it is no number."""
+    """Return the fraction, limited to 0 … 1; None if it is not a number."""
     if not isinstance(fraction, int | float) or fraction != fraction:
         return None
     return min(max(float(fraction), 0.0), 1.0)

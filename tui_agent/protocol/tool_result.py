@@ -1,4 +1,4 @@
-"""What a call gave, and how whatever a tool returns becomes that (C56)."""
+"""The result of a call, and the conversion of any returned value to it."""
 
 import inspect
 import json
@@ -17,27 +17,27 @@ from .errors import ToolError
 from .messages import FrozenModel, ImageBlock, JsonObject, TextBlock, UserBlock, is_array, is_object, joined_text
 
 RESULT_FIELDS = ("content", "details", "is_error", "terminate", "child_run_id")
-"""What a dict may have that stands for a `ToolResult`; one that has anything else is data of the tool's own."""
+"""Keys of a dict that is read as a `ToolResult`; a dict with any other key is data."""
 
 _BLOCKS: TypeAdapter[list[UserBlock]] = TypeAdapter(list[UserBlock], config={"defer_build": True})
 _RETURN_THESE = "Return text, bytes, JSON data, a model, content blocks or a ToolResult."
 
 
 class ToolResult(FrozenModel):
-    """What a call gave: blocks for the model, details for the screen (C56)."""
+    """Result of a call: blocks for the model, details for the screen."""
 
     content: tuple[UserBlock, ...] = ()
     details: JsonObject | None = None
     """Structured data for the screen; never sent to the model (S2-25)."""
     is_error: bool = False
     terminate: bool = False
-    """Asks to end the run after this step (C48)."""
+    """True to end the run after this step."""
     child_run_id: str | None = None
-    """Set by a tool that ran a sub-agent (S0-39)."""
+    """Id of the run of a sub-agent, set by the tool that ran it (S0-39)."""
 
     @classmethod
     def of_text(cls, text: str, *, is_error: bool = False, details: JsonObject | None = None) -> "ToolResult":
-        """A result of one text block."""
+        """Return a result of one text block."""
         return cls(content=(TextBlock(text=text),), is_error=is_error, details=details)
 
     @property
@@ -47,12 +47,11 @@ class ToolResult(FrozenModel):
 
 
 def as_tool_result(value: object) -> ToolResult:
-    """Normalises what a tool returned (C56): a result or its fields as a dict, text, blocks, or anything else as JSON;
-    `{"data": …}` stands for what is in it.
+    """Convert a tool's return value: a result or its fields as a dict, text, blocks, or any other value as JSON.
 
-    Bytes are read as UTF-8, with U+FFFD for invalid ones; for an image return an `ImageBlock`. A pydantic model or a
-    dataclass counts as the dict of its fields, and an object that JSON cannot express as its `str`. An exception is an
-    error, and so is an object that has no value yet, such as a generator.
+    `{"data": …}` is unwrapped. Bytes are decoded as UTF-8, with U+FFFD for invalid ones; for an image return an
+    `ImageBlock`. A pydantic model or a dataclass becomes the dict of its fields, an object that JSON cannot express its
+    `str`. An exception becomes an error, and so does an object without a value yet, such as a generator.
     """
     if isinstance(value, ToolResult):
         return value if _is_sound(value.content, value.details) else _result_of(dict(value))
@@ -77,7 +76,7 @@ def as_tool_result(value: object) -> ToolResult:
 
 
 def _is_sound(content: object, details: object) -> bool:
-    """Whether a result holds what its type says, which one that was never validated need not."""
+    """True if the fields have the declared types; a result made without validation may break them."""
     if not isinstance(content, tuple) or not (details is None or is_object(details)):
         return False
     return all(isinstance(block, TextBlock | ImageBlock) for block in cast(tuple[object, ...], content))
@@ -98,7 +97,7 @@ def _result_of(record: JsonObject) -> ToolResult:
 
 
 def _as_blocks(value: object) -> tuple[UserBlock, ...]:
-    """The blocks of a list that holds nothing else, also as dicts with a `type` (S2-25); empty for anything else."""
+    """Return the blocks of a list that contains only blocks, also as dicts with a `type` (S2-25); else nothing."""
     if not is_array(value) and not isinstance(value, tuple):
         return ()
     try:
@@ -108,19 +107,19 @@ def _as_blocks(value: object) -> tuple[UserBlock, ...]:
 
 
 def _is_unfinished(value: object) -> bool:
-    """Return True for an object that would have to be run, read or awaited before it is a result."""
+    """True for an object that must be run, iterated or awaited to get a result."""
     return isinstance(value, Iterator | AsyncIterator | Awaitable | type) or inspect.isroutine(value)
 
 
 def _error_text(error: BaseException) -> str:
-    """Return the text of an exception that was returned instead of raised."""
+    """Return the text of an exception that a tool returned instead of raising it."""
     if isinstance(error, ToolError):
         return str(error)
     return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 def _as_json_value(value: object) -> object:
-    """Return the JSON value that an object stands for; what is inside a dict or a list is left as it is."""
+    """Convert an object to a JSON value; items of a dict or a list stay as they are."""
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, bytes | bytearray | memoryview):
@@ -133,7 +132,7 @@ def _as_json_value(value: object) -> object:
 
 
 def _made_json_value(value: object) -> object:
-    """Return the JSON value that an object of another kind stands for."""
+    """Convert an object without a direct JSON equivalent to a JSON value."""
     if isinstance(value, BaseModel):
         return _fields_of(value)
     if is_dataclass(value) and not isinstance(value, type):
@@ -150,14 +149,14 @@ def _made_json_value(value: object) -> object:
 
 
 def _fields_of(model: BaseModel) -> dict[str, object]:
-    """Return the dump of a model, or its bare fields if a serializer of it fails."""
+    """Return the dump of a model, or its raw fields if a serializer of it fails."""
     with suppress(ValueError, TypeError, RecursionError):
         return model.model_dump(warnings=False)
     return dict(model)
 
 
 def _in_order(values: Set[Any]) -> list[object]:
-    """Return the members of a set, in an order that does not change from one process to the next."""
+    """Return the members of a set in an order that is the same in every process."""
     try:
         return sorted(values)
     except TypeError:
@@ -167,7 +166,7 @@ def _in_order(values: Set[Any]) -> list[object]:
 def _as_json(value: object) -> str:
     writers: tuple[Callable[[object], str], ...] = (_ENCODER.encode, str, reprlib.repr)
     for write in writers:
-        # It may hold itself, nest without end, or have keys and numbers that JSON has no word for.
+        # The value may contain itself, be nested too deeply, or have keys and numbers that JSON cannot express.
         with suppress(ValueError, TypeError, RecursionError):
             return write(value)
     return type(value).__name__

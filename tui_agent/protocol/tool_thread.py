@@ -1,4 +1,5 @@
-"""A thread of its own for a tool's plain function: it blocks neither the event loop nor the end of the program."""
+"""Execution of a tool's plain function in a daemon thread, which blocks neither the event loop nor the program's
+exit."""
 
 import asyncio
 import contextlib
@@ -12,10 +13,10 @@ T = TypeVar("T")
 
 
 async def run_in_thread(work: Callable[[], T]) -> T:
-    """Run `work` in a new daemon thread and return what it returns.
+    """Run `work` in a new daemon thread and return its result.
 
-    A cancelled caller does not wait: Python cannot stop a thread, so `work` continues and its result is dropped.
-    A pool of threads would fill up with such work, and the interpreter would wait for it at exit.
+    If the caller is cancelled, it does not wait: Python cannot stop a thread, so `work` continues and its result is
+    dropped. A thread pool would fill up with such threads, and the interpreter would wait for them at exit.
 
     Raises:
         BaseException: the exception that `work` raised.
@@ -37,7 +38,7 @@ async def run_in_thread(work: Callable[[], T]) -> T:
             value = work()
         except BaseException as caught:
             error = caught
-        # If the loop is closed, no caller is left.
+        # A closed loop has no caller left.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(deliver, value, error)
 
@@ -50,10 +51,10 @@ async def run_in_thread(work: Callable[[], T]) -> T:
 
 
 def on_loop(function: Callable[..., T], otherwise: T) -> Callable[..., T]:
-    """Return a function for other threads that runs `function` on the running loop and waits for its result.
+    """Return a function for other threads that runs `function` on the current loop and waits for its result.
 
     Args:
-        function: is called on the loop.
+        function: called on the loop.
         otherwise: the result if `function` raises or the loop is closed.
     """
     loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""Checks of configured values: a wrong one is refused where it is given, never replaced by a default (P39)."""
+"""Checks of configuration values passed by callers; a wrong value raises, so that no default hides the mistake."""
 
 import difflib
 import functools
@@ -14,13 +14,14 @@ from .errors import ConfigurationError
 T = TypeVar("T")
 
 _SHOWN = 60
-"""Most characters of a wrong value that an error shows; it may be long, or not meant to be read."""
+"""Maximum characters of a wrong value in an error; it may be long or confidential."""
 
 
 def expect_choice(name: str, value: object, allowed: Sequence[object]) -> None:
-    """
+    """Raise unless a value is one of those allowed.
+
     Raises:
-        ConfigurationError: the value is not allowed; a misspelt one would silently match none.
+        ConfigurationError: the value is not allowed; the text names the nearest one.
     """
     if value in allowed:
         return
@@ -29,16 +30,18 @@ def expect_choice(name: str, value: object, allowed: Sequence[object]) -> None:
 
 
 def expect_flag(name: str, value: object) -> None:
-    """
+    """Raise unless a value is True or False: text such as "no" would count as True.
+
     Raises:
-        ConfigurationError: the value is neither True nor False; a word like "no" would count as True.
+        ConfigurationError: the value is not a bool.
     """
     if not isinstance(value, bool):
         raise ConfigurationError(f"{name} must be True or False, got {shown_value(value)}")
 
 
 def expect_whole(name: str, value: object, least: int) -> None:
-    """
+    """Raise unless a value is a whole number of at least `least`.
+
     Raises:
         ConfigurationError: the value is not a whole number, or too small.
     """
@@ -47,9 +50,10 @@ def expect_whole(name: str, value: object, least: int) -> None:
 
 
 def expect_seconds(name: str, value: object, *, or_zero: bool = False) -> None:
-    """
+    """Raise unless a value is a finite number of seconds above 0, or 0 if `or_zero` is True.
+
     Raises:
-        ConfigurationError: the value is not a finite number of seconds above 0, nor 0 where that is allowed.
+        ConfigurationError: the value is not such a number.
     """
     if is_duration(value) or (or_zero and value == 0 and not isinstance(value, bool)):
         return
@@ -58,7 +62,7 @@ def expect_seconds(name: str, value: object, *, or_zero: bool = False) -> None:
 
 
 def is_duration(value: object) -> TypeGuard[float]:
-    """Return True if a value is a usable number of seconds: finite and more than 0."""
+    """True if a value is a finite number of seconds above 0."""
     if isinstance(value, int):
         return not isinstance(value, bool) and 0 < value <= sys.float_info.max
     return isinstance(value, float) and math.isfinite(value) and value > 0
@@ -67,13 +71,13 @@ def is_duration(value: object) -> TypeGuard[float]:
 def expect_number(
     name: str, value: object, *, least: float = 0.0, more_than: bool = False, optional: bool = False
 ) -> None:
-    """Refuse anything but a finite number of at least `least`.
+    """Raise unless a value is a finite number of at least `least`.
 
     Args:
         name: the field, such as `Budget.tokens`.
         value: the value to check.
         least: the smallest number allowed.
-        more_than: True to refuse `least` itself.
+        more_than: True to reject `least` itself.
         optional: True to allow None.
 
     Raises:
@@ -81,7 +85,7 @@ def expect_number(
     """
     if optional and value is None:
         return
-    # An int of hundreds of digits is finite, and `isfinite` cannot take it.
+    # `isfinite` raises for an int of hundreds of digits, which is finite.
     is_finite = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
     number = cast(float, value) if is_finite and not isinstance(value, bool) else math.nan
     if number > least or (number == least and not more_than):
@@ -91,23 +95,24 @@ def expect_number(
 
 
 def expect_kind(name: str, value: object, kind: type | tuple[type, ...], wanted: str) -> None:
-    """Refuse a value of another kind; a class instead of its instance counts as another kind.
+    """Raise unless a value is an instance of `kind`.
 
     Args:
         name: the field, such as `AgentLoopConfig.bus`.
         value: the value to check.
-        kind: the kinds allowed.
-        wanted: the kinds in words, such as `an EventBus or None`.
+        kind: the types allowed.
+        wanted: the types in words, such as `an EventBus or None`.
 
     Raises:
-        ConfigurationError: the value is of another kind.
+        ConfigurationError: the value has another type, or is the class itself.
     """
     if not isinstance(value, kind):
         raise wrong_kind(name, wanted, value)
 
 
 def expect_function(name: str, value: object, wanted: str, *, optional: bool = False) -> None:
-    """Refuse a value that cannot be called.
+    """Raise unless a value can be called.
+
 
     Raises:
         ConfigurationError: the value is not a function.
@@ -117,14 +122,14 @@ def expect_function(name: str, value: object, wanted: str, *, optional: bool = F
 
 
 def expect_members(name: str, value: object, members: Sequence[str], wanted: str) -> None:
-    """Refuse an object that lacks a method or attribute of the protocol it stands for.
+    """Raise unless an object has all methods and attributes of its protocol.
 
     Raises:
-        ConfigurationError: a member is missing, which the text names; or the value is a class, not an instance.
+        ConfigurationError: members are missing, which the text names; or the value is a class, not an instance.
     """
     if isinstance(value, type):
         raise wrong_kind(name, wanted, cast(object, value))
-    # A property is looked up on the class, so that asking for it does not run it.
+    # Looked up on the class first, so that a property is not evaluated.
     missing = [one for one in members if not hasattr(type(value), one) and not hasattr(value, one)]
     if missing:
         why = "" if len(missing) == len(members) else f", which has no {' and no '.join(missing)}"
@@ -136,9 +141,9 @@ def expect_items(name: str, values: object, check: Callable[[str, Any], object] 
 
     Args:
         name: the field.
-        values: a list or another iterable. Text is refused: its letters are never meant.
-        check: called with the name and the value of each item; raises if it is of the wrong kind. None: no check.
-        wanted: the kind of `values` in words, such as `a list of guardrails`.
+        values: a list or another iterable, but not text: its characters are never the items meant.
+        check: called with the name and the value of each item; raises if the value is wrong. None for no check.
+        wanted: the type of `values` in words, such as `a list of guardrails`.
 
     Raises:
         ConfigurationError: `values` is not iterable, or an item is wrong.
@@ -153,12 +158,12 @@ def expect_items(name: str, values: object, check: Callable[[str, Any], object] 
 
 
 def wrong_kind(name: str, wanted: str, value: object) -> ConfigurationError:
-    """Return the error for a value of the wrong kind."""
+    """Return the error for a wrong value."""
     return ConfigurationError(f"{name} must be {wanted}, got {shown_value(value)}")
 
 
 def shown_value(value: object) -> str:
-    """Return a wrong value as an error shows it: short, without addresses, even if its own `repr` fails."""
+    """Return a value for an error message: short, without addresses, even if its `repr` fails."""
     if isinstance(value, type):
         return f"the class {value.__name__}, not an instance"
     if value is None or isinstance(value, str | bytes | int | float | list | tuple | dict | set | frozenset):
@@ -170,7 +175,7 @@ def shown_value(value: object) -> str:
 
 
 def refuse_unknown_fields(made: type[T]) -> type[T]:
-    """Make a dataclass refuse an unknown keyword with a `ConfigurationError` that names the nearest field."""
+    """Decorate a dataclass to raise a `ConfigurationError` for an unknown keyword, with the nearest field name."""
     known = tuple(field.name for field in fields(cast(Any, made)))
     build: Callable[..., None] = made.__init__
 

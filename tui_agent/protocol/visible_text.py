@@ -1,18 +1,18 @@
-"""The table of characters that are shown as an escape wherever text leaves the program (safety promise 17).
+"""Table of the characters that all output shows as escapes (safety promise 17).
 
-Every output uses it: the screen (`ui/text/sanitiser.py`), `sessions export` (`session/markdown_sanitiser.py`), the
-headless mode and every command. A character is in the table if a terminal may act on it, or when a reader
-cannot see it: controls, format and private characters, unassigned ones, halves of surrogate pairs, line and paragraph
-separators, blanks other than the space, fillers, and selectors of a variant.
+All output uses it: the screen (`ui/text/sanitiser.py`), `sessions export` (`session/markdown_sanitiser.py`), the
+headless mode and every command. The table contains characters that a terminal may act on or that a reader cannot
+see: controls, format and private-use characters, unassigned ones, lone surrogates, line and paragraph separators,
+spaces other than U+0020, fillers, and variation selectors.
 
-Three groups are shown without an escape where text is for reading:
+Text for reading has three exceptions:
 
 - line feeds and tabs;
-- the blanks of ordinary typography (`TYPOGRAPHY`), which look like what they are;
-- joiners and selectors inside a sequence that needs them: an emoji such as a family or a red heart, and a word of a
-  script whose letters join. Anywhere else they are escapes, also directly beside such a sequence.
+- spaces of ordinary typography (`TYPOGRAPHY`);
+- joiners and selectors inside a sequence that needs them: an emoji such as a family or a red heart, or a word of a
+  script whose letters join. Anywhere else they are escaped, also directly beside such a sequence.
 
-The approval dialog makes no such exception (`ui.text.sanitiser.visible`).
+The approval dialog has no exceptions (`ui.text.sanitiser.visible`).
 """
 
 import re
@@ -20,8 +20,8 @@ import unicodedata
 from functools import lru_cache
 
 TYPOGRAPHY = {"\u00a0": " ", "\u202f": " ", "\u3000": "  ", "\u2800": " "}
-"""Blanks of ordinary text, and spaces of the same width: no-break, narrow no-break, ideographic, and an empty Braille
-cell."""
+"""Spaces of ordinary text, each with U+0020 spaces of the same width: no-break, narrow no-break, ideographic, and an
+empty Braille cell."""
 
 _CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _FILLERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
@@ -31,7 +31,7 @@ _KEPT = "\n\t"
 _SUSPECT = re.compile(
     "[^\n\t -~\u00a1-\u00ac\u00ae-\u02ff\u0391-\u03a1\u03a3-\u0481\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3]"
 )
-"""Everything but the common characters that are not in the table."""
+"""Matches any character except common ones outside the table; a quick test for most texts."""
 
 _EMOJI = (
     "[\u00a9\u00ae\u203c-\u2049\u2122-\u2139\u2190-\u27ff\u2900-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
@@ -44,13 +44,13 @@ _JOINING = (
 _JOINED = re.compile(
     f"({_ONE_EMOJI}(?:\u200d{_ONE_EMOJI})*|[#*0-9]\ufe0f\u20e3|(?<={_JOINING})[\u200c\u200d](?={_JOINING}))"
 )
-"""A sequence that needs its joiners and selectors."""
+"""Matches a sequence that needs its joiners and selectors."""
 _JOINER_SIGNS = "\u200c\u200d\ufe0e\ufe0f"
 _JOINERS = re.compile(f"[{_JOINER_SIGNS}]")
 
 
 SURROGATES_NOTE = "# Bytes that are not text are escapes such as \\udc80"
-"""First line of a diff in which halves of surrogate pairs are escapes, see `escape_surrogates`."""
+"""First line of a diff in which lone surrogates are escapes, see `escape_surrogates`."""
 _HALF = re.compile("[\ud800-\udfff]")
 _BEFORE_HALF = re.compile("\\\\+(?=ud[89a-f][0-9a-f]{2}|[\ud800-\udfff])")
 _HALF_ESCAPE = re.compile(r"(\\+)(ud[89a-f][0-9a-f]{2})")
@@ -58,7 +58,7 @@ _HALF_ESCAPE = re.compile(r"(\\+)(ud[89a-f][0-9a-f]{2})")
 
 @lru_cache(maxsize=4096)
 def is_invisible(character: str) -> bool:
-    """Return True if the table holds the character."""
+    """True if the character is in the table."""
     category = unicodedata.category(character)
     if category in _CATEGORIES or (category == "Zs" and character != " "):
         return True
@@ -75,14 +75,14 @@ def escape_of(character: str) -> str:
 
 
 def escapes_in(text: str) -> dict[int, str]:
-    """Return the table for `str.translate` that escapes a text; line feeds and tabs stay."""
+    """Return a table for `str.translate` that escapes the text; line feeds and tabs stay."""
     return {ord(one): escape_of(one) for one in set(text) if one not in _KEPT and is_invisible(one)}
 
 
 def escaped(text: str) -> str:
-    """Return a text for a terminal or a file to read, with the characters of the table as escapes.
+    """Return a text for reading, with the characters of the table as escapes.
 
-    CR LF becomes LF. The exceptions of the module apply, and their characters stay as they are.
+    CR LF becomes LF. The exceptions in the module's docstring apply.
     """
     if _SUSPECT.search(text) is None:
         return text
@@ -92,7 +92,7 @@ def escaped(text: str) -> str:
         return text
     if _JOINERS.search(text) is None:
         return text.translate(table)
-    # A sequence with an unassigned part is not kept: no terminal draws it as one.
+    # A sequence with an unassigned character is escaped: no terminal draws it as one glyph.
     broken = table.keys() - set(map(ord, _JOINER_SIGNS))
     pieces = enumerate(_JOINED.split(text))
     return "".join(
@@ -101,14 +101,14 @@ def escaped(text: str) -> str:
 
 
 def escaped_json(line: str) -> str:
-    """Return the same JSON with JSON escapes for the characters of the table."""
+    """Return a line of JSON with JSON escapes for the characters of the table."""
     return _SUSPECT.sub(lambda match: _json_escape(match[0]) if is_invisible(match[0]) else match[0], line)
 
 
 def without_joiners(text: str) -> str:
     """Return a text without the joiners and selectors of the sequences that need them.
 
-    Terminals disagree about the width of such a sequence; its parts alone have the same width everywhere.
+    Terminals disagree about the width of such a sequence, but not about that of its parts.
     """
     if _JOINERS.search(text) is None:
         return text
@@ -121,9 +121,9 @@ def _json_escape(letter: str) -> str:
 
 
 def escape_surrogates(text: str) -> str:
-    """Return a text that JSON can hold: halves of surrogate pairs are escapes such as `\\udc80`.
+    """Return a text that JSON can express: lone surrogates become escapes such as `\\udc80`.
 
-    A backslash in front of what reads like such an escape is doubled; a text without halves stays as it is.
+    A backslash before text that looks like such an escape is doubled. A text without surrogates stays as it is.
     """
     if _HALF.search(text) is None:
         return text

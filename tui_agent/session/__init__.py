@@ -1,4 +1,4 @@
-"""Keeps: sessions on the disk, the journal writer, and what a stored session was."""
+"""Sessions on disk: the store, the journal and its recorder, and reading a session back."""
 
 from .export import ExportFormat, export_session
 from .history_fold import (

@@ -1,4 +1,4 @@
-"""Which events a conversation rests on once a person went back: the journal only grows, what counts is a path in it."""
+"""The events that are still valid after rewinds. A journal only grows; a rewind starts a branch at an earlier event."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -8,10 +8,10 @@ from tui_agent.protocol.events import SessionLoaded, SessionRewinding, SessionRe
 
 
 def active_events(envelopes: Iterable[Envelope]) -> list[Envelope]:
-    """The events without those that a person went back over, in order.
+    """Return the events without those that a rewind removed, in order.
 
-    A going back names an earlier event; what follows goes on from there. To go back to a moment before another going
-    back brings back what that one took away. One that names no earlier event takes nothing away.
+    A rewind names an earlier event, from which the events after it continue. RewindService to a moment before an earlier
+    rewind restores what that one removed. A rewind that names no earlier event removes nothing.
     """
     told = list(envelopes)
     if not any(_is_turn_back(one) for one in told):
@@ -33,7 +33,7 @@ def active_events(envelopes: Iterable[Envelope]) -> list[Envelope]:
 
 
 def interrupted_rewind(envelopes: Sequence[Envelope]) -> SessionRewinding | None:
-    """The going back that was begun and never ended, where no one who went on with the session was told yet."""
+    """Return a rewind that began and never ended, unless an earlier resume already reported it."""
     for envelope in reversed(envelopes):
         match envelope.event:
             case SessionRewinding() as begun:

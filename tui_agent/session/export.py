@@ -1,4 +1,4 @@
-"""A session as something to read or to hand on: Markdown, a page of HTML, or its events as they are."""
+"""Export of a session as Markdown, as an HTML page, or as its events."""
 
 import html
 import json
@@ -27,10 +27,10 @@ ExportFormat: TypeAlias = Literal["md", "html", "jsonl"]
 
 
 def export_session(session: StoredSession, export_format: ExportFormat) -> str:
-    """The whole session as text that ends with a line feed.
+    """Return the session as text that ends with a line feed.
 
-    `md` and `html` hold the conversation as the model knows it, without its reasoning; `jsonl` holds every readable
-    event. Nothing of it acts, neither on a terminal nor in a reader of its format.
+    `md` and `html` contain the conversation as the model sees it, without reasoning; `jsonl` contains every readable
+    event. The text is inert in a terminal and in readers of its format: no control characters, scripts or HTML.
     """
     match export_format:
         case "md":
@@ -44,8 +44,8 @@ def export_session(session: StoredSession, export_format: ExportFormat) -> str:
 
 
 def to_markdown(session: StoredSession) -> str:
-    """Words as they were written, but for what would act in a reader of Markdown; calls and results in fences that
-    nothing inside can close."""
+    """Return the session as Markdown: prose as inert Markdown, calls and results in fences that their content cannot
+    close."""
     lines = [f"# Session {session.id}", "", f"Directory: {code_span(str(session.cwd))}", ""]
     for part in _parts(session.messages):
         if part.heading:
@@ -55,7 +55,7 @@ def to_markdown(session: StoredSession) -> str:
 
 
 def to_html(session: StoredSession) -> str:
-    """One page without scripts, images or anything fetched; the reader's own colours."""
+    """Return the session as one HTML page without scripts, images or external resources."""
     title = html.escape(f"Session {session.id}")
     body = [f"<h1>{title}</h1>", f"<p>Directory: <code>{_escaped(str(session.cwd))}</code></p>"]
     for part in _parts(session.messages):
@@ -74,18 +74,18 @@ def to_html(session: StoredSession) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A piece of the conversation."""
+    """A part of the conversation."""
 
     text: str
     heading: str = ""
-    """Who speaks, where somebody else did before."""
+    """Speaker, if it differs from that of the part before."""
     label: str = ""
-    """What a literal piece is."""
+    """Label of a literal part."""
     literal: bool = False
 
 
 def _parts(messages: Iterable[Message]) -> Iterator[_Part]:
-    """The conversation piece by piece; a heading where the speaker changes."""
+    """Yield the parts of the conversation, with a heading where the speaker changes."""
     speaker = ""
     for message in messages:
         for part in _parts_of(message):
@@ -105,7 +105,7 @@ def _parts_of(message: Message) -> Iterator[_Part]:
         case UserMessage():
             yield _Part(_words(message.content))
         case ToolResultMessage():
-            label = f"{message.tool_name} failed" if message.is_error else f"{message.tool_name} gave"
+            label = f"{message.tool_name} failed" if message.is_error else f"{message.tool_name} returned"
             yield _Part(_words(message.content), label=label, literal=True)
         case AssistantMessage():
             for block in message.content:
@@ -120,14 +120,14 @@ def _parts_of(message: Message) -> Iterator[_Part]:
 
 
 def _words(content: Iterable[UserBlock]) -> str:
-    """The text of a message; an image is only named."""
+    """Return the text of a message, with the media type in place of an image."""
     return "\n".join(
         f"[image, {block.media_type}]" if isinstance(block, ImageBlock) else block.text for block in content
     )
 
 
 def _fenced(part: _Part) -> str:
-    """A literal piece with its label, in a fence longer than any run of backticks in it."""
+    """Return a literal part with its label, in a fence longer than any run of backticks in it."""
     text = escaped(part.text)
     longest = max((len(run) for run in re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)

@@ -1,6 +1,6 @@
-"""Folds a session's events back into its conversation; whatever is missing, the result is a valid history.
+"""Reconstruction of a conversation from a session's events. The result is valid even if events are missing.
 
-Pure: the same events give the same messages, made-up ones included. Live and stored events give equal conversations.
+Pure: the same events give the same messages, synthesised ones included. Live and saved events give equal conversations.
 """
 
 import os
@@ -50,12 +50,12 @@ from .active_branch import active_events
 ROOT_AGENT = "main"
 
 NOT_STARTED = (
-    "Not run, as far as the journal tells: the program ended before this call started. "
-    "Look at the present state before doing it again if that matters."
+    "Not run, as far as the journal shows: the program ended before this call started. "
+    "Check the current state before running it again if that matters."
 )
 OUTCOME_UNKNOWN = (
-    "Outcome unknown: the program ended while this call was running. It may have had its effect; "
-    "look at the present state before doing it again."
+    "Outcome unknown: the program ended while this call was running. It may have taken effect; "
+    "check the current state before running it again."
 )
 LOST_MESSAGE = "[A part of this conversation could not be read.]"
 
@@ -66,11 +66,11 @@ _FOLDED = frozenset(
         *(SessionRewinding, SessionRewound),
     }
 )
-"""The events a conversation is made of."""
+"""Events from which a conversation is reconstructed."""
 
 
 def fold_history(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> "HistoryFold":
-    """The conversation of one agent with what is known of its last calls; all else here is read from it."""
+    """Fold the events of one agent into its conversation and the state of its last calls."""
     told = active_events(envelopes)
     events = [one.event for one in told if type(one.event) in _FOLDED and one.origin.agent_id == agent_id]
     discarded = {event.message_id for event in events if isinstance(event, MessageDiscarded)}
@@ -82,22 +82,21 @@ def fold_history(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> "
 
 
 def messages_of(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> tuple[Message, ...]:
-    """The conversation of one agent, in order.
+    """Return the conversation of one agent, in order.
 
-    Every call has exactly one result, in call order behind its message: a call that was never answered gets an error
-    result that says what is known of it (S0-3, P01). Discarded messages, results of no call and repeated messages are
-    left out (P04).
+    Every call has exactly one result, in call order after its message: a call without one gets an error result with
+    its fate (S0-3). Discarded messages, repeated messages and results without a call are left out.
     """
     return fold_history(envelopes, agent_id).messages()
 
 
 def unanswered_calls(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> tuple["UnansweredCall", ...]:
-    """The calls at the very end whose results `messages_of` had to make up: those a resumed session still must tell."""
+    """Return the last calls whose results `messages_of` synthesised; a resumed session publishes these results."""
     return fold_history(envelopes, agent_id).unanswered()
 
 
 def waiting_messages(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> tuple[UserMessage, ...]:
-    """Messages that were queued and never became part of the conversation, first in, first out (P22)."""
+    """Return the messages that were queued and never delivered, oldest first."""
     queued: dict[str, UserMessage] = {}
     done: set[str] = set()
     for envelope in envelopes:
@@ -117,7 +116,7 @@ def waiting_messages(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) 
 
 
 def granted_rules(envelopes: Iterable[Envelope], cwd: Path) -> tuple[str, ...]:
-    """The rules a person gave for this session, as long as it was about this directory; a copy of it begins without."""
+    """Return the rules that the user allowed for this session in this directory; a fork starts without them."""
     here, place, found = os.path.realpath(cwd), "", dict[str, None]()
     for envelope in envelopes:
         match envelope.event:
@@ -133,18 +132,18 @@ def granted_rules(envelopes: Iterable[Envelope], cwd: Path) -> tuple[str, ...]:
 
 
 def resumable_conversation(envelopes: Iterable[Envelope], agent_id: str = ROOT_AGENT) -> "ResumableConversation | None":
-    """The conversation with its last calls open, where one of them waited for a person; None where none did."""
+    """Return the conversation with its last calls open if one of them waited for approval; else None."""
     return fold_history(envelopes, agent_id).resumable_conversation()
 
 
 @dataclass(frozen=True, slots=True)
 class ResumableConversation:
-    """A conversation that ends in calls which can be taken up where they were."""
+    """A conversation that ends in calls which can be resumed."""
 
     messages: tuple[Message, ...]
-    """Results of the last calls only as far as they stand in call order."""
+    """Messages, with results of the last calls up to the first call without one."""
     calls: tuple[OpenCall, ...]
-    """What is known of the other calls of the last message."""
+    """State of the other calls of the last message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,18 +152,18 @@ class UnansweredCall:
 
     call: ToolCall
     index: int
-    """Place in its message, from 0."""
+    """Index in its message, from 0."""
     fate: Fate
     result: ToolResultMessage
-    """What it gave, where that is known, or an error that says what is known of it."""
+    """Its result if that is known, else an error with its fate."""
     queued: bool = True
-    """Whether the call was ever told."""
+    """True if a `tool.queued` was published for the call."""
     begun: bool = False
-    """Whether the result's message was begun."""
+    """True if a `message.started` was published for the result."""
 
 
 def text_of(fate: Fate) -> str:
-    """What the model is told of a call; nothing for a finished one, whose result says it."""
+    """Return the text for the model about a call without a result; empty for a finished one."""
     match fate:
         case "not_started":
             return NOT_STARTED
@@ -178,18 +177,18 @@ def text_of(fate: Fate) -> str:
 
 @dataclass(slots=True)
 class CallRecord:
-    """What the events say of one call."""
+    """State of one call, as far as the events show."""
 
     queued: bool = False
     started: bool = False
     ended: ToolEnded | None = None
     result_id: str | None = None
-    """Id of the result's message, once it began."""
+    """Id of the result's message, once it started."""
     request: ApprovalRequest | None = None
-    """The question about it that nobody answered."""
+    """Request for approval of the call that was not answered."""
 
     def note(self, event: AgentEvent) -> None:
-        """Takes the next event about this call."""
+        """Apply the next event about this call."""
         match event:
             case ToolQueued():
                 self.queued, self.started, self.ended, self.result_id, self.request = True, False, None, None, None
@@ -209,12 +208,12 @@ class CallRecord:
 
     @property
     def was_abandoned(self) -> bool:
-        """Whether it was answered only because the program was left before it started."""
+        """True if its only result is that the program exited before it started."""
         return self.ended is not None and self.ended.error_kind == NOT_BEGUN
 
     @property
     def fate(self) -> Fate:
-        """What is known once nothing more comes."""
+        """Fate of the call if no more events follow."""
         if self.ended is not None:
             return "finished"
         return "outcome_unknown" if self.started else "not_started"
@@ -222,21 +221,21 @@ class CallRecord:
 
 @dataclass(slots=True)
 class _PendingAnswer:
-    """An assistant message whose calls wait for their results, one slot a call."""
+    """The calls of an assistant message, with one slot for each result."""
 
     calls: tuple[ToolCall, ...]
     timestamp: int
     slots: list[ToolResultMessage | None]
 
     def take(self, result: ToolResultMessage) -> None:
-        """Puts a result into the first free slot of its call; drops it where there is none."""
+        """Put a result into the first free slot of its call; drop it if there is none."""
         for place, call in enumerate(self.calls):
             if call.id == result.call_id and self.slots[place] is None:
                 self.slots[place] = result
                 return
 
     def take_back(self, call_id: str) -> None:
-        """Makes room for another result of a call that is taken up again."""
+        """Clear the slot of a call that is resumed."""
         for place, call in enumerate(self.calls):
             if call.id == call_id:
                 self.slots[place] = None
@@ -244,7 +243,7 @@ class _PendingAnswer:
 
 @dataclass(frozen=True, slots=True)
 class _PastCompaction:
-    """A compaction, with the conversation before it and the number of messages right after it."""
+    """A compaction, with the messages before it and the number of messages right after it."""
 
     before: list[Message]
     length: int
@@ -253,19 +252,19 @@ class _PastCompaction:
 
 @dataclass(slots=True)
 class HistoryFold:
-    """The conversation as far as it was folded."""
+    """State of the fold: the conversation up to the last event applied."""
 
     done: list[Message] = field(default_factory=list[Message])
     records: dict[str, CallRecord] = field(default_factory=dict[str, CallRecord])
     seen: set[str] = field(default_factory=set[str])
     asked: _PendingAnswer | None = None
     condensed: list[_PastCompaction] = field(default_factory=list[_PastCompaction])
-    """Each compaction that was not taken back."""
+    """Compactions that were not undone."""
     rewinding: SessionRewinding | None = None
-    """A going back of which nobody knows how far it came."""
+    """Rewind that began and did not end."""
 
     def apply(self, event: AgentEvent) -> None:
-        """Takes the next event that is not about a discarded message."""
+        """Apply the next event; events of discarded messages must be left out."""
         match event:
             case ToolQueued() | ToolStarted() | ToolEnded() | ApprovalRequested() | ApprovalResolved():
                 record = self.records.setdefault(event.call_id, CallRecord())
@@ -309,7 +308,7 @@ class HistoryFold:
         self.done.append(message)
 
     def _close_asked(self) -> None:
-        """The results of the last message are complete, or never will be."""
+        """Finish the last message: no more results of its calls can follow."""
         if self.asked is not None:
             self.done.extend(self._answers(self.asked, at_end=False))
             for call in self.asked.calls:
@@ -317,7 +316,7 @@ class HistoryFold:
             self.asked = None
 
     def _condense(self, event: CompactionEnded) -> None:
-        """Does to the conversation what was done to it then; a range that is not there any more is left alone."""
+        """Repeat a compaction on the conversation, except for a range that no longer exists."""
         self._close_asked()
         before, removed = list(self.done), tuple[Message, ...]()
         cut: dict[str, ToolResultMessage] = {message.id: message for message in event.cut}
@@ -338,11 +337,11 @@ class HistoryFold:
             self.done = [*last.before, *self.done[last.length :]]
 
     def compactions(self) -> tuple[PastCompaction, ...]:
-        """What made it shorter and was not taken back, oldest first."""
+        """Return the compactions that were not undone, oldest first."""
         return tuple(one.done for one in self.condensed)
 
     def _go_back(self, event: SessionRewound) -> None:
-        """What came before this event is what it was then; a shortening from before is not taken back any more."""
+        """Apply a rewind: earlier compactions can no longer be undone, and its notice becomes the newest message."""
         if event.conversation:
             self.condensed.clear()
         if event.notice is not None and event.notice.id not in self.seen:
@@ -350,19 +349,19 @@ class HistoryFold:
             self._add(event.notice)
 
     def messages(self) -> tuple[Message, ...]:
-        """Everything, with the last calls answered."""
+        """Return all messages, with results for the last calls."""
         told = None if self.rewinding is None else self.rewinding.notice
         return (*self.done, *self._answers(self.asked, at_end=True), *([] if told is None else [told]))
 
     def unanswered(self) -> tuple[UnansweredCall, ...]:
-        """The last calls that have no result."""
+        """Return the last calls that have no result."""
         if self.asked is None:
             return ()
         slots = enumerate(self.asked.slots)
         return tuple(self._made_up(self.asked, place, at_end=True) for place, slot in slots if slot is None)
 
     def resumable_conversation(self) -> ResumableConversation | None:
-        """The last calls as they can be taken up; none where files may have gone back behind them."""
+        """Return the last calls for a resume; None if an interrupted rewind may have changed files since."""
         if self.asked is None or self.rewinding is not None:
             return None
         waited = [self.records.get(call.id, CallRecord()) for call in self.asked.calls]
@@ -375,14 +374,16 @@ class HistoryFold:
         return ResumableConversation(kept, tuple(_open_call(call.id, record, slot) for call, record, slot in rest))
 
     def _answers(self, asked: _PendingAnswer | None, *, at_end: bool) -> list[ToolResultMessage]:
-        """One result a call."""
+        """Return one result for each call."""
         if asked is None:
             return []
         slots = enumerate(asked.slots)
         return [slot or self._made_up(asked, place, at_end=at_end).result for place, slot in slots]
 
     def _made_up(self, asked: _PendingAnswer, place: int, *, at_end: bool) -> UnansweredCall:
-        """The answer to a call that has none. Amid a conversation a missing start proves nothing: lines are missing."""
+        """Synthesise the result of a call. Before the end of a conversation, a missing start proves nothing: lines may
+        be
+        missing."""
         call = asked.calls[place]
         record = self.records.get(call.id, CallRecord())
         fate = record.fate if at_end or record.ended else "outcome_unknown"
@@ -408,12 +409,12 @@ def _open_call(call_id: str, record: CallRecord, message: ToolResultMessage | No
 
 
 def _was_finished(message: Message) -> bool:
-    """Whether it is an answer that only a user message may follow; a paused one is taken up by the next (S4-84)."""
+    """True for an answer that only a user message may follow; a paused one continues in the next (S4-84)."""
     return isinstance(message, AssistantMessage) and message.stop_reason != "pause_turn"
 
 
 def _lost_message(message: AssistantMessage) -> UserMessage:
-    """Stands for the user message, in a line that could not be read, that an answer must have had before it."""
+    """Return a notice in place of the unreadable user message before an answer."""
     return UserMessage(
         content=(TextBlock(text=LOST_MESSAGE),),
         id=f"msg_before_{message.id}",

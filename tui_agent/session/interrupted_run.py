@@ -1,7 +1,6 @@
-"""What a run that broke off left open, and the events that close it: nothing of the past may look as if it ran.
+"""State that an interrupted run left open, and the events that close it, so that no past call looks as if it still ran.
 
-Nothing is run again. A resumed session tells the closing events, so that they are in the journal, on the screen and in
-the conversation alike (P82, P83).
+Nothing runs again. A resumed session publishes the closing events: so journal, screen and conversation agree.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -46,12 +45,12 @@ from .history_fold import ROOT_AGENT, HistoryFold, UnansweredCall, fold_history,
 
 ENDED_EARLY = "the program ended"
 
-_RERUN_NOTE = TextBlock(text="The program ended before this call started; it is taken up again.")
+_RERUN_NOTE = TextBlock(text="The program ended before this call started; it is resumed.")
 
 
 @dataclass(frozen=True, slots=True)
 class InterruptedCall:
-    """A call of the run that broke off."""
+    """A call of the interrupted run."""
 
     call_id: str
     name: str
@@ -60,7 +59,7 @@ class InterruptedCall:
 
 @dataclass(frozen=True, slots=True)
 class ClosingEvent:
-    """An event to tell on resume, and where it belongs."""
+    """An event to publish on resume, with its origin."""
 
     event: AgentEvent
     origin: Origin
@@ -68,31 +67,31 @@ class ClosingEvent:
 
 @dataclass(frozen=True, slots=True)
 class InterruptedRun:
-    """What was left open; everything is empty where the last run ended as it should."""
+    """State that was left open; all fields are empty if the last run ended normally."""
 
     calls: tuple[InterruptedCall, ...] = ()
     """Calls without an end or without a result, as they were queued."""
     closing: tuple[ClosingEvent, ...] = ()
-    """The events that close everything, inner things first."""
+    """Events that close everything, inner scopes first."""
     notice: tuple[ClosingEvent, ...] = ()
-    """What tells the model of a going back that broke off; to be told behind everything else."""
+    """Events of the notice about an interrupted rewind, to publish after all others."""
 
     def __str__(self) -> str:
         words = {"not_started": "not started", "outcome_unknown": "outcome unknown", "finished": "finished"}
         calls = ", ".join(f"{call.name} {words[call.fate]}" for call in self.calls)
-        return f"the last run broke off ({calls})" if calls else "the last run broke off"
+        return f"the last run was interrupted ({calls})" if calls else "the last run was interrupted"
 
 
 def unfinished(
     envelopes: Sequence[Envelope], reopened: Collection[str] = (), root: HistoryFold | None = None
 ) -> InterruptedRun:
-    """Finds what a journal leaves open and how to close it; the journal with the closing events leaves nothing open.
+    """Find the state that a journal leaves open. With the closing events appended, a journal leaves nothing open.
 
     Args:
         envelopes: the journal.
-        reopened: ids of the root agent's calls that are taken up again at once: their end says so, and their results
-            are left to come.
-        root: the root agent's conversation, where it is known.
+        reopened: ids of the root agent's calls that are resumed at once: their end says so, and they get no result
+            here.
+        root: the root agent's conversation, if it is already known.
     """
     ledger = _Ledger(frozenset(reopened))
     for envelope in envelopes:
@@ -109,10 +108,10 @@ def unfinished(
 
 _Key = tuple[object, ...]
 _Unanswered = Mapping[str, Sequence[UnansweredCall]]
-"""By agent."""
+"""Calls without a result, by agent."""
 
 _RANKS = ("approval", "hook", "subagent", "call", "message", "result", "compaction", "batch", "step", "turn")
-"""Inner things first: the order in which the open things of one run are closed."""
+"""Order in which the open scopes of one run are closed, inner ones first."""
 
 _OPENING: Mapping[type[AgentEvent], _Key] = {
     ApprovalRequested: ("approval", "request_id"),
@@ -125,7 +124,7 @@ _OPENING: Mapping[type[AgentEvent], _Key] = {
     StepStarted: ("step", "index"),
     TurnStarted: ("turn", "index"),
 }
-"""What each event opens inside a run, and the fields that tell it from others of its kind."""
+"""Scope that each event opens in a run, with the fields that identify it."""
 
 _CLOSING: Mapping[type[AgentEvent], _Key] = {
     ApprovalResolved: ("approval", "request_id"),
@@ -140,32 +139,32 @@ _CLOSING: Mapping[type[AgentEvent], _Key] = {
     StepEnded: ("step", "index"),
     TurnEnded: ("turn", "index"),
 }
-"""What each event closes, told in the same way."""
+"""Scope that each event closes, with the fields that identify it."""
 
 _LEDGERED = frozenset((*_OPENING, *_CLOSING, RunStarted, RunEnded, ToolStarted, BackgroundStarted, BackgroundEnded))
-"""The others open and close nothing."""
+"""Events that matter here; the others open and close nothing."""
 
 
 @dataclass(slots=True)
 class _Run:
-    """The open things and the sums of one run; `run_id` None holds what belongs to no run."""
+    """Open scopes and totals of one run; `run_id` None is for events outside any run."""
 
     origin: Origin
     place: int
-    """Number of runs that were begun before."""
+    """Number of runs that started before."""
     reopened: frozenset[str] = frozenset()
-    """Calls that are taken up again at once."""
+    """Calls that are resumed at once."""
     started: bool = False
     open: dict[_Key, Envelope] = field(default_factory=dict[_Key, Envelope])
     begun_calls: set[str] = field(default_factory=set[str])
     batch_calls: list[str] = field(default_factory=list[str])
-    """Calls told since the batch began."""
+    """Calls queued since the batch began."""
     steps: int = 0
     tool_calls: int = 0
     usage: Usage = field(default_factory=Usage)
 
     def apply(self, envelope: Envelope) -> None:
-        """Takes the next event of this run."""
+        """Apply the next event of this run."""
         match envelope.event:
             case RunStarted():
                 self.started = True
@@ -190,11 +189,11 @@ class _Run:
             self.open.pop(closed, None)
 
     def fate_of(self, queued: ToolQueued) -> Fate:
-        """What is known of a call that did not end."""
+        """Return the fate of a call that did not end."""
         return "outcome_unknown" if queued.call_id in self.begun_calls else "not_started"
 
     def closing(self, unanswered: Sequence[UnansweredCall]) -> list[ClosingEvent]:
-        """Closes everything, the run itself last."""
+        """Return the events that close everything, the run itself last."""
         begun = {("message", entry.result.id) for entry in unanswered if entry.begun}
         self.batch_calls += [entry.call.id for entry in unanswered if not entry.queued]
         ranked = [
@@ -242,7 +241,7 @@ class _Run:
 
 @dataclass(slots=True)
 class _Ledger:
-    """Everything open, run by run."""
+    """All open scopes, by run."""
 
     reopened: frozenset[str] = frozenset()
     runs: dict[str | None, _Run] = field(default_factory=dict[str | None, _Run])
@@ -250,7 +249,7 @@ class _Ledger:
     begun: int = 0
 
     def apply(self, envelope: Envelope) -> None:
-        """Takes the next event."""
+        """Apply the next event."""
         run_id = envelope.origin.run_id
         match envelope.event:
             case BackgroundStarted(task_id=task_id):
@@ -268,7 +267,7 @@ class _Ledger:
                 pass
 
     def calls(self, unanswered: _Unanswered) -> Iterable[InterruptedCall]:
-        """Calls without an end, then those that ended or were never told and have no result."""
+        """Yield the calls without an end, then those without a result that ended or were never queued."""
         told: set[str] = set()
         for run in self.runs.values():
             for envelope in run.open.values():
@@ -280,7 +279,7 @@ class _Ledger:
                 yield InterruptedCall(entry.call.id, entry.call.name, entry.fate)
 
     def closing(self, unanswered: _Unanswered, session: Origin) -> list[ClosingEvent]:
-        """Closes every run, children before their parents, then what belongs to none."""
+        """Return the events that close every run, children before their parents, then scopes outside any run."""
         homes = {
             run.origin.agent_id: run for run in sorted(self.runs.values(), key=lambda run: (run.started, run.place))
         }
@@ -296,7 +295,7 @@ class _Ledger:
 
 
 def _unpublished_calls(unanswered: Iterable[UnansweredCall], origin: Origin) -> list[ClosingEvent]:
-    """Calls of the last message that the program had no time to tell: they get their row, and its end."""
+    """Return queue and end events for calls of the last message that were never published."""
     events: list[ClosingEvent] = []
     for entry in unanswered:
         if not entry.queued:
@@ -308,7 +307,7 @@ def _unpublished_calls(unanswered: Iterable[UnansweredCall], origin: Origin) -> 
 
 
 def _results(unanswered: Iterable[UnansweredCall], origin: Origin) -> list[ClosingEvent]:
-    """The made-up result messages, so that the next reader finds them."""
+    """Return the events of the synthesised results, so that later readers find them in the journal."""
     events: list[ClosingEvent] = []
     for entry in unanswered:
         result = entry.result
@@ -320,7 +319,7 @@ def _results(unanswered: Iterable[UnansweredCall], origin: Origin) -> list[Closi
 
 
 def _interrupted_rewind_notice(root: HistoryFold, origin: Origin) -> tuple[ClosingEvent, ...]:
-    """The notice of a going back that broke off, as a message like any other."""
+    """Return the events of the notice about an interrupted rewind."""
     notice = None if root.rewinding is None else root.rewinding.notice
     if notice is None:
         return ()
@@ -329,12 +328,12 @@ def _interrupted_rewind_notice(root: HistoryFold, origin: Origin) -> tuple[Closi
 
 
 def _opened_by(event: AgentEvent) -> _Key | None:
-    """What an event opens inside a run; None for others."""
+    """Return the scope that an event opens in a run, or None."""
     return _key_of(event, _OPENING)
 
 
 def _closed_by(event: AgentEvent) -> _Key | None:
-    """What an event closes inside a run; None for others."""
+    """Return the scope that an event closes in a run, or None."""
     return _key_of(event, _CLOSING)
 
 
@@ -344,7 +343,7 @@ def _key_of(event: AgentEvent, fields: Mapping[type[AgentEvent], _Key]) -> _Key 
 
 
 def _closing_of(event: AgentEvent) -> AgentEvent:
-    """The event that closes what `event` opened."""
+    """Return the event that closes the scope of `event`."""
     match event:
         case ApprovalRequested():
             return ApprovalResolved(
@@ -375,7 +374,7 @@ def _closing_of(event: AgentEvent) -> AgentEvent:
 
 
 def _ended_call(call_id: str, name: str, index: int, fate: Fate) -> ToolEnded:
-    """The end of a call that had none; a call that began may have had its effect."""
+    """Return the end event of a call without one; a call that started may have taken effect."""
     return ToolEnded(
         call_id=call_id,
         name=name,
@@ -387,5 +386,5 @@ def _ended_call(call_id: str, name: str, index: int, fate: Fate) -> ToolEnded:
 
 
 def _session_origin(envelopes: Sequence[Envelope]) -> Origin:
-    """Where events that belong to no run come from."""
+    """Return the origin of events outside any run."""
     return Origin(session_id=envelopes[-1].origin.session_id if envelopes else "")

@@ -1,7 +1,7 @@
-"""The journal on disk: one event a line, only ever appended to, by one writer at a time.
+"""The journal file: one event a line, append-only, with one writer at a time.
 
-A line counts once its line feed is there. What was there before is never changed or removed; only this writer's own
-half-written end is cut off again, before it is written anew.
+A line is valid once its line feed is written. Existing content is never changed or removed; a writer only cuts off its
+own half-written end before it writes again.
 """
 
 import fcntl
@@ -17,41 +17,41 @@ FILE_MODE = 0o600
 
 
 class Disk:
-    """The four things done to an open file. Tests put one in their place that fails."""
+    """File operations of a journal. Tests replace it with one that fails."""
 
     def write(self, descriptor: int, data: memoryview) -> int:
-        """Writes some of `data`; returns how many bytes."""
+        """Write a part of `data` and return the number of bytes."""
         return os.write(descriptor, data)
 
     def sync(self, descriptor: int) -> None:
-        """Returns once everything written is on the disk itself."""
+        """Wait until everything written is on the disk."""
         os.fdatasync(descriptor)
 
     def cut(self, descriptor: int, size: int) -> None:
-        """Cuts the file to `size` bytes."""
+        """Truncate the file to `size` bytes."""
         os.ftruncate(descriptor, size)
 
     def links(self, descriptor: int) -> int:
-        """Number of names the file has; 0 once it was removed."""
+        """Return the number of names of the file; 0 if it was removed."""
         return os.fstat(descriptor).st_nlink
 
 
 class JournalFile:
-    """An open journal and the lease on it (`flock`), which ends with the process whatever happens to it.
+    """An open journal with its lease (`flock`), which ends with the process in any case.
 
-    Not for two threads at once. Everything here blocks.
+    Not thread-safe. All methods block.
     """
 
     def __init__(self, path: Path, *, expected_size: int | None = None, disk: Disk | None = None) -> None:
-        """Opens `path` under the lease; creates it, for its owner only, where it is missing.
+        """Open `path` under the lease; create it with mode 0600 if it is missing.
 
         Args:
             path: the journal.
-            expected_size: bytes the caller has read; None: whatever is there is fine.
-            disk: how bytes reach the disk.
+            expected_size: bytes the caller has read; None to accept any size.
+            disk: file operations.
 
         Raises:
-            SessionOpenError: another writer has it.
+            SessionOpenError: another program has it open for writing.
             SessionError: it changed since it was read, or it cannot be opened.
         """
         self.path = path
@@ -67,7 +67,7 @@ class JournalFile:
         self._size = os.fstat(self._descriptor).st_size
         if expected_size is not None and expected_size != self._size:
             raise SessionError(
-                f"Session {self.path.stem} was written to by another program since it was read. "
+                f"Another program wrote to session {self.path.stem} since it was read. "
                 "Nothing was changed; open it again."
             )
         self._synced = self._size
@@ -79,18 +79,19 @@ class JournalFile:
 
     @property
     def size(self) -> int:
-        """Bytes of whole lines."""
+        """Size of the whole lines in bytes."""
         return self._size
 
     def append(self, lines: bytes, *, durable: bool) -> None:
-        """Appends whole lines; after an error the file is as before or has a half-written end that the next call mends.
+        """Append whole lines. After an error the file is unchanged or has a half-written end, which the next call
+        removes.
 
         Args:
-            lines: bytes that end with a line feed; the caller gives them again if this raises.
-            durable: return only once they, and everything before them, are on the disk itself.
+            lines: bytes that end with a line feed; if this raises, pass them again with the next call.
+            durable: True to wait until they, and everything before them, are on the disk.
 
         Raises:
-            OSError: they are not kept.
+            OSError: the lines are not saved.
         """
         if not self._disk.links(self._descriptor):
             raise FileNotFoundError("the session's file was removed")
@@ -106,7 +107,7 @@ class JournalFile:
             self._sync(len(lines))
 
     def close(self) -> None:
-        """Closes the file and gives the lease back; a line that was written in part goes. May be called again."""
+        """Close the file, remove a half-written line and release the lease. May be called again."""
         if self._descriptor >= 0:
             with suppress(OSError):
                 self._discard_torn_line()
@@ -114,7 +115,7 @@ class JournalFile:
             self._descriptor = -1
 
     def _discard_torn_line(self) -> None:
-        """Nothing more will be written: of what could not be kept for sure, the whole lines stay."""
+        """Remove an incomplete last line, but keep whole lines even if their write was reported as failed."""
         if self._half_written:
             size = os.fstat(self._descriptor).st_size
             tail = os.pread(self._descriptor, max(size - self._size, 0), self._size)
@@ -128,9 +129,10 @@ class JournalFile:
         self._half_written = False
 
     def _sync(self, newest: int) -> None:
-        """After a failed sync nobody knows what is on the disk: everything since the last good one is written again.
+        """Sync the file. After a failed sync the state of the disk is unknown: write everything since the last good one
+        again.
 
-        The newest bytes come from the caller a second time; what stood before them is kept here.
+        The caller passes the newest `newest` bytes again; the bytes before them are kept in `_again`.
         """
         try:
             self._disk.sync(self._descriptor)
@@ -145,7 +147,8 @@ class JournalFile:
 
 
 def with_journal_lock(path: Path, action: Callable[[], None]) -> None:
-    """Does something to a journal that nobody may have open meanwhile, such as removing it.
+    """Run `action` on a journal, such as removing it, while no program has it open.
+
 
     Raises:
         SessionError: another process has it open.
@@ -158,7 +161,7 @@ def with_journal_lock(path: Path, action: Callable[[], None]) -> None:
 
 
 def _open_locked(path: Path) -> int:
-    """A descriptor that holds the lease on the file that has this name now."""
+    """Return a descriptor with the lease on the file that has this name now."""
     try:
         while True:
             descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, FILE_MODE)
@@ -166,7 +169,7 @@ def _open_locked(path: Path) -> int:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):
-                    raise SessionError(f"{path} is not a file; a session cannot be kept there.")
+                    raise SessionError(f"{path} is not a regular file; no session can be saved there.")
                 if status.st_nlink:
                     os.fchmod(descriptor, FILE_MODE)
                     return descriptor
@@ -179,5 +182,5 @@ def _open_locked(path: Path) -> int:
     except OSError as error:
         raise SessionError(
             f"Session {path.stem} cannot be opened for writing: {error.strerror or error}. Nothing was changed; "
-            f"--resume {path.stem} --no-session goes on with it and keeps nothing."
+            f"--resume {path.stem} --no-session continues it without saving."
         ) from error

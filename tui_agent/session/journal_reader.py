@@ -1,6 +1,6 @@
-"""Reads a journal whatever happened to it: every whole event comes back, everything else is named, nothing is changed.
+"""Reader of journals, damaged ones included: returns every whole event, reports the rest, changes nothing.
 
-Only a line feed ends a line: U+2028, U+0085 and other ends of lines may stand inside a text.
+Only a line feed ends a line: U+2028, U+0085 and other line separators may occur in a text.
 """
 
 import gc
@@ -17,45 +17,46 @@ from tui_agent.protocol.events import SessionLoaded
 from tui_agent.protocol.regular_file import read_regular_file
 
 MOST_BYTES = 8 * 1024**3
-"""Largest journal in bytes: a whole session is kept in memory."""
+"""Maximum size of a journal in bytes: a session is loaded into memory."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 ProblemKind = Literal["torn", "unreadable", "unknown", "order"]
-"""`torn`: the last line has no end; `unknown`: events of a later version; `order`: numbers that do not grow."""
+"""`torn`: the last line is incomplete; `unknown`: events of a later version; `order`: numbers that do not increase."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something in a journal that could not be used."""
+    """A problem in a journal."""
 
     kind: ProblemKind
     line: int
-    """Where it is first met, from 1."""
+    """Number of the first line with the problem, from 1."""
     text: str
-    """One sentence for a person."""
+    """One sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class JournalContents:
-    """What a journal holds."""
+    """Content of a journal."""
 
     envelopes: tuple[Envelope, ...]
-    """Every readable event, in the file's order."""
+    """Every readable event, in the order of the file."""
     problems: tuple[Problem, ...]
     size: int
-    """Bytes that were read."""
+    """Number of bytes read."""
     published_until: int = 0
-    """Line of the newest `session.loaded`: the problems before it were told when that was written."""
+    """Line of the newest `session.loaded`; that resume reported the problems before it."""
 
     @property
     def last_seq(self) -> int:
-        """The highest number in use; 0 where there is none."""
+        """The highest number in use; 0 if there are no events."""
         return max((envelope.seq for envelope in self.envelopes), default=0)
 
 
 def read_journal(path: Path) -> JournalContents:
-    """Reads the whole file at `path`; blocks.
+    """Read the file at `path`; blocks.
+
 
     Raises:
         SessionError: the file cannot be read at all.
@@ -69,7 +70,7 @@ def read_journal(path: Path) -> JournalContents:
 
 
 def parse_journal(data: bytes) -> JournalContents:
-    """Reads a journal's bytes; never raises."""
+    """Parse a journal; never raises."""
     envelopes: list[Envelope] = []
     problems: list[Problem] = []
     unknown: list[int] = []
@@ -79,7 +80,7 @@ def parse_journal(data: bytes) -> JournalContents:
         content = line.strip(b"\0 \t\r\n")
         if not content:
             if b"\0" in line:
-                problems.append(Problem("unreadable", number, f"Line {number} holds nothing but zero bytes."))
+                problems.append(Problem("unreadable", number, f"Line {number} has only zero bytes."))
             continue
         try:
             envelope = read_envelope(content)
@@ -97,17 +98,18 @@ def parse_journal(data: bytes) -> JournalContents:
         envelopes.append(envelope)
     if unknown:
         words = "1 event has a type" if len(unknown) == 1 else f"{len(unknown)} events have types"
-        problems.append(Problem("unknown", unknown[0], f"{words} this version does not know."))
+        problems.append(Problem("unknown", unknown[0], f"{words} that this version does not know."))
     if unordered:
         others = f", and {len(unordered) - 1} more lines" if len(unordered) > 1 else ""
-        text = f"Line {unordered[0]}{others} came a second time or out of order; what they say is kept."
+        text = f"Line {unordered[0]}{others}: repeated or out of order; their events are used."
         problems.append(Problem("order", unordered[0], text))
     return JournalContents(tuple(envelopes), tuple(problems), len(data), published_until)
 
 
 @contextmanager
 def _gc_paused() -> Generator[None, None, None]:
-    """Every event that is read is kept: looking for garbage among them, now or later, finds none and costs seconds."""
+    """Pause the garbage collector and exempt the events from later collections: all are kept, and scanning costs
+    seconds."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -119,8 +121,8 @@ def _gc_paused() -> Generator[None, None, None]:
 
 
 def _bad_line(number: int, error: Exception, *, is_last: bool) -> Problem:
-    """What to say of a line that is no event; the last one has no line feed and so was never finished."""
+    """Return the problem of a line that is not an event; a last line without line feed is incomplete."""
     if is_last:
         return Problem("torn", number, f"Line {number}, the last, is incomplete.")
     reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-    return Problem("unreadable", number, f"Line {number} is no event ({reason[:120]}).")
+    return Problem("unreadable", number, f"Line {number} is not an event ({reason[:120]}).")

@@ -1,4 +1,4 @@
-"""The end of a journal, for whoever cannot wait until all of it is read; what it says is a glimpse and no more."""
+"""The end of a journal, shown while the whole journal loads."""
 
 import os
 from dataclasses import dataclass
@@ -10,29 +10,29 @@ from tui_agent.protocol.events import SessionRewound
 from .journal_reader import parse_journal
 
 FIRST_READ_SIZE = 128 * 1024
-"""Bytes looked at: many screens of an ordinary conversation."""
+"""Bytes read first: many screens of an ordinary conversation."""
 MAX_READ_SIZE = 4 * 1024 * 1024
-"""Bytes looked at where runs are longer than that."""
+"""Maximum bytes read, for longer runs."""
 _PIECE = 1024 * 1024
 _RUN, _ROOT, _CALL = b'"type":"run.started"', b'"depth":0', b'"type":"tool.queued"'
 
 
 @dataclass(frozen=True, slots=True)
 class JournalTail:
-    """The newest events, from the beginning of a run on where one begins there."""
+    """The newest events; they begin with a run if one begins there."""
 
     envelopes: tuple[Envelope, ...]
     events_before: int
-    """About how many events come before them."""
+    """Approximate number of events before them."""
     calls_before: int
-    """About how many calls."""
+    """Approximate number of calls before them."""
 
 
 def read_tail(path: Path) -> JournalTail | None:
-    """The end of the journal at `path`; None where there is nothing to be seen of it, or it alone would mislead.
+    """Return the end of the journal at `path`; None if it has no events or contains a rewind, whose result depends on
+    earlier events.
 
-    That is where a person went back in it: what counts then is not what stands at the end. Blocks, but not for long:
-    what comes before is counted, not read.
+    Blocks only shortly: earlier events are counted, not parsed.
     """
     try:
         with path.open("rb", buffering=0) as file:
@@ -53,14 +53,14 @@ def read_tail(path: Path) -> JournalTail | None:
 
 
 def _last(descriptor: int, size: int, look: int) -> bytes:
-    """The whole lines within the last bytes of a file."""
+    """Return the whole lines within the last `look` bytes of a file."""
     begin = max(0, size - look)
     data = os.pread(descriptor, size - begin, begin)
     return data if begin == 0 else data[data.find(b"\n") + 1 :]
 
 
 def _begin_of_run(data: bytes) -> int | None:
-    """Where the first line stands with which a run of the root agent begins; None where none does."""
+    """Return the offset of the first line that starts a run of the root agent; None if there is none."""
     found = data.find(_RUN)
     while found >= 0:
         line = data.rfind(b"\n", 0, found) + 1
@@ -71,7 +71,7 @@ def _begin_of_run(data: bytes) -> int | None:
 
 
 def _counted(descriptor: int, end: int) -> tuple[int, int]:
-    """The lines before a place in a file, and how many of them tell of a call."""
+    """Return the number of lines, and of queued calls, before an offset in a file."""
     lines = calls = place = 0
     rest = b""
     while place < end and (piece := os.pread(descriptor, min(_PIECE, end - place), place)):

@@ -1,7 +1,7 @@
-"""Keeps a session: one lossless listener, one writer, everything in the order it was told (P49).
+"""The recorder: writes all events of a session to its journal, in order.
 
-Deltas of one thing that come between two writes are kept as one line; folding the file gives the same conversation and
-the same screen. Whatever cannot be written stays in memory, in order, and is written as soon as the disk takes it.
+Deltas of one source between two writes become one line; the journal still gives the same conversation and screen.
+Events that cannot be written stay in memory, in order, until the disk accepts them.
 """
 
 import asyncio
@@ -19,17 +19,17 @@ from tui_agent.protocol.events import SessionSaved, SessionSaveFailed, ToolOutpu
 from .journal import Disk, JournalFile
 
 DELTA_INTERVAL = 0.25
-"""Seconds that deltas may wait to be written together; everything else is written at once."""
+"""Seconds that deltas may wait to be written together; other events are written at once."""
 
 RETRY_AFTER = 1.0
-"""Seconds until a failed write is tried again, if nothing else is told before."""
+"""Seconds until a failed write is retried, unless a new event triggers a write earlier."""
 
 OUTPUT_KEPT = 131_072
-"""Characters kept of what one call printed between two writes: its end, more than any screen holds of a running call.
-The whole is in the call's result or file."""
+"""Maximum characters saved of one call's output between two writes. The end is kept, which is more than a screen shows;
+the whole output is in the call's result or file."""
 
 RETRYABLE = (OSError, MemoryError, RuntimeError)
-"""Errors of the disk, of memory or of starting a thread, after which writing is tried again later."""
+"""Errors of the disk, of memory or of starting a thread, after which the write is retried later."""
 
 DURABLE = frozenset(
     {
@@ -54,14 +54,14 @@ DURABLE = frozenset(
         "session.rewound",
     }
 )
-"""Events that must survive power loss: the disk is waited for before anything later is written."""
+"""Events that must survive a power loss: they are synced to the disk before later events are written."""
 
 _SAID = ("run.", "message.", "steering.")
-"""Beginnings of the types that make a session worth keeping."""
+"""Prefixes of the event types that make a session worth saving."""
 
 
 class JournalQueue:
-    """What is told and not yet written. `add` and `write_all` may be called from different threads."""
+    """Queue of unwritten events. `add` and `write_all` may be called from different threads."""
 
     def __init__(self, file: JournalFile) -> None:
         self._file = file
@@ -70,20 +70,20 @@ class JournalQueue:
         self._writing_lock = threading.Lock()
 
     def add(self, envelopes: Iterable[Envelope]) -> None:
-        """Puts events behind those that wait; never blocks on the disk."""
+        """Append events to the queue; never blocks on the disk."""
         with self._waiting_lock:
             self._waiting.extend(envelopes)
 
     @property
     def waiting(self) -> int:
-        """Events that are not written."""
+        """Number of unwritten events."""
         return len(self._waiting)
 
     def write_all(self) -> int:
-        """Writes everything that waits; returns how many events. On an error all of it waits again, in order.
+        """Write all queued events and return their number. After an error they are queued again, in order.
 
         Raises:
-            OSError, MemoryError, RuntimeError: nothing is written yet; the events still wait.
+            OSError, MemoryError, RuntimeError: nothing was written; the events are still queued.
         """
         with self._writing_lock:
             with self._waiting_lock:
@@ -102,29 +102,29 @@ class JournalQueue:
 
 
 class JournalWriter:
-    """Writes everything the bus tells to the journal at `path` for as long as it is entered.
+    """Context manager that writes all events of a bus to the journal at `path`; one for each bus.
 
-    Entering takes the lease; what the bus told before is written, too. Leaving writes what is left and closes the file,
-    also when the body was cancelled. One recorder a bus. While nothing can be written the conversation goes on:
-    `session.save_failed` is told once, and `session.saved` when everything is kept again.
+    Entering takes the lease and also writes the events published before. Exit writes the rest and closes the file, even
+    if the body was cancelled. If a write fails, the conversation continues: the recorder publishes
+    `session.save_failed` once, and `session.saved` when everything is written again.
     """
 
     def __init__(
         self, bus: EventBus, path: Path, *, expected_size: int | None = None, disk: Disk | None = None
     ) -> None:
-        """Prepares; nothing is opened.
+        """Store the arguments; nothing is opened.
 
         Args:
-            bus: what to listen to; its origin's session id is the session's.
-            path: the journal; created where it is missing.
+            bus: the bus of the session; its origin has the session's id.
+            path: the journal; created if it is missing.
             expected_size: bytes of the journal that were loaded; None for a new one.
-            disk: how bytes reach the disk.
+            disk: file operations.
         """
         self.path = path
         self.error: str | None = None
-        """Why the newest events are not on the disk; None while they are."""
+        """Reason why the newest events are not on the disk; None if they are."""
         self.lost = 0
-        """Events that still could not be kept when it was left."""
+        """Number of events that could not be written by the exit."""
         self._bus = bus
         self._expected_size = expected_size
         self._disk = disk
@@ -133,10 +133,10 @@ class JournalWriter:
         self._tasks = asyncio.TaskGroup()
 
     async def __aenter__(self) -> "JournalWriter":
-        """Opens the journal and begins to listen.
+        """Open the journal and subscribe to the bus.
 
         Raises:
-            SessionOpenError: another writer has it.
+            SessionOpenError: another program has it open for writing.
             SessionError: it changed since it was read, or it cannot be opened.
         """
         self._file = await asyncio.to_thread(JournalFile, self.path, expected_size=self._expected_size, disk=self._disk)
@@ -151,7 +151,7 @@ class JournalWriter:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Writes what is left and closes the file; a new session in which nothing was said leaves none."""
+        """Write the rest and close the file; remove the file of a new session without messages."""
         self._subscription.close()
         self._retrier.cancel()
         try:
@@ -160,18 +160,18 @@ class JournalWriter:
             self._close()
 
     async def flush(self) -> None:
-        """Returns once everything told so far is in the journal.
+        """Wait until all events published so far are in the journal.
 
         Raises:
-            SessionError: it cannot be written now; it is kept in memory and tried again.
+            SessionError: they cannot be written now; they stay in memory, and the write is retried.
         """
         await self.flush_or_warn()
         if self.error is not None:
             raise SessionError(self.error)
 
     async def flush_or_warn(self) -> None:
-        """Returns once everything told so far is in the journal, or cannot be: then that was told, and the work goes
-        on all the same (P82)."""
+        """Wait until all events published so far are in the journal or their write failed. A failure is published, not
+        raised: the work continues."""
         self._take(self._subscription.drain())
         await self._save()
 
@@ -181,7 +181,7 @@ class JournalWriter:
             await self._save()
 
     async def _retry(self) -> None:
-        """Tries a failed write again, also when nothing new is told."""
+        """Retry failed writes, even if no new event arrives."""
         while True:
             await self._failed.wait()
             await asyncio.sleep(RETRY_AFTER)
@@ -204,8 +204,8 @@ class JournalWriter:
         self._failed.set()
         if self.error is None:
             self.error = (
-                f"This session cannot be saved now ({reason_of(error)}). The conversation goes on; what is not "
-                f"saved is kept in memory and written as soon as {self.path} can be."
+                f"This session cannot be saved now ({reason_of(error)}). The conversation continues; unsaved events "
+                f"stay in memory until {self.path} can be written."
             )
             self._bus.publish(SessionSaveFailed(id=self.path.stem, path=str(self.path), error=self.error))
 
@@ -215,7 +215,7 @@ class JournalWriter:
             self._bus.publish(SessionSaved(id=self.path.stem, path=str(self.path)))
 
     def _close(self) -> None:
-        """The last try, on the loop itself: nothing may be lost because a task was cancelled while it wrote."""
+        """Write for the last time, on the event loop itself: a cancelled task must not lose events."""
         self._take(self._subscription.drain())
         try:
             self._spool.write_all()
@@ -228,7 +228,7 @@ class JournalWriter:
 
 
 def _fitted(envelope: Envelope) -> Envelope:
-    """The event without what nobody could have read: a flood of output is kept as its end."""
+    """Return the event with at most the last `OUTPUT_KEPT` characters of output."""
     event = envelope.event
     if isinstance(event, ToolOutput) and len(event.chunk) > OUTPUT_KEPT:
         return envelope.with_event(event.model_copy(update={"chunk": event.chunk[-OUTPUT_KEPT:]}))
@@ -236,9 +236,10 @@ def _fitted(envelope: Envelope) -> Envelope:
 
 
 def _line_of(envelope: Envelope) -> str:
-    """The event as one line; one that cannot be written is named in its place, so that the others are kept."""
+    """Return the event as one line; a warning in its place if it cannot be serialised, so that later events are
+    saved."""
     try:
         return envelope.to_json()
     except (ValueError, TypeError, RecursionError) as error:
-        text = f"An event of type {envelope.type} could not be kept: {type(error).__name__}."
+        text = f"An event of type {envelope.type} could not be saved: {type(error).__name__}."
         return envelope.with_event(Warned(code="event_not_kept", text=text)).to_json()

@@ -20,7 +20,7 @@ class LostProcess:
 def lost_processes(envelopes: Iterable[Envelope]) -> tuple[LostProcess, ...]:
     """Find the programs that a journal shows as started and not as ended, oldest first.
 
-    Resuming the session marks their calls as interrupted, which ends no program: later resumes find them again.
+    A resume marks their calls as interrupted, which does not end the programs: later resumes find them again.
     """
     lost: dict[str, LostProcess] = {}
     commands: dict[str, str] = {}
@@ -29,7 +29,7 @@ def lost_processes(envelopes: Iterable[Envelope]) -> tuple[LostProcess, ...]:
             case ToolStarted(call_id=call_id, summary=summary, mark=mark):
                 commands[call_id] = summary
                 if mark:
-                    # The program may have been started and its own event lost.
+                    # The program may run although its own event was lost.
                     lost[call_id] = LostProcess(StartedProcess(pid=0, started=0, mark=mark), summary)
             case ProcessStarted(call_id=call_id) as started:
                 process = StartedProcess(**started.model_dump(include=set(StartedProcess.model_fields)))
@@ -37,7 +37,7 @@ def lost_processes(envelopes: Iterable[Envelope]) -> tuple[LostProcess, ...]:
             case ToolEnded(call_id=call_id, status=status) if status != "interrupted":
                 lost.pop(call_id, None)
             case SessionForked():
-                lost.clear()  # They belong to the original session, which may be open.
+                lost.clear()  # The programs belong to the original session, which may be open.
             case _:
                 pass
     return tuple(lost.values())

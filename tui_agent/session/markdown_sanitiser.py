@@ -1,6 +1,6 @@
-"""Kept text on its way out to a reader of Markdown: nothing of it acts (promise 17).
+"""Text of a session as inert Markdown, without HTML, images and dangerous links (safety promise 17).
 
-What a person reads is left as it was written as far as that can be; code in Markdown is left alone altogether.
+Prose stays as it is as far as possible; code in Markdown is not changed at all.
 """
 
 import re
@@ -14,7 +14,7 @@ _MAY_OPEN_CODE = re.compile(r" {1,3}(?:```|~~~)")
 _TICKS = re.compile(r"`+")
 
 _SAFE_TARGET = r"(?:https?://|mailto:|#|\.{0,2}/|[\w./-]+[)\s#?])"
-"""How a link begins that does nothing but lead somewhere."""
+"""Matches the beginning of a harmless link target."""
 
 _ACTS_IN_MARKDOWN = re.compile(
     rf"<(?=[A-Za-z/!?])|(?<=!)\[|(?<=\])\((?![ \t]*{_SAFE_TARGET})|(?<=\]):(?![ \t]*{_SAFE_TARGET})"
@@ -22,21 +22,21 @@ _ACTS_IN_MARKDOWN = re.compile(
 
 
 def sanitise_markdown(text: str) -> str:
-    """Markdown without HTML, images and links that run something; nothing of it reaches into what follows.
+    """Return Markdown without HTML, images and links that run something, and without effect on the text after it.
 
-    Where it cannot be told whether a block of code is left open, the whole text becomes a quotation, which ends.
+    If it is unclear whether a code block stays open, the whole text becomes a quotation, which ends with the text.
     """
     lines = list(_inert_lines(escaped(text).split("\n")))
     return "\n".join(f"> {line}" for line in lines) if any(map(_MAY_OPEN_CODE.match, lines)) else "\n".join(lines)
 
 
 def escape_label(text: str) -> str:
-    """A name as one line that means nothing to Markdown."""
+    """Return a name in one line without Markdown syntax."""
     return re.sub(r"[^\w .:/-]", "_", text).translate(dict.fromkeys(escapes_in(text), "_"))
 
 
 def code_span(text: str) -> str:
-    """A text as code inside a line of Markdown."""
+    """Return a text as an inline code span."""
     content = " ".join(escaped(text).split("\n"))
     longest = max((len(ticks) for ticks in _TICKS.findall(content)), default=0)
     fence, blank = "`" * (longest + 1), " " if longest else ""
@@ -44,7 +44,7 @@ def code_span(text: str) -> str:
 
 
 def _inert_lines(lines: Iterable[str]) -> Iterator[str]:
-    """Looks for blocks of code only where nothing else can be meant: from the first column."""
+    """Yield the lines, prose made inert. Only fences in the first column count as code blocks: others are ambiguous."""
     closing: re.Pattern[str] | None = None
     fence = ""
     prose: list[str] = []
@@ -66,7 +66,7 @@ def _inert_lines(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _inert_prose(lines: Iterable[str]) -> Iterator[str]:
-    """Paragraph by paragraph: code inside a line is only known where no line of its paragraph leaves one open."""
+    """Yield the lines of prose made inert. Code spans count only in paragraphs in which every line closes its spans."""
     for _, group in groupby(lines, key=lambda line: bool(line.strip())):
         paragraph = list(group)
         pieces = [_pieces(line) for line in paragraph]
@@ -78,7 +78,7 @@ def _inert_prose(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _pieces(line: str) -> list[tuple[str, bool]] | None:
-    """A line as prose and spans of code; None where a span begins that does not end, or that may be none."""
+    """Split a line into prose and code spans; None if a span does not end or is ambiguous."""
     if "\\`" in line:
         return None
     pieces: list[tuple[str, bool]] = []

@@ -1,4 +1,4 @@
-"""Where sessions are: one journal each in one directory, for their owner only. Everything here blocks."""
+"""The store of sessions: a directory with one journal for each, readable by its owner only."""
 
 import json
 import os
@@ -23,21 +23,22 @@ from .summary import SessionSummary, says, summarise
 JOURNAL_SUFFIX = ".jsonl"
 FILES_SUFFIX = ".files"
 CONTENTS_NAME = "contents"
-"""Where, among a session's files, what was kept of changed files is."""
+"""Directory, among a session's files, of saved contents of changed files."""
 DIRECTORY_MODE = 0o700
 
 _VALID_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
 class SessionStore:
-    """The sessions below one directory. Its methods block: off the event loop call them in a thread."""
+    """The sessions in one directory. Its methods block: call them in a thread."""
 
     def __init__(self, root: Path) -> None:
-        """Does nothing yet; `root` is made, 0700, when the first session is."""
+        """Store the path; the first session creates `root` with mode 0700."""
         self.root = root
 
     def refuse_name(self, session_id: str) -> None:
-        """Refuses what cannot be the name of a new session.
+        """Raise unless a new session can have this name.
+
 
         Raises:
             ConfigurationError: the name is not valid or taken.
@@ -47,11 +48,11 @@ class SessionStore:
             raise _taken(session_id)
 
     def create(self, cwd: Path, session_id: str | None = None) -> StoredSession:
-        """Makes a new, empty session.
+        """Create an empty session.
 
         Args:
-            cwd: directory it is about; `latest` finds it by that.
-            session_id: its name; a random one where None.
+            cwd: its directory, by which `latest` finds it.
+            session_id: its name; None for a random one.
 
         Raises:
             ConfigurationError: the name is not valid or taken.
@@ -71,33 +72,33 @@ class SessionStore:
                 return StoredSession(name, self._path(name), cwd)
         except OSError as error:
             raise SessionError(
-                f"No session can be kept in {self.root}: {error.strerror or error}. "
-                "Make room for it there, or start with --no-session."
+                f"No session can be saved in {self.root}: {error.strerror or error}. "
+                "Fix that, or start with --no-session."
             ) from error
 
     def list(self, containing: str = "") -> tuple[SessionSummary, ...]:
-        """Every session, the one written to last first; reads only the beginning and end of each file.
+        """Return all sessions, last written first; reads only the beginning and the end of each file.
 
         Args:
-            containing: only sessions in whose title or messages this text stands, in any case; reads the files.
+            containing: only sessions with this text in their title or messages, case-insensitive; reads whole files.
 
         Raises:
-            SessionError: `root` cannot be looked into. A file that cannot be read is left out.
+            SessionError: `root` cannot be read. Unreadable files are left out.
         """
         found = [summarise(self._path(session_id)) for session_id in self._ids()]
         known = [summary for summary in found if summary is not None and says(summary, containing)]
         return tuple(sorted(known, key=lambda summary: (summary.updated, summary.id), reverse=True))
 
     def latest(self, cwd: Path) -> SessionSummary | None:
-        """The session of this directory that was written to last, of those in which something was said; or None."""
+        """Return the session of this directory that was written last and has messages; None if there is none."""
         here = os.path.realpath(cwd)
         return next((found for found in self.list() if found.said and _resolved(found.cwd) == here), None)
 
     def find(self, text: str) -> str:
-        """The id that `text` is, or the only one that begins with it.
+        """Return the session id that equals `text`, or the only one that begins with it.
 
         Raises:
-            SessionError: no session or more than one begins with it.
+            SessionError: no id, or more than one, begins with it.
         """
         ids = self._ids()
         if text in ids:
@@ -106,16 +107,16 @@ class SessionStore:
         if len(matches) == 1:
             return matches[0]
         if not matches:
-            raise SessionError(f"There is no session {text!r}. `tui-agent sessions list` shows what there is.")
+            raise SessionError(f"There is no session {text!r}. `tui-agent sessions list` shows all sessions.")
         raise SessionError(
-            f"{len(matches)} sessions begin with {text!r}: {', '.join(matches[:8])}. Give more of the id."
+            f"{len(matches)} sessions begin with {text!r}: {', '.join(matches[:8])}. Type more of the id."
         )
 
     def load(self, session_id: str) -> StoredSession:
-        """Reads a session, however damaged: what is readable, and what was not. Changes nothing.
+        """Read a session, even a damaged one: its readable events and its problems. Changes nothing.
 
         Raises:
-            SessionError: there is none, or its file cannot be read at all.
+            SessionError: the session does not exist, or its file cannot be read.
         """
         path = self._existing(session_id)
         contents = read_journal(path)
@@ -133,19 +134,19 @@ class SessionStore:
         )
 
     def fork(self, session_id: str, at_seq: int | None = None, new_id: str | None = None) -> StoredSession:
-        """Copies a session up to one of its events; the original is only read, also while it is open elsewhere.
+        """Copy a session up to one of its events. The original is only read and may be open.
 
-        What is kept beside the journal is copied whole, and the copy's events lead to the copied files: either session
-        may be deleted without the other.
+        The files beside the journal are copied, too, and the events of the copy refer to the copied files: each session
+        can be deleted without the other.
 
         Args:
             session_id: the original.
-            at_seq: number of the last event that is copied; None: all of them.
-            new_id: name of the copy; a random one where None.
+            at_seq: number of the last event to copy; None for all.
+            new_id: name of the copy; None for a random one.
 
         Raises:
             ConfigurationError: the name is not valid or taken.
-            SessionError: there is no such session or no such event, or the copy cannot be written.
+            SessionError: the session or the event does not exist, or the copy cannot be written.
         """
         original = self.load(session_id)
         copied = [one for one in original.envelopes if at_seq is None or one.seq <= at_seq]
@@ -165,15 +166,15 @@ class SessionStore:
         return self.load(made.id)
 
     def rename(self, session_id: str, title: str) -> None:
-        """Gives a session a title.
+        """Set the title of a session.
 
         Raises:
-            ConfigurationError: the title says nothing.
-            SessionError: there is no such session, it is open elsewhere, or it cannot be written.
+            ConfigurationError: the title is empty.
+            SessionError: the session does not exist, is open in another program, or cannot be written.
         """
         words = " ".join(title.split())
         if not words:
-            raise ConfigurationError("a session's title cannot be empty; it was left as it is")
+            raise ConfigurationError("a session's title cannot be empty; it was not changed")
         session = self.load(self.find(session_id))
         renamed = SessionRenamed(id=session.id, title=words)
         last = session.envelopes[-1].mono if session.envelopes else 0.0
@@ -181,48 +182,48 @@ class SessionStore:
         self._append(self._path(session.id), f"{line}\n", session.size)
 
     def delete(self, session_id: str) -> None:
-        """Removes a session with everything kept for it.
+        """Delete a session with all its files.
 
         Raises:
-            SessionError: there is none, it is open somewhere, or it cannot be removed.
+            SessionError: the session does not exist, is open, or cannot be deleted.
         """
         path = self._existing(session_id)
 
         def remove() -> None:
-            # The journal goes last: as long as anything is left, the session is there to be deleted again.
+            # The journal goes last: if the deletion fails half-way, the session still exists and can be deleted again.
             shutil.rmtree(self.files_path(session_id), ignore_errors=True)
             path.unlink()
 
         try:
             with_journal_lock(path, remove)
         except OSError as error:
-            raise SessionError(f"Session {session_id} cannot be removed: {error.strerror or error}.") from error
+            raise SessionError(f"Session {session_id} cannot be deleted: {error.strerror or error}.") from error
 
     def journal_path(self, session_id: str) -> Path:
-        """Where a session's journal is; may not exist."""
+        """Return the path of a session's journal, which may not exist."""
         _check(session_id)
         return self._path(session_id)
 
     def files_path(self, session_id: str) -> Path:
-        """Where a session's large results are kept; may not exist."""
+        """Return the directory of a session's long results, which may not exist."""
         _check(session_id)
         return self.root / f"{session_id}{FILES_SUFFIX}"
 
     def files_dir(self, session_id: str) -> Path:
-        """`files_path`, made if it is missing, 0700.
+        """Return `files_path`; create the directory with mode 0700 if it is missing.
 
         Raises:
-            SessionError: it cannot be made.
+            SessionError: it cannot be created.
         """
         path = self.files_path(session_id)
         try:
             make_private_directory(path)
         except OSError as error:
-            raise SessionError(f"{path} cannot be made: {error.strerror or error}.") from error
+            raise SessionError(f"{path} cannot be created: {error.strerror or error}.") from error
         return path
 
     def _copy_files(self, session_id: str, copy_id: str) -> None:
-        """Copies what is kept beside a journal; what goes away meanwhile was nobody's result yet."""
+        """Copy the files beside a journal. Files that vanish meanwhile are skipped: no event refers to them yet."""
         source, target = self.files_path(session_id), self.files_path(copy_id)
         if not source.is_dir():
             return
@@ -235,7 +236,7 @@ class SessionStore:
             ) from error
 
     def _write_whole(self, session_id: str, envelopes: Iterable[Envelope], moved: tuple[str, str]) -> None:
-        """Puts a whole journal in place of an empty one; of paths, `moved` has old and new."""
+        """Replace an empty journal with a complete one. `moved` is the old and the new path of the session's files."""
         lines = "".join(f"{one.to_json()}\n" for one in envelopes).replace(*moved)
         unfinished = self.files_dir(session_id) / "journal"
         try:
@@ -249,7 +250,7 @@ class SessionStore:
             raise SessionError(f"Session {session_id} cannot be written: {error.strerror or error}.") from error
 
     def _append(self, path: Path, lines: str, size: int = 0) -> None:
-        """Appends to a journal of `size` bytes that nobody has open."""
+        """Append to a journal of `size` bytes that no program has open."""
         file = JournalFile(path, expected_size=size)
         try:
             file.append(lines.encode(), durable=True)
@@ -276,11 +277,11 @@ class SessionStore:
         _check(session_id)
         path = self._path(session_id)
         if path.is_symlink() or not path.is_file():
-            raise SessionError(f"There is no session {session_id!r}. `tui-agent sessions list` shows what there is.")
+            raise SessionError(f"There is no session {session_id!r}. `tui-agent sessions list` shows all sessions.")
         return path
 
     def _reserve(self, name: str) -> None:
-        """Makes the empty journal, for its owner only under any umask, and the name itself durable."""
+        """Create the empty journal with mode 0600 under any umask, and sync its directory entry."""
         descriptor = os.open(self._path(name), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, FILE_MODE)
         try:
             os.fchmod(descriptor, FILE_MODE)
@@ -290,10 +291,10 @@ class SessionStore:
 
 
 def make_private_directory(path: Path) -> None:
-    """Makes a directory and its missing parents, 0700 under any umask; narrows the directory itself if it was wider.
+    """Create a directory and its missing parents with mode 0700 under any umask; also set the mode of an existing one.
 
     Raises:
-        OSError: it cannot be made, or something else has the name.
+        OSError: it cannot be created, or a file has the name.
     """
     missing = [path]
     while not missing[-1].parent.exists():
@@ -317,7 +318,7 @@ def _sync_directory(path: Path) -> None:
 
 
 def _quoted(path: Path) -> str:
-    """How a path begins in the text of a journal, up to the names in it."""
+    """Return a directory as it appears in the JSON of a journal, with a final slash."""
     return json.dumps(f"{path}{os.sep}", ensure_ascii=False)[1:-1]
 
 
@@ -327,7 +328,7 @@ def _copy_if_there(source: str, target: str) -> None:
 
 
 def _check(session_id: str | None) -> None:
-    """Refuses a name that is no plain file name."""
+    """Raise unless a name is a plain file name."""
     if session_id is not None and not _VALID_ID.fullmatch(session_id):
         raise ConfigurationError(
             f"{session_id!r} cannot name a session: 1 to 64 letters, digits, dots, hyphens and underscores, "
@@ -337,12 +338,12 @@ def _check(session_id: str | None) -> None:
 
 def _taken(name: str) -> ConfigurationError:
     return ConfigurationError(
-        f"There is a session named {name} already. Go on with it by --resume {name}, or choose another name."
+        f"A session named {name} already exists. Continue it with --resume {name}, or choose another name."
     )
 
 
 def _of_session(envelope: Envelope, session_id: str) -> Envelope:
-    """An event as one of another session."""
+    """Return the event with another session id."""
     event = envelope.event
     if isinstance(event, SessionCreated):
         event = event.model_copy(update={"id": session_id})
@@ -350,12 +351,12 @@ def _of_session(envelope: Envelope, session_id: str) -> Envelope:
 
 
 def _resolved(cwd: str) -> str:
-    """Return the real path of a directory that a journal names; empty if a damaged journal names none."""
+    """Return the real path of a directory from a journal; empty if a damaged journal has no valid path."""
     return "" if "\0" in cwd else os.path.realpath(cwd)
 
 
 def _cwd_of(contents: JournalContents) -> Path:
-    """Where the session was begun, or went on last; the present directory where no readable event says it."""
+    """Return the directory in which the session last began or continued; the current one if no event names it."""
     for envelope in reversed(contents.envelopes):
         if isinstance(envelope.event, SessionCreated | SessionLoaded) and envelope.event.cwd:
             return Path(envelope.event.cwd)

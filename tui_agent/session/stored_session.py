@@ -1,4 +1,4 @@
-"""One session as it was when it was opened, new or old, and the first events that are told of it."""
+"""One session as loaded or newly created, and the first events to publish for it."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,29 +20,29 @@ from .lost_processes import LostProcess, lost_processes
 
 @dataclass(frozen=True)
 class StoredSession:
-    """What a program needs to begin or go on with a session."""
+    """A session to start or resume."""
 
     id: str
     path: Path | None
-    """The journal; None where nothing is kept."""
+    """Path of the journal; None if the session is not saved."""
     cwd: Path
-    """Directory it was begun in."""
+    """Directory of the session."""
     envelopes: tuple[Envelope, ...] = ()
-    """Everything told so far, in order; empty for a new one."""
+    """All events so far, in order; empty for a new session."""
     problems: tuple[Problem, ...] = ()
-    """What could not be read, told or not."""
+    """Problems of the journal."""
     new_problems: tuple[Problem, ...] = ()
-    """Those that no earlier resume told."""
+    """Problems that no earlier resume reported."""
     size: int = 0
-    """Bytes of the journal that were read; the recorder's `expected_size`."""
+    """Bytes of the journal that were read: the recorder's `expected_size`."""
     next_seq: int = 1
-    """The bus's `first_seq`, so that numbers go on."""
+    """Number of the next event: the bus's `first_seq`."""
     resumed: bool = False
-    """Whether there was a journal before."""
+    """True if the session was loaded from a journal."""
 
     @classmethod
     def ephemeral(cls, cwd: Path, session_id: str | None = None) -> "StoredSession":
-        """A session that leaves nothing on the disk."""
+        """Return a session that is not saved."""
         return cls(session_id or new_id("session"), None, cwd)
 
     @cached_property
@@ -51,28 +51,28 @@ class StoredSession:
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:
-        """The conversation so far, valid whatever happened."""
+        """The conversation so far, always valid."""
         return self._fold.messages()
 
     @property
     def compactions(self) -> tuple[PastCompaction, ...]:
-        """What made the conversation shorter and was not taken back, oldest first."""
+        """Compactions that were not undone, oldest first."""
         return self._fold.compactions()
 
     @cached_property
     def waiting(self) -> tuple[UserMessage, ...]:
-        """Messages that were typed and never delivered."""
+        """Queued messages that were never delivered."""
         return waiting_messages(self.envelopes)
 
     @property
     def reports(self) -> tuple[AgentRunReport, ...]:
-        """What each run of the root agent left behind, oldest first."""
+        """Report of each run of the root agent, oldest first."""
         ends = (envelope.event for envelope in self.envelopes if not envelope.origin.depth)
         return tuple(event.report for event in ends if isinstance(event, RunEnded) and event.report is not None)
 
     @cached_property
     def unfinished(self) -> InterruptedRun:
-        """What the last run left open."""
+        """State that the last run left open."""
         return unfinished(self.envelopes, root=self._fold)
 
     @cached_property
@@ -82,30 +82,30 @@ class StoredSession:
 
     @cached_property
     def resumable_conversation(self) -> ResumableConversation | None:
-        """The conversation with its last calls open, where one of them waited for a person; None where none did."""
+        """The conversation with its last calls open if one of them waited for approval; else None."""
         return self._fold.resumable_conversation()
 
     def fold(self) -> None:
-        """Works out what follows from a long past, which takes a while: off the event loop, before it is asked for."""
+        """Compute the cached properties. Call it in a thread: a long session takes a while."""
         _ = self.messages, self.waiting, self.unfinished, self.resumable_conversation, self.lost_processes
 
     def grants(self, cwd: Path) -> tuple[str, ...]:
-        """The rules a person gave for this session while it was about this directory."""
+        """Return the rules that the user allowed for this session in this directory."""
         return granted_rules(self.envelopes, cwd)
 
     def origin(self) -> Origin:
-        """Where its events come from."""
+        """Return the origin of the session's events."""
         return Origin(session_id=self.id)
 
     def announce(self, bus: EventBus, version: str, *, resume_pending_calls: bool = False) -> None:
-        """Tells the session's first events: that it is new, or that it goes on, what was mended, what was left open.
+        """Publish the first events: the session is new, or it was loaded, with its repairs and closing events.
 
-        To be called once, when the recorder listens and before anything else is told.
+        Call it once, after the recorder subscribed and before any other event.
 
         Args:
-            bus: where.
-            version: of the program.
-            resume_pending_calls: True if an agent with `resumable_conversation` resumes its calls at once.
+            bus: the bus of the session.
+            version: version of the program.
+            resume_pending_calls: True if an agent resumes the calls of `resumable_conversation` at once.
         """
         path = None if self.path is None else str(self.path)
         if not self.resumed:
@@ -123,7 +123,7 @@ class StoredSession:
             bus.publish(closing.event, closing.origin)
 
     def _repairs(self, left: InterruptedRun) -> str:
-        """What was wrong, in one line; empty where all was well."""
+        """Return the problems in one line; empty if there are none."""
         found = [problem.text for problem in self.new_problems[:5]]
         if len(self.new_problems) > len(found):
             found.append(f"{len(self.new_problems) - len(found)} more lines could not be read.")
@@ -132,7 +132,7 @@ class StoredSession:
         if (broken := interrupted_rewind(self.envelopes)) is not None:
             more = f" and {broken.total - len(broken.files)} more" if broken.total > len(broken.files) else ""
             found.append(
-                f"Going back to “{broken.text[:80]}” broke off: some of {', '.join(broken.files)}{more} may be as they "
-                "were then; the conversation is as it was. /rewind to the same moment does the rest."
+                f"The rewind to “{broken.text[:80]}” was interrupted: some of {', '.join(broken.files)}{more} may be "
+                "restored; the conversation was not rewound. /rewind to the same moment to finish it."
             )
         return " ".join(found)

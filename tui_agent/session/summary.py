@@ -1,4 +1,4 @@
-"""What a list shows of a session, read from the two ends of its journal."""
+"""Summary of a session for lists, read from the beginning and the end of its journal."""
 
 import json
 import os
@@ -12,10 +12,10 @@ from tui_agent.protocol.envelope import LATEST_TIME
 from tui_agent.protocol.messages import JsonObject, is_array, is_object
 
 LONGEST_LINE = 262_144
-"""Bytes; a longer line tells a list nothing."""
+"""Maximum bytes of a line; longer ones have nothing for a summary."""
 
 LINES_LOOKED_AT = 100
-"""From the beginning, until the first prompt."""
+"""Maximum lines read from the beginning to find the first prompt."""
 
 TAIL_SIZE = 65_536
 
@@ -26,30 +26,30 @@ RENAMED = "session.renamed"
 _SAID = b'"message.ended"'
 
 CONVERSATION = ("run.", "turn.", "step.", "message.", "steering.", "tool.", "usage.", "context.")
-"""Beginnings of the types of a session in which something was said."""
+"""Prefixes of the event types of a session with messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """One row of the list."""
+    """One row of a list of sessions."""
 
     id: str
     path: Path
     title: str
-    """Its name, or the first prompt on one line; empty where nothing was said or the beginning is damaged."""
+    """Title or first prompt in one line; empty if there is none or the beginning is damaged."""
     cwd: str
     started: int
-    """Milliseconds since the epoch."""
+    """Time of the first event in milliseconds since the epoch."""
     updated: int
-    """Milliseconds since the epoch."""
+    """Time of the last event in milliseconds since the epoch."""
     size: int
-    """Bytes."""
+    """Size of the journal in bytes."""
     said: bool
-    """Whether there is a conversation in it."""
+    """True if the session has messages."""
 
 
 def summarise(path: Path) -> SessionSummary | None:
-    """Reads the ends of a journal; None where it is gone or cannot be opened."""
+    """Summarise a journal from its two ends; None if it is missing or cannot be opened."""
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
@@ -73,7 +73,7 @@ def summarise(path: Path) -> SessionSummary | None:
 
 
 def says(summary: SessionSummary, text: str) -> bool:
-    """Whether a text stands in a session's title or in what was said in it, upper and lower case alike; blocks."""
+    """True if a session's title or a message contains the text, case-insensitive; blocks."""
     wanted = text.casefold()
     if wanted in summary.title.casefold():
         return True
@@ -85,7 +85,7 @@ def says(summary: SessionSummary, text: str) -> bool:
 
 
 def _said(line: bytes) -> str:
-    """The text of a message that is complete; empty for any other line."""
+    """Return the text of a complete message; empty for any other line."""
     record = _record(line)
     data = record.get("data") if record is not None and record["type"] == "message.ended" else None
     message = data.get("message") if is_object(data) else None
@@ -95,7 +95,7 @@ def _said(line: bytes) -> str:
 
 
 def _head(file: BinaryIO) -> Iterator[JsonObject]:
-    """The first readable events, up to the first prompt."""
+    """Yield the first readable events, up to the first prompt."""
     for line in islice(iter(lambda: file.readline(LONGEST_LINE), b""), LINES_LOOKED_AT):
         record = _record(line)
         if record is not None:
@@ -105,13 +105,13 @@ def _head(file: BinaryIO) -> Iterator[JsonObject]:
 
 
 def _tail_lines(file: BinaryIO, size: int) -> list[bytes]:
-    """The last lines; the first of them may be a part of one."""
+    """Return the last lines; the first one may be incomplete."""
     file.seek(max(0, size - TAIL_SIZE))
     return file.read(TAIL_SIZE).split(b"\n")
 
 
 def _record(line: bytes) -> JsonObject | None:
-    """A line as an object with a type; None where it is none."""
+    """Parse a line as an object with a type; None if it is not one."""
     try:
         record: object = json.loads(line.decode("utf-8-sig"))
     except (ValueError, RecursionError):
@@ -129,13 +129,13 @@ def _title(head: list[JsonObject], tail: list[bytes]) -> str:
 
 
 def _time(record: JsonObject | None, otherwise: int) -> int:
-    """When an event was told; `otherwise` where that is not said, or cannot be."""
+    """Return the time of an event; `otherwise` if it is missing or invalid."""
     time = record.get("ts") if record is not None else None
     return time if isinstance(time, int) and 0 <= time <= LATEST_TIME else otherwise
 
 
 def _text(record: JsonObject | None, name: str) -> str:
-    """A text field of an event's data; empty where there is none."""
+    """Return a text field of an event's data; empty if it is missing."""
     data = record.get("data") if record is not None else None
     value = data.get(name) if is_object(data) else None
     return value if isinstance(value, str) else ""

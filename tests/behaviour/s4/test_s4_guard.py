@@ -59,7 +59,7 @@ async def test_s4_91_a_conversation_may_opt_out_or_choose_and_an_unknown_strateg
     unknown.metadata["context_guard"] = "magic"
 
     assert not strict.is_due(out, 10)
-    with pytest.raises(ConfigurationError, match="no compaction strategy 'magic'"):
+    with pytest.raises(ConfigurationError, match="unknown compaction strategy 'magic'"):
         await strict.compact(unknown, 10_000)
     assert (await lenient.compact(unknown, 10_000)).strategy == "digest"
 
